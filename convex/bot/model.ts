@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { open, telling } from "../lib/work/jobs";
+import { open, failureHandler } from "../lib/work/jobs";
 import type { Lane } from "../lib/work/lanes";
 import type { Paragraph } from "../messenger/format";
 import { enqueueCard, linkOfAccount, type Card } from "../messenger/model";
@@ -52,8 +52,8 @@ export async function openJob(
     ...(place.replaces === undefined ? {} : { replaces: place.replaces }),
   };
   const waits = { lane: laneOf(work, userId), owner: `chat:${sender.chatId}`, request: false };
-  const told = telling(internal.bot.jobs.failed, asked);
-  await open(ctx, internal.bot.desk.answer, asked, { place: waits, attempts: ATTEMPTS, told });
+  const onFailure = failureHandler(internal.bot.jobs.failed, asked);
+  await open(ctx, internal.bot.desk.answer, asked, { place: waits, attempts: ATTEMPTS, onFailure });
 }
 
 /** A model's calls wait with the models', the short ones with the messages. */

@@ -11,7 +11,7 @@ import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/head
 import { endpoint, Reply, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { chatId, idempotencyKey, userId, withAliases } from "../lib/http/input";
 import { holdersOf } from "../lib/limits/shares";
-import { credentialShown } from "../users/access";
+import { credentialOrThrow } from "../users/access";
 import { askedFields, askOwner, WAITING, waitingBody } from "../wallets/orders/question";
 import type { Asked } from "../wallets/orders/proposals";
 import { botTokenSeal } from "../messenger/seals";
@@ -135,7 +135,7 @@ export function settingsEndpoint(named: {
       const { keyHash } = caller;
       const asked = { userId, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };
       await ctx.runQuery(internal.messenger.configs.asks, asked);
-      return credentialShown(ctx, { userId }, caller);
+      return credentialOrThrow(ctx, { userId }, caller);
     },
     accepted: WAITING,
     errors: { ...USER_TOKEN_ERRORS, conflict: "The idempotency key was used for another request." },

@@ -9,7 +9,7 @@ import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { charge } from "../lib/limits/charges";
-import { end, open, telling, vFailure, vJob } from "../lib/work/jobs";
+import { end, open, failureHandler, vFailure, vJob } from "../lib/work/jobs";
 import { endRun, recordRun, startedWith } from "../runs/model";
 import { requireUser } from "../users/model";
 import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
@@ -75,8 +75,8 @@ export const start = mutation({
     const place = { lane: "signedIn" as const, owner: userId, request: true };
     const asked = { runId, userId, agentId, question, messages };
     // At most once: nobody pays for two answers.
-    const told = telling(internal.chat.runs.failed, { runId });
-    await open(ctx, internal.chat.desk.answerRun, asked, { place, attempts: 1, told });
+    const onFailure = failureHandler(internal.chat.runs.failed, { runId });
+    await open(ctx, internal.chat.desk.answerRun, asked, { place, attempts: 1, onFailure });
     return runId;
   },
 });
@@ -101,7 +101,7 @@ export const failed = change(
   { runId: v.id("agentRuns"), ...vFailure },
   async (ctx, { runId, error, code }) => {
     await release(ctx, runId);
-    const told = code === undefined ? "The run failed unexpectedly" : error;
-    await endRun(ctx, runId, { status: "failed", error: told, credits: 0 });
+    const shown = code === undefined ? "The run failed unexpectedly" : error;
+    await endRun(ctx, runId, { status: "failed", error: shown, credits: 0 });
   },
 );

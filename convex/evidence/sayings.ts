@@ -20,7 +20,7 @@ export function factsIn(row: Row): Fact[] {
 }
 
 /** A row's facts about a subject; `null` if it has none. */
-export function toldIn(
+export function factIn(
   row: Row,
   subject: string,
   kind: Kind,

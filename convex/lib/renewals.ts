@@ -8,7 +8,7 @@ import { payerOf } from "./budget/payers";
 import type { Caller } from "./limits/callers";
 import { beginRefresh, finishRefresh, QUEUE_MS } from "./refreshes";
 import { type Ticket, vPayer } from "./tables";
-import { end, open, telling, vFailure, vJob, type Job } from "./work/jobs";
+import { end, open, failureHandler, vFailure, vJob, type Job } from "./work/jobs";
 import { placeOf, type Place } from "./work/lanes";
 
 /** Refreshes (`lib/refreshes`) of models' output: in the lane of the caller, within the day's budget. */
@@ -37,8 +37,8 @@ export async function beginInLane<Args extends Record<string, Value>>(
   return beginRefresh(ctx, { ...refresh, leaseMs: QUEUE_MS }, async (attempt) => {
     const payer = place?.lane ?? payerOf(caller);
     await refuseBeyond(ctx, payer);
-    const told = telling(internal.lib.renewals.failed, { key, attempt });
-    const terms = { place: place ?? placeOf(caller), attempts: 1, told };
+    const onFailure = failureHandler(internal.lib.renewals.failed, { key, attempt });
+    const terms = { place: place ?? placeOf(caller), attempts: 1, onFailure };
     await open(ctx, action, { ...args, key, attempt, payer }, terms);
   });
 }

@@ -7,7 +7,7 @@ import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
 import { permitNow, verdictNow } from "../users/access";
 import { ownerOf } from "../users/model";
-import { approvingLink, configOf, saveConfig, waitsForSay } from "./model";
+import { approvingLink, configOf, saveConfig, approvalFromNote } from "./model";
 import { changeDelivery } from "./owners";
 import { formerPlaces, leavePlace } from "./places";
 import { botTokenSeal } from "./seals";
@@ -78,6 +78,6 @@ export const asks = internalQuery({
     if (verdict.kind === "allowed") return false;
     if (verdict.kind !== "asks") throw new AppError(verdict.code, verdict.message);
     if ((await approvingLink(ctx, userId, now)) !== null) return true;
-    throw new AppError(verdict.code, verdict.message + (await waitsForSay(ctx, userId)));
+    throw new AppError(verdict.code, verdict.message + (await approvalFromNote(ctx, userId)));
   },
 });

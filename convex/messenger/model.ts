@@ -178,7 +178,7 @@ export async function approvingLink(
 }
 
 /** For a refusal that nobody can be asked about: since when the account that is linked can be; "" where none will. */
-export async function waitsForSay(ctx: QueryCtx, userId: string): Promise<string> {
+export async function approvalFromNote(ctx: QueryCtx, userId: string): Promise<string> {
   if ((await linkOf(ctx, userId))?.confirmedAt === undefined) return "";
   const until = (await levelRowOf(ctx, userId))?.formerLink?.until;
   return until === undefined

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { keyOf, slotOf } from "../evidence/model";
-import { toldIn } from "../evidence/sayings";
+import { factIn } from "../evidence/sayings";
 import type { Kind, Wanted } from "../evidence/tables";
 
 /** How a price has moved in the collected facts: one point per half hour that has one. */
@@ -49,7 +49,7 @@ async function pointsOf(
     .take(MOST_SLOTS);
   return rows.flatMap((row) => {
     const { collectedAt } = row;
-    const fact = toldIn(row, token, kind);
+    const fact = factIn(row, token, kind);
     if (fact === null || typeof fact.value !== "number") return [];
     const { value: priceUsd, observedAt: at, source } = fact;
     return collectedAt >= from && collectedAt <= to ? [{ at, priceUsd, source }] : [];

@@ -12,7 +12,7 @@ import {
   open,
   openBeside,
   takeWaiting,
-  telling,
+  failureHandler,
   underWay,
   vFailure,
   vJob,
@@ -110,8 +110,8 @@ async function begin(
 }
 
 function termsOf(observationId: Id<"observations">): Terms {
-  const told = telling(internal.research.observations.failed, { observationId });
-  return { subject: observationId, attempts: ATTEMPTS, told };
+  const onFailure = failureHandler(internal.research.observations.failed, { observationId });
+  return { subject: observationId, attempts: ATTEMPTS, onFailure };
 }
 
 async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {

@@ -9,7 +9,7 @@ import { failureOf, isErrorCode } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { MINUTE, SECOND } from "../lib/time";
 import { reasonOf } from "../lib/text/failures";
-import { open, telling, vFailure } from "../lib/work/jobs";
+import { open, failureHandler, vFailure } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { linkedCard, movedCard } from "./cards";
 import { endMention } from "./endings";
@@ -65,7 +65,7 @@ export const receive = internalMutation({
 export const judge = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
   if (row?.status !== "pending" || (await isEnded(ctx, row, 1))) return;
-  const told = telling(internal.social.mentions.failed, { mentionId });
+  const told = failureHandler(internal.social.mentions.failed, { mentionId });
   const terms = { subject: mentionId, attempts: ATTEMPTS, until: row.receivedAt + PATIENCE_MS, told };
   await open(ctx, internal.social.desk.carryOut, { mentionId }, terms);
 });

@@ -124,14 +124,14 @@ async function credentialOf(
 }
 
 /** What a caller has proved, for an endpoint that only asks for that. */
-export async function credentialShown(
+export async function credentialOrThrow(
   ctx: ActionCtx,
   { userId }: { userId?: string | undefined },
   { keyHash }: Pick<Caller, "keyHash"> = {},
 ): Promise<Credential> {
   if (userId === undefined) return "unclaimed";
   const asked = { userId, ...keyArg(keyHash), now: Date.now() };
-  return noted(ctx, await ctx.runQuery(internal.users.access.shown, asked), keyHash);
+  return recordKeyUse(ctx, await ctx.runQuery(internal.users.access.shown, asked), keyHash);
 }
 
 function keyArg(keyHash: string | undefined): { keyHash?: string } {
@@ -139,7 +139,7 @@ function keyArg(keyHash: string | undefined): { keyHash?: string } {
 }
 
 /** Records that a key was used. */
-export async function noted(
+export async function recordKeyUse(
   ctx: ActionCtx,
   by: Credential,
   keyHash: string | undefined,
@@ -151,11 +151,11 @@ export async function noted(
 export const shown = internalQuery({
   args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
   returns: vCredential,
-  handler: async (ctx, asked) => shownBy(ctx, await ownerOf(ctx, asked.userId), asked),
+  handler: async (ctx, asked) => credentialOrId(ctx, await ownerOf(ctx, asked.userId), asked),
 });
 
 /** The same in a query, for an id with a known owner. @throws AppError as `keyOf`. */
-export async function shownBy(
+export async function credentialOrId(
   ctx: QueryCtx,
   owner: Doc<"users"> | null,
   { userId, keyHash, now }: { userId: string; keyHash?: string | undefined; now: number },
@@ -207,7 +207,7 @@ export async function assertMay(
   { keyHash }: Pick<Caller, "keyHash"> = {},
 ): Promise<Credential> {
   const asked = { userId, deed, ...keyArg(keyHash), now: Date.now() };
-  return noted(ctx, await ctx.runQuery(internal.users.access.may, asked), keyHash);
+  return recordKeyUse(ctx, await ctx.runQuery(internal.users.access.may, asked), keyHash);
 }
 
 export const may = internalQuery({
@@ -223,7 +223,7 @@ export const may = internalQuery({
  */
 export async function mayActAs(ctx: QueryCtx, userId: string | undefined): Promise<boolean> {
   if (userId === undefined) return false;
-  return (await shownBy(ctx, await ownerOf(ctx, userId), { userId, now: 0 })) !== "id";
+  return (await credentialOrId(ctx, await ownerOf(ctx, userId), { userId, now: 0 })) !== "id";
 }
 
 /** The caller's `userId`, for actions. @throws AppError `unauthorized`, `not_found` before their first sign-in. */

@@ -45,8 +45,8 @@ export async function recordUnreadable(
   ctx: MutationCtx,
   { now, ...trade }: { userId: string; mentionId: Id<"mentions">; error: string; now: number },
 ): Promise<Id<"trades">> {
-  const unread = { action: "unknown", source: "x", status: "failed" } as const;
-  return ctx.db.insert("trades", { ...trade, ...unread, createdAt: now });
+  const unknown = { action: "unknown", source: "x", status: "failed" } as const;
+  return ctx.db.insert("trades", { ...trade, ...unknown, createdAt: now });
 }
 
 export async function tradeOf(

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KINDS, unitOf } from "../../convex/evidence/kinds";
-import { factsIn, sheetsOf, toldIn } from "../../convex/evidence/sayings";
+import { factsIn, sheetsOf, factIn } from "../../convex/evidence/sayings";
 import { namesIn } from "../../convex/lib/records/records";
 
 /** What rows keep of facts, which says each thing once that several have in common. */
@@ -29,8 +29,8 @@ test("a row tells the facts that it was made from, and each of them when asked f
         all.map((one) => JSON.stringify(Object.entries(one).sort())).sort();
       expect(inOrder(factsIn(row))).toEqual(inOrder(facts));
       for (const { url } of row.facts) expect(url.isWellFormed()).toBe(true);
-      for (const { subject, kind } of facts) expect(toldIn(row, subject, kind)).not.toBeNull();
-      expect(toldIn(row, "nobody", "price")).toBeNull();
+      for (const { subject, kind } of facts) expect(factIn(row, subject, kind)).not.toBeNull();
+      expect(factIn(row, "nobody", "price")).toBeNull();
     }),
   );
 });

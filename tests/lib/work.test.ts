@@ -9,7 +9,7 @@ import {
   end,
   open,
   rest,
-  telling,
+  failureHandler,
   vFailure,
   vJob,
   type Failure,
@@ -115,8 +115,8 @@ describe("a piece of work", () => {
         await app.t.run(async (ctx) => {
           for (const [index, { attempts, lane }] of jobs.entries()) {
             const place = lane === null ? {} : { place: { lane, owner: "one", request: false } };
-            const told = telling(names.failed, { index });
-            await open(ctx, names.answer, { index }, { ...place, attempts, told });
+            const onFailure = failureHandler(names.failed, { index });
+            await open(ctx, names.answer, { index }, { ...place, attempts, onFailure });
           }
         });
         for (let round = 0; round < 20 && (await app.rows("work")).length > 0; round++) {

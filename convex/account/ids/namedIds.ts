@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalQuery } from "../../_generated/server";
 import { vCredential } from "../../lib/limits/callers";
 import { isGuessable } from "../../lib/records/ids";
-import { shownBy } from "../../users/access";
+import { credentialOrId } from "../../users/access";
 import { levelOf } from "../../users/levels";
 import { ownerOf } from "../../users/model";
 import { accountNamed } from "../../users/names";
@@ -31,7 +31,7 @@ export const known = internalQuery({
     const userId = await accountNamed(ctx, name);
     if (userId === null) return null;
     const owner = await ownerOf(ctx, userId);
-    const credential = shows ? await shownBy(ctx, owner, { userId, keyHash, now }) : null;
+    const credential = shows ? await credentialOrId(ctx, owner, { userId, keyHash, now }) : null;
     if (owner !== null)
       return { userId, credential, level: (await levelOf(ctx, userId, now)).level, claim: null };
     // Only ids that could be guessed have pending claims, so other ids need no look-up.

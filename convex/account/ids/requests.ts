@@ -17,8 +17,8 @@ export async function knownId(ctx: ActionCtx, name: string, { keyHash, shows }: 
   }
   const { userId, credential, level, claim } = id;
   if (credential === "key") {
-    const { noted } = await import("../../users/access");
-    await noted(ctx, credential, keyHash);
+    const { recordKeyUse } = await import("../../users/access");
+    await recordKeyUse(ctx, credential, keyHash);
   }
   return {
     userId,

@@ -1,7 +1,7 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
 import { keyOf, slotOf } from "../../evidence/model";
-import { toldIn } from "../../evidence/sayings";
+import { factIn } from "../../evidence/sayings";
 import { HOUR, MINUTE } from "../../lib/time";
 import { newestSample } from "../../prices/model";
 import { subjectOf, type Subject } from "./subjects";
@@ -130,7 +130,7 @@ async function earlierSamples(
 
 function funding(row: Doc<"facts">, token: string): Observation | null {
   const { collectedAt } = row;
-  const fact = toldIn(row, token, "funding");
+  const fact = factIn(row, token, "funding");
   if (typeof fact?.value !== "number") return null;
   return { at: collectedAt, observedAt: fact.observedAt, value: fact.value, source: fact.source };
 }

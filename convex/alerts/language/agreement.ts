@@ -82,8 +82,9 @@ function numberTrouble(line: Line, words: string): string | null {
     : words.replaceAll(symbol(condition.token), "§").replace(/(?<![\w.,])1 §/, "§");
   if (isDigest) return zoneTrouble(condition.timeZone, words) ?? timeTrouble(condition.time, bare);
   const quantities = quantitiesIn(bare);
-  const unread = quantities.find(({ values }) => values.length === 0);
-  if (unread !== undefined) return `I cannot read the number ${unread.words}: write it like 100,000 or 2.5.`;
+  const unreadable = quantities.find(({ values }) => values.length === 0);
+  if (unreadable !== undefined)
+    return `I cannot read the number ${unreadable.words}: write it like 100,000 or 2.5.`;
   if (quantities.some(({ unit }) => unit === "foreign")) return "Amounts are in USD: say it in USD.";
   const [amount, further] = quantities.filter(({ unit }) => unit !== "hours");
   if (amount === undefined)

@@ -28,7 +28,7 @@ export type How = {
 };
 
 /** How a text is printed, in which language, and which facts were shown in this paragraph. */
-export type Desk = How & { ledger: Ledger; locale: Locale; kept: number[]; labelled: Set<string> };
+export type Printing = How & { ledger: Ledger; locale: Locale; kept: number[]; labelled: Set<string> };
 
 export type Item = Place & Adopted;
 
@@ -38,19 +38,19 @@ export type Told = { amount: string; sources: readonly Source[]; label: string }
 /** The sentence around a figure: what was read is blanked out; its names; and the end of the figure before. */
 export type Around = { text: string; mentions: readonly Mention[]; from: number };
 
-export function toldOf(made: Item, around: Around, desk: Desk): Told {
+export function toldOf(made: Item, around: Around, printing: Printing): Told {
   const { first, bound, operation } = made;
   const sources = made.sides.flat();
   const mark = isModels(first) ? "model" : "";
-  if (made.unit === "text") return { amount: quoteIn(first, desk), sources, label: mark };
-  const label = labelOf(made, around, desk);
+  if (made.unit === "text") return { amount: quoteIn(first, printing), sources, label: mark };
+  const label = labelOf(made, around, printing);
   if (bound !== undefined) {
-    const amount = amountOf({ ...made, value: bound }, desk, "none");
-    return { amount, sources, label: joined(" ", label, amountOf(made, desk)) };
+    const amount = amountOf({ ...made, value: bound }, printing, "none");
+    return { amount, sources, label: joined(" ", label, amountOf(made, printing)) };
   }
   const isSaid = isGap(operation) || direction(made, around.text) > 0;
   return {
-    amount: amountOf(made, desk, isSaid ? "none" : undefined),
+    amount: amountOf(made, printing, isSaid ? "none" : undefined),
     sources,
     label: joined(", ", label, mark),
   };
@@ -60,7 +60,7 @@ const joined = (by: string, ...parts: string[]): string => parts.filter((part) =
 
 const isGap = (operation: Operation | null): boolean => operation === "-" || operation === "gap";
 
-function amountOf(made: Printed, { locale }: Desk, sign?: "none"): string {
+function amountOf(made: Printed, { locale }: Printing, sign?: "none"): string {
   const ticker = made.first.about?.subject ?? "";
   const own = isDirected(made) ? "both" : "minus";
   return amountIn(locale, made.value, made.unit, { ticker, sign: sign ?? own });
@@ -87,7 +87,7 @@ export function direction(made: Item, text: string): number {
 }
 
 /** Whether all names since the previous figure (or in the sentence) are its subject's, without an unknown one in between. */
-function isNamed({ first: { about }, start }: Item, { text, mentions, from }: Around, { locale }: Desk) {
+function isNamed({ first: { about }, start }: Item, { text, mentions, from }: Around, { locale }: Printing) {
   if (about === null || about.subject === "market") return true;
   // Without capitals an unknown name cannot be recognised.
   if (locale === "zh" || locale === "ja") return false;
@@ -100,7 +100,7 @@ function isNamed({ first: { about }, start }: Item, { text, mentions, from }: Ar
 }
 
 /** Whether a fact is named right before its figure, or in a text without brackets by its tag's words. */
-function isWritten({ first, start }: Item, { text, from }: Around, { isBare }: Desk): boolean {
+function isWritten({ first, start }: Item, { text, from }: Around, { isBare }: Printing): boolean {
   if (text.slice(0, start).endsWith(`${first.says.split(": ")[0] ?? ""}: `)) return true;
   const clause = ` ${text.slice(from, start + 30).toLowerCase()}`;
   const tag = shortOf(first).toLowerCase().split(/[ -]/);
@@ -113,10 +113,10 @@ const SIGNS: Readonly<Record<Operation, string>> = {
 };
 
 /** What a figure is; "" if the text says so. */
-function labelOf(made: Item, around: Around, desk: Desk): string {
+function labelOf(made: Item, around: Around, printing: Printing): string {
   const { sides, first, operation, value } = made;
-  if (isWritten(made, around, desk)) return "";
-  if (operation === null) return isNamed(made, around, desk) ? tagOf(first) : shortOf(first);
+  if (isWritten(made, around, printing)) return "";
+  if (operation === null) return isNamed(made, around, printing) ? tagOf(first) : shortOf(first);
   const sign = isGap(operation) && value < 0 ? " under " : SIGNS[operation];
   const each = (name: (one: Source) => string) => sides.map((side) => side.map(name).join(" + ")).join(sign);
   const isOne = (name: (one: Source) => string) => new Set(sides.flat().map(name)).size === 1;
@@ -143,13 +143,13 @@ function tagOf({ about, unit }: Source): string {
 }
 
 /** A citation without a figure shows its fact, unless the sentence repeats its words. */
-export function citedIn(source: Source, sentence: string, desk: Desk): Told {
+export function citedIn(source: Source, sentence: string, printing: Printing): Told {
   const citation = { amount: "", sources: [source] };
-  if (desk.isBare === true) return { ...citation, label: "" };
+  if (printing.isBare === true) return { ...citation, label: "" };
   if (source.value !== null)
-    return { ...citation, label: joined(" ", shortOf(source), amountOf(ofFact(source), desk)) };
+    return { ...citation, label: joined(" ", shortOf(source), amountOf(ofFact(source), printing)) };
   const isQuoted = sentence.includes(source.words ?? source.says);
-  const quote = isQuoted ? "" : quoteIn(source, desk, "“#”", BRACKET_WORDS);
+  const quote = isQuoted ? "" : quoteIn(source, printing, "“#”", BRACKET_WORDS);
   return { ...citation, label: joined(": ", isModels(source) ? "model" : "", quote) };
 }
 
@@ -158,7 +158,7 @@ const BRACKET_WORDS = 12;
 const QUOTED_WORDS = 24;
 
 /** The first words of a fact, without cutting a figure. */
-function quoteIn(source: Source, { locale }: Desk, form = SCRIPTS[locale].quote, most = QUOTED_WORDS) {
+function quoteIn(source: Source, { locale }: Printing, form = SCRIPTS[locale].quote, most = QUOTED_WORDS) {
   const bare = (source.words ?? source.says).replace(/[[\]{}\n]/g, " ");
   const all = bare.trim().split(/\s+/);
   const few = all.slice(0, most);
@@ -170,40 +170,40 @@ function quoteIn(source: Source, { locale }: Desk, form = SCRIPTS[locale].quote,
  * One bracket for the figures before it, in order: `[1: 24 h; 2, 3: now]`. A fact that was shown in the paragraph is
  * only its number.
  */
-export function bracketOf(all: readonly Told[], desk: Desk): string {
+export function bracketOf(all: readonly Told[], printing: Printing): string {
   const parts: { ids: number[]; label: string }[] = [];
   const here = new Set<string>();
   for (const { sources, label: whole } of all) {
-    const ids = sources.map((source) => numberOf(source, desk));
+    const ids = sources.map((source) => numberOf(source, printing));
     const key = `${ids.join()} ${whole}`;
     if (here.has(key)) continue;
     here.add(key);
-    const label = desk.labelled.has(key) ? "" : whole;
-    desk.labelled.add(key);
+    const label = printing.labelled.has(key) ? "" : whole;
+    printing.labelled.add(key);
     const last = parts.at(-1);
     if (last?.label === label) last.ids.push(...ids);
     else parts.push({ ids, label });
   }
   const labels = joined("; ", ...parts.map(({ label }) => label));
-  if (desk.isBare === true) return labels === "" ? "" : ` (${labels})`;
+  if (printing.isBare === true) return labels === "" ? "" : ` (${labels})`;
   const groups = parts.map(({ ids, label }) => joined(": ", [...new Set(ids)].join(", "), label));
   return groups.length === 0 ? "" : ` [${groups.join("; ")}]`;
 }
 
-function numberOf({ id }: Source, { kept }: Desk): number {
+function numberOf({ id }: Source, { kept }: Printing): number {
   if (!kept.includes(id)) kept.push(id);
   return kept.indexOf(id) + 1;
 }
 
 /** Facts in code's words, in place of a sentence that could not stay. */
-export function inFacts(sources: readonly Source[], desk: Desk): string {
-  if (desk.isUncited === true || desk.isBare === true) return "";
+export function inFacts(sources: readonly Source[], printing: Printing): string {
+  if (printing.isUncited === true || printing.isBare === true) return "";
   const statements = [...new Set(sources)].map((source) => {
     const [name = ""] = source.says.replace(/^Market /, "").split(/ when |: /);
     const isWords = source.value === null;
-    const amount = isWords ? quoteIn(source, desk) : `${name}: ${amountOf(ofFact(source), desk)}`;
+    const amount = isWords ? quoteIn(source, printing) : `${name}: ${amountOf(ofFact(source), printing)}`;
     const label = isWords && isModels(source) ? "model" : "";
-    return amount + bracketOf([{ amount, sources: [source], label }], desk);
+    return amount + bracketOf([{ amount, sources: [source], label }], printing);
   });
   return statements.length === 0 ? "" : `${statements.join("; ")}.`;
 }

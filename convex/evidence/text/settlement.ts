@@ -5,7 +5,7 @@ import {
   direction,
   inFacts,
   toldOf,
-  type Desk,
+  type Printing,
   type How,
   type Item,
   type Told,
@@ -38,15 +38,15 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const settled: Settled = { text: "", figures: 0, leftovers: [], removed: 0, sentences: 0 };
   const clean = plain(text);
   const locale = how.locale ?? localeOf(clean);
-  const desk: Desk = { ...how, ledger, locale, kept: how.kept ?? [], labelled: new Set() };
+  const printing: Printing = { ...how, ledger, locale, kept: how.kept ?? [], labelled: new Set() };
   const gap = locale === "zh" || locale === "ja" ? "" : " ";
   let named = ledger.focus;
   const lines = linesOf(clean).flatMap(({ lead, sentences }) => {
     if (sentences.length === 0) named = ledger.focus;
-    desk.labelled.clear();
+    printing.labelled.clear();
     const before: Source[] = [];
     const shown = sentences.map((sentence) => {
-      const read = readSentence(sentence, { named, before }, desk);
+      const read = readSentence(sentence, { named, before }, printing);
       const isRemoved = (read.left.length > 0 && how.left !== "mark") || !isBound(read, how);
       named = read.mentions.at(-1)?.subject ?? named;
       before.push(...read.sources);
@@ -54,7 +54,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
       settled.removed += isRemoved ? 1 : 0;
       settled.figures += isRemoved ? 0 : read.items.length;
       settled.leftovers.push(...read.left.map((one) => `at “${placeOf(sentence, one)}”: ${one.why}`));
-      return isRemoved ? inFacts(read.sources, desk) : toldIn(sentence, read, desk);
+      return isRemoved ? inFacts(read.sources, printing) : printedSentence(sentence, read, printing);
     });
     const rest = shown.filter((one) => one !== "").join(gap);
     return sentences.length > 0 && rest === "" ? [] : [lead + rest];
@@ -84,22 +84,22 @@ type Context = { named: string; before: readonly Source[] };
 /** A longer sentence is not read but removed. */
 const MOST_CHARS = 1_500;
 
-function readSentence(sentence: string, context: Context, desk: Desk): Read {
-  const { facts, names, free } = desk.ledger;
+function readSentence(sentence: string, context: Context, printing: Printing): Read {
+  const { facts, names, free } = printing.ledger;
   const end = sentence.length;
   const text = end > MOST_CHARS ? "" : sentence;
   const pieces = piecesIn(text);
   const cited = pieces.flatMap(({ sides }) => sides.flat().flatMap((id) => facts.get(id) ?? []));
-  const sources = desk.isUncited === true ? [...facts.values()] : [...new Set(cited)];
+  const sources = printing.isUncited === true ? [...facts.values()] : [...new Set(cited)];
   const open = without(text, pieces);
   const mentions = mentionsIn(open, names);
   const read: Read = { open, pieces, mentions, sources, items: [], left: [] };
   if (text !== sentence) read.left.push({ start: 0, end, why: "the sentence is too long", instead: "…" });
-  for (const piece of pieces) readPiece(piece, read, desk.ledger);
+  for (const piece of pieces) readPiece(piece, read, printing.ledger);
   const numbered = mentions.filter((one) => /\d/.test(open.slice(one.start, one.end)));
   const words = without(open, numbered);
   const named = free.flatMap((pattern) => foundIn(words, pattern));
-  readFigures(without(words, named), read, context, desk);
+  readFigures(without(words, named), read, context, printing);
   read.items.sort((a, b) => a.start - b.start);
   const contrary = read.items.filter((item) => direction(item, open) < 0);
   const why = ({ first }: Item) => `${first.says}: it went the other way`;
@@ -123,12 +123,12 @@ function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void
 }
 
 /** The writer's own figures: adopted, not figures at all, or left over. */
-function readFigures(rest: string, read: Read, { named, before }: Context, desk: Desk): void {
+function readFigures(rest: string, read: Read, { named, before }: Context, printing: Printing): void {
   const { items, left, sources, mentions } = read;
-  const figures = figuresIn(rest, SCRIPTS[desk.locale].point);
-  const isUncited = desk.isUncited === true;
+  const figures = figuresIn(rest, SCRIPTS[printing.locale].point);
+  const isUncited = printing.isUncited === true;
   const isSummed = SUMMED.test(rest);
-  const known = [...desk.ledger.facts.values()];
+  const known = [...printing.ledger.facts.values()];
   const others = isUncited || figures.length === 0 ? [] : comparedIn(read, known);
   const ends = isUncited ? [] : sources.flatMap((change) => endsOf(change, known));
   for (const figure of figures) {
@@ -141,7 +141,7 @@ function readFigures(rest: string, read: Read, { named, before }: Context, desk:
     const facts = { cited: sources, named: own, known, shown: items.flatMap(({ sides }) => sides.flat()) };
     if ((made === null || unit === "none") && isAside(figure, rest, facts)) continue;
     if (made !== null) items.push({ start, end, ...made });
-    else if (isUncited || desk.isBare === true || !isRepeated(figure, sources))
+    else if (isUncited || printing.isBare === true || !isRepeated(figure, sources))
       left.push({
         start,
         end,
@@ -198,8 +198,8 @@ function whyNot({ text }: Figure, near: readonly Source[]): string {
 type Part = Place & ({ figure: Told } | { cited: readonly Source[] } | { mark: string });
 
 /** A sentence with its figures and citations as readers see them: each is followed by a bracket, or shares one with the next. */
-function toldIn(sentence: string, read: Read, desk: Desk): string {
-  const parts = partsOf(sentence, read, desk);
+function printedSentence(sentence: string, read: Read, printing: Printing): string {
+  const parts = partsOf(sentence, read, printing);
   const sharing: Told[] = [];
   let [rest, at] = ["", 0];
   for (const [index, part] of parts.entries()) {
@@ -207,8 +207,8 @@ function toldIn(sentence: string, read: Read, desk: Desk): string {
     at = Math.max(at, part.end);
     if ("mark" in part) rest += part.mark;
     else if ("cited" in part) {
-      const all = part.cited.map((one) => citedIn(one, sentence, desk));
-      rest += bracketOf(all, desk);
+      const all = part.cited.map((one) => citedIn(one, sentence, printing));
+      rest += bracketOf(all, printing);
     } else {
       rest += part.figure.amount;
       sharing.push(part.figure);
@@ -217,26 +217,30 @@ function toldIn(sentence: string, read: Read, desk: Desk): string {
         next !== undefined &&
         "figure" in next &&
         isJoined(read.open.slice(part.end, next.start), part.figure, next.figure);
-      if (!isShared) rest += bracketOf(sharing.splice(0), desk);
+      if (!isShared) rest += bracketOf(sharing.splice(0), printing);
     }
   }
   return (rest + sentence.slice(at)).replace(/ {1,3}([.,;:!?。，])/g, "$1");
 }
 
 /** Its parts in order, so that facts are numbered in it. */
-function partsOf(sentence: string, { items, left, pieces, mentions, open }: Read, desk: Desk): Part[] {
+function partsOf(
+  sentence: string,
+  { items, left, pieces, mentions, open }: Read,
+  printing: Printing,
+): Part[] {
   const text = without(open, items);
   const shown = new Set(items.flatMap(({ sides }) => sides.flat().map(({ id }) => id)));
   const figures = items.map((item, index): Part => {
     const around = { text, mentions, from: items[index - 1]?.end ?? 0 };
-    return { ...placed(item), figure: toldOf(item, around, desk) };
+    return { ...placed(item), figure: toldOf(item, around, printing) };
   });
   const citations = pieces
     .filter(({ isSlot }) => !isSlot)
     .map(({ start, end, sides }): Part => {
       const space = /\s$/.test(sentence.slice(0, start)) ? 1 : 0;
       const rest = sides.flat().filter((id) => !shown.has(id));
-      return { start: start - space, end, cited: rest.flatMap((id) => desk.ledger.facts.get(id) ?? []) };
+      return { start: start - space, end, cited: rest.flatMap((id) => printing.ledger.facts.get(id) ?? []) };
     });
   const marks = left.map(({ start, end, instead = "" }): Part => {
     return { start: instead === "" ? end : start, end, mark: `${instead} [model]` };

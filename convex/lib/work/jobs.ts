@@ -41,7 +41,7 @@ export type Terms = {
   /** Epoch ms: no further attempt begins after this. */
   until?: number;
   /** The mutation that learns of every failed attempt, in the transaction that decides whether another follows. */
-  told?: NonNullable<Doc<"work">["told"]>;
+  onFailure?: NonNullable<Doc<"work">["told"]>;
   /** The subject by which its room finds it. */
   subject?: string;
   /** Delay before it begins, in ms. */
@@ -52,15 +52,20 @@ export type Terms = {
 const LONGEST_REST_MS = 30 * MINUTE;
 
 /** Names the mutation to tell, and its arguments. */
-export function telling<Args extends Record<string, Value>>(
+export function failureHandler<Args extends Record<string, Value>>(
   mutation: FunctionReference<"mutation", "internal", Args & Failure>,
   args: Args,
-): NonNullable<Terms["told"]> {
+): NonNullable<Terms["onFailure"]> {
   return named(mutation, args);
 }
 
 function named(reference: FunctionReference<"action" | "mutation", "internal">, args: Record<string, Value>) {
   return { run: getFunctionName(reference), args: JSON.stringify(args) };
+}
+
+/** Terms as a row keeps them. */
+function stored({ onFailure, ...terms }: Omit<Terms, "place" | "delayMs">) {
+  return { ...terms, ...(onFailure === undefined ? {} : { told: onFailure }) };
 }
 
 /** Schedules an action to run as soon as possible. @throws AppError `rate_limited` when too many requests wait already. */
@@ -80,7 +85,7 @@ export async function open<Args extends Record<string, Value>>(
         };
   const begun = { turn: 0, state: "resting" as const, attempt: 0, failures: 0 };
   const at = Date.now() + delayMs;
-  const fields = { ...named(action, args), ...terms, ...waits, ...begun, at };
+  const fields = { ...named(action, args), ...stored(terms), ...waits, ...begun, at };
   const _id = await ctx.db.insert("work", fields);
   await goOn(ctx, { ...fields, _id }, delayMs);
 }
@@ -96,7 +101,7 @@ export async function openBeside<Args extends Record<string, Value>>(
   args: Args,
   terms: Omit<Terms, "place" | "delayMs"> = {},
 ): Promise<Job> {
-  const opened = { ...named(action, args), ...terms, owner: "", turn: 0, attempt: 0, failures: 0 };
+  const opened = { ...named(action, args), ...stored(terms), owner: "", turn: 0, attempt: 0, failures: 0 };
   const workId = await ctx.db.insert("work", { ...opened, state: "waiting", at: Date.now() });
   return takeBeside(ctx, by, workId);
 }
@@ -173,7 +178,7 @@ export async function failed(
     await ctx.db.patch("work", row._id, { failures, trouble: failure.error });
     await restFor(ctx, row, pause);
   }
-  if (told !== undefined) await tell(ctx, told, { ...failure, isLast });
+  if (told !== undefined) await callHandler(ctx, told, { ...failure, isLast });
 }
 
 async function close(ctx: MutationCtx, { _id, lane, state }: Doc<"work">): Promise<void> {
@@ -194,12 +199,16 @@ async function goOn(ctx: MutationCtx, row: Opened, ms: number): Promise<void> {
   await ctx.scheduler.runAfter(ms, internal.lib.work.turns.goOn, { job });
 }
 
-async function tell(ctx: MutationCtx, { run, args }: NonNullable<Doc<"work">["told"]>, failure: Failure) {
+async function callHandler(
+  ctx: MutationCtx,
+  { run, args }: NonNullable<Doc<"work">["told"]>,
+  failure: Failure,
+) {
   try {
     const mutation = makeFunctionReference<"mutation", Record<string, Value>>(run);
     await ctx.runMutation(mutation, { ...valuesOf(args), ...failure });
   } catch (thrown) {
     // Only its own changes are undone: the place of an ended job goes to the next in any case.
-    log.error("work.untold", { run, error: messageOf(thrown) });
+    log.error("work.handlerFailed", { run, error: messageOf(thrown) });
   }
 }

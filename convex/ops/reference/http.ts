@@ -10,7 +10,7 @@ const CACHE_HEADERS = {
   Vary: "It is compressed for callers that accept gzip.",
   "Content-Encoding": "gzip, if it was accepted.",
 };
-const unread = () => Promise.reject(new Error("The router sends this text itself: no handler is asked"));
+const neverCalled = () => Promise.reject(new Error("The router sends this text itself: no handler is asked"));
 
 const document: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -23,7 +23,7 @@ const document: MountedEndpoint = endpoint({
   example: { input: {}, output: { openapi: "3.1.1" } },
   input: z.object({}),
   returns: z.looseObject({ openapi: z.literal("3.1.1") }),
-  handler: unread,
+  handler: neverCalled,
 });
 
 const REFERENCE = {
@@ -37,7 +37,7 @@ const REFERENCE = {
   unchanged: "It is what `If-None-Match` names.",
   media: "text/html",
   returns: z.string(),
-  handler: unread,
+  handler: neverCalled,
 } as const;
 
 const reference: MountedEndpoint = endpoint({
@@ -68,7 +68,7 @@ function text(
     answerHeaders: isTagged ? CACHE_HEADERS : { "Cache-Control": "How long it may be cached." },
     input: z.object({}),
     returns: z.string(),
-    handler: unread,
+    handler: neverCalled,
   });
 }
 

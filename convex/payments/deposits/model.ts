@@ -128,7 +128,7 @@ export async function nameTransaction(
 }
 
 /** Credits the rest of a payment beyond its report as a deposit, whether or not a webhook names it. */
-export async function nameRest(
+export async function creditRest(
   ctx: MutationCtx,
   { txHash, amount }: { txHash: string; amount: string },
 ): Promise<void> {

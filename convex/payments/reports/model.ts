@@ -8,11 +8,11 @@ import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { rowsByBoth } from "../../lib/records/rows";
 import { HOUR, MINUTE } from "../../lib/time";
-import { cancel, open, telling, underWay, vJob, wake, workOn } from "../../lib/work/jobs";
+import { cancel, open, failureHandler, underWay, vJob, wake, workOn } from "../../lib/work/jobs";
 import { mayActAs } from "../../users/access";
 import { userIdByAddress } from "../../wallets/model";
 import { isReverted } from "../../wallets/transactions/states";
-import { nameRest } from "../deposits/model";
+import { creditRest } from "../deposits/model";
 import { ALREADY_USED, REASONS, refusal, type Reason, type Refusal } from "../terms";
 import { claimByKey, payFromCredits, spendTransfer, spentTransfer, transferKey } from "../transfers";
 import { vTransfer, type Transfer } from "../tables";
@@ -131,8 +131,8 @@ export async function startSettling(
   { _id: claimId }: Doc<"paymentClaims">,
 ): Promise<ClaimTicket> {
   await ctx.db.patch("paymentClaims", claimId, { state: "settling", trouble: undefined });
-  const told = telling(internal.payments.reports.progress.failed, { claimId });
-  await open(ctx, internal.payments.reports.settlement.settle, { claimId }, { subject: claimId, told });
+  const onFailure = failureHandler(internal.payments.reports.progress.failed, { claimId });
+  await open(ctx, internal.payments.reports.settlement.settle, { claimId }, { subject: claimId, onFailure });
   return { kind: "claim", claimId };
 }
 
@@ -147,8 +147,8 @@ export async function startGenerating(
     attempts: 1,
     place: { lane: "paid" as const, owner: claimId, request: false },
   };
-  const told = telling(internal.payments.reports.progress.failed, { claimId });
-  await open(ctx, internal.payments.reports.desk.write, { claimId }, { ...terms, told });
+  const onFailure = failureHandler(internal.payments.reports.progress.failed, { claimId });
+  await open(ctx, internal.payments.reports.desk.write, { claimId }, { ...terms, onFailure });
   return { kind: "claim", claimId };
 }
 
@@ -276,7 +276,7 @@ async function openClaim(
     createdAt: Date.now(),
   });
   await auditPayment(ctx, claimId, { order, transfer });
-  await nameRest(ctx, transfer);
+  await creditRest(ctx, transfer);
   return startGenerating(ctx, await claimById(ctx, claimId));
 }
 

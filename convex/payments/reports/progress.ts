@@ -9,7 +9,7 @@ import { end, vFailure } from "../../lib/work/jobs";
 import { claimObservation, vShared } from "../../research/observations";
 import { vResult, vSourceStates } from "../../research/shapes";
 import { vTransaction } from "../../wallets/transactions/tables";
-import { nameRest } from "../deposits/model";
+import { creditRest } from "../deposits/model";
 import { ALREADY_USED } from "../terms";
 import { payFromCredits, spendTransfer, spentTransfer } from "../transfers";
 import { vTransfer } from "../tables";
@@ -103,7 +103,7 @@ export const paid = change(
       if (spent !== null && !(await payFromCredits(ctx, transfer, row.order.userId, row.strength))) continue;
       await spendTransfer(ctx, transfer, { claimKey: row.key });
       await auditPayment(ctx, row._id, { order: row.order, transfer });
-      await nameRest(ctx, transfer);
+      await creditRest(ctx, transfer);
       await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
       await end(ctx, work.job);
       await startGenerating(ctx, row);

@@ -7,7 +7,7 @@ import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
 import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { MINUTE, SECOND } from "../../lib/time";
-import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
+import { end, open, failureHandler, vFailure, vJob } from "../../lib/work/jobs";
 import { rowsBy } from "../../lib/records/rows";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
@@ -85,9 +85,14 @@ async function ensureSynthesis(
       state: "writing",
       startedAt: now,
     });
-    const told = telling(internal.research.reports.syntheses.failed, { synthesisId });
+    const onFailure = failureHandler(internal.research.reports.syntheses.failed, { synthesisId });
     const place = { ...placeOfShift(shift), request: false };
-    await open(ctx, internal.research.desk.writeReport, { synthesisId }, { place, attempts: ATTEMPTS, told });
+    await open(
+      ctx,
+      internal.research.desk.writeReport,
+      { synthesisId },
+      { place, attempts: ATTEMPTS, onFailure },
+    );
     return synthesisId;
   }
   if (row.state !== "writing") {

@@ -6,7 +6,7 @@ import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
 import { isSet, namedShadowArms } from "../../lib/env";
 import { AppError, messageOf } from "../../lib/errors";
-import { end as endWork, open as openWork, telling, vFailure, vJob } from "../../lib/work/jobs";
+import { end as endWork, open as openWork, failureHandler, vFailure, vJob } from "../../lib/work/jobs";
 import { log } from "../../lib/log";
 import { DAY } from "../../lib/time";
 import { enqueueServiceCard } from "../../messenger/notices";
@@ -108,9 +108,9 @@ async function open(
     const runId = await ctx.db.insert("signalRuns", { ...place, ...begun });
     // With a new run alone: a day that is counted already is not counted again.
     await noteDay(ctx, desk === "lab" ? LAB : arm, slotAt("daily", now));
-    const told = telling(internal.signals.desk.runs.failed, { runId });
+    const onFailure = failureHandler(internal.signals.desk.runs.failed, { runId });
     const terms = { place: { lane: "service" as const, owner, request: false }, until: slot + slotMs };
-    await openWork(ctx, internal.signals.desk.desk.write, { runId }, { ...terms, attempts, told });
+    await openWork(ctx, internal.signals.desk.desk.write, { runId }, { ...terms, attempts, onFailure });
   }
 }
 

@@ -6,7 +6,7 @@ import type { Doc, Id } from "../../_generated/dataModel";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
-import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
+import { end, open, failureHandler, vFailure, vJob } from "../../lib/work/jobs";
 import { enqueueServiceCard } from "../../messenger/notices";
 import { publishedHead } from "../record/publication";
 import { signalsOfDay, totalsOf } from "../record/model";
@@ -33,10 +33,10 @@ export const openDue = cron("recap the week's signals", async (ctx) => {
   const opened = { week, state: "writing" as const, attempt: 1, openedAt: now };
   const recapId = await ctx.db.insert("weeklyRecaps", { ...opened, ...figures });
   if (hasSignals(figures)) {
-    const told = telling(internal.signals.recaps.weeks.failed, { recapId });
+    const onFailure = failureHandler(internal.signals.recaps.weeks.failed, { recapId });
     const place = { lane: "service" as const, owner: "weekly recaps", request: false };
     const review = internal.signals.recaps.desk.reviewWeek;
-    await open(ctx, review, { recapId }, { place, attempts: ATTEMPTS, told });
+    await open(ctx, review, { recapId }, { place, attempts: ATTEMPTS, onFailure });
   } else await finish(ctx, recapId, null);
 });
 

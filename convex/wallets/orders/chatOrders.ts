@@ -3,7 +3,7 @@ import { parse } from "convex-helpers/validators";
 import { internalMutation } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { vButton, vSpan } from "../../messenger/tables";
-import { approvingLink, waitsForSay } from "../../messenger/model";
+import { approvingLink, approvalFromNote } from "../../messenger/model";
 import { CHAT, TOKEN } from "../../users/access";
 import { levelOf, liveRules } from "../../users/levels";
 import { askedWith } from "./approvals";
@@ -28,7 +28,7 @@ export const propose = internalMutation({
     const now = Date.now();
     const account = await approvingLink(ctx, userId, now);
     if (account?.messengerId !== messengerId) {
-      const later = await waitsForSay(ctx, userId);
+      const later = await approvalFromNote(ctx, userId);
       const what = later === "" ? "orders nothing for that user" : "cannot order yet";
       throw new AppError("forbidden", `This account ${what}${later}`);
     }

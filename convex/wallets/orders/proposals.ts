@@ -6,7 +6,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { change } from "../../lib/changes";
 import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money/amounts";
-import { approvingLink, enqueueCard, waitsForSay } from "../../messenger/model";
+import { approvingLink, enqueueCard, approvalFromNote } from "../../messenger/model";
 import { APPROVED, verdictNow, type Permit, type Verdict } from "../../users/access";
 import { liveRules } from "../../users/levels";
 import { limitsOf, refusalOf } from "../limits/policies";
@@ -103,7 +103,8 @@ export const propose = internalMutation({
     if (isRefused || (await openedWith(ctx, userId, key)) !== null)
       throw new AppError(
         verdict.kind === "allowed" ? "forbidden" : verdict.code,
-        (verdict.kind === "allowed" ? NOBODY_TO_ASK : verdict.message) + (await waitsForSay(ctx, userId)),
+        (verdict.kind === "allowed" ? NOBODY_TO_ASK : verdict.message) +
+          (await approvalFromNote(ctx, userId)),
       );
     const { version: policyVersion } = await liveRules(ctx, userId);
     const movedUsd = wish.kind === "order" ? await judged(ctx, userId, wish, APPROVED, now) : null;

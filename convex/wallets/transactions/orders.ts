@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery } from "../../_generated/server";
 import { rowsByBoth } from "../../lib/records/rows";
 import { AppError } from "../../lib/errors";
-import { approvingLink, waitsForSay } from "../../messenger/model";
+import { approvingLink, approvalFromNote } from "../../messenger/model";
 import { APPROVED, OWNER, permitNow, verdictNow } from "../../users/access";
 import { walletOf } from "../model";
 import { limitsOf, needValue } from "../limits/policies";
@@ -106,7 +106,7 @@ export const wallet = internalQuery({
     const isAsked = verdict.kind === "asks" && hasChat;
     const isAskedBeyond = verdict.kind === "allowed" && verdict.by !== "unclaimed" && hasChat;
     if (verdict.kind !== "allowed" && !isAsked) {
-      const later = verdict.kind === "asks" ? await waitsForSay(ctx, userId) : "";
+      const later = verdict.kind === "asks" ? await approvalFromNote(ctx, userId) : "";
       throw new AppError(verdict.code, verdict.message + later);
     }
     const permit = verdict.kind === "allowed" ? verdict : APPROVED;
