@@ -29,19 +29,6 @@ describe("Coinbase Exchange", () => {
     ]);
   });
 
-  test("tells the day as text, and the book with its time", async () => {
-    const standins = standinsAt();
-    const { price } = standins.market.coin("ETH", START);
-    expect((await ask(standins, "/products/ETH-USD/stats")).body).toMatchObject({
-      last: price.toFixed(8),
-      volume_30day: expect.any(String),
-    });
-    expect((await ask(standins, "/products/ETH-USD/book?level=2")).body).toMatchObject({
-      time: at(START),
-      bids: expect.arrayContaining([[expect.any(String), expect.any(String), 3]]),
-    });
-  });
-
   test("refuses in its own words", async () => {
     const standins = standinsAt();
     const long = `start=${at(START - 301 * MINUTE)}&end=${at(START)}`;
@@ -91,16 +78,6 @@ describe("Binance", () => {
       ],
       expect.arrayContaining([START, START + MINUTE - 1]),
     ]);
-  });
-
-  test("tells the day and as much of the book as was asked for", async () => {
-    const standins = standinsAt();
-    expect((await ask(standins, "/api/v3/ticker/24hr?symbol=BTCUSDT")).body).toMatchObject({
-      symbol: "BTCUSDT",
-      closeTime: START,
-    });
-    const { body } = await ask(standins, "/api/v3/depth?symbol=BTCUSDT&limit=5");
-    expect(body).toMatchObject({ lastUpdateId: START, bids: { length: 5 }, asks: { length: 5 } });
   });
 
   test("refuses in its own words", async () => {

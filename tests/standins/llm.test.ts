@@ -87,14 +87,6 @@ describe("a schema that strict mode refuses is refused, in the gateway's words",
   });
 });
 
-test("an answer that needs more tokens than it may have ends where they end", async () => {
-  const body = { model: "m", messages: user("Tell me about Bitcoin"), max_tokens: 5 };
-  const answer = await post(standinsAt(), "/llm/v1/chat/completions", body);
-  expect(await answer.json()).toMatchObject({
-    choices: [{ finish_reason: "length", message: { content: expect.stringMatching(/^.{20}$/) } }],
-  });
-});
-
 test("refuses what the gateway refuses", async () => {
   const standins = standinsAt();
   const path = "/llm/v1/chat/completions";

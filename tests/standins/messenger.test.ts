@@ -46,18 +46,6 @@ describe("sendMessage", () => {
     return { status: response.status, body: answer, sent: standins.sent("messenger") };
   };
 
-  test("sendMessage accepts a message and records it", async () => {
-    const { status, body, sent } = await send({ chat_id: "42", text: "<b>hi</b>", parse_mode: "HTML" });
-    expect(status).toBe(200);
-    expect(body).toMatchObject({
-      ok: true,
-      result: { message_id: 1, text: "hi", chat: { id: 42, type: "private" } },
-    });
-    expect(sent).toEqual([
-      { botToken: TOKEN, method: "sendMessage", chatId: "42", text: "<b>hi</b>", messageId: 1, at: START },
-    ]);
-  });
-
   test("sendMessage measures a message after its markup is read", async () => {
     const html = { chat_id: 42, parse_mode: "HTML" };
     expect((await send({ ...html, text: `<b>${"&lt;".repeat(4_096)}</b>` })).status).toBe(200);

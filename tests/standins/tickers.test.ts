@@ -12,29 +12,6 @@ const COINGECKO =
 const body = async (standins: Standins, path: string): Promise<unknown> => (await get(standins, path)).json();
 
 describe("the tickers", () => {
-  test("speak their three formats, all of the simulated market", async () => {
-    const standins = standinsAt();
-    const { price, change24h } = standins.market.coin("BTC", START);
-    const solana = standins.market.coin("SOL", START);
-    expect(await body(standins, COINBASE)).toEqual({
-      data: { amount: String(price), base: "BTC", currency: "USD" },
-    });
-    expect(await body(standins, BINANCE)).toMatchObject({
-      symbol: "BTCUSDT",
-      lastPrice: price.toFixed(8),
-      priceChangePercent: change24h.toFixed(3),
-      closeTime: START,
-    });
-    expect(await body(standins, "/tickers/api/v3/ticker/price?symbol=BTCUSDT")).toEqual({
-      symbol: "BTCUSDT",
-      price: price.toFixed(8),
-    });
-    expect(await body(standins, COINGECKO)).toEqual({
-      bitcoin: { usd: price, usd_24h_change: change24h, last_updated_at: START / 1_000 },
-      solana: { usd: solana.price, usd_24h_change: solana.change24h, last_updated_at: START / 1_000 },
-    });
-  });
-
   test("refuse what they do not know, each in its own words", async () => {
     const standins = standinsAt();
     const answers = [
