@@ -18,7 +18,7 @@ export const permitShape = z.object({
     primaryType: z.literal("PermitTransferFrom"),
   }),
 });
-export const quoteShape = z.looseObject({
+const quoteShape = z.looseObject({
   liquidityAvailable: z.literal(true),
   buyAmount: integer,
   minBuyAmount: integer,
@@ -33,7 +33,7 @@ export const quoteShape = z.looseObject({
 });
 export type Quote = z.infer<typeof quoteShape>;
 
-export const HEADERS = { "0x-api-key": "any", "0x-version": "v2" };
+const HEADERS = { "0x-api-key": "any", "0x-version": "v2" };
 
 /** Asks the stand-in as a client of the API does. */
 export async function ask(

@@ -24,18 +24,13 @@ const networkName = (network: string) => network.charAt(0).toUpperCase() + netwo
 
 const created = (existing: boolean) => (existing ? "is there already" : "was created");
 
-const basicBalance = z.object({ kind: z.string(), address: z.string(), eth: z.string(), usdc: z.string() });
+const basic = z.object({ kind: z.string(), address: z.string(), eth: z.string(), usdc: z.string() });
 
 const weakId = { warning: z.optional(z.string()), suggestedUserId: z.optional(z.string()) };
+type WeakId = Partial<Record<keyof typeof weakId, string | undefined>>;
 
 /** The warning for a person whose userId could be guessed; `null` for a strong one. */
-function warned({
-  warning,
-  suggestedUserId,
-}: {
-  warning?: string | undefined;
-  suggestedUserId?: string | undefined;
-}): string | null {
+function warned({ warning, suggestedUserId }: WeakId): string | null {
   if (warning === undefined) return null;
   return suggestedUserId === undefined ? warning : `${warning} Suggested: ${suggestedUserId}`;
 }
@@ -93,12 +88,7 @@ const getWalletBalance = tool({
   repeats: "freely",
   structured: true,
   timeoutMs: SLOW_MS,
-  view: z.object({
-    ...basicBalance.shape,
-    network: z.string(),
-    otherWallet: z.nullable(basicBalance),
-    ...weakId,
-  }),
+  view: z.object({ ...basic.shape, network: z.string(), otherWallet: z.nullable(basic), ...weakId }),
   text: ({ network, otherWallet, ...told }) =>
     lines(
       ...[told, ...(otherWallet === null ? [] : [otherWallet])].map(
