@@ -1,7 +1,8 @@
 /**
  * `npm run check:deploy`: bundles the application as `npx convex deploy` would, evaluates every module in a context
  * like Convex's default runtime, checks the results against the platform's rules, and reports what would fail. Its exit
- * code is 1 if something would. An argument names the folder of another application.
+ * code is 1 if something would. An argument names the folder of another application; `--routes` also shows what each
+ * endpoint makes the platform evaluate.
  */
 
 import { join } from "node:path";
@@ -20,17 +21,20 @@ import {
   type DeployReport,
 } from "./checks";
 import { readDefinitions } from "./definitions";
+import type { RouteCost } from "./routes";
 import { stamp } from "./stamp";
 
-const USAGE = `Usage: npm run check:deploy [-- [--json] FOLDER]
+const USAGE = `Usage: npm run check:deploy [-- [--routes] [--json] FOLDER]
 
 Bundles the application as a deployment would, writes it to .local/bundle and says what would fail.
 
   FOLDER     of another application; without it, this one
+  --routes   also what each route makes the platform evaluate
   --json     the figures and faults as JSON`;
 
-const flags = { json: { type: "boolean", default: false } } as const;
-await command({ usage: USAGE, flags, most: 1 }, async ({ values: { json }, positionals: [other] }) => {
+const flag = { type: "boolean", default: false } as const;
+const flags = { json: flag, routes: flag };
+await command({ usage: USAGE, flags, most: 1 }, async ({ values, positionals: [other] }) => {
   const root = other ?? fileURLToPath(new URL("../..", import.meta.url));
   const folder = join(root, ".local/bundle");
   const made = await Promise.all([writeBundle(root, folder), readDefinitions(root)]).catch(
@@ -43,13 +47,18 @@ await command({ usage: USAGE, flags, most: 1 }, async ({ values: { json }, posit
   const report = await checkBundle(bundle.modules, definitions);
   if (other === undefined) await stamp(root, folder);
   const { faults } = report;
+  const isAsked = values.routes && faults.length === 0;
+  const costs = isAsked ? await (await import("./routes")).routeCosts(bundle, definitions) : null;
+  if (values.json) {
+    console.log(JSON.stringify({ ...report, routes: costs }, null, 2));
+    return faults.length > 0 ? 1 : 0;
+  }
   const verdict =
     faults.length > 0
       ? `${bold("It must not be deployed:")}\n${faults.map((one) => `  ${one}`).join("\n")}`
       : "Nothing stands in the way of a deployment.";
-  console.log(
-    json ? JSON.stringify(report, null, 2) : `${summary(report, definitions.commitTimes)}\n\n${verdict}`,
-  );
+  const tables = [summary(report, definitions.commitTimes), ...(costs === null ? [] : [routeTable(costs)])];
+  console.log([...tables, verdict].join("\n\n"));
   return faults.length > 0 ? 1 : 0;
 });
 
@@ -81,6 +90,22 @@ function summary(report: DeployReport, commitTimes: readonly string[]): string {
         : [
             `${commitTimes.join(", ")} keep commit times: a backend of one's own has to be of 22 July 2026 or later.`,
           ]),
+    ],
+  });
+}
+
+function routeTable(costs: readonly RouteCost[]): string {
+  return rendered("What a request makes the platform evaluate", {
+    inputs: [
+      "the example of each endpoint, run once on a local stack made of the bundle; http.js and the functions it called",
+    ],
+    columns: ["route", "ms", "functions"],
+    rows: costs
+      .toSorted((a, b) => b.milliseconds - a.milliseconds)
+      .map(({ route, runs, milliseconds }) => [route, figure(milliseconds, 1), figure(runs)]),
+    notes: [
+      "An example that is refused (no such wallet, nothing was paid) counts that far.",
+      "What a handler loads when it is called is not counted.",
     ],
   });
 }

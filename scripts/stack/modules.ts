@@ -61,7 +61,7 @@ async function loadComponent(
 }
 
 /** The modules of a package, which are JavaScript. */
-function packaged(directory: string): Source {
+export function packaged(directory: string): Source {
   const urlOf = (file: string) => pathToFileURL(path.join(directory, `${file}.js`)).href;
   return { directory, load: (file) => import(/* @vite-ignore */ urlOf(file)) };
 }
