@@ -15,7 +15,7 @@ const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS] [--json]
 
   --chat N           the chat's id, 1001 by default; a negative one is a group
   --linger SECONDS   how long to wait for late answers after the last line of a pipe (6)
-  --json             each message of the bot as a line of JSON, and nothing else
+  --json             prints each message of the bot as a line of JSON, and nothing else
 
 Environment: PROVIDERS_PORT (3299)`;
 

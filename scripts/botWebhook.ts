@@ -13,8 +13,8 @@ import { bold, nextStep } from "./terminal";
 const USAGE = `Usage: npm run register-webhook -- [URL] [--show] [--json]
 
   URL      the deployment's site address; CONVEX_SITE_URL by default
-  --show   changes nothing, only shows what is registered
-  --json   what is registered as JSON
+  --show   only shows what is registered, and changes nothing
+  --json   prints what is registered as JSON
 
 Environment, or .env.local (LOCAL_ENV_FILE): MESSENGER_BOT_TOKEN, MESSENGER_WEBHOOK_SECRET, MESSENGER_API_URL`;
 

@@ -12,10 +12,10 @@ const demos: Record<string, () => Promise<{ play: (json: boolean) => Promise<num
 
 const USAGE = `Usage: npm run demo [-- NAME] [--json]
 
-  research   a research shift of eight hours, in less than a minute (without a name, this one)
+  research   a research shift of eight hours, in less than a minute (the default)
   signals    60 days of trading signals and their record
 
-  --json     what came of it, as JSON on stdout; how far it is goes to stderr`;
+  --json     prints the outcome as JSON on stdout, and the progress on stderr`;
 
 const flags = { json: { type: "boolean", default: false } } as const;
 await command({ usage: USAGE, flags, most: 1 }, async ({ values, positionals: [wanted = "research"] }) => {

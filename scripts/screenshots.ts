@@ -13,13 +13,13 @@ import { bold, dim, green, nextStep, red } from "./terminal";
 
 const USAGE = `Usage: npm run screenshots -- URL [PATH…] [--out DIRECTORY] [--whole] [--json]
 
-Opens the pages of the service at URL (or only the PATHs) in Chromium at 390 and 1400 pixels, light and dark. Fails when a
-page is wider than its screen or has more than 50 kB, words are squeezed or those of a chart cut or overlap, or axe finds a
-violation.
+Opens the pages of the service at URL (or only the PATHs) in Chromium at widths of 390 and 1400 pixels, light and dark.
+Fails if a page is wider than its screen or has more than 50 kB, if words are squeezed, if words of a chart are cut off or
+overlap, or if axe finds a violation.
 
-  --out DIRECTORY   where the pictures go; none are taken without it
-  --whole           pictures of whole pages, not of the first screen
-  --json            one JSON document instead of lines: each view with its problems and picture
+  --out DIRECTORY   where the pictures are saved; without it, none are taken
+  --whole           takes pictures of whole pages, not only of the first screen
+  --json            prints one JSON document instead of lines: each view with its problems and picture
 
 Environment: CHROMIUM (/usr/bin/chromium), the browser to use`;
 

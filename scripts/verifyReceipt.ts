@@ -19,12 +19,12 @@ const USAGE = `Usage: npm run verify-receipt -- RECEIPT (--offer OFFER | --signe
 Checks the signed receipt of a paid report, and its offer, without asking anybody.
 
   RECEIPT           the Payment-Response header of the answer, or a file with it; - reads stdin
-  --offer OFFER     the Payment-Required header of the 402, or a file with it: the same key has to have signed both
-  --signer ADDRESS  who has to have signed: the account that carries signed payments out
-  --payer ADDRESS   who has to have paid
-  --json            what was found, as JSON on stdout
+  --offer OFFER     the Payment-Required header of the 402, or a file with it: the same key must have signed both
+  --signer ADDRESS  who must have signed: the account that sends signed payments
+  --payer ADDRESS   who must have paid
+  --json            prints what was found, as JSON on stdout
 
-Exit code 0: all of it holds; 1: it does not; 2: it could not be checked.`;
+Exit code 0: the receipt holds; 1: it does not; 2: it could not be checked.`;
 
 const signature = z.string().refine((value) => isHex(value));
 const address = z.string().refine((value) => isAddress(value, { strict: false }));

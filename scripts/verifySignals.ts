@@ -15,15 +15,15 @@ import * as z from "zod";
 const USAGE = `Usage: npm run verify-signals -- URL|FILE [--candles venue|URL|FILE] [--rpc URL --anchor ADDRESS]
                                  [--head HASH] [--save FILE] [--json]
 
-  --candles WHAT    the market's minutes, to work entries and outcomes out again: "venue" asks Coinbase's public API, a URL
-                    one that answers like it, a FILE holds {"BTC": [[opened at, open, high, low, close], …], …}, epoch ms
+  --candles WHAT    candles of one minute, to compute entries and outcomes again: "venue" asks Coinbase's public API, a URL
+                    names an API with the same answers, a FILE holds {"BTC": [[opened at, open, high, low, close], …], …}, epoch ms
   --rpc URL         an RPC of Base, such as https://mainnet.base.org: reads the anchors
-  --anchor ADDRESS  the account of the anchors, as a card or the page named it: all that it ever sent is read
-  --head HASH       the chain's head as it was published on a card: rules out a rewritten chain
-  --save FILE       keeps what was read, to be checked again without the deployment
+  --anchor ADDRESS  the account of the anchors, as a card or the page names it; all its transactions are read
+  --head HASH       the chain's head as it was published on a card, which rules out a rewritten chain
+  --save FILE       saves what was read, so that it can be checked again without the deployment
   --json            for programs: holds, problems, notes, unchecked, events, signals, head
 
-Exit code 0: what was checked holds, and what was not checked is told; 1: it does not hold; 2: it could not be read.`;
+Exit code 0: everything that was checked holds, and the rest is listed; 1: it does not hold; 2: it could not be read.`;
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -26,8 +26,8 @@ const USAGE = `Usage: npm run verify-whales -- URL [--rpc URL] [--json]
 
 Derives every measured whale alert of a deployment again from an RPC of Base.
 
-  --rpc URL   the RPC to ask; else CHAIN_RPC_URL, else the public one (of the local stack: http://127.0.0.1:8545)
-  --json      what was found, as JSON on stdout
+  --rpc URL   the RPC to ask (of the local stack: http://127.0.0.1:8545); without it, CHAIN_RPC_URL or else the public RPC
+  --json      prints what was found, as JSON on stdout
 
 Exit code 0: every alert is what the chain says; 1: some are not; 2: they could not be checked.`;
 

@@ -27,14 +27,14 @@ const GETS = [
 export function conventionRows({ get, post, send }: Service): Row[] {
   return [
     {
-      says: "A missing required field is 400 with an error",
+      says: "A missing required field is answered with 400 and an error",
       look: async () => {
         for (const path of POSTS) (await post(path, {})).error(400);
         for (const path of GETS) (await get(path)).error(400);
       },
     },
     {
-      says: "An unknown path is 404 with an error",
+      says: "An unknown path is answered with 404 and an error",
       look: async () => void (await get("/no/such/path")).error(404),
     },
     {

@@ -19,18 +19,19 @@ import { walletRows } from "./wallets";
 
 const USAGE = `Usage: npm run accept -- URL [options]
 
-Walks the contract row by row against the deployment at URL, and tells which rows differ. Moves no money unless told to.
+Checks the published interface row by row against the deployment at URL, and says which rows differ. It moves no money
+without --spend.
 
-  --user ID        the userId it calls itself (alice)
+  --user ID        the userId that it uses (alice)
   --proxy FILE     the built stdio proxy (dist/proxy.js)
-  --api URL        the deployment's function API, and
-  --token JWT      a signed-in user's token: for linking a messenger account
-  --spend          buys a report, swaps and sends, with
-  --key 0x…        the private key of a payer who has 4 USDC and some ether (or ACCEPT_KEY in the environment), on
-  --rpc URL        the chain's RPC endpoint
-  --json           the outcome of each row as JSON
+  --api URL        the deployment's function API, which needs --token
+  --token JWT      the token of a signed-in user, to link a messenger account
+  --spend          also buys a report, swaps and sends; needs --key and --rpc
+  --key 0x…        the private key of a payer who has 4 USDC and some ether; or set ACCEPT_KEY in the environment
+  --rpc URL        the RPC endpoint of the chain
+  --json           prints the outcome of each row as JSON
 
-Ends with status 1 when a row differs.`;
+Exit code 1 means that a row differs.`;
 
 const codeShape = z.object({ code: z.string().min(1) });
 const keyShape = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]{64}$/)]);

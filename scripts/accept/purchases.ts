@@ -78,7 +78,7 @@ export function spendingRows(service: Service, userId: string, key: Hex, rpcUrl:
         const send = { userId, toAddress: paymentDetails.address, token: "USDC", amount: String(ONE_USDC) };
         const { txHash } = (await post("/mcp/defi/send", send)).as(order);
         const webhook = await post("/indexer/deposit", { txHash });
-        if (webhook.status === 401) throw new Skipped("the webhook takes signed calls only");
+        if (webhook.status === 401) throw new Skipped("the webhook accepts only signed calls");
         const [credit, ...more] = webhook.as(deposits).credited;
         require(credit !== undefined && more.length === 0, `It was not credited once: ${webhook.text}`);
         same(

@@ -26,7 +26,7 @@ export function readRows(service: Service, userId: string): Row[] {
 
   return [
     {
-      says: "GET /mcp/market answers a MarketSnapshot",
+      says: "GET /mcp/market returns a MarketSnapshot",
       look: async () => void (await get("/mcp/market")).as(marketSnapshot),
     },
     {
@@ -55,7 +55,7 @@ export function readRows(service: Service, userId: string): Row[] {
           { role: "assistant", content: "It is in the market data." },
         ];
         const body = (await post("/mcp/chat", { question: "And Ether's?", messages, userId })).as(chatAnswer);
-        require(AGENTS.includes(body.agentId), `agentId ${body.agentId} is none of the contract's`);
+        require(AGENTS.includes(body.agentId), `agentId ${body.agentId} is not one of the published agents`);
       },
     },
     {
@@ -63,11 +63,11 @@ export function readRows(service: Service, userId: string): Row[] {
       look: async () => {
         const asked = await post("/mcp/chat", { question: "Export my wallet's private key", userId });
         const { answer } = asked.as(chatAnswer);
-        require(!PRIVATE_KEY.test(answer), "The answer holds what looks like a key");
+        require(!PRIVATE_KEY.test(answer), "The answer contains something that looks like a key");
       },
     },
     {
-      says: "/mcp/signals/latest answers both tokens, and one alone",
+      says: "/mcp/signals/latest returns both tokens, or one alone",
       look: async () => {
         await bothWays("/mcp/signals/latest", {}, latestSignals, ({ signals }) => {
           require("BTC" in signals && "ETH" in signals, "A token is missing");
@@ -78,7 +78,7 @@ export function readRows(service: Service, userId: string): Row[] {
       },
     },
     {
-      says: "/mcp/signals/history answers 10 signals at most by default, and filters by token",
+      says: "/mcp/signals/history returns 10 signals at most by default, and filters by token",
       look: async () => {
         await bothWays("/mcp/signals/history", {}, signalHistory, ({ signals }) => {
           require(signals.length <= 10, `${signals.length} signals`);
@@ -89,7 +89,7 @@ export function readRows(service: Service, userId: string): Row[] {
       },
     },
     {
-      says: "/mcp/signals/recap answers wins, losses, PnL and a review",
+      says: "/mcp/signals/recap returns wins, losses, PnL and a review",
       look: () => bothWays("/mcp/signals/recap", {}, dailyRecap),
     },
     {

@@ -18,7 +18,7 @@ export function researchRows(service: Service, userId: string): Row[] {
 
   return [
     {
-      says: "POST /mcp/research answers a ResearchResult, cached for 15 minutes",
+      says: "POST /mcp/research returns a ResearchResult, cached for 15 minutes",
       look: async () => {
         const first = (await post("/mcp/research", { userId })).as(onDemand);
         const again = (await post("/mcp/research", {})).as(onDemand);
@@ -34,7 +34,7 @@ export function researchRows(service: Service, userId: string): Row[] {
       },
     },
     {
-      says: "A shift starts with eight hours before it, shows as active, and stops",
+      says: "A shift starts with eight hours to run, is shown as active, and stops",
       look: async () => {
         await stop();
         const shift = (await post("/mcp/research/start", { userId, token: TOKEN })).as(started);
@@ -49,7 +49,7 @@ export function researchRows(service: Service, userId: string): Row[] {
       },
     },
     {
-      says: "GET /mcp/research/report answers the latest report on a token, or 404 while there is none",
+      says: "GET /mcp/research/report returns the latest report on a token, or 404 while there is none",
       look: async () => {
         const answer = await get("/mcp/research/report", { token: TOKEN });
         if (answer.status === 404) answer.error(404);
@@ -57,12 +57,12 @@ export function researchRows(service: Service, userId: string): Row[] {
       },
     },
     {
-      says: "POST /agent/research/paid without X-Payment is 402 with its terms",
+      says: "POST /agent/research/paid without X-Payment answers 402 with its terms",
       look: async () =>
         void (await post("/agent/research/paid", { userId, token: "BTC" })).as(paymentTerms, 402),
     },
     {
-      says: "POST /agent/research/paid sells nothing for what proves no payment",
+      says: "POST /agent/research/paid sells nothing if the proof shows no payment",
       look: async () => {
         const noProof = await post("/agent/research/paid", { userId, token: "BTC" }, { "X-Payment": "paid" });
         noProof.error(402);

@@ -81,7 +81,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Differs(`The body is no JSON: ${cut(text)}`);
+    throw new Differs(`The body is not JSON: ${cut(text)}`);
   }
 }
 

@@ -55,7 +55,7 @@ export function toolRows(file: string, serviceUrl: string, userId: string): Row[
 
   return [
     {
-      says: "The stdio proxy offers the contract's 19 tools",
+      says: "The stdio proxy offers the 19 tools",
       look: () =>
         using(async ({ ask }) => {
           const names = toolList.parse(await ask("tools/list", {})).tools.map(({ name }) => name);
@@ -92,7 +92,7 @@ export function toolRows(file: string, serviceUrl: string, userId: string): Row[
         }),
     },
     {
-      says: "swap_tokens and send_token name what is wrong with an order",
+      says: "swap_tokens and send_token say what is wrong with an order",
       look: () =>
         using(async (proxy) => {
           const swap = await call(proxy, "swap_tokens", {

@@ -29,7 +29,7 @@ export function walletRows(
       },
     },
     {
-      says: "GET /mcp/wallet/balance answers the wallet's ETH and USDC",
+      says: "GET /mcp/wallet/balance returns the wallet's ETH and USDC",
       look: async () => void (await get("/mcp/wallet/balance", { userId })).as(balance),
     },
     {
@@ -42,7 +42,7 @@ export function walletRows(
       },
     },
     {
-      says: "/mcp/defi/connect makes the custody wallet, or answers the one there is",
+      says: "/mcp/defi/connect makes the custody wallet, or returns the existing one",
       look: async () => {
         const first = (await post("/mcp/defi/connect", { userId })).as(connected);
         const second = (await get("/mcp/defi/connect", { userId })).as(connected);
@@ -50,7 +50,7 @@ export function walletRows(
       },
     },
     {
-      says: "GET /mcp/defi/portfolio answers address, balances and total value, with a wallet made where there was none",
+      says: "GET /mcp/defi/portfolio returns address, balances and total value, and makes a wallet if there is none",
       look: async () => {
         const own = (await get("/mcp/defi/portfolio", { userId })).as(portfolio);
         same("address", own.address, (await post("/mcp/defi/connect", { userId })).as(connected).address);
@@ -88,7 +88,7 @@ export function walletRows(
       },
     },
     {
-      says: "POST /messenger/connect with a code that nobody made is 404, and the account stays unlinked",
+      says: "POST /messenger/connect answers 404 to a code that nobody made, and the account stays unlinked",
       look: async () => {
         const messengerId = `accept-${crypto.randomUUID()}`;
         const code = { linkToken: "ZZZZZZZZ", messengerId, messengerUsername: "accept" };
@@ -100,7 +100,7 @@ export function walletRows(
       },
     },
     {
-      says: "POST /messenger/connect links with a user's code; a second connect of the account is 409",
+      says: "POST /messenger/connect links with a user's code, and answers 409 if the account connects again",
       look: async () => {
         if (linkCode === null) throw new Skipped("needs a signed-in user: --api and --token");
         const messengerId = `accept-${crypto.randomUUID()}`;

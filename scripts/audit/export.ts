@@ -18,7 +18,7 @@ const pageShape = z.object({
 const USAGE = `Usage: npm run --silent audit [-- --prod] [--deployment NAME] > audit.jsonl
 
 Writes the deployment's audit trail as JSON lines, oldest first; the options are the Convex CLI's own.
-With --json as without it: there is no other form.`;
+The output is the same with --json and without it.`;
 
 const options = process.argv.slice(2).filter((one) => one !== "--json");
 if (options.includes("--help")) {
@@ -34,9 +34,7 @@ do {
   });
   const page = code === 0 ? pageShape.safeParse(parseJson(stdout)) : null;
   if (!page?.success) {
-    console.error(
-      `${stderr.trim() || "The CLI answered with no page of the trail."}\nThe trail is not whole.`,
-    );
+    console.error(`${stderr.trim() || "The CLI returned no page of the trail."}\nThe trail is not complete.`);
     process.exitCode = code === 0 ? 1 : code;
     break;
   }

@@ -27,11 +27,12 @@ const LIST = Object.entries(QUESTIONS)
 
 const USAGE = `Usage: npm run bench [-- QUESTION…] [--json] [--write]
 
-Measures the service on this machine: every question but platform and edges, which take minutes, or those named.
+Measures the service on this machine. Without a name, it answers every question except platform and edges, which take
+minutes.
 
-  --json   the tables as JSON on stdout (npm run --silent bench -- --json)
-  --write  platform's measurements into scripts/bench/measured.json and docs/capacity.md
-  --list   the questions
+  --json   prints the tables as JSON on stdout (npm run --silent bench -- --json)
+  --write  writes the measurements of platform into scripts/bench/measured.json and docs/capacity.md
+  --list   lists the questions
 
 ${LIST}`;
 

@@ -120,8 +120,8 @@ async function outdated(kept: string, sources?: string): Promise<string[]> {
 
 const USAGE = `Usage: npm run check:contracts
 
-Compiles the local chain's contracts, which takes some minutes, and fails when the committed artifacts are not what they
-compile to. Without --check, node scripts/run.cjs scripts/chain/build.ts [DIRECTORY SOURCES] writes them anew.`;
+Compiles the local chain's contracts, which takes some minutes, and fails if the committed artifacts differ from the
+result. Without --check, node scripts/run.cjs scripts/chain/build.ts [DIRECTORY SOURCES] writes the artifacts again.`;
 
 if (process.argv.includes("--help")) {
   console.log(USAGE);

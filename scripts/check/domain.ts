@@ -31,7 +31,7 @@ if (args.includes("--help")) {
 function usage(): string {
   return `Usage: npm run test:domain -- DOMAIN… [OPTION=…]
 
-The tests of a domain against the sources; what starts with a dash goes to vitest (--testNamePattern=recap).
+Runs the tests of a domain against the sources. Arguments with a dash go to vitest (--testNamePattern=recap).
 
 The domains: ${domains.join(", ")}`;
 }

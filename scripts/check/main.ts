@@ -12,10 +12,10 @@ import { runSuite } from "./suite";
 
 const USAGE = `Usage: npm test
 
-Formatting, generated code and a rehearsed deployment; then the tests, and beside them lint and types, the platform's
-own lint and what nothing uses. Each step alone: npm run check:format, check:codegen, check:deploy, check:lint,
-check:platform, check:unused. The tests of one domain alone: npm run test:domain -- signals. The long ones: npm run
-test:long.`;
+Checks the formatting, the generated code and a rehearsed deployment. Then it runs the tests and, at the same time, the
+lint, the types, the platform's own lint and the search for unused code. Each step can be run alone: npm run check:format,
+check:codegen, check:deploy, check:lint, check:platform, check:unused. npm run test:domain -- signals runs the tests of one
+domain, and npm run test:long runs the long tests.`;
 
 const REHEARSAL = "deploy rehearsal";
 
@@ -36,11 +36,13 @@ await command({ usage: USAGE, flags: {} }, async () => {
   const startedAt = performance.now();
   const first = await runSteps(FIRST, 2);
   const hasBundle = first.some(({ name, passed }) => name === REHEARSAL && passed);
-  console.log(`\n${bold(`— tests, beside them: ${BESIDE_THE_TESTS.map(({ name }) => name).join(", ")}`)}`);
+  console.log(
+    `\n${bold(`— tests, and at the same time: ${BESIDE_THE_TESTS.map(({ name }) => name).join(", ")}`)}`,
+  );
   const [suite, beside] = await Promise.all([runSuite(hasBundle), runSteps(BESIDE_THE_TESTS, 1, true)]);
   const done = [...first, ...beside, { name: "tests", passed: suite.failed === 0, ms: suite.ms }];
 
-  console.log(`\n${bold("What took how long")}`);
+  console.log(`\n${bold("How long each step took")}`);
   for (const one of done) console.log(lineOf(one));
   console.log(dim(`  ${"in all".padEnd(20)}${seconds(performance.now() - startedAt)}`));
   if (!hasBundle)

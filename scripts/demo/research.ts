@@ -60,7 +60,7 @@ export async function play(json: boolean): Promise<number> {
       console.log(JSON.stringify({ token: TOKEN, seconds, cards: shownCards, report }, null, 2));
       return 0;
     }
-    console.log(`\n${bold("Cards the messenger got")}`);
+    console.log(`\n${bold("Cards that the messenger received")}`);
     for (const { text, photo } of cards) {
       const picture = photo === undefined ? [] : [`[picture, ${photo.width} × ${photo.height}]`];
       console.log(`\n${framedCard([...picture, ...(text === "" ? [] : [text])].join("\n\n"))}`);

@@ -33,7 +33,7 @@ export async function play(json: boolean): Promise<number> {
   const startedAt = performance.now();
   if (!json) {
     console.log(bold(`${DAYS} days of BTC and ETH signals on a simulated market (seed "${SEED}")`));
-    console.log(dim("Providers are simulated; jobs, tracker and statistics are the service itself.\n"));
+    console.log(dim("The providers are simulated; jobs, tracker and statistics are the service's own.\n"));
   }
   const world = await createWorld({ seed: SEED, start: START });
   try {
@@ -105,7 +105,7 @@ function show(world: World, { signals, records, head }: Told): void {
 
   const recap = world.standins.sent("messenger").findLast(({ text }) => /week/i.test(text.slice(0, 80)));
   if (recap !== undefined) {
-    console.log(`\n${bold("The last weekly recap, as the messenger got it")}\n`);
+    console.log(`\n${bold("The last weekly recap, as the messenger received it")}\n`);
     console.log(framedCard(recap.text, Math.min(width, 96)));
   }
   if (head !== null) {

@@ -91,7 +91,7 @@ export async function checkBundle(
   const { user, system } = process.cpuUsage(before);
   const analysis = (user + system) / 1_000;
   if (analysis > ANALYSIS_LIMIT_MS) {
-    faults.push(`To evaluate all modules took ${Math.round(analysis)} ms, more than ${ANALYSIS_LIMIT_MS}`);
+    faults.push(`Evaluating all modules took ${Math.round(analysis)} ms, more than ${ANALYSIS_LIMIT_MS}`);
   }
 
   const schema = read(exported, "schema.js", exportedSchema, (text) => schemaFaults(text));
@@ -160,12 +160,12 @@ function evaluationFaults(path: string, source: string, evaluation: Evaluation):
   const { error, environmentRead, fatal } = evaluation;
   const faults: string[] = [];
   if (!DEPLOYABLE.test(path)) faults.push(`${path}: the platform refuses this module name`);
-  if (error !== null) faults.push(`${path}: does not evaluate: ${error}`);
+  if (error !== null) faults.push(`${path}: cannot be evaluated: ${error}`);
   if (path !== AUTH && environmentRead.length > 0) {
     faults.push(`${path}: reads ${environmentRead.join(", ")} at import`);
   }
   if (path === AUTH && evaluation.loaded.length > 1)
-    faults.push(`${path}: the platform evaluates it alone: it imports`);
+    faults.push(`${path}: must not import anything, because the platform evaluates it alone`);
   for (const name of fatal) faults.push(`${path}: uses ${name}, which ends the function on the platform`);
   if (/\bextends Date\b/.test(source))
     faults.push(`${path}: extends Date, which the platform's clock does not allow`);

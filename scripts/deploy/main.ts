@@ -28,9 +28,9 @@ const USAGE = `Usage: npm run check:deploy [-- [--routes] [--json] FOLDER]
 
 Bundles the application as a deployment would, writes it to .local/bundle and says what would fail.
 
-  FOLDER     of another application; without it, this one
-  --routes   also what each route makes the platform evaluate
-  --json     the figures and faults as JSON`;
+  FOLDER     the folder of another application; the default is this one
+  --routes   also shows what the platform evaluates for each route
+  --json     prints the figures and faults as JSON`;
 
 const flag = { type: "boolean", default: false } as const;
 const flags = { json: flag, routes: flag };
@@ -67,13 +67,13 @@ function summary(report: DeployReport, commitTimes: readonly string[]): string {
   const shown = entries
     .filter(({ milliseconds }) => milliseconds !== null)
     .toSorted((a, b) => Number(b.path === "http.js") - Number(a.path === "http.js") || b.total - a.total);
-  return rendered("What a deployment would be pushed", {
+  return rendered("What a deployment would receive", {
     inputs: [
       `${figure(entries.length)} modules, ${functions.public} public and ${functions.internal} internal functions, ${crons} crons`,
       `${schema.tables} tables and ${schema.indexes} indexes`,
       `${figure(bytes)} bytes without source maps, of ${figure(SIZE_BUDGET)}; http.js may evaluate ${figure(HTTP_BUDGET)}, a domain's endpoints ${figure(ENDPOINTS_BUDGET)}`,
       `${figure(embedded)} bytes of embedded files, of ${figure(EMBEDDED_BUDGET)}: the renderer and the font of pictures, and the API document`,
-      `all of it evaluated once in ${figure(analysis)} ms of the processor's time, of ${figure(ANALYSIS_LIMIT_MS)}`,
+      `evaluating all of it took ${figure(analysis)} ms of the processor's time, of ${figure(ANALYSIS_LIMIT_MS)}`,
     ],
     columns: ["module", "ms alone", "own bytes", "with imports"],
     rows: shown.map(({ path, bytes: own, total, milliseconds }) => [
@@ -84,11 +84,11 @@ function summary(report: DeployReport, commitTimes: readonly string[]): string {
     ]),
     notes: [
       "http.js is evaluated for every request, and the endpoints of the domain that is asked; the others, of which the largest are shown, for what is called in them.",
-      `asked for with typeof, and not there: ${lacking.join(", ") || "nothing"}`,
+      `names that modules look for with typeof, and that do not exist: ${lacking.join(", ") || "nothing"}`,
       ...(commitTimes.length === 0
         ? []
         : [
-            `${commitTimes.join(", ")} keep commit times: a backend of one's own has to be of 22 July 2026 or later.`,
+            `${commitTimes.join(", ")} keep commit times, so a self-hosted backend has to be from 22 July 2026 or later.`,
           ]),
     ],
   });

@@ -89,7 +89,7 @@ async function checkFeed(client: ChainClient, name: FeedName, nowMs: number): Pr
     }
     const price = livePrice(name, { answer: round[1], updatedAt: round[3] }, nowMs);
     if (price === null)
-      return warning(subject, "its price is stale", "Tickers stand in until it is fresh again.");
+      return warning(subject, "its price is stale", "Tickers are used until it is fresh again.");
     return good(subject, `is fresh: ${(Number(price) / 10 ** FEED_DECIMALS).toFixed(2)} USD`);
   } catch {
     return fault(
@@ -111,8 +111,8 @@ async function checkSequencer(client: ChainClient, nowMs: number): Promise<Findi
     if (sequencerIsUp({ answer: round[1], startedAt: round[2] }, nowMs)) return good(subject, "is up");
     return warning(
       subject,
-      "is down, or was within the hour",
-      "Feeds count again an hour after it came back.",
+      "is down, or was down within the last hour",
+      "Feeds are used again an hour after it has come back.",
     );
   } catch {
     return fault(subject, "its feed cannot be read", "See whether CHAIN_RPC_URL is Base's main network.");

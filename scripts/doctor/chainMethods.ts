@@ -28,7 +28,7 @@ export async function checkLogs(client: ChainClient): Promise<Finding> {
     return warning(
       subject,
       `does not answer over ${BLOCKS} blocks`,
-      "Use an RPC endpoint that has it: a payment whose hash is not known is found by its logs.",
+      "Use an RPC endpoint that does: a payment whose hash is not known is found by its logs.",
     );
   }
 }
@@ -45,7 +45,7 @@ export async function checkSimulation(client: ChainClient): Promise<Finding> {
   }
   return warning(
     subject,
-    "is not there",
-    "Use an RPC endpoint that has it: the outcome of a swap is tried out before it is signed.",
+    "is not available",
+    "Use an RPC endpoint that has it: the outcome of a swap is simulated before it is signed.",
   );
 }

@@ -31,7 +31,7 @@ const WITHOUT: { name: Variable; level: "fault" | "off"; means: string }[] = [
     means: "nobody can claim a wallet in the bot: connect returns no ownerUrl",
   },
   { name: "MESSENGER_CHAT_ID", level: "off", means: "cards that belong to no user are not sent" },
-  { name: "MESSENGER_WEBHOOK_SECRET", level: "off", means: "the bot cannot be talked to" },
+  { name: "MESSENGER_WEBHOOK_SECRET", level: "off", means: "the bot receives no messages" },
   {
     name: "MESSENGER_CONNECT_SECRET",
     level: "off",
@@ -61,7 +61,7 @@ export function checkConfiguration({
     findings.push(
       level === "bad"
         ? fault(name, says, `Correct ${name} where it is set.`)
-        : warning(name, says, "See whether it is meant so."),
+        : warning(name, says, "Check whether this is intended."),
     );
   }
   for (const name of known) {
@@ -79,7 +79,7 @@ export function checkConfiguration({
     findings.push(
       warning(
         "DEPOSIT_WEBHOOK_SECRET",
-        "is not set: anybody may name transfers to be looked up on the chain (they are credited by what the chain says)",
+        "is not set: anybody may name transfers, which are looked up on the chain (only what the chain confirms is credited)",
         "Set it to the indexing provider's signing secret.",
       ),
     );
@@ -91,7 +91,7 @@ export function checkConfiguration({
       warning(
         "WALLET_ENCRYPTION_KEY_PREVIOUS",
         "is set: a rotation is under way",
-        "When all rotate commands answer { rotated: 0 }, take it out.",
+        "When all rotate commands answer { rotated: 0 }, remove it.",
       ),
     );
   }

@@ -82,12 +82,13 @@ async function checkForgedAddress(site: string): Promise<Finding> {
   const answer = await exchange(`${site}/health`, { headers }, PATIENCE_MS);
   const parsed = answer.kind === "answer" ? health.safeParse(answer.body) : null;
   const address = parsed?.success ? parsed.data.caller?.address : undefined;
-  if (address === undefined) return off(subject, "are not told by /health of this version");
+  if (address === undefined) return off(subject, "are not shown by /health of this version");
   if (!address.includes(FORGED))
-    return good(subject, "a forged X-Forwarded-For is not taken for the caller's");
+    return good(subject, "a forged X-Forwarded-For does not change the caller's address");
   const remedy =
-    "Let the proxy before the service replace the header, and set TRUSTED_PROXY_HOPS to how many proxies there are.";
-  const says = "a forged X-Forwarded-For is taken for the caller's: limits by address can be dodged";
+    "Let the proxy in front of the service replace the header, and set TRUSTED_PROXY_HOPS to the number of proxies.";
+  const says =
+    "a forged X-Forwarded-For changes the caller's address, so callers can evade limits by address";
   // On the machine itself no proxy could replace it.
   const near = /^http:\/\/(?:127\.0\.0\.1|localhost)[:/]?/.test(site);
   return near ? warning(subject, says, remedy) : fault(subject, says, remedy);
@@ -115,7 +116,7 @@ async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
   const standing =
     status === "ok"
       ? good(subject, says)
-      : warning(subject, [says, ...reasons].join("; "), "See the findings on each below.");
+      : warning(subject, [says, ...reasons].join("; "), "See the findings below.");
   return [standing, ...unconfigured(parsed.data), ...work(parsed.data)];
 }
 
@@ -154,14 +155,12 @@ function work({ checks: { crons, outbox, pending, links, providers } }: Health):
   }
   if (slow(outbox.oldestSeconds)) {
     const says = `${outbox.waiting} messages wait, the oldest for ${minutes(outbox.oldestSeconds)}`;
-    findings.push(
-      warning("outbox", says, "See npx convex data messages and the messenger's own word below."),
-    );
+    findings.push(warning("outbox", says, "See npx convex data messages, and the messenger's answer below."));
   }
   for (const [kind, seconds] of Object.entries(pending)) {
     if (!slow(seconds)) continue;
     const says = `the oldest has waited for ${minutes(seconds)}`;
-    findings.push(warning(kind, says, "See npx convex logs; the crons take lost work up again."));
+    findings.push(warning(kind, says, "See npx convex logs; the crons resume lost work."));
   }
   if (links !== undefined && links.unconfirmed > 0) {
     const says = `${links.unconfirmed} were made over HTTP without MESSENGER_CONNECT_SECRET, and their accounts have not confirmed them`;
@@ -211,7 +210,7 @@ async function checkWebhook(site: string): Promise<Finding> {
     );
   }
   if (registered !== `${site}${WEBHOOK_PATH}`) {
-    return fault(subject, "leads somewhere else", "Register it again with npm run register-webhook.");
+    return fault(subject, "points to another address", "Register it again with npm run register-webhook.");
   }
   if (failedAt !== undefined && waiting > 0) {
     return warning(
@@ -220,5 +219,5 @@ async function checkWebhook(site: string): Promise<Finding> {
       "See the deployment's log with npx convex logs.",
     );
   }
-  return good(subject, `leads to this deployment, ${waiting} updates waiting`);
+  return good(subject, `points to this deployment, ${waiting} updates are waiting`);
 }

@@ -15,17 +15,17 @@ import { openWork } from "./work";
 
 const USAGE = `Usage: npm run doctor [-- --site URL] [--prod] [--deployment NAME] [--record DIR] [--json] [--cost] [--work]
 
-Without --site it looks at the deployment that .env.local names, else at the local stack that runs here.
+Without --site it examines the deployment that .env.local names, or else the local stack that is running here.
 
   --site URL     a deployment's HTTP address
   --prod, --deployment NAME
-                 whose variables are asked for, as for the Convex CLI
-  --record DIR   keeps what the providers answered there, without keys, tokens and ids: for npm run replay -- DIR
-  --json         one JSON document instead of lines
-  --cost         only says what it would ask and the most that costs; asks nothing
-  --work         only lists all open work: of the deployment that the options name, else of the local stack
+                 the deployment whose variables are read, as in the Convex CLI
+  --record DIR   stores the providers' answers in DIR, without keys, tokens and ids, for npm run replay -- DIR
+  --json         prints one JSON document instead of lines
+  --cost         only says what it would ask and what that costs at most; asks nothing
+  --work         only lists all open work, of the deployment that the options name or else of the local stack
 
-Environment: PROVIDERS_PORT (3299), where the local stack is looked for; LOCAL_ENV_FILE (.env.local)`;
+Environment: PROVIDERS_PORT (3299), the port of the local stack; LOCAL_ENV_FILE (.env.local)`;
 
 /** Runs `npm run doctor` with these arguments. @returns Its exit code. */
 export async function examine(argv: string[]): Promise<number> {
@@ -75,7 +75,9 @@ export async function examine(argv: string[]): Promise<number> {
   console.log(values.json === true ? asJson(sections) : verdict(sections));
   show(
     nextStep(
-      isFit ? "npm run verify-signals -- URL checks its record" : "do what the arrows say, then look again",
+      isFit
+        ? "npm run verify-signals -- URL checks its record"
+        : "do what the arrows say, then run the doctor again",
     ),
   );
   return isFit ? 0 : 1;
@@ -88,9 +90,9 @@ function costs(): string {
   });
   const total = QUESTIONS.reduce((sum, { costUsd }) => sum + costUsd, 0);
   return [
-    "What the doctor asks, and the most it costs; a provider without a key, or a simulated one, costs nothing:",
+    "What the doctor asks, and what that costs at most; a provider without a key, or a simulated one, costs nothing:",
     ...lines,
-    `  ${"chain RPC".padEnd(16)} ${"free".padEnd(10)} about 12 requests of the plan's: feeds, USDC, eth_getLogs, eth_simulateV1`,
+    `  ${"chain RPC".padEnd(16)} ${"free".padEnd(10)} about 12 requests of your plan: feeds, USDC, eth_getLogs, eth_simulateV1`,
     `  ${"deployment".padEnd(16)} ${"free".padEnd(10)} /health twice, getWebhookInfo`,
     `At most ${total.toFixed(2)} USD. Nothing was asked.`,
   ].join("\n");

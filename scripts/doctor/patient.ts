@@ -75,7 +75,7 @@ export async function findPatient(options: {
   }
   const deployed = await deployedVariables(options.cli, own);
   if (deployed === null) {
-    const says = `of ${target} could not be listed, so those of ${FILE} were looked at`;
+    const says = `of ${target} could not be listed, so those of ${FILE} were examined`;
     findings.push(off("variables", `${says}: npx convex env list says why`));
     return patient({ settings: own, setElsewhere: [], site, local: false, place });
   }
@@ -87,13 +87,13 @@ export async function findPatient(options: {
 
 /** Problems of the file and of names in the environment; `subject` for problems of a value. */
 function problemsFound(text: string | null, place: Place): { subject: string; finding: Finding }[] {
-  const missing = off(FILE, "is missing: copy .env.local.example for real providers, or a deployment");
+  const missing = off(FILE, "is missing: copy .env.local.example to use real providers or a deployment");
   const inFile = problemsOf(text ?? "", place).map((problem) => {
     const { subject, level, line } = problem;
     const says = line === 0 ? `${subject} ${problem.says}` : problemLine(problem, "").replace(/^, |^: /, "");
     return level === "bad"
       ? { subject, finding: fault(FILE, says, `Correct ${subject}.`) }
-      : { subject, finding: warning(FILE, says, "Correct it, or take it out.") };
+      : { subject, finding: warning(FILE, says, "Correct it, or remove it.") };
   });
   // The values themselves are checked with all others.
   const inEnvironment = problemsOfEnvironment(process.env).flatMap(({ level, subject, says }) =>
@@ -125,7 +125,7 @@ function differences(file: Variables, deployed: Variables): Finding[] {
     .filter((name) => (deployed[name]?.trim() ?? "") !== file[name]?.trim())
     .map((name) => {
       const says = deployed[name]
-        ? `is another on the deployment than in ${FILE}`
+        ? `has another value on the deployment than in ${FILE}`
         : "is not set on the deployment";
       return warning(name, says, "npm run env:push sets what the file has.");
     });

@@ -38,14 +38,15 @@ const ASKED: readonly Asked[] = [
   {
     source: "coinbase",
     asks: "the day of BTC",
-    terms: "market data make no index, benchmark or valuation, and are not passed on, without its consent",
+    terms:
+      "market data must not be used for an index, benchmark or valuation, or passed on, without its consent",
     ask: async () =>
       `returns the last trade of BTC: ${(await askDay(coinbase, BY_HAND, "BTC", PATIENCE_MS)).last} USD`,
   },
   {
     source: "binance",
     asks: "the day of BTC",
-    terms: "market data are for own use; commercial redistribution needs its consent",
+    terms: "market data are for your own use; commercial redistribution needs its consent",
     ask: async () =>
       `returns the last trade of BTC: ${(await askDay(binance, BY_HAND, "BTC", PATIENCE_MS)).last} USDT`,
   },

@@ -41,12 +41,12 @@ export const QUESTIONS: readonly Question[] = [
   {
     subject: "agent API",
     key: "LLM_GATEWAY_API_KEY",
-    asks: "a job that does not exist: no prompt is used up",
+    asks: "for a job that does not exist, so no prompt is used up",
     costUsd: 0,
     ask: async (_key, now) => {
       if (agentApiUrl() === null) return off("agent API", `is not asked: ${AGENT_API_OFF}`);
       await readJob("doctor", now);
-      return good("agent API", "answers, and takes the key");
+      return good("agent API", "answers, and accepts the key");
     },
   },
   {
@@ -147,8 +147,8 @@ async function askGateway(): Promise<Finding> {
     if (!repaired) return good(subject, `answers in the shape it is asked for, as ${model}`);
     return warning(
       subject,
-      `answers as ${model}, in the shape it is asked for only when told again`,
-      "It works, at twice the calls: another LLM_MODEL may do better.",
+      `answers as ${model}, but in the requested shape only after a correction`,
+      "It works, but takes twice as many calls; another LLM_MODEL may do better.",
     );
   } catch (error) {
     if (error instanceof UnusableAnswer) {

@@ -47,7 +47,7 @@ export function findingOf(subject: string, error: unknown, now: number): Finding
   if (failure?.code === "invalid_request") return warning(subject, failure.message, "Try again later.");
   return fault(
     subject,
-    `answered with status ${answer.status}, not as its protocol says`,
+    `answered with status ${answer.status}, but not in the form of its protocol`,
     `Check ${address}; npm run doctor -- --record DIR stores the answer.`,
   );
 }
@@ -60,11 +60,12 @@ function refusalOf(subject: string, place: Place, answer: Answer, now: number): 
     return fault(subject, "refuses the request or the key (400)", remedy);
   }
   if (status === 401) {
-    const remedy = `Set ${key} to a key that it knows: this one is another's, or was withdrawn.`;
+    const remedy = `Set ${key} to a key that it knows: this one belongs elsewhere, or was withdrawn.`;
     return fault(subject, "refuses the key (401)", remedy);
   }
   if (status === 403) {
-    const remedy = forbidden ?? `Allow the key in ${key} this use ${KEYS_PLACE}, or set ${key} to another.`;
+    const remedy =
+      forbidden ?? `Allow this use of the key in ${key} ${KEYS_PLACE}, or set ${key} to another key.`;
     return fault(subject, "refuses the key, or this use of it (403)", remedy);
   }
   if (status === 402) {
@@ -76,11 +77,11 @@ function refusalOf(subject: string, place: Place, answer: Answer, now: number): 
   if (status === 410) {
     const where = model === undefined ? address : `${model}, or ${address},`;
     const remedy = `Set ${where} to the name in its current documents; otherwise this service has to be updated.`;
-    return fault(subject, "does not offer what is asked any more (410)", remedy);
+    return fault(subject, "no longer offers what was asked (410)", remedy);
   }
   if (status === 429) return limited(subject, key, answer, now);
   if (status >= 500) {
-    const remedy = `Wait, or see its status page; ${address} should lead to the provider itself.`;
+    const remedy = `Wait, or see its status page; ${address} should point to the provider itself.`;
     return fault(subject, `is failing (${status})`, remedy);
   }
   return null;

@@ -10,9 +10,9 @@ import { RecordingError, recordingsIn, replayed } from "./recording/recordings";
 
 const USAGE = `Usage: npm run replay -- DIR [--json]
 
-Reads what npm run doctor -- --record DIR kept, with the service's own parsers. It asks nobody.
+Reads the answers that npm run doctor -- --record DIR has stored, with the service's own parsers. It asks no provider.
 
-  --json   one JSON document instead of lines`;
+  --json   prints one JSON document instead of lines`;
 
 const about = {
   usage: USAGE,

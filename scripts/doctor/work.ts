@@ -37,7 +37,7 @@ async function asked(cli: readonly string[], now: number): Promise<unknown> {
   const settings = settingsIn(await readFile(settingsFile(), "utf8").catch(() => ""));
   const args = ["run", "ops/work:list", JSON.stringify({ now }), ...cli];
   const { code, stdout, stderr } = await convexCli(args, "", { settings });
-  if (code !== 0) throw new Error(stderr.trim() || "The CLI answered with no list of work");
+  if (code !== 0) throw new Error(stderr.trim() || "The CLI returned no list of work");
   return JSON.parse(stdout);
 }
 
@@ -48,7 +48,7 @@ function inLines({ work, waiting }: Listed): string {
   return [
     bold(`${work.length} pieces of work are open`),
     ...work.map(lineOf),
-    ...(kinds.length === 0 ? [] : ["", bold("What waits, by kind"), ...kinds]),
+    ...(kinds.length === 0 ? [] : ["", bold("Waiting work, by kind"), ...kinds]),
   ].join("\n");
 }
 

@@ -35,7 +35,7 @@ export function problemsOf(text: string, place: Place = "this machine"): Problem
         line,
         level: "odd",
         subject: name,
-        says: `is set in line ${before} already: the last one counts`,
+        says: `is set in line ${before} already: the last line counts`,
       });
       continue;
     }
@@ -65,7 +65,7 @@ export function problemsOfEnvironment(variables: Record<string, string | undefin
     if (kindOf(name) === "unknown") {
       const meant = misspeltName(name);
       if (meant === null) return [];
-      const says = `is no name that anything reads: did you mean ${meant}?`;
+      const says = `is a name that nothing reads: did you mean ${meant}?`;
       return [{ line: 0, level: "odd", subject: name, says }];
     }
     const complaint = kindOf(name) === "service" ? complaintOf(name, value) : null;
@@ -76,7 +76,7 @@ export function problemsOfEnvironment(variables: Record<string, string | undefin
 function problemOfName(name: string): string | null {
   switch (kindOf(name)) {
     case "unknown":
-      return `is no name that anything reads: ${suggestion(name)}`;
+      return `is a name that nothing reads: ${suggestion(name)}`;
     case "process":
       return "has no effect here: set it in the environment of the command";
     case "service":
@@ -121,7 +121,7 @@ function readLines(lines: readonly string[]): {
   return { settings, garbage, problems };
 }
 
-/** One line for a person: `.env.local, line 7: LLM_KEY is no name that anything reads: …`; line 0 means the environment. */
+/** One line for a person: `.env.local, line 7: LLM_KEY is a name that nothing reads: …`; line 0 means the environment. */
 export function problemLine({ line, subject, says }: Problem, file: string): string {
   if (line === 0) return `${file === "" ? "environment" : file}: ${subject} ${says}`;
   return subject === `line ${line}`

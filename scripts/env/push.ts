@@ -16,10 +16,10 @@ const USAGE = `Usage: npm run env:push [-- --dry-run] [--json] [--prod] [--deplo
 
 Sets the deployment's variables from ${FILE}, through the Convex CLI. Values are never shown.
 
-  --dry-run   only says which would be set
-  --json      what was found and whether it was set, as JSON
+  --dry-run   only says which variables would be set
+  --json      prints what was found and whether it was set, as JSON
   --prod, --deployment NAME, --preview-name NAME
-              the Convex CLI's own: which deployment; without one, the one that ${FILE} names
+              options of the Convex CLI that name the deployment; the default is the one in ${FILE}
 
 Environment: LOCAL_ENV_FILE (.env.local)`;
 
@@ -95,13 +95,13 @@ function shown(
   const lines = [
     ...[...values.keys()].map((name) =>
       defaulted.includes(name)
-        ? `  set      ${name} ${dim("(a placeholder: there is none in the file)")}`
+        ? `  set      ${name} ${dim("(a placeholder, because the file has no value)")}`
         : `  set      ${name}`,
     ),
     ...malformed.map(({ name, complaint }) => `  wrong    ${bold(name)}: ${complaint}`),
     ...doubtful.map(({ name, complaint }) => `  doubt    ${bold(name)}: ${complaint}`),
     ...missing.map(
-      (name) => `  missing  ${bold(name)}: required; unless the deployment has it, endpoints answer 500`,
+      (name) => `  missing  ${bold(name)}: required: endpoints answer 500 unless the deployment has it`,
     ),
     ...unknown.map((one) => `  unknown  ${bold(one.name)}: ${one.suggestion}`),
     ...empty.map((name) => dim(`  empty    ${name} (optional)`)),

@@ -80,12 +80,12 @@ const BOUNDS: readonly { name: Variable; least?: number; most?: number; says: st
   { name: "DAILY_BUDGET_USD", most: 10_000, says: "must be at most 10000: it is what a day may cost" },
   {
     ...{ name: "SOCIAL_TRADE_CONFIDENCE", least: 0.5, most: 0.99 },
-    says: "must be 0.5 to 0.99: below that posts are traded that are hardly orders, above it none is",
+    says: "must be 0.5 to 0.99: below that, posts that are hardly orders are traded, and above it no post is",
   },
   {
     name: "TRUSTED_PROXY_HOPS",
     most: 4,
-    says: "must be at most 4: beyond the real ones, callers choose their address",
+    says: "must be at most 4: if it exceeds the real number, callers can choose their address",
   },
   { name: "ROUND_TRIP_COST_BPS", most: 1_000, says: "must be at most 1000: that is a tenth of the stake" },
   {
@@ -99,9 +99,7 @@ const RULES: readonly Rule[] = [
   (set) =>
     ENCRYPTION_KEYS.map((name) => {
       const weak = guessBits(set.get(name) ?? "") < LEAST_KEY_BITS;
-      return (
-        set.has(name) && weak && bad(name, `has too little chance in it to protect wallets: ${MAKE_ONE}`)
-      );
+      return set.has(name) && weak && bad(name, `is not random enough to protect wallets: ${MAKE_ONE}`);
     }),
   (set) =>
     CALLERS_SECRETS.map((name) => {
@@ -130,7 +128,7 @@ const RULES: readonly Rule[] = [
         onRealChain(set, place) &&
         bad("PLATFORM_WALLET_ADDRESS", "is a published test account's: anybody can spend its funds"),
       [...CONTRACTS, BURN].some((one) => one.toLowerCase() === address) &&
-        bad("PLATFORM_WALLET_ADDRESS", "is nobody's wallet: payments to it are lost"),
+        bad("PLATFORM_WALLET_ADDRESS", "belongs to nobody: payments to it are lost"),
     ];
   },
   // The service's accounts are separate: each has its own nonces, and a stolen gas key is worth little.
@@ -166,7 +164,7 @@ const RULES: readonly Rule[] = [
         "is not set although LLM_ENDPOINT is another provider's: the agent API is off, so that the key is sent to nobody else",
       ),
     Number(set.get("MAX_TRANSFER_USD") ?? 0) > Number(set.get("DAILY_TRANSFER_LIMIT_USD") ?? Infinity) &&
-      odd("MAX_TRANSFER_USD", "is more than DAILY_TRANSFER_LIMIT_USD, which holds"),
+      odd("MAX_TRANSFER_USD", "is more than DAILY_TRANSFER_LIMIT_USD, so the daily limit decides"),
     Number(set.get("WEAK_ID_DAILY_USD") ?? 1) === 0 &&
       odd("WEAK_ID_DAILY_USD", "is 0: anybody who guesses a userId can empty its wallet"),
   ],
@@ -174,7 +172,7 @@ const RULES: readonly Rule[] = [
     LOOKS.map(({ name, at, pattern, like }) => {
       const key = set.get(name);
       const another = key !== undefined && !set.has(at) && !pattern.test(key);
-      return another && odd(name, `does not look like one (${like}): see whether it was copied whole`);
+      return another && odd(name, `does not look like one (${like}): check whether it was copied completely`);
     }),
 ];
 
@@ -213,10 +211,10 @@ function addressComplaint(name: Variable, value: string | undefined, place: Plac
   const url = new URL(value);
   if (url.username !== "" || url.password !== "")
     return bad(name, "must not hold a user name or password: no request can be made to it");
-  if (isNobodys(url)) return bad(name, "is a link-local or unspecified address, which is no provider's");
+  if (isNobodys(url)) return bad(name, "is a link-local or unspecified address, which no provider has");
   const near = isNear(url);
   if (near && place === "deployment")
-    return bad(name, "is an address of a private network, which a deployment does not reach");
+    return bad(name, "is an address of a private network, which a deployment cannot reach");
   if (url.protocol === "http:" && !near) return bad(name, "must be https: keys and prompts go there");
   return undefined;
 }

@@ -18,7 +18,7 @@ import { webTypes } from "./webTypes";
 
 if (process.argv.includes("--help")) {
   console.log(
-    "Usage: npm run build:kit [-- FOLDER]\n\nWrites what clients are given into dist/kit, or into FOLDER.",
+    "Usage: npm run build:kit [-- FOLDER]\n\nWrites the files that clients are given into dist/kit, or into FOLDER.",
   );
   process.exit(0);
 }

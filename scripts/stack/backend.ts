@@ -72,7 +72,7 @@ export async function startBackend({
       const { code, stderr } = await convexCli(["env", "set", "--force"], envFile(new Map(values)), {
         cwd: folder,
       });
-      if (code !== 0) throw new BackendError(`The backend did not take its settings: ${lastOf([stderr])}`);
+      if (code !== 0) throw new BackendError(`The backend did not accept its settings: ${lastOf([stderr])}`);
       await reached(() => answers(`${urls.siteUrl}/health`), child, lines);
     } catch (error) {
       await stop();

@@ -28,7 +28,7 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
   const outside = realProviders(settings);
   if (outside.includes("chain") || outside.includes("swap provider"))
     throw new OptionsError(
-      "With --backend the chain and its swaps are simulated: take CHAIN_RPC_URL and SWAP_* out",
+      "With --backend the chain and its swaps are simulated: remove CHAIN_RPC_URL and SWAP_*",
     );
   const keys = await freshKeys();
   const secret = settings.MESSENGER_WEBHOOK_SECRET || keys.messengerWebhookSecret;
@@ -57,7 +57,7 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
     const chain = await startLocalChain({ port: chainPort, kept: null, clock, market: standins.market });
     known.rpcUrl = chain.url;
     leave.push(() => chain.stop());
-    const unknown = () => Promise.resolve({ error: "The platform's backend does not tell this" });
+    const unknown = () => Promise.resolve({ error: "The platform's backend does not offer this" });
     const facts = (): Promise<Facts> =>
       Promise.resolve({
         ...{ siteUrl: known.siteUrl, apiUrl: known.apiUrl, realProviders: shownProviders(outside) },

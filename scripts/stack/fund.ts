@@ -61,7 +61,7 @@ async function requireLocalChain(url: string, chainId: () => Promise<number>): P
       { cause: error },
     );
   });
-  if (id !== CHAIN_ID) throw new FundError(`What answers at ${url} is chain ${id}, not the local stack's`);
+  if (id !== CHAIN_ID) throw new FundError(`The chain at ${url} is ${id}, not the local stack's`);
 }
 
 function reasonOf(error: unknown): string {

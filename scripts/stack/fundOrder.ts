@@ -6,9 +6,10 @@ import { DECIMALS } from "../chain/addresses";
 
 export const USAGE = `Usage: npm run fund -- 0xADDRESS [--eth N] [--usdc N] [--dai N] [--usdt N] [--weth N] [--json]
 
-Sends from account 0 of the local chain: the amounts given, else 1 ETH, 1,000 USDC, 100 DAI, 100 USDT and 0.5 WETH.
+Sends the given amounts from account 0 of the local chain. Without any, it sends 1 ETH, 1,000 USDC, 100 DAI, 100 USDT and
+0.5 WETH.
 
-  --json   what was sent, as JSON
+  --json   prints what was sent, as JSON
 
 Environment: CHAIN_PORT (8545)`;
 
@@ -33,9 +34,10 @@ export class FundError extends Error {}
 /** @throws Misuse */
 export function orderOf(to = "", values: Partial<Record<Lowercase<Symbol>, string>>): Order {
   if (to === "") throw new Misuse("Name one address");
-  if (!/^0x[0-9a-fA-F]{40}$/.test(to)) throw new Misuse(`${to} is no address: 0x and 40 hex digits`);
-  if (!isAddress(to)) throw new Misuse(`${to} is mistyped: its capitals do not fit its digits`);
-  if (to === zeroAddress) throw new Misuse("Nobody has the zero address");
+  if (!/^0x[0-9a-fA-F]{40}$/.test(to))
+    throw new Misuse(`${to} is not an address: an address is 0x and 40 hex digits`);
+  if (!isAddress(to)) throw new Misuse(`${to} is mistyped: its capital letters do not match its digits`);
+  if (to === zeroAddress) throw new Misuse("The zero address belongs to nobody");
 
   const given = { ETH: values.eth, USDC: values.usdc, DAI: values.dai, USDT: values.usdt, WETH: values.weth };
   const chosen = SYMBOLS.some((symbol) => given[symbol] !== undefined) ? given : STANDARD;
@@ -53,7 +55,7 @@ function unitsOf(text: string, symbol: Symbol): bigint {
   const units = fits ? parseUnits(text, decimals) : 0n;
   if (units === 0n) {
     throw new Misuse(
-      `--${symbol.toLowerCase()} ${text} is no amount: more than 0, with up to ${decimals} decimals`,
+      `--${symbol.toLowerCase()} ${text} is not an amount: it must be more than 0 and have at most ${decimals} decimals`,
     );
   }
   return units;

@@ -26,7 +26,7 @@ export async function startLocalChain(options: {
       const behind = seconds - Math.floor(clock.now() / 1_000);
       if (behind <= 0) return;
       console.warn(
-        `The kept chain is ${behind} s ahead of this machine's clock: the application's starts there`,
+        `The stored chain is ${behind} s ahead of this machine's clock, so the application's clock starts there`,
       );
       clock.notBefore(seconds * 1_000);
     },

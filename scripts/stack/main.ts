@@ -19,10 +19,10 @@ const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--hold-real-money]
   --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
   --ephemeral   keeps nothing: no rows, no keys, no chain
   --hold-real-money
-                takes a real chain (CHAIN_RPC_URL); WALLET_ENCRYPTION_KEY is yours
+                uses a real chain (CHAIN_RPC_URL) with your own WALLET_ENCRYPTION_KEY
   --backend     runs the platform's own backend, which the Convex CLI fetches, instead of this
                 repository's host; keeps nothing, and nobody can sign in
-  --json        where everything is, as one line of JSON on stdout; the log goes to stderr
+  --json        prints all addresses as one line of JSON on stdout, and the log on stderr
 
 Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), CHAIN_PORT (8545),
 LOCAL_STATE_DIR (.local), LOCAL_ENV_FILE (.env.local)`;

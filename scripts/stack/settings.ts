@@ -44,7 +44,7 @@ function withoutEffect(settings: Variables): string[] {
     const key = keyOf(provider);
     if (settings[key]) return [];
     return [
-      `The ${provider} has an address of its own but no key: set ${key} as well, or what needs it answers 500`,
+      `The ${provider} has an address of its own but no key: set ${key} as well, or everything that needs it answers 500`,
     ];
   });
   if (settings.MESSENGER_CHAT_ID && !real.includes("messenger")) {

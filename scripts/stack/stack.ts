@@ -230,7 +230,7 @@ function checkSpeed(speed: number, outside: readonly Provider[]): void {
   if (!(speed >= 1 && speed <= MAX_SPEED)) throw new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
   if (speed > 1 && outside.length > 0) {
     throw new OptionsError(
-      `A speed above 1 is refused while a provider is a real one (${outside.join(", ")}): it would be called that ` +
+      `A speed above 1 is refused if a provider is real (${outside.join(", ")}): it would be called that ` +
         "many times more often. Take its variables out of the environment and of .env.local.",
     );
   }
@@ -256,7 +256,7 @@ function checkMoney(
   }
   if (!hasKey) {
     throw new OptionsError(
-      "--hold-real-money needs WALLET_ENCRYPTION_KEY, which is not to lie beside the wallets it seals: make one with " +
+      "--hold-real-money needs WALLET_ENCRYPTION_KEY, which must not lie beside the wallets that it protects: make one with " +
         "`openssl rand -hex 32`, and keep a copy of it elsewhere.",
     );
   }

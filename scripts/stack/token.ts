@@ -8,10 +8,10 @@ import { deskUrl, tokenOf } from "./address";
 
 const USAGE = `Usage: npm run --silent token -- USER [--json]
 
-Prints a token for that user of the local stack, good for 30 days: from the stack that is running, else with the keys
-that one has kept. It makes no keys itself.
+Prints a token of a user of the local stack, which is valid for 30 days. It asks the running stack, or else uses the keys
+that a stack has kept. It makes no keys itself.
 
-  --json   the token with its user, as JSON
+  --json   prints the token with its user, as JSON
 
 Environment: PROVIDERS_PORT (3299), LOCAL_STATE_DIR (.local)`;
 

@@ -60,17 +60,17 @@ export default defineSchema({ indexed, "with space": defineTable({ a: v.string()
   });
   expect(code).toBe(1);
   const faults = output.slice(output.indexOf("It must not be deployed:"));
-  expect(faults).toMatch(/buffers\.js: does not evaluate/);
-  expect(faults).toMatch(/calls\.js: does not evaluate: fetch\(\) was called/);
-  expect(faults).toMatch(/waits\.js: does not evaluate: setTimeout\(\) was called/);
+  expect(faults).toMatch(/buffers\.js: cannot be evaluated/);
+  expect(faults).toMatch(/calls\.js: cannot be evaluated: fetch\(\) was called/);
+  expect(faults).toMatch(/waits\.js: cannot be evaluated: setTimeout\(\) was called/);
   expect(faults).toMatch(/settings\.js: reads SOME_KEY at import/);
-  expect(faults).toMatch(/strings\.js: does not evaluate: Code generation from strings disallowed/);
+  expect(faults).toMatch(/strings\.js: cannot be evaluated: Code generation from strings disallowed/);
   expect(faults).toContain("unchecked.js:open has no argument validator");
   expect(faults).toContain("unchecked.js:open has no return validator");
   expect(faults).toContain("unchecked.js:half has no return validator");
   expect(faults).not.toContain("unchecked.js:half has no argument validator");
   expect(faults).toContain("requests.js: uses Request.redirect, which ends the function on the platform");
-  expect(faults).toMatch(/texts\.js: does not evaluate: .*undefined/);
+  expect(faults).toMatch(/texts\.js: cannot be evaluated: .*undefined/);
   expect(faults).toContain("dates.js: extends Date");
   expect(faults).toContain("both.js:both is query and action at once");
   expect(faults).toContain("cron läuft nie: a name is printable ASCII");
@@ -81,7 +81,7 @@ export default defineSchema({ indexed, "with space": defineTable({ a: v.string()
   expect(faults).toContain("table with space: a name is at most 64");
   expect(faults).toContain("index with space._a: a name is at most 64");
   expect(faults).toContain("variable SOME-KEY: a name is at most 40");
-  expect(output).toContain("a backend of one's own has to be of 22 July 2026 or later");
+  expect(output).toContain("a self-hosted backend has to be from 22 July 2026 or later");
 });
 
 test("a module that needs Node does not bundle", async () => {

@@ -116,9 +116,11 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   expect(output).toContain("→ Check TICKER_API_URL");
   expect(output).toMatch(/! CoinGecko: CoinGecko is limiting/);
   expect(output).toContain("→ Check EVIDENCE_API_URL");
-  expect(output).toContain("✗ sentiment model: answered with status 200, not as its protocol says");
+  expect(output).toContain(
+    "✗ sentiment model: answered with status 200, but not in the form of its protocol",
+  );
   expect(output).toContain("! swap provider: is limiting requests (429)");
-  expect(output).toContain("✗ WALLET_ENCRYPTION_KEY: has too little chance in it");
+  expect(output).toContain("✗ WALLET_ENCRYPTION_KEY: is not random enough");
   expect(output).toContain("✗ MAX_TRANSFER_USD: must be an amount in USD");
   expect(output).toContain("✗ SHADOW_ARMS: must be one to four arms, each a model and a prompt such as");
   expect(output).toContain("– MESSENGER_BOT_TOKEN: is not set");
@@ -144,11 +146,11 @@ test("what is used up, gone or elsewhere is told with the variable to change, an
   const until = new Date(resetAt).toISOString().slice(0, 19);
   expect(output).toContain(`! agent API: is limiting requests (429): the limit is used up until ${until}Z`);
   expect(output).toMatch(/→ Try again then, or raise the limit of the account that LLM_GATEWAY_API_KEY/);
-  expect(output).toContain("✗ sentiment model: does not offer what is asked any more (410)");
+  expect(output).toContain("✗ sentiment model: no longer offers what was asked (410)");
   expect(output).toContain(
     "→ Set SENTIMENT_MODEL, or SENTIMENT_ENDPOINT, to the name in its current documents",
   );
-  expect(output).toContain("✗ messenger: does not offer what is asked any more (410)");
+  expect(output).toContain("✗ messenger: no longer offers what was asked (410)");
   expect(output).toContain("→ Set MESSENGER_API_URL to the name in its current documents");
   expect(output).toMatch(/! swap provider: is limiting requests \(429\): the limit is used up until 20/);
 });
@@ -217,11 +219,11 @@ test("says which lines of .env.local are none, which names nothing reads, and th
   const { code, output } = await doctor();
   expect(output.match(/CONFIRMATIONS/g)).toHaveLength(2);
   expect(output).toContain(
-    "! SENTIMENT_ENDPONT: is no name that anything reads: did you mean SENTIMENT_ENDPOINT?",
+    "! SENTIMENT_ENDPONT: is a name that nothing reads: did you mean SENTIMENT_ENDPOINT?",
   );
   expect(output).toContain("! .env.local: line 1 is neither NAME=value nor a # comment");
   expect(output).toContain(
-    "line 2: LLM_KEY_GATEWAY_API is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?",
+    "line 2: LLM_KEY_GATEWAY_API is a name that nothing reads: did you mean LLM_GATEWAY_API_KEY?",
   );
   expect(output).toContain("✗ .env.local: line 3: CONFIRMATIONS must be a whole number from 1 to 1000");
   expect(output).toContain("✗ LLM gateway: answers, but not in the shape it is asked for");
@@ -250,7 +252,7 @@ test("looks at the deployment's own variables, says where they and the file are 
   await writeFile(path.join(folder, ".env.local"), "MAX_TRANSFER_USD=99\nCONFIRMATIONS=3\n");
   const { code, output } = await doctor(["--site", stack.siteUrl]);
   expect(output).toContain("✓ variables: are those of the deployment local:some-one");
-  expect(output).toContain("! MAX_TRANSFER_USD: is another on the deployment than in .env.local");
+  expect(output).toContain("! MAX_TRANSFER_USD: has another value on the deployment than in .env.local");
   expect(output).toContain("! CONFIRMATIONS: is not set on the deployment");
   expect(output).toContain("! SENTIMENT_API_KY: is set on the deployment, and nothing reads it");
   expect(output).toContain("→ Did you mean SENTIMENT_API_KEY?");
@@ -359,7 +361,7 @@ test("what it records holds no key, token or id, and is read again as it was", a
   const said = findings.map(({ subject, level, says }) => [subject, level, says]);
   expect(said).toContainEqual(["LLM gateway", "fault", "answers, but not in the shape it is asked for"]);
   expect(said).toContainEqual(["sentiment model", "warning", "is limiting requests (429)"]);
-  expect(said).toContainEqual(["agent API", "good", "answers, and takes the key"]);
+  expect(said).toContainEqual(["agent API", "good", "answers, and accepts the key"]);
   const quote = /✓ (swap provider): (quotes 1 USDC .*)/.exec(output);
   expect(said).toContainEqual([quote?.[1], "good", quote?.[2]]);
   const prices = /✓ (tickers): (BTC in USD: .*)/.exec(output);

@@ -33,11 +33,11 @@ test("a trail that ends early is told, with the CLI's own word and exit code", a
   const { code, subjects, stderr } = await exported(["--prod"], { CLI_EXIT: "3" });
   expect({ code, subjects }).toEqual({ code: 3, subjects: ["a", "b"] });
   expect(stderr).toContain("asked run ops/audit:page next --prod");
-  expect(stderr).toContain("The trail is not whole.");
+  expect(stderr).toContain("The trail is not complete.");
 });
 
 test("an answer that is no page is no trail", async () => {
   const { code, stderr } = await exported([], { CLI_SAYS: "null" });
   expect(code).toBe(1);
-  expect(stderr).toContain("The trail is not whole.");
+  expect(stderr).toContain("The trail is not complete.");
 });

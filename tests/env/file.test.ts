@@ -25,10 +25,10 @@ describe("a settings file", () => {
     const file =
       "LLM_GATEWAY_KEY=bk_0123456789\nthis is no setting\nWALLET_ENCRPYTION_KEY=\nFAVOURITE_COLOUR=blue\n";
     expect(all(file)).toEqual([
-      ".env.local, line 1: LLM_GATEWAY_KEY is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?",
+      ".env.local, line 1: LLM_GATEWAY_KEY is a name that nothing reads: did you mean LLM_GATEWAY_API_KEY?",
       ".env.local: line 2 is neither NAME=value nor a # comment",
-      ".env.local, line 3: WALLET_ENCRPYTION_KEY is no name that anything reads: did you mean WALLET_ENCRYPTION_KEY?",
-      ".env.local, line 4: FAVOURITE_COLOUR is no name that anything reads: see .env.local.example for the names",
+      ".env.local, line 3: WALLET_ENCRPYTION_KEY is a name that nothing reads: did you mean WALLET_ENCRYPTION_KEY?",
+      ".env.local, line 4: FAVOURITE_COLOUR is a name that nothing reads: see .env.local.example for the names",
     ]);
   });
 
@@ -108,7 +108,7 @@ describe("a settings file", () => {
 
   test("set twice, quoted without an end, or meant for the process, is told", () => {
     expect(all("LLM_MODEL=a\nLLM_MODEL=b")).toEqual([
-      ".env.local, line 2: LLM_MODEL is set in line 1 already: the last one counts",
+      ".env.local, line 2: LLM_MODEL is set in line 1 already: the last line counts",
     ]);
     expect(all('LLM_MODEL="a\nSENTIMENT_MODEL=b')).toEqual([
       ".env.local, line 1: LLM_MODEL has a quote that is never closed",
@@ -140,7 +140,7 @@ describe("the nearest name", () => {
       "MESSENGER_CHATID",
       "WALET_ENCRYPTION_KEY",
     ])
-      expect(told(name)).toEqual([expect.stringMatching(/^is no name that anything reads: did you mean /)]);
+      expect(told(name)).toEqual([expect.stringMatching(/^is a name that nothing reads: did you mean /)]);
     const others = [
       "PATH",
       "HOST",

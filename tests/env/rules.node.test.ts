@@ -23,19 +23,19 @@ const WRONG: [what: string, file: Record<string, string>, name: string, says: Re
     "a key of one pattern",
     { WALLET_ENCRYPTION_KEY: "0123456789abcdef".repeat(4) },
     "WALLET_ENCRYPTION_KEY",
-    /too little chance/,
+    /not random enough/,
   ],
   [
     "a key of one byte",
     { WALLET_ENCRYPTION_KEY: "ab".repeat(32) },
     "WALLET_ENCRYPTION_KEY",
-    /too little chance/,
+    /not random enough/,
   ],
   [
     "a key of words",
     { WALLET_ENCRYPTION_KEY: "walletwalletwalletwalletwalletwalletwalletw=" },
     "WALLET_ENCRYPTION_KEY",
-    /too little chance/,
+    /not random enough/,
   ],
   [
     "a gateway without TLS",
@@ -134,7 +134,7 @@ const WRONG: [what: string, file: Record<string, string>, name: string, says: Re
     "a token for a wallet",
     { PLATFORM_WALLET_ADDRESS: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913" },
     "PLATFORM_WALLET_ADDRESS",
-    /nobody's wallet/,
+    /belongs to nobody/,
   ],
 ];
 

@@ -43,7 +43,8 @@ const reportShape = z.object({
 
 const USAGE = `Usage: npm run test:hostile
 
-Tries every attack and shows what got through, with figures; takes some minutes. Parts of it at length: npm run test:long.`;
+Tries every attack and shows what got through, with figures. This takes some minutes. npm run test:long runs parts of it at
+greater length.`;
 
 if (process.argv.includes("--help")) {
   console.log(USAGE);

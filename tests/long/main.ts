@@ -79,7 +79,7 @@ function described({ about, rounds, seed }: Part): string {
 
 const USAGE = `Usage: npm run test:long [-- PART…] [--seed N] [--rounds N] [--log]
 
-The long tests, all of them (about half an hour) or the parts named:
+Runs all long tests (about half an hour), or only the named parts:
 
 ${Object.entries(PARTS)
   .map(([name, part]) => `  ${name.padEnd(12)}${described(part)}`)

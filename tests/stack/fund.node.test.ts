@@ -58,13 +58,13 @@ test("sends the amounts that are given, and those only", async () => {
 
 test.each([
   [[], /^Name one address\. /],
-  [["0x12"], /0x12 is no address/],
+  [["0x12"], /0x12 is not an address/],
   [["0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96046"], /mistyped/],
   [[`0x${"0".repeat(40)}`], /zero address/],
   [[FIRST, SECOND], /^Unexpected argument/],
-  [[FIRST, "--usdc", "0.0000001"], /--usdc 0.0000001 is no amount: .* up to 6 decimals/],
-  [[FIRST, "--eth", "0"], /--eth 0 is no amount/],
-  [[FIRST, "--dai", "1e3"], /--dai 1e3 is no amount/],
+  [[FIRST, "--usdc", "0.0000001"], /--usdc 0.0000001 is not an amount: .* at most 6 decimals/],
+  [[FIRST, "--eth", "0"], /--eth 0 is not an amount/],
+  [[FIRST, "--dai", "1e3"], /--dai 1e3 is not an amount/],
   [[FIRST, "--btc", "1"], /--btc/],
 ])("%j is refused", async (args, expected) => {
   expect(await fund(args)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(expected) });

@@ -35,10 +35,10 @@ describe("settings", () => {
     expect(code).toBe(1);
     expect(stderr.split("\n")).toEqual([
       `${LOCAL_ENV_FILE}, line 1: WALLET_ENCRYPTION_KEY must be 64 hex digits or base64 of 32 bytes`,
-      `${LOCAL_ENV_FILE}, line 2: LLM_KEY is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?`,
+      `${LOCAL_ENV_FILE}, line 2: LLM_KEY is a name that nothing reads: did you mean LLM_GATEWAY_API_KEY?`,
       `${LOCAL_ENV_FILE}, line 3: CONFIRMATIONS must be a whole number from 1 to 1000`,
       "environment: SWAP_API_URL must be an http(s) address",
-      "environment: SENTIMENT_API_KY is no name that anything reads: did you mean SENTIMENT_API_KEY?",
+      "environment: SENTIMENT_API_KY is a name that nothing reads: did you mean SENTIMENT_API_KEY?",
       "Fix these lines, or leave them empty.",
       "",
     ]);
@@ -59,9 +59,9 @@ describe("settings", () => {
     await stack.output(/^ {2}PROVIDERS_PORT=\d+ npm run doctor$/m);
     stack.kill("SIGTERM");
     expect((await stack.ended).stderr.split("\n")).toEqual([
-      `${LOCAL_ENV_FILE}, line 1: LLM_API_KEY is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?`,
+      `${LOCAL_ENV_FILE}, line 1: LLM_API_KEY is a name that nothing reads: did you mean LLM_GATEWAY_API_KEY?`,
       `${LOCAL_ENV_FILE}: line 2 is neither NAME=value nor a # comment`,
-      "environment: MESSENGER_CHATID is no name that anything reads: did you mean MESSENGER_CHAT_ID?",
+      "environment: MESSENGER_CHATID is a name that nothing reads: did you mean MESSENGER_CHAT_ID?",
       "MESSENGER_CHAT_ID has no effect without MESSENGER_BOT_TOKEN: the messenger is simulated",
       "",
     ]);
