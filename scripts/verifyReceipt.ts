@@ -124,7 +124,7 @@ async function decoded<Shape extends z.ZodType>(
   try {
     return shape.parse(JSON.parse(value.startsWith("{") ? value : Buffer.from(value, "base64").toString()));
   } catch {
-    throw new Unreadable(`This is no header with a signed ${what}`);
+    throw new Unreadable(`This is not a header with a signed ${what}`);
   }
 }
 

@@ -908,7 +908,7 @@ export function problemsOfRecord(record: unknown, published?: string): string[] 
     ...chainProblems(events, head, nameOf),
     ...(isKnown
       ? []
-      : [`The published head ${published} is no link of this chain: what it stood for was rewritten`]),
+      : [`The published head ${published} is not part of this chain: the events up to it were rewritten`]),
     ...storyProblems(events),
     ...dailyCalibrations(events).problems,
     ...shownProblems(events, signals),

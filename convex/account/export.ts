@@ -49,7 +49,7 @@ async function rowsOf<Table extends TableNames>(
   paginationOpts: PaginationOptions,
 ): Promise<PaginationResult<string>> {
   const { ownedBy }: TableRecord<Table> = records[table];
-  if (ownedBy === undefined) throw new Error("The section is no table with owners");
+  if (ownedBy === undefined) throw new Error("The section is not a table with owners");
   const result = await ownedBy.rows(ctx.db.query(table), userId).paginate(paginationOpts);
   const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);
   return { ...result, page: result.page.map((row) => JSON.stringify(row, withheld)) };

@@ -5,7 +5,7 @@ import * as z from "zod";
 const iso = z.iso.datetime();
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
 export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
-export const digits = z.string().regex(/^\d+(?:\.\d+)?$/, "is no decimal number");
+export const digits = z.string().regex(/^\d+(?:\.\d+)?$/, "is not a decimal number");
 
 const price = z.object({ usd: z.number(), usd_24h_change: z.number() });
 

@@ -223,7 +223,7 @@ function read<Told, Judgement>(
 
 function exportedSchema(schema: object): string {
   const exporting: unknown = Reflect.get(schema, "export");
-  if (typeof exporting !== "function") throw new Error("schema.ts: its default export is no defineSchema()");
+  if (typeof exporting !== "function") throw new Error("schema.ts: its default export is not defineSchema()");
   return z.string().parse(Reflect.apply(exporting, schema, []));
 }
 

@@ -120,7 +120,7 @@ const cronsShape = z.object({
 /** @param callable The functions a cron can run, as `folder/file:name`. */
 export function cronFaults(exported: unknown, callable: ReadonlySet<string>): string[] {
   const parsed = cronsShape.safeParse(exported);
-  if (!parsed.success) return ["crons.js: its default export is no cronJobs()"];
+  if (!parsed.success) return ["crons.js: its default export is not cronJobs()"];
   return Object.entries(parsed.data.crons).flatMap(([name, cron]) => [
     ...(/^[\x20-\x7e]+$/.test(name) ? [] : [`cron ${name}: a name is printable ASCII`]),
     ...(schedule.safeParse(cron.schedule).success ? [] : [`cron ${name}: the platform has no such time`]),

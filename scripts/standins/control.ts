@@ -116,7 +116,7 @@ export function createFaults(): Faults {
         throw new TypeError(`the ${provider} stand-in's requests have no schema`);
       }
       if (fault.ticker !== undefined && provider !== "tickers") {
-        throw new TypeError(`the ${provider} stand-in is no ticker`);
+        throw new TypeError(`the ${provider} stand-in is not a ticker`);
       }
       const queue = queues.get(provider) ?? [];
       queue.push({ fault, left: fault.times ?? Infinity });

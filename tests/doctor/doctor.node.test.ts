@@ -320,7 +320,7 @@ test("a recording that is not there, or none, is a sentence", async () => {
     /^There is no folder .*nowhere: npm run doctor/,
   );
   await writeFile(path.join(folder, "x.json"), "{");
-  await expect(recordingsIn(folder)).rejects.toThrow("x.json is no recording of the doctor's.");
+  await expect(recordingsIn(folder)).rejects.toThrow("x.json is not a recording of the doctor.");
 });
 
 test("what it records holds no key, token or id, and is read again as it was", async () => {

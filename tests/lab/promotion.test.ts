@@ -28,8 +28,8 @@ async function shown(app: App, days: number, by: number, pair = { arm: CHALLENGE
 describe("a promotion", () => {
   test("is refused without what shows it, or a reason", async () => {
     const app = createApp({ now: EIGHT, env: ARMS });
-    await expect(promote(app, { arm: "claude-haiku-4.5" })).rejects.toThrow(/is no arm/);
-    await expect(promote(app, { arm: "claude-haiku-4.5@signal-9" })).rejects.toThrow(/is no arm/);
+    await expect(promote(app, { arm: "claude-haiku-4.5" })).rejects.toThrow(/is not an arm/);
+    await expect(promote(app, { arm: "claude-haiku-4.5@signal-9" })).rejects.toThrow(/is not an arm/);
     await expect(promote(app, { arm: CHAMPION })).rejects.toThrow(/writes the daily signals already/);
     await expect(promote(app, { arm: CHALLENGER })).rejects.toThrow(
       `${CHALLENGER} is not shown to be better than ${CHAMPION}: its e-value is 1.00 over 0 days, 20 is needed. It was never asked.`,

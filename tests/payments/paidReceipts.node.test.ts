@@ -192,7 +192,7 @@ describe("npm run verify-receipt", () => {
     for (const [args, problem] of [
       [[receipt], "Say who has to have signed it"],
       [["no such file", "--signer", RELAYER], "There is no file"],
-      [[offer, "--signer", RELAYER], "no header with a signed receipt"],
+      [[offer, "--signer", RELAYER], "not a header with a signed receipt"],
     ] as const) {
       const { code, stderr } = await verify(...args);
       expect([code, stderr]).toEqual([2, expect.stringContaining(problem)]);

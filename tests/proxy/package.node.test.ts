@@ -123,7 +123,7 @@ describe("a person who calls it", () => {
     expect(await program(["instal"])).toEqual({
       code: 2,
       out: "",
-      said: `instal is no command. See ${NAME} --help\n`,
+      said: `instal is not a command. See ${NAME} --help\n`,
     });
   });
 

@@ -68,5 +68,5 @@ export function subjectOf(text: string): Subject {
   if (kind === "funding" && funded !== undefined) return { kind, token: funded };
   if (kind === "flow" && moved !== undefined && direction !== undefined)
     return { kind, token: moved, direction };
-  throw new Error(`${text} is no subject of an alert`);
+  throw new Error(`${text} is not a subject of an alert`);
 }

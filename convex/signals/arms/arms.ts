@@ -68,7 +68,7 @@ export function armNamed(arm: string): Arm {
   if (model === "" || promptVersion === null) {
     throw new AppError(
       "invalid_request",
-      `"${arm}" is no arm: name a model and one of the prompts, such as claude-haiku-4.5@signal-2`,
+      `"${arm}" is not an arm: name a model and one of the prompts, such as claude-haiku-4.5@signal-2`,
     );
   }
   return { arm, model, promptVersion };

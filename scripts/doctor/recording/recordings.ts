@@ -21,7 +21,7 @@ const KEYS = {
 export async function replayed({ question: subject, at, exchanges }: Recording): Promise<Finding> {
   const question = QUESTIONS.find((one) => one.subject === subject);
   if (question === undefined)
-    return fault(subject, "is no question of this version", "Use the version that recorded it.");
+    return fault(subject, "is not a question of this version", "Use the version that recorded it.");
   const { now } = Date;
   const { fetch } = globalThis;
   const restore = applyVariables(KEYS);
@@ -50,7 +50,7 @@ export async function recordingsIn(directory: string): Promise<Recording[]> {
   return Promise.all(
     files.map(async (name) => {
       const parsed = recordingShape.safeParse(parseJson(await readFile(path.join(directory, name), "utf8")));
-      if (!parsed.success) throw new RecordingError(`${name} is no recording of the doctor's.`);
+      if (!parsed.success) throw new RecordingError(`${name} is not a recording of the doctor.`);
       return parsed.data;
     }),
   );

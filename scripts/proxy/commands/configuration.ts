@@ -86,7 +86,7 @@ function edited(text: string, { file, key, name }: Place, server: Record<string,
   let body = blank ? "{}\n" : given;
   const before = read(file, body);
   const servers = fields.safeParse(before[key] ?? {});
-  if (!servers.success) throw new UsageError(`${key} in ${file} is no object${BY_HAND}`);
+  if (!servers.success) throw new UsageError(`${key} in ${file} is not an object${BY_HAND}`);
   const formattingOptions = styleOf(given);
   const set = (path: JSONPath, value: unknown) => {
     body = applyEdits(body, modify(body, path, value, { formattingOptions }));

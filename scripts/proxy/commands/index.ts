@@ -29,7 +29,7 @@ export async function command(words: readonly string[], builtIn: BuiltIn): Promi
     } else if (first === "--version" || first === "-v") console.log(builtIn.version);
     else if (first === "install") await install(rest, builtIn);
     else if (first === "check" && rest.length === 0) return await check(builtIn);
-    else throw new UsageError(`${words.join(" ")} is no command`);
+    else throw new UsageError(`${words.join(" ")} is not a command`);
     return 0;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
