@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { useChain, usdcOf } from "../support/chain";
 import { freshAddress } from "../support/walletApp";
-import { dollars, listsCount, newest, owner, RICH, say, send, tap, test } from "./support";
+import { cards, dollars, listsCount, newest, owner, RICH, say, send, tap, test } from "./support";
 
 /** From one end to the other: what people and those who rob them live through, by the sums of docs/security.md. */
 
@@ -89,8 +89,11 @@ test("a lost phone: its finder moves 100 USD to the list at most, and the owner,
   await say(app, "/unfreeze");
   expect([await usdcOf(finders), await usdcOf(friend)]).toEqual([0n, 90_000_000n]);
   await browser.mutation(api.account.freezes.freeze, {});
+  const known = (await cards(app)).length;
   await say(app, `/send 1 USDC to ${friend}`);
-  expect(await newest(app)).toContain("frozen");
+  // The chat may be told only now how an earlier order ended.
+  const answers = (await cards(app)).slice(known).map(({ text }) => text);
+  expect(answers).toContainEqual(expect.stringContaining("frozen"));
   const order = await app.post("/mcp/defi/send", sends(userId, friend, 1), { as: "person-42" });
   expect(order.status).toBe(503);
   await browser.mutation(api.account.freezes.unfreeze, {});
