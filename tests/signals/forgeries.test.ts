@@ -483,7 +483,7 @@ test("gaps that the market does not have are told", async () => {
 test("a head that was published does not let the chain be rewritten", async () => {
   const rewritten = issuesAs(() => ({ reasoning: "I knew it." }));
   expect(await problemsOf(rewritten)).toBe("");
-  expect(await problemsOf(rewritten, { head: honest.head?.hash })).toContain("was rewritten");
+  expect(await problemsOf(rewritten, { head: honest.head?.hash })).toContain("were rewritten");
 });
 
 test("an honest return to a backup holds, and is told", async () => {

@@ -70,7 +70,7 @@ test("a kept chain that is ahead of the machine's clock takes the application's 
   const told = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   onTestFinished(() => told.mockRestore());
   const { stack, chain } = await start({ dataDir });
-  expect(told).toHaveBeenCalledWith(expect.stringMatching(/kept chain is \d+ s ahead/));
+  expect(told).toHaveBeenCalledWith(expect.stringMatching(/stored chain is \d+ s ahead/));
   expect(stack.clock.now()).toBeGreaterThanOrEqual(head * 1_000);
   const response = await fetch(`${stack.siteUrl}/time`);
   expect(Number(await response.text())).toBeGreaterThanOrEqual(head * 1_000);

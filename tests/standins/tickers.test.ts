@@ -63,6 +63,6 @@ describe("the tickers", () => {
     expect(await body(standins, COINGECKO)).toEqual({});
     expect(() => {
       standins.fail("llm", { mode: "empty", ticker: "coinbase" });
-    }).toThrow("no ticker");
+    }).toThrow("not a ticker");
   });
 });
