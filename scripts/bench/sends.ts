@@ -1,10 +1,7 @@
 import {
   createClient,
-  encodeFunctionData,
-  erc20Abi,
   http,
   parseEther,
-  parseUnits,
   TransactionReceiptNotFoundError,
   type Address,
   type Client,
@@ -24,9 +21,10 @@ import { startStack, type Stack } from "../stack/stack";
 const SENDERS = 20;
 /** Rounds of one send of each, side by side: in the first ones much is still being compiled. */
 const [WARM, MEASURED] = [80, 40];
-const FUNDS = { ETH: parseEther("1"), USDC: parseUnits("1000", 6) };
+const FUNDS = { ETH: parseEther("1") };
 const RECIPIENT: Address = `0x${"b0".repeat(20)}`;
-const AMOUNT = 1_000n;
+/** In wei. */
+const AMOUNT = 1n;
 /** Between two looks of the plain client for its receipt, in ms. */
 const POLL_MS = 50;
 
@@ -68,7 +66,7 @@ async function ownSenders(stack: Stack, chain: Chain): Promise<Send[]> {
   for (let i = 0; i < SENDERS; i++) {
     const { body } = await post(stack, i, "/mcp/defi/connect", {});
     await chain.fund(connected.parse(body).address, FUNDS);
-    const order = { toAddress: RECIPIENT, token: "USDC", amount: AMOUNT.toString() };
+    const order = { toAddress: RECIPIENT, token: "ETH", amount: AMOUNT.toString() };
     senders.push(async (round) => {
       const sent = await post(stack, i, "/mcp/defi/send", { ...order, idempotencyKey: `send-${round}-${i}` });
       if (sent.status !== 200) throw new Error(`A send was answered ${JSON.stringify(sent)}`);
@@ -88,17 +86,16 @@ async function post({ application }: Stack, sender: number, path: string, fields
 /** viem's own client for each sender, as its documentation prepares, signs and sends a transfer. */
 async function plainSenders(chain: Chain): Promise<Send[]> {
   const senders: Send[] = [];
-  const to = chain.addresses.tokens.USDC;
   for (let i = 0; i < SENDERS; i++) {
     const account = privateKeyToAccount(generatePrivateKey());
     await chain.fund(account.address, FUNDS);
     const client = createClient({ account, chain: base, transport: http(chain.url, { batch: { wait: 0 } }) });
     senders.push(async () => {
-      const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [RECIPIENT, AMOUNT] });
-      const prepared = await prepareTransactionRequest(client, { type: "eip1559", to, data });
+      const transfer = { to: RECIPIENT, value: AMOUNT };
+      const prepared = await prepareTransactionRequest(client, { type: "eip1559", ...transfer });
       const { nonce, gas, maxFeePerGas, maxPriorityFeePerGas } = prepared;
       const serializedTransaction = await account.signTransaction({
-        ...{ chainId: base.id, to, data, nonce, gas },
+        ...{ ...transfer, chainId: base.id, nonce, gas },
         ...{ maxFeePerGas, maxPriorityFeePerGas },
       });
       const hash = await sendRawTransaction(client, { serializedTransaction });

@@ -1,4 +1,5 @@
 import type { Value } from "convex/values";
+import { Sorted, type Place } from "./sorted";
 import { compared, fieldAt, forReader, isLowText, measured, toJson, type Document } from "./values";
 
 /** The committed rows of one component, by table, each table with its indexes in order. */
@@ -58,7 +59,7 @@ type Entry = { readonly key: Key; row: Row };
 export class Index {
   readonly fields: readonly string[];
   readonly #paths: readonly string[][];
-  readonly #entries: Entry[] = [];
+  readonly #entries = new Sorted<Entry>();
   readonly #byId = new Map<string, Entry>();
 
   constructor(fields: readonly string[]) {
@@ -95,12 +96,12 @@ export class Index {
       return;
     }
     if (entry !== undefined) {
-      this.#entries.splice(this.#first(entry.key, 0), 1);
+      this.#entries.remove(this.#first(entry.key, 0));
       this.#byId.delete(id);
     }
     if (row === null) return;
     const added = { key: this.keyOf(row), row };
-    this.#entries.splice(this.#placeFor(added.key), 0, added);
+    this.#entries.insert(this.#placeFor(added.key), added);
     this.#byId.set(id, added);
   }
 
@@ -110,37 +111,22 @@ export class Index {
   }
 
   /** Often the end: times and ids grow. */
-  #placeFor(key: Key): number {
-    const last = this.#entries.at(-1);
-    const isLast = last === undefined || comparedKeys(last.key, key) < 0;
-    return isLast ? this.#entries.length : this.#first(key, 0);
+  #placeFor(key: Key): Place {
+    const { last, end } = this.#entries;
+    return last === undefined || comparedKeys(last.key, key) < 0 ? end : this.#first(key, 0);
   }
 
   /** The rows of a range in order, `limit` at most. */
   rows(range: Range, descending: boolean, limit: number): Row[] {
     const from = this.#first(range.lower, range.withLower ? 0 : 1);
     const to = this.#first(range.upper, range.withUpper ? 1 : 0);
-    const rows: Row[] = [];
-    const count = Math.min(limit, to - from);
-    for (let i = 0; i < count; i++) {
-      const entry = this.#entries[descending ? to - 1 - i : from + i];
-      if (entry !== undefined) rows.push(entry.row);
-    }
-    return rows;
+    return this.#entries.between(from, to, descending, limit).map(({ row }) => row);
   }
 
-  /** The position of the first key that compares with `prefix` as `least` or more: 0 for equal, 1 for after. */
-  #first(prefix: Key, least: 0 | 1): number {
-    let low = 0;
-    let high = this.#entries.length;
+  /** The place of the first key that compares with `prefix` as `least` or more: 0 for equal, 1 for after. */
+  #first(prefix: Key, least: 0 | 1): Place {
     const isLow = prefix.every(isLowText);
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const entry = this.#entries[middle];
-      if (entry !== undefined && comparedKeys(entry.key, prefix, isLow) < least) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return this.#entries.place(({ key }) => comparedKeys(key, prefix, isLow) < least);
   }
 }
 
