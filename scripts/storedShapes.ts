@@ -57,15 +57,15 @@ export const STORED: Readonly<
     }
   >
 > = {
-  "alerts/stored": {
+  "alerts/validators": {
     from: "alerts/language/conditions",
     validators: { vCondition: validatorOf(conditionShape) },
   },
-  "evidence/stored": {
+  "evidence/validators": {
     from: "evidence/shapes",
     validators: { vCitedSource: validatorOf(citedSource) },
   },
-  "market/stored": {
+  "market/validators": {
     from: "market/shapes",
     validators: {
       vRowSource: validatorOf(rowSource),
@@ -76,15 +76,15 @@ export const STORED: Readonly<
       vMarketSnapshot: validatorOf(marketSnapshot),
     },
   },
-  "ops/stored": {
+  "ops/validators": {
     from: "ops/shapes",
     validators: { vOwnChecks: validatorOf(ownChecks) },
   },
-  "payments/deposits/stored": {
+  "payments/deposits/validators": {
     from: "payments/deposits/payloads",
     validators: { vDepositAnswer: validatorOf(answerShape.extend({ unsettled: z.boolean() })) },
   },
-  "research/stored": {
+  "research/validators": {
     from: "research",
     parts: { vOpenShift: validatorOf(shiftStatus.shape.activeJobs.element) },
     validators: {
@@ -96,7 +96,7 @@ export const STORED: Readonly<
       vShiftStatus: validatorOf(shiftStatus),
     },
   },
-  "signals/stored": {
+  "signals/validators": {
     from: "signals",
     parts: {
       vLink: validatorOf(z.object(link)),
@@ -121,11 +121,11 @@ export const STORED: Readonly<
       vOwnArm: validatorOf(ownArm),
     },
   },
-  "social/stored": {
+  "social/validators": {
     from: "social/posts/prompts",
     validators: { vIntent: validatorOf(intentShape) },
   },
-  "whales/stored": {
+  "whales/validators": {
     from: "whales/shapes",
     parts: { vEnd: validatorOf(movement.shape.from) },
     validators: {

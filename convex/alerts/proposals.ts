@@ -13,7 +13,7 @@ import {
   vAlert,
   vProposal,
 } from "./model";
-import { vCondition } from "./stored";
+import { vCondition } from "./validators";
 
 /** From a person's words to an alert: read, replayed, kept as a proposal, confirmed. */
 

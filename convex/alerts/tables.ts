@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { made, ofUser, type RecordsOf } from "../lib/records/records";
-import { vCondition } from "./stored";
+import { vCondition } from "./validators";
 
 /**
  * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition

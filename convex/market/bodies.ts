@@ -1,7 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import { iso } from "../lib/time";
 import { parse } from "convex-helpers/validators";
-import { vMarketSnapshot } from "./stored";
+import { vMarketSnapshot } from "./validators";
 import type { MarketFigures, MarketSource } from "./tables";
 
 /**

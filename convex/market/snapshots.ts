@@ -6,7 +6,7 @@ import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/tables";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
 import { latestRow } from "./model";
-import { vMarketFigures, vMarketSource } from "./stored";
+import { vMarketFigures, vMarketSource } from "./validators";
 import { readBack, written } from "./bodies";
 
 const vStored = v.object({

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { older, type RecordsOf } from "../lib/records/records";
-import { vTokenFigures, vRowSource, type vMarketFigures, type vMarketSource } from "./stored";
+import { vTokenFigures, vRowSource, type vMarketFigures, type vMarketSource } from "./validators";
 
 /** The source of a row's figures, or the model. */
 export type RowSource = Infer<typeof vRowSource>;

@@ -8,7 +8,7 @@ import { sha256Hex } from "../lib/security/digests";
 import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/tables";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
-import { vRowSource, vTokenFigures } from "./stored";
+import { vRowSource, vTokenFigures } from "./validators";
 
 const vAnswer = v.object({
   token: v.union(vTokenFigures, v.null()),

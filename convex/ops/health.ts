@@ -9,7 +9,7 @@ import { takenOf, windowOf } from "../lib/limits/shares";
 import { rowsBy } from "../lib/records/rows";
 import { DAY, iso, MINUTE, SECOND } from "../lib/time";
 import { backlog, oldestWork, workCounts } from "./backlog";
-import { vOwnChecks } from "./stored";
+import { vOwnChecks } from "./validators";
 import { isFailing, isLate } from "./troubles";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */

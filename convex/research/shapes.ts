@@ -1,8 +1,8 @@
 import { v, type Infer } from "convex/values";
-import { vCitedSource } from "../evidence/stored";
+import { vCitedSource } from "../evidence/validators";
 import { vMissing } from "../evidence/tables";
-import { vCoin, vMarketSource, vRowSource } from "../market/stored";
-import { vChange, vCheckedCounts, vOnchainOutput, vReportText, vSentiment } from "./stored";
+import { vCoin, vMarketSource, vRowSource } from "../market/validators";
+import { vChange, vCheckedCounts, vOnchainOutput, vReportText, vSentiment } from "./validators";
 
 /** The stored form of reports and observations. */
 

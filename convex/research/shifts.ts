@@ -26,7 +26,7 @@ import {
   shiftTopic,
   deliveryOf,
 } from "./model";
-import { vShiftStatus } from "./stored";
+import { vShiftStatus } from "./validators";
 import { giveBackRest } from "./reports/stages";
 
 /** Due shifts per transaction; a full batch is followed by another. */

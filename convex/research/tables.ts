@@ -5,7 +5,7 @@ import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records/rec
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { vMarketOutput, vResult, vReportKind, vSentimentOutput, vSourcesKept, vSourceStates } from "./shapes";
-import { vOnchainOutput } from "./stored";
+import { vOnchainOutput } from "./validators";
 
 /** The outcome of a report's card in the messenger. */
 const vDelivery = v.object({

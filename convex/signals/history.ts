@@ -7,8 +7,8 @@ import { eventsAfter, headOf, newestOf } from "./record/chain";
 import { CUTS, latestSignals, reviewedDay, signalIn, signalsOfDay, totalsOf } from "./record/model";
 import { DAILY, vDesk, vDeskEvent, vSignal, vToken } from "./record/tables";
 import { statisticsOf } from "./statistics/figures";
-import { totalsFields } from "./statistics/kept";
-import { vHead } from "./stored";
+import { totalsFields } from "./statistics/rows";
+import { vHead } from "./validators";
 import { latestCard, picturesOf, recapCard } from "./views/cards";
 
 /** What there is to know of the daily signals, and their card for those who ask. */

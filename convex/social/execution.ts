@@ -21,7 +21,7 @@ import { judge } from "./posts/guards";
 import { limitsOf } from "./limits";
 import { authorById } from "./model";
 import { countsBought, sumOf, type Prices } from "./posts/orders";
-import { vIntent } from "./stored";
+import { vIntent } from "./validators";
 
 /** From the model's reading to an open trade: a mention that may not be executed ends here, with its reason. */
 

@@ -16,7 +16,7 @@ import { endMention } from "./endings";
 import { underWayAt, vTry } from "./execution";
 import { authorById } from "./model";
 import { redeemProof } from "./proofs";
-import { vIntent } from "./stored";
+import { vIntent } from "./validators";
 import { socialTables } from "./tables";
 
 /** The rows of mentions, from their arrival to their end; `states.md` draws their states. */

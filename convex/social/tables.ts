@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
-import { vIntent } from "./stored";
+import { vIntent } from "./validators";
 
 const vMentionStatus = v.union(
   /** Received; undecided, or its trade is open. */

@@ -3,7 +3,7 @@ import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/notices";
 import { alertCard, lastHours } from "./cards";
 import { latestAlerts, publicAlert } from "./model";
-import { vPublicAlert } from "./stored";
+import { vPublicAlert } from "./validators";
 import { rowsByBoth } from "../lib/records/rows";
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */

@@ -2,7 +2,7 @@ import type { Infer } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { vPublicAlert } from "./stored";
+import { vPublicAlert } from "./validators";
 import { rowsBy } from "../lib/records/rows";
 
 /** The alerts that are shown, from both sources. */

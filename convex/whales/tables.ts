@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { waiting, type RecordsOf } from "../lib/records/records";
 import type { ALERT_TYPES, DIRECTIONS } from "./kinds";
-import { vMovement, vPublicAlert } from "./stored";
+import { vMovement, vPublicAlert } from "./validators";
 
 /** An alert, from either source. */
 export const vReported = vPublicAlert.omit("source", "detectedAt", "messengerSent", "verified", "movement");

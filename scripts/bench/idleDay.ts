@@ -1,6 +1,6 @@
 import { HOUR, MINUTE, SECOND } from "../../convex/lib/time";
 import { startChain } from "../chain/index";
-import type { Bill } from "../host/bill";
+import type { Bill } from "../host/billing/bill";
 import { nextDue, scheduleShape } from "../stack/time/crontab";
 import { pricesOf } from "../stack/localChain";
 import { createMarket } from "../standins/sources/market";

@@ -1,6 +1,6 @@
 import { internal } from "../../convex/_generated/api";
 import { HOUR } from "../../convex/lib/time";
-import type { Bill } from "../host/bill";
+import type { Bill } from "../host/billing/bill";
 import { runCrons } from "./idleDay";
 import type { Progress } from "./progress";
 import { createWorld, type World } from "./world";

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { endpoints } from "../../convex/endpoints";
-import { measure } from "../host/usage";
+import { measure } from "../host/billing/usage";
 import { packaged } from "../stack/modules";
 import { startStack, type Stack } from "../stack/stack";
 import { timeAlone } from "./bareContext";

@@ -3,7 +3,7 @@ import type { Value } from "convex/values";
 import type { Commits, Seen } from "./commits";
 import { environmentVersion } from "./environment";
 import type { FunctionPath } from "./execution";
-import { toJson } from "./values";
+import { toJson } from "./store/values";
 
 const MOST = 512;
 

@@ -1,10 +1,10 @@
 import { outer, seededRandom } from "./globals";
 import type { Work } from "./execution";
-import { History } from "./history";
-import { WriteRate } from "./limits";
+import { History } from "./store/history";
+import { WriteRate } from "./store/limits";
 import { deferred, Lock } from "./locks";
-import type { Database } from "./tables";
-import { Transaction, type Change, type ReadSet } from "./transaction";
+import type { Database } from "./store/tables";
+import { Transaction, type Change, type ReadSet } from "./store/transaction";
 
 /** Lets transactions take time, and conflict as they then would. */
 export type Contention = {

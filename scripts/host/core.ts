@@ -1,7 +1,7 @@
 import type { UserIdentity } from "convex/server";
 import type { Value } from "convex/values";
 import { Answers } from "./answers";
-import { Billing } from "./bill";
+import { Billing } from "./billing/bill";
 import { Commits, type Contention, type Outcome } from "./commits";
 import { outside, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
 import type { RequestInfo, Work } from "./execution";
@@ -9,14 +9,14 @@ import { assertFits, returned, type Registered } from "./functions";
 import { installGlobals, outer, seededRandom } from "./globals";
 import { invoke } from "./invocation";
 import { Jobs, JOBS, type JobPlace } from "./jobs";
-import { Processor } from "./limits";
+import { Processor } from "./store/limits";
 import { deferred, Lock, type Permits } from "./locks";
 import { Parts } from "./parts";
 import { CLASSES, permitsOf, type PlatformClass } from "./places";
 import { Scheduler } from "./scheduler";
-import type { Row } from "./tables";
-import type { Change, Transaction } from "./transaction";
-import { isMeasured, note } from "./usage";
+import type { Row } from "./store/tables";
+import type { Change, Transaction } from "./store/transaction";
+import { isMeasured, note } from "./billing/usage";
 
 export type CoreOptions = {
   limited: boolean;

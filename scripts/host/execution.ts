@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { UserIdentity } from "convex/server";
 import type { Core } from "./core";
 import type { Lock } from "./locks";
-import type { Transaction } from "./transaction";
+import type { Transaction } from "./store/transaction";
 
 /** The caller, as far as the host knows. */
 export type Caller = { ip?: string | null; userAgent?: string | null; identity?: UserIdentity | null };

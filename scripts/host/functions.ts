@@ -2,8 +2,8 @@ import { getFunctionAddress, type FunctionReference } from "convex/server";
 import type { Value } from "convex/values";
 import type { Outcome } from "./commits";
 import type { FunctionKind, FunctionPath } from "./execution";
-import { checkOf, type Check } from "./validators";
-import { passed } from "./values";
+import { checkOf, type Check } from "./store/validators";
+import { passed } from "./store/values";
 
 /** Modules by path below the application's or component's folder, without the ending. */
 export type Modules = Record<string, () => Promise<unknown>>;

@@ -7,7 +7,7 @@ import { invoke } from "./invocation";
 import type { Registered } from "./functions";
 import type { Part } from "./parts";
 import type { PlatformClass } from "./places";
-import { passed } from "./values";
+import { passed } from "./store/values";
 
 /**
  * A stand-in for Convex's backend in this process, for development and checks: the application's functions run with the

@@ -8,15 +8,15 @@ import {
 import { ConvexError, type Value } from "convex/values";
 import * as z from "zod";
 import type { Run } from "./core";
-import { databaseOf } from "./database";
+import { databaseOf } from "./context/database";
 import { currentExecution, executions, inTransaction, isForNobody, never } from "./execution";
 import type { Execution, FunctionKind, FunctionPath } from "./execution";
 import { assertFits, pathOf, pathOfReference, returned, type Address } from "./functions";
 import { promised } from "./locks";
-import { asyncSyscall, message, syscall } from "./syscalls";
-import type { Transaction } from "./transaction";
-import { noteRun } from "./usage";
-import { fromJson, passed, toJson } from "./values";
+import { asyncSyscall, message, syscall } from "./context/syscalls";
+import type { Transaction } from "./store/transaction";
+import { noteRun } from "./billing/usage";
+import { fromJson, passed, toJson } from "./store/values";
 
 /**
  * Runs handlers with the context that the convex package itself makes, which reaches this host by its system calls.

@@ -1,9 +1,9 @@
 import type { Value } from "convex/values";
 import type { Commits } from "./commits";
 import type { Execution, FunctionPath } from "./execution";
-import type { Row } from "./tables";
-import type { Transaction } from "./transaction";
-import { sizeOf, type Document } from "./values";
+import type { Row } from "./store/tables";
+import type { Transaction } from "./store/transaction";
+import { sizeOf, type Document } from "./store/values";
 
 export const JOBS = "_scheduled_functions";
 

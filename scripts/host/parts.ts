@@ -1,9 +1,9 @@
 import * as z from "zod";
 import type { FunctionKind, FunctionPath } from "./execution";
 import { ModuleSet, type Modules, type Registered } from "./functions";
-import { Database, Table } from "./tables";
-import { checkOf, type Check } from "./validators";
-import type { Fields } from "./values";
+import { Database, Table } from "./store/tables";
+import { checkOf, type Check } from "./store/validators";
+import type { Fields } from "./store/values";
 
 /** The application (path `""`) or a component, with everything that a push would contain. */
 export type Part = {

@@ -3,8 +3,8 @@ import type { Core } from "./core";
 import { outside, type FunctionPath, type Work } from "./execution";
 import { outer } from "./globals";
 import { argsOf, isOver, JOBS, kindOf } from "./jobs";
-import type { Document } from "./values";
-import { unmeasured } from "./usage";
+import type { Document } from "./store/values";
+import { unmeasured } from "./billing/usage";
 
 /** Node's longest timer: a longer one would fire immediately. */
 const LONGEST_DELAY = 2 ** 31 - 1;

@@ -1,7 +1,7 @@
 import type { Value } from "convex/values";
 import type { Clock } from "./time/clock";
 import { createHost, type Caller, type FunctionKind, type Host } from "../host";
-import type { Bill } from "../host/bill";
+import type { Bill } from "../host/billing/bill";
 import type { Contention } from "../host/commits";
 import { loadParts, preloaded, type Source } from "./modules";
 import { dumpRows, forgetJobs, restoreRows, type Dump } from "./state/rows";

@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { measure } from "../../scripts/host/usage";
+import { measure } from "../../scripts/host/billing/usage";
 import { RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/language/prompts";
 import { START, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";

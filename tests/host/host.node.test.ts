@@ -9,7 +9,7 @@ import { createHost } from "../../scripts/host";
 import { createClient } from "../../scripts/host/client";
 import { loadParts } from "../../scripts/stack/modules";
 import { real } from "../../scripts/real";
-import { measure } from "../../scripts/host/usage";
+import { measure } from "../../scripts/host/billing/usage";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { eventually } from "../support/waiting";
 import { small, startScript, temporaryDirectory } from "../stack/processes";

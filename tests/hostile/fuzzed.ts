@@ -1,5 +1,5 @@
 import type { Chain } from "../../scripts/chain";
-import { measure } from "../../scripts/host/usage";
+import { measure } from "../../scripts/host/billing/usage";
 import { mutationGeneric, queryGeneric } from "convex/server";
 import { v } from "convex/values";
 import { createHmac } from "node:crypto";

@@ -2,7 +2,7 @@ import { makeFunctionReference } from "convex/server";
 import { expect } from "vitest";
 import crons from "../../convex/crons";
 import { HOUR } from "../../convex/lib/time";
-import { measure, type Usage } from "../../scripts/host/usage";
+import { measure, type Usage } from "../../scripts/host/billing/usage";
 import { createApp, test } from "../support/app";
 import { insertShifts, READER } from "../support/shiftRows";
 import { insertAlerts, insertSignals } from "../support/signalRows";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { measure } from "../../scripts/host/usage";
+import { measure } from "../../scripts/host/billing/usage";
 import { buy, issued, test } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { openPage, samplePrices } from "./support";

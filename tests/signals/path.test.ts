@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { comparisonOf, mirrored } from "../../convex/signals/trade/controls";
 import { isSettled, outcomeOf, point, uncoveredMinutes, walkedOn } from "../../convex/signals/trade/path";
-import type { Stretch } from "../../convex/signals/trade/kept";
+import type { Stretch } from "../../convex/signals/trade/rows";
 import type { Levels } from "../../convex/signals/trade/rules";
 import { HOUR, MINUTE } from "./support";
 import { labelPaths } from "../../scripts/bench/signals/signalPaths";

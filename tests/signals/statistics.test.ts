@@ -10,7 +10,7 @@ import {
   NO_RESULTS,
   type ClosedSignal,
 } from "../../convex/signals/statistics/totals";
-import { totalsFields, type Totals } from "../../convex/signals/statistics/kept";
+import { totalsFields, type Totals } from "../../convex/signals/statistics/rows";
 import { batch, flat } from "./textbook";
 
 const DAY = 86_400_000;

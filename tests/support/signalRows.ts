@@ -3,7 +3,7 @@ import type { Doc, Id, TableNames } from "../../convex/_generated/dataModel";
 import { DAY, dayOf, HOUR, iso } from "../../convex/lib/time";
 import { addDayOfTrades } from "../../convex/signals/statistics/days";
 import { addClosed, emptyTotals, type ClosedSignal } from "../../convex/signals/statistics/totals";
-import type { Totals } from "../../convex/signals/statistics/kept";
+import type { Totals } from "../../convex/signals/statistics/rows";
 import { dayTradeOf, type DayTrade } from "../../convex/signals/trade/controls";
 import { delivered } from "../../convex/signals/trade/rules";
 import type { App } from "./app";

@@ -4,7 +4,7 @@ import { freeDigits } from "./asides";
 import { type Unit } from "../kinds";
 import { sayingOf } from "../wordings";
 import { namesOf, type Names } from "../../lib/money/names";
-import type { vCitedSource } from "../stored";
+import type { vCitedSource } from "../validators";
 import type { Fact, Kind } from "../tables";
 
 /** Facts as a writer is given them, by number, and as readers can find them. Pure. */

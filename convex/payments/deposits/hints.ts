@@ -7,7 +7,7 @@ import { charge } from "../../lib/limits/charges";
 import { vCaller } from "../../lib/limits/callers";
 import { formatUnits } from "../../lib/money/amounts";
 import { depositsOf, hintOf, nameTransaction, SPENT, startChecks, worthOf, type Check } from "./model";
-import { vDepositAnswer } from "./stored";
+import { vDepositAnswer } from "./validators";
 
 /** Hints from webhooks, and their answers. */
 

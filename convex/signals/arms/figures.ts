@@ -1,7 +1,7 @@
 import { iso } from "../../lib/time";
 import { differenceShown, ratio, statisticsOf } from "../statistics/figures";
 import { DECISIVE } from "../statistics/inference";
-import type { Totals } from "../statistics/kept";
+import type { Totals } from "../statistics/rows";
 import { storedExample, totalsExample } from "../views/examples";
 import type { Lab } from "./history";
 import type { ShadowLab } from "./shapes";

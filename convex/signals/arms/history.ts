@@ -5,8 +5,8 @@ import { headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
 import { DAILY, vLabArm } from "../record/tables";
 import { seenIn } from "../statistics/days";
-import { vSeen, totalsFields } from "../statistics/kept";
-import { vHead, vPromoted } from "../stored";
+import { vSeen, totalsFields } from "../statistics/rows";
+import { vHead, vPromoted } from "../validators";
 import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
 
 /** Shown of the promotions. */

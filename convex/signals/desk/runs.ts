@@ -29,7 +29,7 @@ import {
   type Asking,
 } from "../record/tables";
 import { noOutcomes, recordOfToken, vTold } from "../statistics/calibration";
-import { vProposal } from "../stored";
+import { vProposal } from "../validators";
 import { isIssueTime } from "../trade/calendar";
 import { entered, TOKENS } from "../trade/rules";
 import { issuedCard, picturesOf } from "../views/cards";

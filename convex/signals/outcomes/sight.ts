@@ -12,7 +12,7 @@ import { askCandles, VENUES } from "../../providers/data/exchanges";
 import type { Candle, Venue } from "../../providers/data/exchangeShapes";
 import { vDesk, vLabToken, type Slot } from "../record/tables";
 import { assembled, point, uncoveredMinutes } from "../trade/path";
-import type { Stretch } from "../trade/kept";
+import type { Stretch } from "../trade/rows";
 import type { LabToken } from "../trade/rules";
 
 /**

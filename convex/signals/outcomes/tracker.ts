@@ -13,7 +13,7 @@ import { tellOfSignal } from "../views/events";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
 import { comparisonOf } from "../trade/controls";
 import { isSettled, outcomeOf, uncoveredMinutes, walkedOn } from "../trade/path";
-import { vStretch, type Stretch } from "../trade/kept";
+import { vStretch, type Stretch } from "../trade/rows";
 import { LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
 
 /**

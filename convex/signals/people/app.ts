@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { mutation, query } from "../../_generated/server";
 import type { OwnArm } from "./shapes";
-import { vOwnArm } from "../stored";
+import { vOwnArm } from "../validators";
 
 /** A signed-in user's arms for web applications; `signals/people/desk:propose` proposes a signal. */
 

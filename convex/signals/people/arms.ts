@@ -20,7 +20,7 @@ import { issueSignal, nextIssueTime } from "../record/changes";
 import { findSlot, signalIn, totalsOf } from "../record/model";
 import { vPriceAtIssue, vSignal, vToken, type OwnedArm } from "../record/tables";
 import { DECISIVE } from "../statistics/inference";
-import { vOwnArm } from "../stored";
+import { vOwnArm } from "../validators";
 import { dayAgo, momentumOf } from "../trade/controls";
 import { problemsOf, volatilityOf } from "../trade/rules";
 import type { OwnArm } from "./shapes";

@@ -9,7 +9,7 @@ import { HOUR, iso } from "../../lib/time";
 import { vSignedBytes } from "../../wallets/transactions/bytes";
 import { storeSigned } from "../../wallets/transactions/serviceAccounts";
 import { addressesOf, lastSentBy, sentBy } from "../../wallets/transactions/serviceHistory";
-import { vAnchor, vHead } from "../stored";
+import { vAnchor, vHead } from "../validators";
 import { append, headOf, newestOf } from "./chain";
 import type { Anchor, ChainHead } from "./events";
 

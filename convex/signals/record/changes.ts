@@ -5,7 +5,7 @@ import { dayOf, iso } from "../../lib/time";
 import { calibrated, type Outcomes } from "../statistics/calibration";
 import { addClosed, closedOf } from "../statistics/totals";
 import { coinFlip } from "../trade/controls";
-import type { Comparison, Outcome } from "../trade/kept";
+import type { Comparison, Outcome } from "../trade/rows";
 import { chanceOf, LIFETIME_MS, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
 import { append, GENESIS, headOf, newestOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";

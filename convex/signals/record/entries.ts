@@ -1,5 +1,5 @@
 import { dayOf, iso } from "../../lib/time";
-import type { Comparison, Outcome } from "../trade/kept";
+import type { Comparison, Outcome } from "../trade/rows";
 import { delivered } from "../trade/rules";
 import type { ChainEntry } from "./chain";
 import type { Signal, Missed, Slot } from "./tables";

@@ -4,7 +4,7 @@ import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { armsIn } from "../statistics/days";
 import { emptyTotals } from "../statistics/totals";
-import type { Totals } from "../statistics/kept";
+import type { Totals } from "../statistics/rows";
 import { dayStart } from "../trade/calendar";
 import { REGIMES, regimeOf, TOKENS, type Token } from "../trade/rules";
 import { DAILY, type Scope, type Signal, type Slot } from "./tables";

@@ -2,9 +2,9 @@ import { defineTable } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
 import { ofUser, waiting, type RecordsOf } from "../../lib/records/records";
 import { vPriceSource } from "../../prices/tables";
-import { pairFields, totalsFields, vCalibrated, vKeptArms } from "../statistics/kept";
-import { vPersonEvent, vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
-import { vComparison, vEnd, vOutcome } from "../trade/kept";
+import { pairFields, totalsFields, vCalibrated, vKeptArms } from "../statistics/rows";
+import { vPersonEvent, vProposal, vShadowEvent, vSignalEvent, vStanding } from "../validators";
+import { vComparison, vEnd, vOutcome } from "../trade/rows";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));

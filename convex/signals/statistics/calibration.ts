@@ -1,5 +1,5 @@
 import { v, type Infer } from "convex/values";
-import type { Calibrated } from "./kept";
+import type { Calibrated } from "./rows";
 import { RECORD_FROM } from "../trade/rules";
 
 /**

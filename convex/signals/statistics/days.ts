@@ -11,7 +11,7 @@ import {
   type LabToken,
   type Levels,
 } from "../trade/rules";
-import type { Arms, Days, pairFields, vArm, vEarlierArm, vKeptArms } from "./kept";
+import type { Arms, Days, pairFields, vArm, vEarlierArm, vKeptArms } from "./rows";
 import { addDay, LEAST_NET, NO_BLOCKS, type Seen } from "./inference";
 
 /** What the model's trades and those of the control arms come to, day by day. Pure. */

@@ -1,9 +1,9 @@
 import { many } from "../../lib/text/strings";
 import { HOUR, iso } from "../../lib/time";
-import type { Outcome } from "../trade/kept";
+import type { Outcome } from "../trade/rows";
 import { afterCosts, leastExcess, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
 import { NO_PAIRED, PAIR_UNIT } from "./days";
-import type { Arms, Curve, Totals } from "./kept";
+import type { Arms, Curve, Totals } from "./rows";
 import {
   boundsOf,
   DECISIVE,

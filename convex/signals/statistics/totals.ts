@@ -1,4 +1,4 @@
-import type { Outcome } from "../trade/kept";
+import type { Outcome } from "../trade/rows";
 import {
   afterCosts,
   chanceOf,
@@ -10,7 +10,7 @@ import {
 } from "../trade/rules";
 import { addOutcome, noOutcomes, PERCENTS } from "./calibration";
 import { NO_ARMS } from "./days";
-import type { Calibrated, Curve, Totals } from "./kept";
+import type { Calibrated, Curve, Totals } from "./rows";
 
 /**
  * What a history of closed signals comes to, kept signal by signal: a bounded row however long the history is.

@@ -1,6 +1,6 @@
 import { DAY, HOUR } from "../../lib/time";
 import { sha256Hex } from "../../lib/security/digests";
-import type { Comparison, Stretch } from "./kept";
+import type { Comparison, Stretch } from "./rows";
 import { outcomeOf } from "./path";
 import { pnlPercent, positionOf, type Ending, type Levels, type Position } from "./rules";
 

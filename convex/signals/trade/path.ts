@@ -1,5 +1,5 @@
 import { HOUR, MINUTE } from "../../lib/time";
-import type { Decider, Outcome, Stretch } from "./kept";
+import type { Decider, Outcome, Stretch } from "./rows";
 import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from "./rules";
 
 /**

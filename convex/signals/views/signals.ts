@@ -1,6 +1,6 @@
 import { iso } from "../../lib/time";
 import type { Signal } from "../record/tables";
-import type { Arms, Totals } from "../statistics/kept";
+import type { Arms, Totals } from "../statistics/rows";
 import { excessIn, rounded, statisticsOf } from "../statistics/figures";
 import { armPnl, dayTradeOf, type ArmTrade, type DayTrade, type Side } from "../trade/controls";
 import { signalId } from "../trade/calendar";

@@ -1,7 +1,7 @@
 import { addDayOfEndings, NO_DAYS } from "../../../convex/signals/statistics/days";
 import { DECISIVE, eValueBelow, eValueOf, LEAST_NET } from "../../../convex/signals/statistics/inference";
 import { outcomeOf } from "../../../convex/signals/trade/path";
-import type { Stretch } from "../../../convex/signals/trade/kept";
+import type { Stretch } from "../../../convex/signals/trade/rows";
 import {
   entered,
   LIFETIME_MS,

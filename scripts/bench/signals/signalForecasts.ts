@@ -1,5 +1,5 @@
 import { addOutcome, calibrated, noOutcomes } from "../../../convex/signals/statistics/calibration";
-import type { Calibrated } from "../../../convex/signals/statistics/kept";
+import type { Calibrated } from "../../../convex/signals/statistics/rows";
 import { bitsFrom } from "./signalHistories";
 
 /** Forecasters who are overconfident. */

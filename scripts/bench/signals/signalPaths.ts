@@ -1,5 +1,5 @@
 import { outcomeOf } from "../../../convex/signals/trade/path";
-import type { Stretch } from "../../../convex/signals/trade/kept";
+import type { Stretch } from "../../../convex/signals/trade/rows";
 import { LIFETIME_MS, type Levels } from "../../../convex/signals/trade/rules";
 import { bitsFrom } from "./signalHistories";
 

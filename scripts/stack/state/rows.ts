@@ -2,9 +2,9 @@ import type { Value } from "convex/values";
 import * as z from "zod";
 import type { Core } from "../../host/core";
 import { functionOf, isOver, JOBS, kindOf } from "../../host/jobs";
-import type { Row } from "../../host/tables";
-import type { Change } from "../../host/transaction";
-import { fromJson, type Document } from "../../host/values";
+import type { Row } from "../../host/store/tables";
+import type { Change } from "../../host/store/transaction";
+import { fromJson, type Document } from "../../host/store/values";
 
 /** One stored document: Convex's JSON form, with its id and creation time. */
 export const rowShape = z.object({

@@ -19,7 +19,7 @@ test.for(Object.keys(STORED))("%s stores what its shapes say: npm run codegen wr
 
 test("there is no other file of them", () => {
   const found = readdirSync("convex", { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith("/stored.ts"))
+    .filter((path) => path.endsWith("/validators.ts"))
     .map((path) => path.slice(0, -".ts".length));
   expect(found.sort()).toEqual(Object.keys(STORED).sort());
 });

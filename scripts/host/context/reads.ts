@@ -1,9 +1,9 @@
 import type { Value } from "convex/values";
-import { currentExecution, inTransaction } from "./execution";
-import { promised } from "./locks";
-import { rowsOf, tableOfId, type Query } from "./queries";
-import type { Row } from "./tables";
-import { note } from "./usage";
+import { currentExecution, inTransaction } from "../execution";
+import { promised } from "../locks";
+import { rowsOf, tableOfId, type Query } from "../store/queries";
+import type { Row } from "../store/tables";
+import { note } from "../billing/usage";
 
 /**
  * Reads of `ctx.db`. The convex package's own builder builds the query; its rows are read here, without the package's

@@ -1,6 +1,6 @@
-import { outer } from "./globals";
-import type { FunctionPath } from "./execution";
-import type { Transaction } from "./transaction";
+import { outer } from "../globals";
+import type { FunctionPath } from "../execution";
+import type { Transaction } from "../store/transaction";
 
 /** The cost of one function, or of all together. */
 export type Cost = {

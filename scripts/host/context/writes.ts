@@ -1,8 +1,8 @@
 import type { Value } from "convex/values";
-import { currentExecution, inTransaction, type Execution } from "./execution";
-import { tableOfId } from "./queries";
-import type { Row } from "./tables";
-import { isFieldName, storedFields, storedValue, type Document, type Fields } from "./values";
+import { currentExecution, inTransaction, type Execution } from "../execution";
+import { tableOfId } from "../store/queries";
+import type { Row } from "../store/tables";
+import { isFieldName, storedFields, storedValue, type Document, type Fields } from "../store/values";
 
 /** Writes of `ctx.db`, without the convex package's way through JSON. */
 

@@ -1,10 +1,10 @@
-import { currentExecution, inTransaction, type Execution } from "./execution";
-import { handleOf, pathOf, type Address } from "./functions";
-import { promised } from "./locks";
-import { pageOf, type PageRequest } from "./queries";
-import { tableOf } from "./tables";
-import { note } from "./usage";
-import { fromJson, passed } from "./values";
+import { currentExecution, inTransaction, type Execution } from "../execution";
+import { handleOf, pathOf, type Address } from "../functions";
+import { promised } from "../locks";
+import { pageOf, type PageRequest } from "../store/queries";
+import { tableOf } from "../store/tables";
+import { note } from "../billing/usage";
+import { fromJson, passed } from "../store/values";
 
 /** The calls behind Convex's own `ctx.scheduler`, `ctx.meta` and pages, which the convex package makes. */
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { promised } from "./locks";
+import { promised } from "../locks";
 import { read, Reading, type Built } from "./reads";
 import { insert, patch, remove, replace } from "./writes";
 
