@@ -3,7 +3,7 @@ import { api } from "../../convex/_generated/api";
 import { measure } from "../../scripts/host/billing/usage";
 import { RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/language/prompts";
 import { START, test } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import { browserOf } from "../web/support";
 import { ask, DAY, MINUTE, priced, proposed, setAlert, tick } from "./support";
 

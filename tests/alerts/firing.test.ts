@@ -4,7 +4,7 @@ import { keyOf, slotOf } from "../../convex/evidence/model";
 import { sheetsOf } from "../../convex/evidence/sayings";
 import { closeApp, START, type App, test, createApp } from "../support/app";
 import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
-import { insertAlerts } from "../support/signalRows";
+import { insertAlerts } from "../support/rows/signalRows";
 
 const firedAt = async (app: App, alertId: string): Promise<number[]> =>
   (await app.rows("alertFirings"))

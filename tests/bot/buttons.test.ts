@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { App } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 import {

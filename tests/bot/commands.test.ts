@@ -1,10 +1,10 @@
-import { expireLeases, loseScheduled } from "../support/leases";
+import { expireLeases, loseScheduled } from "../support/rows/leases";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { commands } from "../../convex/bot/commands/list";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { closeApp } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import {
   ALICE,
   arrived,

@@ -1,4 +1,4 @@
-import { loseScheduled } from "../support/leases";
+import { loseScheduled } from "../support/rows/leases";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { codeHash } from "../../convex/messenger/codes";

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import {
   ALICE,
   arrived,

@@ -5,7 +5,7 @@ import { creditDeposit } from "../../convex/credits/model";
 import { lastTurns } from "../../convex/chat/turns";
 import { type App, test } from "../support/app";
 import { browserOf } from "../web/support";
-import { insertAlerts } from "../support/signalRows";
+import { insertAlerts } from "../support/rows/signalRows";
 
 /** What chat knows beside the market, and what it remembers. */
 

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { createApp } from "../support/app";
-import { insertSignals } from "../support/signalRows";
+import { insertSignals } from "../support/rows/signalRows";
 import {
   buy,
   DAY,

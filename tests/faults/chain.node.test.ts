@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { buy, payer, transfer, test } from "../payments/paying";
-import { chain, useChain } from "../support/chain";
-import { freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import { chain, useChain } from "../support/chain/chain";
+import { freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 import { hang, intercept, type Outgoing } from "../support/outside";
 
 /** The chain fails in front of whatever needs it at once; then it is back, and so is the service. */

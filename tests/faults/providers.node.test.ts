@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import type { Fault, Provider } from "../../scripts/standins";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { chain, test, useChain } from "../support/chain";
+import { chain, test, useChain } from "../support/chain/chain";
 import { createApp, type App } from "../support/app";
 
 /** A provider fails while its caller waits, in every way; then it works again, and so does the service. */

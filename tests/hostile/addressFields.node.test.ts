@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { chain, test, useChain } from "../support/chain";
-import { createWalletApp, freshAddress } from "../support/walletApp";
+import { chain, test, useChain } from "../support/chain/chain";
+import { createWalletApp, freshAddress } from "../support/chain/walletApp";
 import { browserOf } from "../web/support";
 import { api } from "../../convex/_generated/api";
 

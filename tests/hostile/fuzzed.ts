@@ -6,7 +6,7 @@ import { createHmac } from "node:crypto";
 import { createApp, type App } from "../support/app";
 import type { WorldOptions } from "../support/world";
 import type { Attempt } from "./requests";
-import { USERS } from "./values";
+import { USERS } from "./swaps/values";
 import { intercept } from "../support/outside";
 
 /** The application in hostile hands: without limits, its writes and its calls to the outside watched. */

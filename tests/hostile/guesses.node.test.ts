@@ -3,10 +3,10 @@ import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { buyWith, ONE, payer, PLATFORM, transfer, test } from "../payments/paying";
-import { chain, useChain } from "../support/chain";
-import { answering } from "../support/rpc";
+import { chain, useChain } from "../support/chain/chain";
+import { answering } from "../support/chain/rpc";
 import { until } from "../support/waiting";
-import { createWalletApp, deadlineByHand, freshAddress } from "../support/walletApp";
+import { createWalletApp, deadlineByHand, freshAddress } from "../support/chain/walletApp";
 import { browserOf } from "../web/support";
 
 /** Guesses and made-up hashes cost who makes them, and tell nothing. */

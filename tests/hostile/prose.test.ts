@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { factsIn, sheetsOf } from "../../convex/evidence/sayings";
 import { ownWords } from "../../convex/lib/text/prose";
 import { test } from "../support/app";
-import { observationsOf } from "../support/observations";
+import { observationsOf } from "../support/rows/observations";
 
 /** Posts are read by models, and may have been written for that. */
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { chain, isMined, useChain, test } from "../support/chain";
+import { chain, isMined, useChain, test } from "../support/chain/chain";
 import { until } from "../support/waiting";
 import "./meta";
 import { starve, told } from "./starvation";

@@ -6,7 +6,7 @@ import { random } from "../../scripts/standins/random";
 import { newWallet, send, transferTo } from "../chain/support";
 import { createApp, type App } from "../support/app";
 import { identityOf } from "../support/world";
-import { mineWhatIsSent } from "../support/walletApp";
+import { mineWhatIsSent } from "../support/chain/walletApp";
 
 /**
  * Strangers ask for whatever costs something, from many addresses at once, while people use the service and its jobs come

@@ -6,7 +6,7 @@ import { api } from "../../convex/_generated/api";
 import { addWebhook, receiver } from "../alerts/receivers";
 import { DAY, HOUR, MINUTE, priced, setAlert, tick } from "../alerts/support";
 import { createApp, START, type App, test } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import { browserOf } from "../web/support";
 
 /** What stays for good costs a stranger something: wallets by the hundred from addresses by the hundred do not. */

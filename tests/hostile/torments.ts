@@ -4,9 +4,9 @@ import type { Random } from "../../scripts/standins/random";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waiting";
 import { RELAYER } from "../payments/paying";
-import { answering } from "../support/rpc";
-import type { World } from "./reorgOrders";
-import { cronsComeBy } from "./reorgRest";
+import { answering } from "../support/chain/rpc";
+import type { World } from "./reorgs/reorgOrders";
+import { cronsComeBy } from "./reorgs/reorgRest";
 import { intercept } from "../support/outside";
 
 /** What is done to the chain and by its nodes. */

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { isGuessable } from "../../convex/lib/records/ids";
-import { chain, useChain, test } from "../support/chain";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { chain, useChain, test } from "../support/chain/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { browserOf } from "../web/support";
 
 /** Ids that can be guessed hold wallets, since clients choose them: what a guess is worth. */

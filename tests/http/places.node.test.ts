@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { deferred } from "../../scripts/host/locks";
-import { chain, useChain, test } from "../support/chain";
-import { freshAddress } from "../support/walletApp";
+import { chain, useChain, test } from "../support/chain/chain";
+import { freshAddress } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
 
 /** The smallest class runs 64 actions at once, HTTP handlers among them; whoever waits 10 s for a place is refused. */

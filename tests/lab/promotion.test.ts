@@ -6,7 +6,7 @@ import { problemsOfRecord } from "../../scripts/verifySignals";
 import { createApp, type App, test } from "../support/app";
 import { says, openPage, soundWords } from "../pages/support";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf } from "./support";
-import { rechained, recordOf } from "../signals/record";
+import { rechained, recordOf } from "../signals/record/record";
 import * as given from "../signals/support";
 
 const { buy, sell, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, track, wait } = given;

@@ -2,9 +2,9 @@ import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { problemsOfRecord, problemsOfShadows } from "../../scripts/verifySignals";
 import { createApp, type App } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./support";
-import { rechained, recordOf } from "../signals/record";
+import { rechained, recordOf } from "../signals/record/record";
 import * as given from "../signals/support";
 import { test } from "../signals/support";
 

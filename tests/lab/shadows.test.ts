@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { closeApp, createApp, type App, test } from "../support/app";
-import { loseScheduled } from "../support/leases";
+import { loseScheduled } from "../support/rows/leases";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./support";
 import * as given from "../signals/support";
 

@@ -7,7 +7,7 @@ import { id, ownerOf, send, startRunning, swap, walletOf, type Running } from ".
 import { buildProxy, connect, textOf } from "../proxy/support";
 import { temporaryDirectory } from "../stack/processes";
 import { until } from "../support/waiting";
-import { freshAddress } from "../support/walletApp";
+import { freshAddress } from "../support/chain/walletApp";
 
 /** The attackers of docs/security.md against `npm start`: each gets the sums that stand there, counted on the chain. */
 

@@ -1,5 +1,5 @@
 import { flood } from "../hostile/flood";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain } from "../support/chain/chain";
 
 /** The whole flood: 9,500 requests. */
 

@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import { killRounds } from "../stack/kills";
-import { chain, test, useChain } from "../support/chain";
+import { chain, test, useChain } from "../support/chain/chain";
 
 /** `tests/stack/realMoney.node.test.ts` runs a few of these rounds. */
 

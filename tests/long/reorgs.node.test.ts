@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { playReorgs } from "../hostile/reorgs";
-import { chain, useChain, test } from "../support/chain";
+import { playReorgs } from "../hostile/reorgs/reorgs";
+import { chain, useChain, test } from "../support/chain/chain";
 
 /** Hostile chains by the hundred. A round that fails belongs to its seed: `--seed N --rounds 1` repeats it alone. */
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import "../hostile/meta";
 import { starve, told } from "../hostile/starvation";
-import { chain, useChain, test } from "../support/chain";
+import { chain, useChain, test } from "../support/chain/chain";
 
 /** The whole attack: 50 requests a second from 1,000 addresses for 10 minutes, on 8 scheduled slots. */
 

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { playDishonestSwaps } from "../hostile/dishonestSwaps";
-import { chain, useChain, test } from "../support/chain";
+import { playDishonestSwaps } from "../hostile/swaps/dishonestSwaps";
+import { chain, useChain, test } from "../support/chain/chain";
 
 /** Swaps by the thousand whose quotes lie. One that fails belongs to its seed: `--seed N --rounds 1` repeats it alone. */
 

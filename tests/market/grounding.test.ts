@@ -5,7 +5,7 @@ import { ground, type QuoteSource } from "../../convex/market/grounding";
 import type { AskedMarketFigures } from "../../convex/market/prompts";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { closeApp, createApp, START, type App, test } from "../support/app";
-import { observationsOf } from "../support/observations";
+import { observationsOf } from "../support/rows/observations";
 
 const MINUTE = 60_000;
 

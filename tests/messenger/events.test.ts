@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { receiver, type Posted } from "../alerts/receivers";
 import { buy, DAY, HOUR, issued, marketAt, MINUTE, test, track, wait } from "../signals/support";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import type { App } from "../support/app";
 
 /** What programs are told of: signals to whoever asks, a report to the user whose shift it is. */

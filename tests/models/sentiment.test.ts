@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import { test } from "../support/app";
-import { observationsOf } from "../support/observations";
+import { observationsOf } from "../support/rows/observations";
 
 /** The social sentiment model thinks before it writes, and what it thinks counts as output. */
 

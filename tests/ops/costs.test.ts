@@ -4,8 +4,8 @@ import crons from "../../convex/crons";
 import { HOUR } from "../../convex/lib/time";
 import { measure, type Usage } from "../../scripts/host/billing/usage";
 import { createApp, test } from "../support/app";
-import { insertShifts, READER } from "../support/shiftRows";
-import { insertAlerts, insertSignals } from "../support/signalRows";
+import { insertShifts, READER } from "../support/rows/shiftRows";
+import { insertAlerts, insertSignals } from "../support/rows/signalRows";
 
 /** What a request and a tick of a cron read does not grow with what is stored. */
 

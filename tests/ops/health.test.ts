@@ -5,7 +5,7 @@ import crons from "../../convex/crons";
 import { CRON_PERIODS } from "../../convex/lib/cronRuns";
 import { noteCall } from "../../convex/lib/outside/notes";
 import { type App, closeApp, createApp, test } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 
 const MINUTE = 60_000;
 const age = z.number().nullable();

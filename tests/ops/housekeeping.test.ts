@@ -4,7 +4,7 @@ import type { TableNames } from "../../convex/_generated/dataModel";
 import { tablesOf } from "../../convex/lib/records/records";
 import schema, { records } from "../../convex/schema";
 import { type App, test } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 
 const DAY = 24 * 60 * 60_000;
 

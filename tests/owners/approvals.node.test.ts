@@ -2,8 +2,8 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { real } from "../../scripts/real";
-import { useChain } from "../support/chain";
-import type { WalletApp } from "../support/walletApp";
+import { useChain } from "../support/chain/chain";
+import type { WalletApp } from "../support/chain/walletApp";
 import { cards, newest, owner, say, send, tap, test } from "./support";
 
 /** An order by `userId` alone on a guarded account: asked of its owner, whose tap decides, once. */

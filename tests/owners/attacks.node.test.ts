@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { useChain } from "../support/chain";
-import { freshAddress, type WalletApp } from "../support/walletApp";
+import { useChain } from "../support/chain/chain";
+import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { cards, listsCount, newest, owner, RICH, say, send, tap, test } from "./support";
 
 /** Who knows a userId, holds its token or had its chat, and wants the owner to approve what they would not. */

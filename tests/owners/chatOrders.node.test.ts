@@ -2,9 +2,9 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { orderIn } from "../../convex/bot/commands/orders";
 import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
-import { useChain, usdcOf } from "../support/chain";
-import { cronComesBy } from "../support/transactions";
-import { freshAddress, type WalletApp } from "../support/walletApp";
+import { useChain, usdcOf } from "../support/chain/chain";
+import { cronComesBy } from "../support/rows/transactions";
+import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { cards, listsCount, newest, owner, RICH, say, tap, test } from "./support";
 
 /** Orders that the owner begins in the chat: the card shows them, a tap carries them out, and they move little. */

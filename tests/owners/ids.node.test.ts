@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { nonceOf, useChain, usdcOf } from "../support/chain";
-import { freshAddress, type WalletApp } from "../support/walletApp";
+import { nonceOf, useChain, usdcOf } from "../support/chain/chain";
+import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { browserOf } from "../web/support";
 import { cards, newest, owner, say, send, tap, test as ownersTest } from "./support";
 

@@ -2,8 +2,8 @@ import type { FunctionArgs } from "convex/server";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { sha256Hex } from "../../convex/lib/security/digests";
-import { useChain } from "../support/chain";
-import { freshAddress } from "../support/walletApp";
+import { useChain } from "../support/chain/chain";
+import { freshAddress } from "../support/chain/walletApp";
 import { cards, dollars, LISTED, listRecipient, newest, owner, send, tap, test } from "./support";
 
 /** Keys that an owner gives to programs: what each opens, and nothing else. */

@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { hashed } from "../../convex/users/names";
-import { useChain } from "../support/chain";
-import type { WalletApp } from "../support/walletApp";
+import { useChain } from "../support/chain/chain";
+import type { WalletApp } from "../support/chain/walletApp";
 import { browserOf } from "../web/support";
 import { newest, say, send, tap, test } from "./support";
 

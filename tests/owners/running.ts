@@ -5,7 +5,7 @@ import { base } from "viem/chains";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { TOKENS } from "../../scripts/chain/addresses";
-import { freshAddress } from "../support/walletApp";
+import { freshAddress } from "../support/chain/walletApp";
 import { eventually } from "../support/waiting";
 import { ran, startMain } from "../stack/processes";
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { useChain, usdcOf } from "../support/chain";
-import { freshAddress } from "../support/walletApp";
+import { useChain, usdcOf } from "../support/chain/chain";
+import { freshAddress } from "../support/chain/walletApp";
 import { cards, dollars, listsCount, newest, owner, RICH, say, send, tap, test } from "./support";
 
 /** From one end to the other: what people and those who rob them live through, by the sums of docs/security.md. */

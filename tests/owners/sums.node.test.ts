@@ -3,8 +3,8 @@ import { api, internal } from "../../convex/_generated/api";
 import { records } from "../../convex/schema";
 import { tablesOf } from "../../convex/lib/records/records";
 import { accountNamed } from "../../convex/users/names";
-import { useChain } from "../support/chain";
-import type { WalletApp } from "../support/walletApp";
+import { useChain } from "../support/chain/chain";
+import type { WalletApp } from "../support/chain/walletApp";
 import { browserOf } from "../web/support";
 import {
   cards,

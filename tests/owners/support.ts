@@ -3,8 +3,8 @@ import { deadlines } from "../../convex/lib/outside/deadlines";
 import { linkOfAccount } from "../../convex/messenger/model";
 import { confirmLink } from "../../convex/messenger/owners";
 import { ALICE, SECRET, updateOf } from "../bot/support";
-import { chain, test as chainTest } from "../support/chain";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { chain, test as chainTest } from "../support/chain/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import type { WorldOptions } from "../support/world";
 import { browserOf } from "../web/support";
 

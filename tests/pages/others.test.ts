@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { insertShifts } from "../support/shiftRows";
+import { insertShifts } from "../support/rows/shiftRows";
 import { research, serviceStatus, whales } from "../../convex/pages/shapes";
 import { bigUsd, typeset, usd } from "../../convex/lib/text/numbers";
 import { dollars } from "../../convex/lib/text/strings";
@@ -7,7 +7,7 @@ import { serviceHealth } from "../../convex/ops/shapes";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
-import { insertAlerts } from "../support/signalRows";
+import { insertAlerts } from "../support/rows/signalRows";
 
 /** Research, whales and the status. */
 

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { insertSignals } from "../support/signalRows";
+import { insertSignals } from "../support/rows/signalRows";
 import { oneSignal, record } from "../../convex/pages/shapes";
 import { emptyTotals } from "../../convex/signals/statistics/totals";
 import { points, signed, usd } from "../../convex/lib/text/numbers";

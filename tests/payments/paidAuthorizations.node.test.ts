@@ -4,9 +4,9 @@ import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { send } from "../chain/support";
 import { until } from "../support/waiting";
-import { chain, useChain } from "../support/chain";
-import { expireLeases } from "../support/leases";
-import { deadlineByHand, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import { chain, useChain } from "../support/chain/chain";
+import { expireLeases } from "../support/rows/leases";
+import { deadlineByHand, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 import {
   authorize,
   buy,

@@ -3,8 +3,8 @@ import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { startTestChain as startChainAt } from "../chain/support";
-import { chain, useChain } from "../support/chain";
-import { type WalletApp } from "../support/walletApp";
+import { chain, useChain } from "../support/chain/chain";
+import { type WalletApp } from "../support/chain/walletApp";
 import { closeApp } from "../support/world";
 import { browserOf } from "../web/support";
 import {
@@ -22,7 +22,7 @@ import {
   versionTwo,
   test,
 } from "./paying";
-import { balanceOf } from "./depositSupport";
+import { balanceOf } from "./deposits/depositSupport";
 
 /** One transfer never buys a report and credits. */
 

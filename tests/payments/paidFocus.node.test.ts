@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain } from "../support/chain/chain";
 import { authorize, buy, buyWith, payer, test, transfer, versionOne, versionTwo } from "./paying";
 
 /** On which tokens reports are sold, and what they are written from. */

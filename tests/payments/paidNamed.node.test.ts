@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { chain, usdcOf, useChain } from "../support/chain";
+import { chain, usdcOf, useChain } from "../support/chain/chain";
 import {
   aged,
   authorize,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { recoverTypedDataAddress, type Hex } from "viem";
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain } from "../support/chain/chain";
 import { ranHere } from "../support/commands";
 import {
   authorize,

@@ -1,8 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020";
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { chain, useChain } from "../support/chain";
-import type { WalletApp } from "../support/walletApp";
+import { chain, useChain } from "../support/chain/chain";
+import type { WalletApp } from "../support/chain/walletApp";
 import { buy, createPaidApp, headerOf, payer, test, transfer, writings } from "./paying";
 
 /** What there is to buy, told to whoever only looks. */

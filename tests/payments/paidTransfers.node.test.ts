@@ -4,7 +4,7 @@ import { internal } from "../../convex/_generated/api";
 import { LOCK_TAG } from "../../convex/payments/reports/hashProofs";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { send, together } from "../chain/support";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain } from "../support/chain/chain";
 import {
   aged,
   authorize,

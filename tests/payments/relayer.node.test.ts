@@ -3,10 +3,10 @@ import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { until } from "../support/waiting";
 import { TOKENS } from "../../scripts/chain/addresses";
-import { place } from "../hostile/contracts";
-import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain";
-import { miscounting } from "../support/rpc";
-import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import { place } from "../hostile/swaps/contracts";
+import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain/chain";
+import { miscounting } from "../support/chain/rpc";
+import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 import {
   authorize,
   buy,

@@ -1,8 +1,8 @@
 import { parseTransaction } from "viem";
 import { describe, expect } from "vitest";
 import { until } from "../support/waiting";
-import { chain, isMined, usdcOf, useChain } from "../support/chain";
-import { type WalletApp } from "../support/walletApp";
+import { chain, isMined, usdcOf, useChain } from "../support/chain/chain";
+import { type WalletApp } from "../support/chain/walletApp";
 import {
   authorize,
   buy,
@@ -16,7 +16,7 @@ import {
   test,
 } from "./paying";
 import { counting, intercept } from "../support/outside";
-import { answering } from "../support/rpc";
+import { answering } from "../support/chain/rpc";
 
 /** The chain's fees outgrow a settlement that is on its way: it is handed out again for more, and pays once. */
 

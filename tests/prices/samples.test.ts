@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { recentHourlyCloses } from "../../convex/prices/model";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import { closeApp, createApp, START, type App, test } from "../support/app";
 
 const SECOND = 1_000;

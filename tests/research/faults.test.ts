@@ -1,8 +1,8 @@
-import { cutOff } from "../support/leases";
+import { cutOff } from "../support/rows/leases";
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { test } from "../support/app";
-import { observationsOf } from "../support/observations";
+import { observationsOf } from "../support/rows/observations";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -2,7 +2,7 @@ import { typeset } from "../../convex/lib/text/numbers";
 import { describe, expect } from "vitest";
 import { START, test } from "../support/app";
 import { unmarked } from "../support/marks";
-import { observationsOf } from "../support/observations";
+import { observationsOf } from "../support/rows/observations";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

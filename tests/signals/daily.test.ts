@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { isOfDay } from "../../convex/signals/record/chain";
 import { dayOf } from "../../convex/lib/time";
 import { createApp, type App } from "../support/app";
-import { loseScheduled } from "../support/leases";
+import { loseScheduled } from "../support/rows/leases";
 import * as given from "./support";
 import { test } from "./support";
 

@@ -1,10 +1,10 @@
 import { describe, expect } from "vitest";
-import { insertSignals } from "../support/signalRows";
+import { insertSignals } from "../support/rows/signalRows";
 import { record } from "../../convex/pages/shapes";
 import { createApp, type App } from "../support/app";
 import { replace } from "../support/world";
 import { askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "../lab/support";
-import { recordOf } from "./record";
+import { recordOf } from "./record/record";
 import * as given from "./support";
 import { test } from "./support";
 

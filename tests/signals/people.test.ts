@@ -6,7 +6,7 @@ import { personEvent, type PersonEvent } from "../../convex/signals/record/event
 import { verify } from "../../scripts/verifySignals";
 import type { App } from "../support/app";
 import { browserOf } from "../web/support";
-import { rechained, recordOf } from "./record";
+import { rechained, recordOf } from "./record/record";
 import { DAY, events, HOUR, marketAt, MINUTE, test, wait, work } from "./support";
 
 /** Arms of signed-in users: what they propose is measured, ended, counted and chained as the service's own, and stays. */

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { App } from "../support/app";
-import { loseScheduled } from "../support/leases";
+import { loseScheduled } from "../support/rows/leases";
 import * as given from "./support";
 import { test } from "./support";
 

@@ -1,8 +1,8 @@
 import { api } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/chain";
 import { until } from "../support/waiting";
-import { chain, ETHER, test as chainTest } from "../support/chain";
-import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { chain, ETHER, test as chainTest } from "../support/chain/chain";
+import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { countAtOnce, linkedUser, SECRET } from "./support";
 
 /** A linked author with money in their wallet, and what became of their mentions. */

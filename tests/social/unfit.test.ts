@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { createApp } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import {
   activity,
   ALICE,

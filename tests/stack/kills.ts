@@ -6,7 +6,7 @@ import { seededRandom } from "../../scripts/host/globals";
 import { real } from "../../scripts/real";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
-import { freshAddress } from "../support/walletApp";
+import { freshAddress } from "../support/chain/walletApp";
 import { until } from "../support/waiting";
 import { startMain, STRONG_KEY, temporaryDirectory } from "./processes";
 

@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect } from "vitest";
 import { JournalError, openJournal, readJournal } from "../../scripts/stack/state/journal";
 import { keptKeys } from "../../scripts/stack/state/keys";
-import { chain, test, useChain } from "../support/chain";
+import { chain, test, useChain } from "../support/chain/chain";
 import { killRounds } from "./kills";
 import { ranHere } from "../support/commands";
 import { freePorts, startMain, STRONG_KEY, temporaryDirectory } from "./processes";

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { chain, useChain, test } from "../support/chain";
-import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { chain, useChain, test } from "../support/chain/chain";
+import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { counting } from "../support/outside";
 import { browserOf } from "../web/support";
 

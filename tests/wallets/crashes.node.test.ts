@@ -1,9 +1,9 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { ETHER, holdingsOf, chain, nonceOf, useChain, test } from "../support/chain";
+import { ETHER, holdingsOf, chain, nonceOf, useChain, test } from "../support/chain/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
-import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 
 /**
  * The service dies at each of its calls to the outside, before the call leaves or after its effect, and never comes

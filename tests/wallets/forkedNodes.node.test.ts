@@ -1,12 +1,12 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { ETHER, chain, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain";
+import { ETHER, chain, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain/chain";
 import { intercept } from "../support/outside";
-import { answering, miscounting } from "../support/rpc";
-import { age, cronComesBy } from "../support/transactions";
+import { answering, miscounting } from "../support/chain/rpc";
+import { age, cronComesBy } from "../support/rows/transactions";
 import { until } from "../support/waiting";
-import { createWalletApp, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import { createWalletApp, freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 
 /** One address, several nodes: one of them lies, or has not seen what another has taken. An order is paid once all the same. */
 

@@ -4,10 +4,10 @@ import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/records/audit";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { until } from "../support/waiting";
-import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain";
-import { answering, miscounting } from "../support/rpc";
-import { age, cronComesBy } from "../support/transactions";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain/chain";
+import { answering, miscounting } from "../support/chain/rpc";
+import { age, cronComesBy } from "../support/rows/transactions";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 
 /** Whatever the chain or its node does, a wallet moves again by itself: nothing twice, nothing lost. */
 

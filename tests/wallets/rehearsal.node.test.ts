@@ -3,8 +3,8 @@ import { describe, expect } from "vitest";
 import type { TableNames } from "../../convex/_generated/dataModel";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
-import { ETHER, chain, etherOf, nonceOf, useChain, test } from "../support/chain";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { ETHER, chain, etherOf, nonceOf, useChain, test } from "../support/chain/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 
 /** A dry run says what an order would come to, and changes nothing. */
 

@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
 import { FEEDS } from "../../convex/prices/feeds";
-import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain";
-import { answering } from "../support/rpc";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain/chain";
+import { answering } from "../support/chain/rpc";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 
 useChain();
 

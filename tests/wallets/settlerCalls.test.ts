@@ -12,7 +12,7 @@ import { expect, test } from "vitest";
 import { guaranteeOf } from "../../convex/wallets/transactions/terms/settler";
 import { settlerAbi } from "../../scripts/chain/abis";
 import { random } from "../../scripts/standins/random";
-import { alterationsOf, slippageIn, type SettlerCall } from "../hostile/settlerCalls";
+import { alterationsOf, slippageIn, type SettlerCall } from "../hostile/swaps/settlerCalls";
 import { settlerCall } from "../../scripts/standins/swap/settlerCall";
 
 /** What is read out of a call of the settler is what the settler reads there, and nothing else is taken for one. */

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { until } from "../support/waiting";
-import { ETHER, hex, holdingsOf, beforehand, chain, useChain, test } from "../support/chain";
-import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { ETHER, hex, holdingsOf, beforehand, chain, useChain, test } from "../support/chain/chain";
+import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { intercept, onChain } from "../support/outside";
 
 useChain();

@@ -6,11 +6,11 @@ import { POOL } from "../../scripts/chain/addresses";
 import { receiver } from "../alerts/receivers";
 import { mined } from "../chain/support";
 import { until } from "../support/waiting";
-import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain";
-import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain/chain";
+import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
-import { answering } from "../support/rpc";
-import { age, cronComesBy } from "../support/transactions";
+import { answering } from "../support/chain/rpc";
+import { age, cronComesBy } from "../support/rows/transactions";
 
 useChain();
 

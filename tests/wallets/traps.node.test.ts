@@ -1,8 +1,8 @@
 import { encodeErrorResult, size, type Hex } from "viem";
 import { describe, expect } from "vitest";
 import { POOL, SETTLER } from "../../scripts/chain/addresses";
-import { ETHER, chain, etherOf, nonceOf, useChain, test } from "../support/chain";
-import type { WalletApp } from "../support/walletApp";
+import { ETHER, chain, etherOf, nonceOf, useChain, test } from "../support/chain/chain";
+import type { WalletApp } from "../support/chain/walletApp";
 
 /** Recipients that cost more than they should, that write to whoever reads, or that keep what they get. */
 

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { hashed } from "../../convex/users/names";
 import { type App, test } from "../support/app";
-import { keepHouse } from "../support/housekeeping";
+import { keepHouse } from "../support/rows/housekeeping";
 import { browserOf } from "./support";
 
 /** What a claim of a `userId` ends that others had set on it, and what a claim that waits changes. */

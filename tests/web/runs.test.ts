@@ -3,7 +3,7 @@ import { api, internal } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { createApp, test } from "../support/app";
-import { loseScheduled } from "../support/leases";
+import { loseScheduled } from "../support/rows/leases";
 import { browserOf } from "./support";
 
 async function withCredits(amount: number, env: Record<string, string | undefined> = {}) {

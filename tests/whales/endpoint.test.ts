@@ -3,7 +3,7 @@ import { spanText } from "../../convex/messenger/format";
 import { alertCard } from "../../convex/whales/cards";
 import { START, type App, test, createApp } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
-import { insertAlerts } from "../support/signalRows";
+import { insertAlerts } from "../support/rows/signalRows";
 
 /** Stores alerts of these ages in hours, oldest first. */
 async function storeAlerts(app: App, ages: readonly number[]): Promise<void> {

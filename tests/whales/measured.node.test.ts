@@ -4,9 +4,9 @@ import { readBlocks, readHeight } from "../../convex/providers/chain/blocks";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, mined, newWallet, signed } from "../chain/support";
 import { until } from "../support/waiting";
-import { chain } from "../support/chain";
-import { cutOff } from "../support/leases";
-import { createWalletApp, freshAddress } from "../support/walletApp";
+import { chain } from "../support/chain/chain";
+import { cutOff } from "../support/rows/leases";
+import { createWalletApp, freshAddress } from "../support/chain/walletApp";
 import {
   BINANCE,
   BINANCE_COLD,
@@ -23,7 +23,7 @@ import {
   useMoves,
   limited,
 } from "./measuring";
-import { insertAlerts } from "../support/signalRows";
+import { insertAlerts } from "../support/rows/signalRows";
 
 useMoves();
 

@@ -2,9 +2,9 @@ import { beforeAll, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { createMoves, type Moves } from "../../scripts/chain/moves";
-import { chain, test as chainTest, useChain } from "../support/chain";
-import { createWalletApp, type WalletApp } from "../support/walletApp";
-import { answering } from "../support/rpc";
+import { chain, test as chainTest, useChain } from "../support/chain/chain";
+import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
+import { answering } from "../support/chain/rpc";
 
 /** Movements on the chain, and the service that looks at them. */
 

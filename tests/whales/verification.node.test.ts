@@ -1,10 +1,10 @@
 import { expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { check } from "../../convex/whales/agent/checks";
-import { chain, test } from "../support/chain";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { chain, test } from "../support/chain/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { moves, useMoves } from "./measuring";
-import { insertAlerts } from "../support/signalRows";
+import { insertAlerts } from "../support/rows/signalRows";
 
 useMoves();
 

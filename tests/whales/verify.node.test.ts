@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { chain } from "../support/chain";
-import { freshAddress, type WalletApp } from "../support/walletApp";
+import { chain } from "../support/chain/chain";
+import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { closeApp } from "../support/world";
 import { ran } from "../stack/processes";
 import { ranHere } from "../support/commands";

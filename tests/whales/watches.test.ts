@@ -4,7 +4,7 @@ import type { Doc } from "../../convex/_generated/dataModel";
 import { internal } from "../../convex/_generated/api";
 import { NEVER } from "../../convex/lib/time";
 import { START, test, createApp, type App } from "../support/app";
-import { cutOff } from "../support/leases";
+import { cutOff } from "../support/rows/leases";
 import {
   agentSays,
   alert,

@@ -1,0 +1,427 @@
+import { encodeFunctionData, erc20Abi, maxUint256, pad, zeroAddress, type Address, type Hex } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect } from "vitest";
+import * as z from "zod";
+import type { Chain } from "../../../scripts/chain";
+import { NATIVE, PERMIT2, SETTLER, TOKENS } from "../../../scripts/chain/addresses";
+import { clientOf, balanceOf, transferTo } from "../../chain/support";
+import { createWalletApp, startTestChain, type WalletApp } from "../../support/chain/walletApp";
+import { place, puppetCall, puppetRun, register, type Step } from "./contracts";
+import "../meta";
+import { playDishonestSwaps } from "./dishonestSwaps";
+import { lie, redirect, type SentQuote } from "./quotes";
+import { actionsAbi } from "../../../scripts/chain/abis";
+import { callOf, giveAway, readCall, writeCall } from "./settlerCalls";
+import { beforehand, test } from "../../support/chain/chain";
+import { intercept } from "../../support/outside";
+import { answering } from "../../support/chain/rpc";
+
+/** Whatever the swap provider answers: not one unit leaves a wallet beyond what its owner ordered. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+  await place(chain, "Puppet", PUPPET);
+  await chain.fund(PUPPET, { DAI: 1_000_000n * ETHER, WETH: 1_000n * ETHER });
+});
+afterAll(() => chain.stop());
+afterEach(() => register(chain, SETTLER));
+
+const ETHER = 10n ** 18n;
+const PUPPET: Address = "0x9099e70000000000000000000000000000000001";
+const THIEF: Address = "0x6666666666666666666666666666666666666666";
+const plenty = { ETH: 2n * ETHER, USDC: 10_000_000_000n, DAI: 100n * ETHER, WETH: 7n * ETHER };
+
+const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-f]*$/i)]);
+
+const swap = (app: WalletApp, fields: object = {}) =>
+  app.post("/mcp/defi/swap", {
+    userId: "alice",
+    fromToken: "USDC",
+    toToken: "DAI",
+    amount: "1000000",
+    ...fields,
+  });
+
+/** What an honest call for DAI promises. */
+const promised = ({ minBuyAmount }: SentQuote, recipient: Address) => ({
+  recipient,
+  buyToken: TOKENS.DAI,
+  minAmountOut: BigInt(minBuyAmount),
+});
+
+/** Sends all ether that the settler holds to somebody. */
+const sendAll = (to: Address): Hex =>
+  encodeFunctionData({ abi: actionsAbi, functionName: "BASIC", args: [NATIVE, 10_000n, to, 0n, "0x"] });
+
+/** An allowance that the wallet's owner gave once. */
+async function allow(owner: Address, token: Address, spender: Address, amount = maxUint256): Promise<void> {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [spender, amount] });
+  await beforehand(chain, owner, [{ to: token, data }]);
+}
+
+async function world(env: Record<string, string> = {}) {
+  const app = createWalletApp(chain, { env });
+  const owner = await app.fundedWallet("alice", plenty);
+  await allow(owner, TOKENS.USDC, PERMIT2);
+  const holdings = async () => {
+    const tokens = await Promise.all(Object.values(TOKENS).map((token) => balanceOf(chain, token, owner)));
+    return [await clientOf(chain).getBalance({ address: owner }), ...tokens];
+  };
+  const before = await holdings();
+  /** The request has failed for the provider's reasons, and the wallet is as it was. */
+  const untouched = async (answer: Awaited<ReturnType<WalletApp["post"]>>, error: string) => {
+    expect([answer.status, answer.body.error]).toEqual([502, error]);
+    expect(await holdings()).toEqual(before);
+    expect(
+      (await app.rows("transactions")).map(({ state, rawTransaction }) => [state, rawTransaction]),
+    ).toEqual([["failed", undefined]]);
+  };
+  return { app, owner, holdings, untouched };
+}
+
+const setFair = (fair: boolean) =>
+  chain.rpc("anvil_setStorageAt", [
+    PUPPET,
+    pad("0x00", { size: 32 }),
+    pad(fair ? "0x01" : "0x00", { size: 32 }),
+  ]);
+
+/** The puppet is fair while it is watched: until signed bytes reach the chain. */
+async function fairWhileWatched(): Promise<void> {
+  await setFair(true);
+  intercept(async ({ body }, pass) => {
+    if (body.includes("eth_sendRawTransaction")) await setFair(false);
+    return pass();
+  });
+}
+
+/** The RPC does not know these methods. */
+function without(...methods: string[]): void {
+  const error = { code: -32601, message: "the method does not exist/is not available" };
+  answering(({ method, params }) => {
+    const overrides = method === "eth_call" && params.length > 2;
+    const isUnknown = methods.includes(method) || (methods.includes("state overrides") && overrides);
+    return isUnknown ? { error } : null;
+  });
+}
+
+/** Quotes call a contract of the provider's that takes what is sold with the permit, and then does this. */
+function takeAnd(owner: Address, steps: readonly Step[]): void {
+  lie((quote) => {
+    const permit = quote.permit2?.eip712.message;
+    if (permit === undefined) throw new Error("The quote has a permit");
+    const { token, amount } = permit.permitted;
+    const take = {
+      token,
+      permitted: BigInt(amount),
+      nonce: BigInt(permit.nonce),
+      deadline: BigInt(permit.deadline),
+      recipient: PUPPET,
+      requested: BigInt(amount),
+    };
+    redirect(quote, PUPPET, puppetCall(promised(quote, owner), take, steps));
+  });
+}
+
+const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
+const OTHERWISE = "The swap would do something else than what was asked for: nothing was swapped";
+const UNGUARANTEED =
+  "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
+const PAUSED = "The swap provider has paused its contract: nothing was signed";
+
+describe("a quote that calls another contract than the provider's own", () => {
+  test("does not get the wallet's WETH by calling WETH", async () => {
+    const { app, untouched } = await world();
+    lie((quote) => redirect(quote, TOKENS.WETH, transferTo(THIEF, 7n * ETHER)));
+    await untouched(await swap(app), UNGUARANTEED);
+  });
+
+  test("does not get more of the sold token than the limit of a transfer by calling the token", async () => {
+    const { app, untouched } = await world({ MAX_TRANSFER_USD: "5" });
+    lie((quote) => redirect(quote, TOKENS.USDC, transferTo(THIEF, 5_000_000_000n)));
+    await untouched(await swap(app), UNGUARANTEED);
+  });
+
+  test("does not get ether by calling an account", async () => {
+    const { app, untouched } = await world();
+    lie((quote) => (quote.transaction.to = THIEF));
+    const answer = await swap(app, { fromToken: "ETH", toToken: "USDC", amount: ETHER.toString() });
+    await untouched(answer, COUNTERFEIT);
+  });
+
+  test("gets nothing by calling a contract of its own that nobody registered", async () => {
+    const { app, owner, untouched } = await world();
+    lie((quote) => redirect(quote, PUPPET, puppetCall(promised(quote, owner), null, [], true)));
+    await untouched(await swap(app), COUNTERFEIT);
+  });
+});
+
+describe("the provider's registry", () => {
+  test("may have moved on while quotes still name the contract before", async () => {
+    const { app } = await world();
+    await register(chain, PUPPET, SETTLER);
+    expect((await swap(app)).body.status).toBe("confirmed");
+  });
+
+  test("no longer vouches for a contract that is older than that", async () => {
+    const { app, untouched } = await world();
+    await register(chain, PUPPET, THIEF);
+    await untouched(await swap(app), COUNTERFEIT);
+  });
+
+  test("that answers with a revert means that swaps are paused, whatever it says of the one before", async () => {
+    const { app, untouched } = await world();
+    await register(chain, null, SETTLER);
+    await untouched(await swap(app), PAUSED);
+  });
+
+  test("is not asked where ether is wrapped: no contract of the provider's is called", async () => {
+    const { app } = await world();
+    await register(chain, null);
+    const { body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "5" });
+    expect([body.status, body.sellAmount, body.buyAmount]).toEqual(["confirmed", "5", "5"]);
+  });
+});
+
+describe("a genuine contract made to do something else", () => {
+  const pay = (owner: Address, amount: bigint): Step => ({ to: TOKENS.DAI, data: transferTo(owner, amount) });
+  const ONE_DAI = ETHER;
+
+  async function puppet(steps: (owner: Address) => readonly Step[]) {
+    const made = await world();
+    await register(chain, PUPPET);
+    takeAnd(made.owner, steps(made.owner));
+    return made;
+  }
+
+  test("is what these tests believe it to be: it pays, and the answer says what was paid", async () => {
+    const { app } = await puppet((owner) => [pay(owner, ONE_DAI)]);
+    const { status, body } = await swap(app);
+    expect([status, body.status]).toEqual([200, "confirmed"]);
+    expect([body.sellAmount, body.buyAmount]).toEqual(["1000000", ONE_DAI.toString()]);
+  });
+
+  test.each<[string, (owner: Address) => readonly Step[]]>([
+    ["pays nothing", () => []],
+    ["pays somebody else", () => [pay(THIEF, ONE_DAI)]],
+    ["pays less than the minimum it promised", (owner) => [pay(owner, (ONE_DAI * 98n) / 100n)]],
+    ["pays in another token", (owner) => [{ to: TOKENS.WETH, data: transferTo(owner, ETHER) }]],
+    [
+      "pays, and adds a token that nobody ordered",
+      (owner) => [pay(owner, ONE_DAI), { to: TOKENS.WETH, data: transferTo(owner, 1n) }],
+    ],
+  ])("and %s is seen through before it is signed", async (_, steps) => {
+    const { app, untouched } = await puppet(steps);
+    await untouched(await swap(app), OTHERWISE);
+  });
+
+  test("and that uses an allowance the wallet once gave it is seen through", async () => {
+    const { app, owner } = await puppet((owner) => [
+      pay(owner, ONE_DAI),
+      {
+        to: TOKENS.WETH,
+        data: encodeFunctionData({
+          abi: erc20Abi,
+          functionName: "transferFrom",
+          args: [owner, THIEF, 7n * ETHER],
+        }),
+      },
+    ]);
+    await allow(owner, TOKENS.WETH, PUPPET);
+    const { status, body } = await swap(app);
+    expect([status, body.error]).toEqual([502, OTHERWISE]);
+    expect(await balanceOf(chain, TOKENS.WETH, owner)).toBe(7n * ETHER);
+  });
+
+  describe("where the RPC cannot simulate a transaction", () => {
+    test("a call with a checker in the wallet's place takes its part: an honest swap goes through", async () => {
+      const { app } = await puppet((owner) => [pay(owner, ONE_DAI)]);
+      without("eth_simulateV1");
+      const { status, body } = await swap(app);
+      expect([status, body.status, body.buyAmount]).toEqual([200, "confirmed", ONE_DAI.toString()]);
+    });
+
+    test("and a dishonest one does not", async () => {
+      const { app, untouched } = await puppet((owner) => [pay(owner, ONE_DAI / 2n)]);
+      without("eth_simulateV1");
+      await untouched(await swap(app), OTHERWISE);
+    });
+
+    test("nor can take such a call, nothing is swapped", async () => {
+      const { app, untouched } = await puppet((owner) => [pay(owner, ONE_DAI)]);
+      without("eth_simulateV1", "state overrides");
+      await untouched(await swap(app), "The chain RPC refused a request");
+    });
+  });
+});
+
+describe("the provider's own contract, called dishonestly", () => {
+  /** What is sold goes to a thief; a helper pays the wallet in its place, for as long as the helper plays fair. */
+  function steal(owner: Address, sold: Address, paid: bigint): void {
+    lie((quote) => {
+      const { slippage, actions, zid, awaitsSignature } = readCall(
+        quote.transaction.data,
+        quote.permit2 !== null,
+      );
+      const [takes = "0x"] = actions;
+      const pays = puppetRun([{ to: TOKENS.DAI, data: transferTo(owner, paid) }], "runIfFair");
+      const unchecked = { recipient: slippage.recipient, buyToken: zeroAddress, minAmountOut: 0n };
+      const away = sold === NATIVE ? sendAll(THIEF) : giveAway(sold, THIEF);
+      const changed = [takes, away, callOf(PUPPET, pays)];
+      quote.transaction.data = writeCall({ slippage: unchecked, actions: changed, zid, awaitsSignature });
+    });
+  }
+
+  afterEach(() => setFair(true));
+
+  test("does not sell 5,000 USDC for 0 DAI", async () => {
+    const { app, owner, untouched } = await world();
+    await fairWhileWatched();
+    steal(owner, TOKENS.USDC, 5_000n * ETHER);
+    await untouched(await swap(app, { amount: "5000000000" }), UNGUARANTEED);
+    expect(await balanceOf(chain, TOKENS.USDC, THIEF)).toBe(0n);
+  });
+
+  test("does not sell 2 ETH for nothing", async () => {
+    const { app, owner, untouched } = await world();
+    await fairWhileWatched();
+    const amount = (2n * ETHER - ETHER / 100n).toString();
+    steal(owner, NATIVE, 20_000n * ETHER);
+    await untouched(await swap(app, { fromToken: "ETH", toToken: "DAI", amount }), UNGUARANTEED);
+  });
+
+  test("does not get away with it where the RPC cannot simulate a block either", async () => {
+    const { app, owner, untouched } = await world();
+    await fairWhileWatched();
+    steal(owner, TOKENS.USDC, 5_000n * ETHER);
+    without("eth_simulateV1");
+    await untouched(await swap(app, { amount: "5000000000" }), UNGUARANTEED);
+  });
+
+  test("reverts on the chain where its own check is kept and its pool gives less than it did before", async () => {
+    const { app, owner, holdings } = await world();
+    await fairWhileWatched();
+    lie((quote) => {
+      const { slippage, actions, zid, awaitsSignature } = readCall(quote.transaction.data, true);
+      const [takes = "0x"] = actions;
+      const pays = puppetRun([{ to: TOKENS.DAI, data: transferTo(SETTLER, 6_000n * ETHER) }], "runIfFair");
+      const changed = [takes, giveAway(TOKENS.USDC, THIEF), callOf(PUPPET, pays)];
+      quote.transaction.data = writeCall({ slippage, actions: changed, zid, awaitsSignature });
+    });
+    const before = await holdings();
+    const { body } = await swap(app, { amount: "5000000000" });
+    expect([body.success, body.status]).toEqual([false, "failed"]);
+    const after = await holdings();
+    // All but the fee is there.
+    expect(after.slice(1)).toEqual(before.slice(1));
+    expect(await balanceOf(chain, TOKENS.DAI, owner)).toBe(plenty.DAI);
+  });
+});
+
+describe("a contract that breaks its word in a block", () => {
+  test("is told to the operator, and the answer is no success", async () => {
+    const { app, owner } = await world();
+    await register(chain, PUPPET);
+    await fairWhileWatched();
+    const pays = [{ to: TOKENS.DAI, data: transferTo(owner, ETHER) }];
+    takeAnd(owner, [{ to: PUPPET, data: puppetRun(pays, "runIfFair") }]);
+    const { status, body } = await swap(app);
+    const error = expect.stringMatching(/^The swap was mined and has bought 0 rather than at least \d+/);
+    expect([status, body.success, body.status, body.buyAmount, body.error]).toEqual([
+      ...[200, false, "confirmed", "0"],
+      error,
+    ]);
+    const { body: later } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
+    expect([later.status, later.error]).toEqual(["confirmed", error]);
+    expect((await app.rows("trades")).map(({ status }) => status)).toEqual(["failed"]);
+    expect((await app.rows("auditEvents")).at(-1)).toMatchObject({
+      action: "swap fell short",
+      detail: error,
+    });
+    const { body: health } = await app.get("/health");
+    expect([health.status, health.reasons]).toEqual([
+      "degraded",
+      expect.arrayContaining([expect.stringContaining("a swap has bought less than its call guaranteed")]),
+    ]);
+  });
+});
+
+describe("what is signed for a swap", () => {
+  test.each([
+    ["USDC", "DAI", 500_000_000n],
+    ["ETH", "USDC", ETHER / 2n],
+  ] as const)(
+    "%s to %s: a permit that an earlier swap has left unused is in no later call",
+    async (fromToken, toToken, amount) => {
+      const { app, holdings } = await world();
+      const before = await holdings();
+      const withActions = (change: (actions: Hex[]) => Hex[]) =>
+        lie((quote) => {
+          const call = readCall(quote.transaction.data, quote.permit2 !== null);
+          quote.transaction.data = writeCall({ ...call, actions: change(call.actions) });
+        });
+      // It brings nothing, so it is not sent; its permit was signed for the simulation.
+      const honestly = withActions(([takes = "0x"]) => [takes]);
+      expect((await swap(app)).body.error).toContain("TooMuchSlippage");
+      honestly();
+      const permits = (await app.rows("wallets")).flatMap(({ permits = [] }) => permits);
+      expect(permits).toMatchObject([{ r: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+      withActions((actions) => [...actions, callOf(PUPPET, `0x${permits[0]?.r ?? ""}`)]);
+      const order = { fromToken, toToken, amount: amount.toString() };
+      const { status, body } = await swap(app, order);
+      expect([status, body.error]).toEqual([
+        502,
+        "The swap provider's quote uses an earlier permit of this wallet",
+      ]);
+      const ended = (await app.rows("transactions")).filter(({ request }) => request.kind === "swap");
+      expect(ended.map(({ rawTransaction }) => rawTransaction)).toEqual([undefined, undefined]);
+      expect((await holdings()).slice(1)).toEqual(before.slice(1));
+    },
+  );
+
+  test("has Permit2's own types, whatever types the provider sends along", async () => {
+    const { app } = await world();
+    lie(({ permit2 }) => {
+      permit2?.eip712.types.TokenPermissions?.reverse();
+    });
+    const { body } = await swap(app);
+    expect(body.status).toBe("confirmed");
+  });
+});
+
+describe("what a swap has come to", () => {
+  test.each([
+    ["USDC", "ETH", 500_000_000n],
+    ["ETH", "USDC", ETHER / 2n],
+    ["WETH", "ETH", ETHER / 10n],
+  ] as const)("%s to %s: the answer says what was sold and bought", async (fromToken, toToken, amount) => {
+    const { app, holdings } = await world();
+    const order = ["ETH", "USDC", "USDT", "DAI", "WETH"];
+    const before = await holdings();
+    const { body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
+    expect(body.status).toBe("confirmed");
+    const after = await holdings();
+    const receipt = await clientOf(chain).getTransactionReceipt({ hash: hex.parse(body.txHash) });
+    const fee = receipt.gasUsed * receipt.effectiveGasPrice;
+    const gained = (token: string) => {
+      const at = order.indexOf(token);
+      return (after[at] ?? 0n) - (before[at] ?? 0n) + (token === "ETH" ? fee : 0n);
+    };
+    expect([BigInt(String(body.sellAmount)), BigInt(String(body.buyAmount))]).toEqual([
+      -gained(fromToken),
+      gained(toToken),
+    ]);
+    const { body: later } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
+    expect([later.sellAmount, later.buyAmount]).toEqual([body.sellAmount, body.buyAmount]);
+  });
+});
+
+test("a sample of dishonest quotes, each another lie: not one unit leaves beyond the order", async ({
+  task,
+}) => {
+  const rounds = await playDishonestSwaps(chain, { seed: 1, rounds: 16 });
+  task.meta.tries = rounds.length;
+  expect(rounds.filter(({ found }) => found !== null)).toEqual([]);
+  // The lies are told: some rounds are honest, and go through.
+  expect(rounds.filter(({ swapped }) => swapped).length).toBeGreaterThan(0);
+});

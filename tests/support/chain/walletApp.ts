@@ -1,0 +1,130 @@
+import { vi } from "vitest";
+import { deadlines } from "../../../convex/lib/outside/deadlines";
+import { startChain, type Chain } from "../../../scripts/chain";
+import { pricesOf } from "../../../scripts/stack/localChain";
+import { PATIENCE_MS } from "../../../scripts/host/places";
+import { real } from "../../../scripts/real";
+import { createMarket } from "../../../scripts/standins/sources/market";
+import { createWorld, replace, verbs, type WorldOptions } from "../world";
+import { intercept } from "../outside";
+
+/**
+ * The application under test on a real local chain, in real time on which no outcome depends: deadlines are out of
+ * reach unless a test sets them, pauses are short, and transactions are mined when they are sent.
+ */
+
+export type WalletApp = ReturnType<typeof createWalletApp>;
+
+type DeadlineName = keyof typeof deadlines;
+
+/** Longer than a test may take. */
+const OUT_OF_REACH_MS = 3_600_000;
+/** The application's longest pause: until its turn to ask the source with the rarest turns. */
+const LONGEST_PAUSE_MS = 48_000;
+const SHORTENED_BY = 20;
+/** For so long somebody waits for a permit of the platform's: that is no pause. */
+const PATIENCE: readonly number[] = Object.values(PATIENCE_MS);
+/** About the time of one read. */
+const LOOK_MS = 5;
+
+/** A test file's own chain, which keeps nothing. Its dollars are worth one dollar at every time of day. */
+export function startTestChain(): Promise<Chain> {
+  const market = createMarket({ seed: "tests", now: () => Date.now() });
+  return startChain({
+    port: 0,
+    clock: () => Date.now() / 1000,
+    speed: 1,
+    stateFile: null,
+    prices: () => ({ ...pricesOf(market), USDC: 1, USDT: 1, DAI: 1 }),
+    log: () => undefined,
+  });
+}
+
+export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
+  const world = createWorld({ chainUrl: () => chain.url, ...options });
+  const http = verbs(world.call);
+  unreachDeadlines();
+  shortenPauses();
+  mineWhatIsSent(chain);
+
+  /** Waits until no scheduled work is due or running. */
+  async function settle(): Promise<void> {
+    for (;;) {
+      await world.t.finishInProgressScheduledFunctions();
+      const jobs = await world.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+      const busy = jobs.some(
+        ({ state, scheduledTime }) =>
+          state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now()),
+      );
+      if (!busy) return;
+      await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
+    }
+  }
+
+  /** A user's custody wallet with money. */
+  async function fundedWallet(userId: string, amounts: Parameters<Chain["fund"]>[1]): Promise<`0x${string}`> {
+    const { body } = await http.post("/mcp/defi/connect", { userId });
+    const address = String(body.address);
+    if (!isHexAddress(address)) throw new Error(`connect answered ${JSON.stringify(body)}`);
+    await chain.fund(address, amounts);
+    return address;
+  }
+
+  return { ...world, ...http, settle, fundedWallet, chain };
+}
+
+/** Makes all deadlines unreachable, so that nothing is given up on a slow machine. */
+export function unreachDeadlines(): void {
+  for (const name of Object.keys(deadlines) as DeadlineName[]) deadlines[name] = OUT_OF_REACH_MS;
+}
+
+/**
+ * Lets a deadline of the service pass only when the test calls the returned function. After that, it has passed for
+ * everything that starts with it, until the test sets it again.
+ */
+export function deadlineByHand(name: DeadlineName): () => void {
+  const controller = new AbortController();
+  // The deadline is recognised by its length.
+  const mark = OUT_OF_REACH_MS + 1 + Object.keys(deadlines).indexOf(name);
+  deadlines[name] = mark;
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  replace(AbortSignal, "timeout", (ms) => (ms === mark ? controller.signal : timeout(ms)));
+  return () => controller.abort(new DOMException("The time is up", "TimeoutError"));
+}
+
+/**
+ * Shortens the application's pauses, which let a real chain or other work continue, to a twentieth; they are longer if
+ * many wait at the same time, because their reads would slow down that work.
+ */
+function shortenPauses(): void {
+  let waiting = 0;
+  vi.stubGlobal("setTimeout", (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
+    const isPause = ms > 0 && ms <= LONGEST_PAUSE_MS && !PATIENCE.includes(ms);
+    if (!isPause) return real.setTimeout(work, ms, ...args);
+    const pause = Math.min(ms, Math.max(ms / SHORTENED_BY, waiting * LOOK_MS));
+    waiting++;
+    return real.setTimeout(() => {
+      waiting--;
+      work(...args);
+    }, pause);
+  });
+}
+
+/** Mines blocks when there is something to mine, unless the test has paused the miner. */
+export function mineWhatIsSent(chain: Chain): void {
+  intercept(async ({ body }, pass) => {
+    const response = await pass();
+    if (body.includes("eth_sendRawTransaction")) await chain.miner.look();
+    return response;
+  });
+}
+
+function isHexAddress(text: string): text is `0x${string}` {
+  return /^0x[0-9a-fA-F]{40}$/.test(text);
+}
+
+/** An address that nobody has used. */
+export function freshAddress(): `0x${string}` {
+  const bytes = crypto.getRandomValues(new Uint8Array(20));
+  return `0x${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}

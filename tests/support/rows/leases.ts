@@ -1,0 +1,68 @@
+import { getFunctionName, type FunctionReference } from "convex/server";
+import { internal } from "../../../convex/_generated/api";
+import type { createWorld } from "../world";
+
+/** Work runs until its lease ends. Tests end leases here, as time does after a server has died. */
+
+type World = Pick<ReturnType<typeof createWorld>, "t">;
+/** Until when work is leased, by row. */
+export type Leases = ReadonlyMap<string, number>;
+
+/** A server dies before it has begun its scheduled work, and then the cron that resumes lost work runs. */
+export async function loseScheduled(app: World): Promise<void> {
+  await app.t.run(async ({ db, scheduler }) => {
+    const scheduled = await db.system.query("_scheduled_functions").collect();
+    for (const { _id, state } of scheduled) if (state.kind === "pending") await scheduler.cancel(_id);
+  });
+  await expireLeases(app);
+}
+
+/** The present leases. */
+export function leasesOf(app: World): Promise<Leases> {
+  return app.t.run(async ({ db }) => {
+    const work = await db.query("work").collect();
+    const refreshes = await db.query("refreshes").collect();
+    return new Map([
+      ...work.flatMap(({ _id, state, at }): [string, number][] => (state === "running" ? [[_id, at]] : [])),
+      ...refreshes.flatMap(({ _id, leaseUntil = 0 }): [string, number][] =>
+        leaseUntil > 0 ? [[_id, leaseUntil]] : [],
+      ),
+    ]);
+  });
+}
+
+/**
+ * Ends leases, and runs the cron that resumes lost work.
+ * @param dead The leases that end; by default all. One that was renewed since continues.
+ */
+export async function expireLeases(app: World, dead?: Leases): Promise<void> {
+  const held = await leasesOf(app);
+  const ends = (id: string) => held.has(id) && (dead === undefined || dead.get(id) === held.get(id));
+  const lost = await app.t.run(async ({ db }) => {
+    const jobs = [];
+    for (const { _id, attempt } of await db.query("work").collect()) {
+      if (!ends(_id)) continue;
+      await db.patch("work", _id, { at: 1 });
+      jobs.push({ workId: _id, attempt });
+    }
+    for (const { _id } of await db.query("refreshes").collect())
+      if (ends(_id)) await db.patch("refreshes", _id, { leaseUntil: 1 });
+    return jobs;
+  });
+  await app.t.mutation(internal.lib.work.turns.resumeLost, {});
+  // The cron starts this immediately, each in a transaction of its own.
+  for (const job of lost) await app.t.mutation(internal.lib.work.turns.lose, { job });
+}
+
+/** Inserts a piece of work whose attempt was lost with its server. */
+export async function cutOff(
+  app: World,
+  action: FunctionReference<"action", "internal">,
+  subject: string,
+  args: Record<string, string>,
+) {
+  const cut = { state: "running" as const, at: 1, attempt: 1, failures: 0, turn: 0, owner: "" };
+  const named = { run: getFunctionName(action), args: JSON.stringify(args), subject };
+  const workId = await app.t.run(({ db }) => db.insert("work", { ...cut, ...named }));
+  return { workId, attempt: 1 };
+}

@@ -1,0 +1,137 @@
+import type { WithoutSystemFields } from "convex/server";
+import type { Doc, Id, TableNames } from "../../../convex/_generated/dataModel";
+import { HOUR } from "../../../convex/lib/time";
+import type { App } from "../app";
+
+/** Active shifts as rows of the tables, with their related rows. */
+
+/** The user who reads: has one shift and five reports. */
+export const READER = "reader-of-reports-1";
+
+const FOCI = ["BTC", "ETH", "SOL"] as const;
+const STARTED_BEFORE_MS = 2 * HOUR;
+
+const result: Doc<"reports">["result"] = {
+  fullAnalysis: "An analysis of some length. ".repeat(80),
+  shortSummary: "🟡 Nothing new",
+  marketOutlook: "neutral",
+  impacts: [{ title: "None", detail: "None", sentiment: "neutral", confidence: 0.5 }],
+  ...{ sources: [], changes: [], missing: [] },
+  checked: { figures: 0, cited: 0, removed: 0 },
+};
+
+/** Inserts `count` active shifts, each with a data point, a sent card and a report of an earlier shift. */
+export async function insertShifts({ t }: App, count: number): Promise<void> {
+  const now = Date.now();
+  const shared = await t.run(async ({ db }) => {
+    const observations = await Promise.all(
+      FOCI.map((focus) => db.insert("observations", observation(focus, now))),
+    );
+    const shiftId = await db.insert("shifts", shift(READER, "BTC", now));
+    const synthesisId = await db.insert("syntheses", synthesis(shiftId, now));
+    const runId = await db.insert("agentRuns", run(now));
+    for (let i = 0; i < 5; i++)
+      await db.insert("reports", report({ shiftId, synthesisId, runId }, READER, now));
+    return { observations, synthesisId, runId };
+  });
+  await t.run(async ({ db }) => {
+    for (let i = 0; i < count; i++) {
+      const userId = `user-${i}`;
+      const shiftId = await db.insert("shifts", shift(userId, at(FOCI, i), now));
+      const observationId = at(shared.observations, i);
+      await db.insert("dataPoints", { shiftId, observationId, sequence: 1, claimedAt: now });
+      await db.insert("messages", message(userId, shiftId));
+      await db.insert("reports", report({ ...shared, shiftId }, userId, now));
+    }
+  });
+}
+
+type Fields<Table extends TableNames> = WithoutSystemFields<Doc<Table>>;
+
+function shift(userId: string, token: string, now: number): Fields<"shifts"> {
+  return {
+    userId,
+    token,
+    focus: token,
+    startedAt: now - STARTED_BEFORE_MS,
+    stopsAt: now - STARTED_BEFORE_MS + 8 * HOUR,
+    status: "active",
+    nextCollectionAt: now + HOUR,
+    collectionsCount: 1,
+    evidence: token,
+    nextReport: "interim1",
+    nextReportAt: now + HOUR,
+    interimReportsCount: 0,
+    finalReportSent: false,
+  };
+}
+
+function observation(focus: string, now: number): Fields<"observations"> {
+  const failed = { state: "failed" as const, at: now, error: "not asked" };
+  return {
+    focus,
+    state: "settled",
+    requestedAt: now,
+    collectedAt: now,
+    sources: { market: failed, sentiment: failed, onchain: failed, facts: failed },
+  };
+}
+
+function synthesis(shiftId: Id<"shifts">, now: number): Fields<"syntheses"> {
+  return {
+    key: `stored:${shiftId}:${now}`,
+    kind: "interim1",
+    focus: "BTC",
+    shiftId,
+    state: "done",
+    startedAt: now,
+    result,
+    model: "simulated",
+    tokensUsed: 1,
+  };
+}
+
+function run(now: number): Fields<"agentRuns"> {
+  const title = "Final report on BTC";
+  return {
+    userId: READER,
+    agentId: "research-default",
+    title,
+    status: "completed",
+    model: "simulated",
+    tokensUsed: 1,
+    startedAt: now,
+    finishedAt: now,
+  };
+}
+
+type ReportOf = { shiftId: Id<"shifts">; synthesisId: Id<"syntheses">; runId: Id<"agentRuns"> };
+
+function report({ shiftId, synthesisId, runId }: ReportOf, userId: string, now: number): Fields<"reports"> {
+  return {
+    jobId: shiftId,
+    userId,
+    type: "final",
+    generatedAt: now,
+    result,
+    messengerSent: true,
+    jobToken: "BTC",
+    jobStartedAt: now,
+    synthesisId,
+    runId,
+  };
+}
+
+function message(userId: string, shiftId: Id<"shifts">): Fields<"messages"> {
+  return {
+    ...{ userId, kind: "shift started", topic: `shift:${shiftId}`, parts: ["A card"], partsSent: 1 },
+    ...{ state: "sent", dueAt: 0, attempt: 1, doubts: 0, postponements: 0 },
+  };
+}
+
+/** The item at `index`, counted cyclically. */
+function at<Item>(items: readonly Item[], index: number): Item {
+  const item = items[index % items.length];
+  if (item === undefined) throw new RangeError("There is nothing to choose from");
+  return item;
+}
