@@ -34,7 +34,7 @@ const LONGEST = [
   "hostile/fairShare.test.ts",
   "proxy/tools.node.test.ts",
   "kit/kit.node.test.ts",
-  "payments/paidCrashes.node.test.ts",
+  "payments/troubles/paidCrashes.node.test.ts",
   "faults/rounds.node.test.ts",
   "doctor/doctor.node.test.ts",
   "whales/measured.node.test.ts",
