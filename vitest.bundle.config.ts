@@ -37,7 +37,7 @@ const LONGEST = [
   "payments/troubles/paidCrashes.node.test.ts",
   "faults/rounds.node.test.ts",
   "doctor/doctor.node.test.ts",
-  "whales/measured.node.test.ts",
+  "whales/measurements.node.test.ts",
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -62,6 +62,6 @@ export default defineConfig({
     // What was pushed runs as it is: Node's own imports are faster than what Vitest makes of them, too.
     server: { deps: { external: [/[/]\.local[/]bundle[/]/] } },
     globalSetup: ["tests/support/bundle.ts"],
-    setupFiles: ["tests/support/preloaded.ts"],
+    setupFiles: ["tests/support/preload.ts"],
   },
 });

@@ -137,7 +137,7 @@ import type * as lib_changes from "../lib/changes.js";
 import type * as lib_cronRuns from "../lib/cronRuns.js";
 import type * as lib_env from "../lib/env.js";
 import type * as lib_errors from "../lib/errors.js";
-import type * as lib_http_accept from "../lib/http/accept.js";
+import type * as lib_http_accept from "../lib/http/formats.js";
 import type * as lib_http_callerAddress from "../lib/http/callerAddress.js";
 import type * as lib_http_endpoint from "../lib/http/endpoint.js";
 import type * as lib_http_examples from "../lib/http/examples.js";

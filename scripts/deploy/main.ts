@@ -22,7 +22,7 @@ import {
 } from "./checks";
 import { readDefinitions } from "./definitions";
 import type { RouteCost } from "./routes";
-import { stamp } from "./stamp";
+import { stamp } from "./sourceStamp";
 
 const USAGE = `Usage: npm run check:deploy [-- [--routes] [--json] FOLDER]
 

@@ -7,7 +7,7 @@ import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "
 import { chainClient, type ChainClient } from "../../convex/providers/chain/client";
 import { checkLogs, checkSimulation } from "./chainMethods";
 import { fault, good, warning, type Finding } from "./finding";
-import type { Tell } from "./printing";
+import type { Tell } from "./output";
 
 const feedAbi = parseAbi([
   "function description() view returns (string)",

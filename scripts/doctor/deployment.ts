@@ -3,7 +3,7 @@ import { optional, setting } from "../../convex/lib/env";
 import { exchange } from "../../convex/providers/call";
 import type { Variables } from "../stack/env";
 import { fault, good, off, warning, type Finding } from "./finding";
-import type { Tell } from "./printing";
+import type { Tell } from "./output";
 
 const PATIENCE_MS = 15_000;
 /** Where the messenger has to send what people write to the bot. */

@@ -7,7 +7,7 @@ import { checkDeployment } from "./deployment";
 import { watchFetch } from "./recording/exchanges";
 import { findPatient } from "./patient";
 import type { Finding } from "./finding";
-import { asJson, heading, line, sums, verdict, type Section, type Tell } from "./printing";
+import { asJson, heading, line, sums, verdict, type Section, type Tell } from "./output";
 import { nextStep } from "../terminal";
 import { checkProviders } from "./providers";
 import { QUESTIONS } from "./questions";

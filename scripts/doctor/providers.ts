@@ -3,9 +3,9 @@ import path from "node:path";
 import { optional, type Variable } from "../../convex/lib/env";
 import { watched, type Recording } from "./recording/exchanges";
 import { off, type Finding } from "./finding";
-import type { Tell } from "./printing";
+import type { Tell } from "./output";
 import { QUESTIONS, type Question } from "./questions";
-import { redactor } from "./recording/redact";
+import { redactor } from "./recording/redaction";
 import { findingOf } from "./refusals";
 
 /** Whether every provider with a key can be reached, accepts it, and answers the service's questions. */

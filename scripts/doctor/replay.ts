@@ -5,7 +5,7 @@
 
 import { command, Misuse } from "../command";
 import type { Finding } from "./finding";
-import { asJson, heading, line, verdict, type Section } from "./printing";
+import { asJson, heading, line, verdict, type Section } from "./output";
 import { RecordingError, recordingsIn, replayed } from "./recording/recordings";
 
 const USAGE = `Usage: npm run replay -- DIR [--json]

@@ -15,7 +15,7 @@ import { createMarket, type Market } from "./sources/market";
 import { createMessenger, messengerRefusal } from "./messenger/api";
 import { createRecords, type Sent } from "./records";
 import { createSentiment, sentimentError } from "./sentiment";
-import { delay, refusal, spoil } from "./spoil";
+import { delay, refusal, spoil } from "./spoilage";
 import { createSwap, swapError } from "./swap/api";
 import { createTickers, tickerError, tickerOf } from "./sources/tickers";
 

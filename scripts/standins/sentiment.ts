@@ -7,7 +7,7 @@ import { formIn } from "./gateway/form";
 import { bearer, json, problemOf, tokensOf, type Call } from "./http";
 import { parseJson } from "../json";
 import { outlookOf, type Coin, type Market, type Outlook } from "./sources/market";
-import { withinTokens } from "./spoil";
+import { withinTokens } from "./spoilage";
 import { hash, random, type Random } from "./random";
 import { styled } from "./gateway/styles";
 import { focusToken } from "./gateway/words";

@@ -7,10 +7,10 @@ import { toHex } from "viem";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startAnvil } from "../../scripts/chain/anvil";
 import { lockOf, prepareStateFile } from "../../scripts/chain/stateFile";
-import { ageOfPrice, HEARTBEAT, HOLDER, start, stateFile, stop, usdcOf, useStateFolder } from "./restarting";
+import { ageOfPrice, HEARTBEAT, HOLDER, start, stateFile, stop, usdcOf, useStateFolder } from "./keptChains";
 import { run } from "../stack/processes";
 import { clientOf, newWallet, send } from "./support";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 
 /** More of them: `npm run test:long -- restarts`. */
 

@@ -17,7 +17,7 @@ import { MULTICALL3, TOKENS } from "../../scripts/chain/addresses";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/chain";
 import { RpcError } from "../../scripts/chain/rpc";
 import { loopbackFetch } from "../../scripts/sockets/loopback";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 
 /** A chain of a test's own, and what a wallet does with it. */
 

@@ -4,7 +4,7 @@ import type { Chain } from "../../scripts/chain";
 import { NATIVE, PERMIT2, TOKENS } from "../../scripts/chain/addresses";
 import { createSwap, type Swap } from "../../scripts/standins/swap/api";
 import { startTestChain } from "./support";
-import { ask, queryOf, quote } from "./swapping";
+import { ask, queryOf, quote } from "./swapClient";
 
 let chain: Chain;
 let swap: Swap;

@@ -19,7 +19,7 @@ import { NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../../scripts/chain/addr
 import { settlerCall } from "../../scripts/standins/swap/settlerCall";
 import { createSwap, type Swap } from "../../scripts/standins/swap/api";
 import { clientOf, newWallet, PRICES, revertOf, send, startTestChain, balanceOf } from "./support";
-import { hex, permitShape, quote, readyToSend, withSignature, type Asked, type Quote } from "./swapping";
+import { hex, permitShape, quote, readyToSend, withSignature, type Asked, type Quote } from "./swapClient";
 
 let chain: Chain;
 let swap: Swap;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundle } from "../../scripts/proxy/bundle";
 import { startStack } from "../../scripts/stack/stack";
-import { bought, payingClients } from "./buy";
+import { bought, payingClients } from "./purchases";
 import { toolClients } from "./tools";
 import { webClients } from "./web";
 

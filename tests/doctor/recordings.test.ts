@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { replayed } from "../../scripts/doctor/recording/recordings";
-import { redactor } from "../../scripts/doctor/recording/redact";
+import { redactor } from "../../scripts/doctor/recording/redaction";
 
 /** A recording is read again as it was, whatever was taken out of it. */
 

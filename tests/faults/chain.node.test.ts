@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { buy, payer, transfer, test } from "../payments/paying";
+import { buy, payer, transfer, test } from "../payments/payer";
 import { chain, useChain } from "../support/chain/chain";
 import { freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 import { hang, intercept, type Outgoing } from "../support/outside";

@@ -11,7 +11,7 @@ import { loadParts } from "../../scripts/stack/modules";
 import { real } from "../../scripts/real";
 import { measure } from "../../scripts/host/billing/usage";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { eventually } from "../support/waiting";
+import { eventually } from "../support/waits";
 import { small, startScript, temporaryDirectory } from "../stack/processes";
 
 const hostScript = fileURLToPath(new URL("host.ts", import.meta.url));

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { SAID } from "../../convex/alerts/language/reading";
 import type { Chain } from "../../scripts/chain";
-import { createFuzzedApp, SECRETS, type FuzzedApp, type Outcome } from "./fuzzed";
+import { createFuzzedApp, SECRETS, type FuzzedApp, type Outcome } from "./fuzzTarget";
 import "./meta";
 import { attempts, type Attempt } from "./requests";
 

@@ -2,10 +2,10 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/reports/proofs";
-import { buyWith, ONE, payer, PLATFORM, transfer, test } from "../payments/paying";
+import { buyWith, ONE, payer, PLATFORM, transfer, test } from "../payments/payer";
 import { chain, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { createWalletApp, deadlineByHand, freshAddress } from "../support/chain/walletApp";
 import { browserOf } from "../web/support";
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { chain, useChain, test } from "../support/chain/chain";
 import { flood } from "./flood";
-import { createFuzzedApp } from "./fuzzed";
+import { createFuzzedApp } from "./fuzzTarget";
 
 /**
  * Three hundred requests made from the API document, most of them wrong in some way; `npm run test:long -- hostile` makes

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { chain, isMined, useChain, test } from "../support/chain/chain";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import "./meta";
 import { starve, told } from "./starvation";
 

@@ -3,10 +3,10 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { id, ownerOf, send, startRunning, swap, walletOf, type Running } from "../owners/running";
+import { id, ownerOf, send, startRunning, swap, walletOf, type Running } from "../owners/runningStack";
 import { buildProxy, connect, textOf } from "../proxy/support";
 import { temporaryDirectory } from "../stack/processes";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { freshAddress } from "../support/chain/walletApp";
 
 /** The attackers of docs/security.md against `npm start`: each gets the sums that stand there, counted on the chain. */

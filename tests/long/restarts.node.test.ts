@@ -13,9 +13,9 @@ import {
   stop,
   usdcOf,
   useStateFolder,
-} from "../chain/restarting";
+} from "../chain/keptChains";
 import { clientOf, newWallet } from "../chain/support";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 
 /** What is rarer than what `tests/chain/restarts.node.test.ts` holds. */
 

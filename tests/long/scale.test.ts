@@ -1,4 +1,4 @@
-import { shareEverything, shareWhatIsFresh } from "../research/sharing";
+import { shareEverything, shareWhatIsFresh } from "../research/sharedWork";
 import { test } from "../support/app";
 
 /** What costs little for 60 shifts costs no more for a thousand. */

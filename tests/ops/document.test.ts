@@ -5,7 +5,7 @@ import { endpoints, offered } from "../../convex/endpoints";
 import http from "../../convex/http";
 import { ADDRESS } from "../../convex/ops/reference/texts";
 import { TAG, TEXTS } from "../../convex/ops/reference/bytes";
-import { reference, tagOf } from "../../scripts/reference/write";
+import { reference, tagOf } from "../../scripts/reference/publication";
 import { openApi } from "../../scripts/reference/document";
 import { shared } from "../../scripts/reference/components";
 import type { Operation } from "../../scripts/reference/types";

@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { send } from "../chain/support";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { chain, useChain } from "../support/chain/chain";
 import { expireLeases } from "../support/rows/leases";
 import { deadlineByHand, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
@@ -22,7 +22,7 @@ import {
   test,
   withFacilitator,
   received,
-} from "./paying";
+} from "./payer";
 import { beforeFirst, intercept, onChain, silence } from "../support/outside";
 
 /** x402 clients only sign: the service carries the payment out, once. */

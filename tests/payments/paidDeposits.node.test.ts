@@ -21,7 +21,7 @@ import {
   transfer,
   versionTwo,
   test,
-} from "./paying";
+} from "./payer";
 import { balanceOf } from "./deposits/depositSupport";
 
 /** One transfer never buys a report and credits. */

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { chain, useChain } from "../support/chain/chain";
-import { authorize, buy, buyWith, payer, test, transfer, versionOne, versionTwo } from "./paying";
+import { authorize, buy, buyWith, payer, test, transfer, versionOne, versionTwo } from "./payer";
 
 /** On which tokens reports are sold, and what they are written from. */
 

@@ -20,7 +20,7 @@ import {
   test,
   transfer,
   versionTwo,
-} from "./paying";
+} from "./payer";
 
 /** What the service signs of a purchase (x402's `offer-receipt`), by the types of the published library. */
 

@@ -23,7 +23,7 @@ import {
   versionTwo,
   writings,
   test,
-} from "./paying";
+} from "./payer";
 
 /** A transaction that has paid buys one report. */
 

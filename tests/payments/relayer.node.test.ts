@@ -1,7 +1,7 @@
 import { pad, toHex } from "viem";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { place } from "../hostile/swaps/contracts";
 import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain/chain";
@@ -19,7 +19,7 @@ import {
   stranger,
   versionTwo,
   test,
-} from "./paying";
+} from "./payer";
 
 /** One account pays for all signed payments: nothing holds it up for ever, and nobody spends its gas for nothing. */
 

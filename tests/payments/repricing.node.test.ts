@@ -1,6 +1,6 @@
 import { parseTransaction } from "viem";
 import { describe, expect } from "vitest";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { chain, isMined, usdcOf, useChain } from "../support/chain/chain";
 import { type WalletApp } from "../support/chain/walletApp";
 import {
@@ -14,7 +14,7 @@ import {
   settlementOf,
   versionTwo,
   test,
-} from "./paying";
+} from "./payer";
 import { counting, intercept } from "../support/outside";
 import { answering } from "../support/chain/rpc";
 

@@ -15,7 +15,7 @@ import { TOKENS } from "../../scripts/chain/addresses";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { clientOf, newWallet, balanceOf } from "../chain/support";
 import { ran } from "../stack/processes";
-import { ONE, PLATFORM } from "./paying";
+import { ONE, PLATFORM } from "./payer";
 
 /** The x402 clients from npm, as published, buy from the whole local stack over HTTP. */
 

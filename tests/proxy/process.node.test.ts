@@ -7,7 +7,7 @@ import { getDefaultEnvironment } from "@modelcontextprotocol/sdk/client/stdio.js
 import { JSONRPCMessageSchema, LATEST_PROTOCOL_VERSION } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { buildProxy, fakeService, hang, HASTENED, json, type Built, type FakeService } from "./support";
 
 /** The built proxy as a process: its setting, its streams, its end. */

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { callService, ServiceError, type ServiceCall } from "../../scripts/proxy/service";
 import { tools } from "../../scripts/proxy/tools";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import {
   breakOff,
   connect,

@@ -29,7 +29,7 @@ export type Connection = {
 };
 
 /** Makes the proxy's process hurry; the file tells how. */
-export const HASTENED = ["--import", new URL("hastened.mjs", import.meta.url).href];
+export const HASTENED = ["--import", new URL("quickTimers.mjs", import.meta.url).href];
 
 export async function connect(
   file: string,

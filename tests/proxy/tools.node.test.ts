@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { buildProxy, connect, textOf, type Built, type Connection } from "./support";
 
 /** The tools that move money, and the messenger's, through the built proxy against the whole local stack; the others in the contract's walk. */

@@ -1,14 +1,14 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { ETHER, holdingsOf, chain, useChain, usdcOf } from "../support/chain/chain";
 import { expireLeases, leasesOf } from "../support/rows/leases";
-import { cronsComeBy, dieAt } from "../support/dying";
+import { cronsComeBy, dieAt } from "../support/crashes";
 import { closeApp } from "../support/world";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { mention } from "./support";
 import { intercept, silence } from "../support/outside";
-import { world, test, outcome, allow } from "./trading";
+import { world, test, outcome, allow } from "./trader";
 
 useChain();
 

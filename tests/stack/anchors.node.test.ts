@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { eventually } from "../support/waiting";
+import { eventually } from "../support/waits";
 import { ran } from "./processes";
 
 /** A fresh local stack anchors its record on its own chain, and whoever checks it is told so. */

@@ -5,7 +5,7 @@ import { feedAbi } from "../../scripts/chain/abis";
 import type { FeedName } from "../../scripts/chain/addresses";
 import { startStack, type Stack, type StackOptions } from "../../scripts/stack/stack";
 import { clientOf } from "../chain/support";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { small, temporaryDirectory } from "./processes";
 
 /** The local chain as a part of the stack. */

@@ -7,7 +7,7 @@ import { real } from "../../scripts/real";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
 import { freshAddress } from "../support/chain/walletApp";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { startMain, STRONG_KEY, temporaryDirectory } from "./processes";
 
 /**

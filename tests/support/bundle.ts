@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { staleness } from "../../scripts/deploy/stamp";
+import { staleness } from "../../scripts/deploy/sourceStamp";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { ETHER, holdingsOf, chain, nonceOf, useChain, test } from "../support/chain/chain";
-import { cronsComeBy, dieAt } from "../support/dying";
+import { cronsComeBy, dieAt } from "../support/crashes";
 import { closeApp } from "../support/world";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 

@@ -5,7 +5,7 @@ import { ETHER, chain, isMined, nonceOf, useChain, usdcOf, test } from "../suppo
 import { intercept } from "../support/outside";
 import { answering, miscounting } from "../support/chain/rpc";
 import { age, cronComesBy } from "../support/rows/transactions";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { createWalletApp, freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 
 /** One address, several nodes: one of them lies, or has not seen what another has taken. An order is paid once all the same. */

@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/records/audit";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain/chain";
 import { answering, miscounting } from "../support/chain/rpc";
 import { age, cronComesBy } from "../support/rows/transactions";

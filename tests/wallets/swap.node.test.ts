@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { ETHER, hex, holdingsOf, beforehand, chain, useChain, test } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { intercept, onChain } from "../support/outside";

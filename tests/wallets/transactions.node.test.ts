@@ -5,7 +5,7 @@ import { deadlines } from "../../convex/lib/outside/deadlines";
 import { POOL } from "../../scripts/chain/addresses";
 import { receiver } from "../alerts/receivers";
 import { mined } from "../chain/support";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";

@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { check } from "../../convex/whales/agent/checks";
 import { chain, test } from "../support/chain/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
-import { moves, useMoves } from "./measuring";
+import { moves, useMoves } from "./observer";
 import { insertAlerts } from "../support/rows/signalRows";
 
 useMoves();

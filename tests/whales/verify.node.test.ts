@@ -6,7 +6,7 @@ import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { closeApp } from "../support/world";
 import { ran } from "../stack/processes";
 import { ranHere } from "../support/commands";
-import { BINANCE, ETHER, lookAtAll, measuring, moves, USDC, useMoves } from "./measuring";
+import { BINANCE, ETHER, lookAtAll, measuring, moves, USDC, useMoves } from "./observer";
 
 /** The command itself, against a deployment that measured a chain, and against what somebody made of its answers. */
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
-import { prefersHtml } from "./accept";
+import { prefersHtml } from "./formats";
 import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "../security/digests";

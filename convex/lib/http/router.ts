@@ -2,7 +2,7 @@ import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/
 import { httpAction, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, overloadOf, STATUS } from "../errors";
 import type { Credential } from "../limits/callers";
-import { prefersHtml } from "./accept";
+import { prefersHtml } from "./formats";
 import { log } from "../log";
 import { fieldsIn, templateOf } from "./paths";
 

@@ -1,5 +1,5 @@
 import type { Value } from "convex/values";
-import { Sorted, type Place } from "./sorted";
+import { Sorted, type Place } from "./blocks";
 import { compared, fieldAt, forReader, isLowText, measured, toJson, type Document } from "./values";
 
 /** The committed rows of one component, by table, each table with its indexes in order. */

@@ -7,7 +7,7 @@ import { parseJson } from "../../json";
 import { answerTo, type Prompted, type Scene } from "./content";
 import type { Market } from "../sources/market";
 import { hash } from "../random";
-import { withinTokens } from "../spoil";
+import { withinTokens } from "../spoilage";
 import { schemaProblem } from "./strictSchema";
 import { styled } from "./styles";
 

@@ -2,7 +2,7 @@ import type { Address } from "viem";
 import type { Chain } from "../../../scripts/chain";
 import { TOKENS } from "../../../scripts/chain/addresses";
 import { clientOf, balanceOf } from "../../chain/support";
-import { ONE, PLATFORM } from "../../payments/paying";
+import { ONE, PLATFORM } from "../../payments/payer";
 import type { Order, World } from "./reorgOrders";
 
 /** What a round has moved, against what it was to move. */

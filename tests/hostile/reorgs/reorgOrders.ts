@@ -2,7 +2,7 @@ import type { Address } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import type { Chain } from "../../../scripts/chain";
 import type { Random } from "../../../scripts/standins/random";
-import { authorize, buy, createPaidApp, now, ONE, payer, versionTwo } from "../../payments/paying";
+import { authorize, buy, createPaidApp, now, ONE, payer, versionTwo } from "../../payments/payer";
 import { freshAddress, type WalletApp } from "../../support/chain/walletApp";
 
 /** Who sends and buys while the chain is hostile, and what. */

@@ -2,7 +2,7 @@ import { internal } from "../../../convex/_generated/api";
 import type { Doc } from "../../../convex/_generated/dataModel";
 import { hashesOf } from "../../../convex/wallets/transactions/bytes";
 import type { Chain } from "../../../scripts/chain";
-import { until } from "../../support/waiting";
+import { until } from "../../support/waits";
 import type { WalletApp } from "../../support/chain/walletApp";
 import { passedBy, type World } from "./reorgOrders";
 

@@ -1,6 +1,6 @@
 import type { Chain } from "../../../scripts/chain";
 import { random } from "../../../scripts/standins/random";
-import { authorize, versionTwo } from "../../payments/paying";
+import { authorize, versionTwo } from "../../payments/payer";
 import { freshAddress } from "../../support/chain/walletApp";
 import { closeApp } from "../../support/world";
 import { holdings, wrongs } from "./reorgFindings";

@@ -14,7 +14,7 @@ import type { Chain } from "../../../scripts/chain";
 import { MULTICALL3, NATIVE, PERMIT2, REGISTRY, SETTLER, TOKENS } from "../../../scripts/chain/addresses";
 import { random, type Random } from "../../../scripts/standins/random";
 import { clientOf } from "../../chain/support";
-import { until } from "../../support/waiting";
+import { until } from "../../support/waits";
 import { createWalletApp, type WalletApp } from "../../support/chain/walletApp";
 import { beforehand } from "../../support/chain/chain";
 import { closeApp } from "../../support/world";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { internal } from "../../../convex/_generated/api";
 import { deadlines } from "../../../convex/lib/outside/deadlines";
 import { clientOf, mined, newWallet, signed, transferTo } from "../../chain/support";
-import { until } from "../../support/waiting";
+import { until } from "../../support/waits";
 import { chain, useChain } from "../../support/chain/chain";
 import type { WalletApp } from "../../support/chain/walletApp";
 import { ONE, PLATFORM } from "../authorizations";

@@ -15,7 +15,7 @@ import {
   versionTwo,
   test,
   withFacilitator,
-} from "../paying";
+} from "../payer";
 import { chain, usdcOf, useChain } from "../../support/chain/chain";
 
 /**

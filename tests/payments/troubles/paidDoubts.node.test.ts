@@ -5,7 +5,7 @@ import { deadlines } from "../../../convex/lib/outside/deadlines";
 import { proofText } from "../../../convex/payments/reports/proofs";
 import { TOKENS } from "../../../scripts/chain/addresses";
 import { clientOf, send, signed, transferTo } from "../../chain/support";
-import { until } from "../../support/waiting";
+import { until } from "../../support/waits";
 import { chain, useChain } from "../../support/chain/chain";
 import {
   deadlineByHand,
@@ -30,7 +30,7 @@ import {
   versionTwo,
   writings,
   test,
-} from "../paying";
+} from "../payer";
 import { beforeFirst, intercept } from "../../support/outside";
 import { answering } from "../../support/chain/rpc";
 

@@ -21,7 +21,7 @@ import {
   transfer,
   versionTwo,
   test,
-} from "../paying";
+} from "../payer";
 import { intercept } from "../../support/outside";
 
 /** What looks like a payment and is none; and contracts that pay. */

@@ -21,7 +21,7 @@ import {
   base64,
   buyWith,
   transfer,
-} from "../paying";
+} from "../payer";
 import { beforeFirst } from "../../support/outside";
 
 /** What buys no report, and says why. */

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Chain } from "../../../scripts/chain";
 import { TOKENS } from "../../../scripts/chain/addresses";
 import { clientOf, balanceOf } from "../../chain/support";
-import { until } from "../waiting";
+import { until } from "../waits";
 import { createWalletApp, startTestChain, type WalletApp } from "./walletApp";
 import type { WorldOptions } from "../world";
 

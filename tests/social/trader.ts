@@ -1,6 +1,6 @@
 import { api } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/chain";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { chain, ETHER, test as chainTest } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { countAtOnce, linkedUser, SECRET } from "./support";

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { freshAddress } from "../support/chain/walletApp";
-import { eventually } from "../support/waiting";
+import { eventually } from "../support/waits";
 import { ran, startMain } from "../stack/processes";
 
 /** `npm start` in a process of its own, reached as people and those who rob them reach it: by its ports, and its commands. */

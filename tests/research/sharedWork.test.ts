@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { COINS } from "../../scripts/standins/sources/coins";
 import { createApp, test } from "../support/app";
-import { shareEverything, shareWhatIsFresh } from "./sharing";
+import { shareEverything, shareWhatIsFresh } from "./sharedWork";
 
 const MINUTE = 60_000;
 

@@ -13,7 +13,7 @@ import {
   transfer,
   versionTwo,
   writings,
-} from "./paying";
+} from "./payer";
 
 /** Purchases that their payer has given a name (x402's `payment-identifier`): the same name is the same purchase. */
 

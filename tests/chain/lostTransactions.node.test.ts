@@ -2,7 +2,7 @@ import { toHex } from "viem";
 import { expect, test } from "vitest";
 import { startMiner } from "../../scripts/chain/miner";
 import type { Rpc } from "../../scripts/chain/rpc";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 
 /** A node that has lost some transactions in its queue, which the real one does now and then but not on demand. */
 function nodeWith(queued: Record<string, number[]>, nextNonce: number) {

@@ -18,7 +18,7 @@ import {
   versionOne,
   versionTwo,
   withFacilitator,
-} from "../paying";
+} from "../payer";
 
 /** A facilitator has made the payment, and its answer is lost, or the service was away: the payer gets the report. */
 

@@ -5,7 +5,7 @@ import type { Chain } from "../../scripts/chain";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { newWallet, send, transferTo } from "../chain/support";
 import { chain, test as chainTest, usdcOf } from "../support/chain/chain";
-import { eventually } from "../support/waiting";
+import { eventually } from "../support/waits";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
 import type { CallInit, WorldOptions } from "../support/world";

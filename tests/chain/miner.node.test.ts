@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import type { Chain } from "../../scripts/chain";
 import { feedAbi } from "../../scripts/chain/abis";
 import { clientOf, newWallet, PRICES, send, signed, startTestChain } from "./support";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 
 let chain: Chain;
 afterEach(() => chain.stop());

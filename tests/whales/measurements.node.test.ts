@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { readBlocks, readHeight } from "../../convex/providers/chain/blocks";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, mined, newWallet, signed } from "../chain/support";
-import { until } from "../support/waiting";
+import { until } from "../support/waits";
 import { chain } from "../support/chain/chain";
 import { cutOff } from "../support/rows/leases";
 import { createWalletApp, freshAddress } from "../support/chain/walletApp";
@@ -22,7 +22,7 @@ import {
   USDC,
   useMoves,
   limited,
-} from "./measuring";
+} from "./observer";
 import { insertAlerts } from "../support/rows/signalRows";
 
 useMoves();
