@@ -65,8 +65,8 @@ export const receive = internalMutation({
 export const judge = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
   if (row?.status !== "pending" || (await isEnded(ctx, row, 1))) return;
-  const told = failureHandler(internal.social.mentions.failed, { mentionId });
-  const terms = { subject: mentionId, attempts: ATTEMPTS, until: row.receivedAt + PATIENCE_MS, told };
+  const onFailure = failureHandler(internal.social.mentions.failed, { mentionId });
+  const terms = { subject: mentionId, attempts: ATTEMPTS, until: row.receivedAt + PATIENCE_MS, onFailure };
   await open(ctx, internal.social.desk.carryOut, { mentionId }, terms);
 });
 
