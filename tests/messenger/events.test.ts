@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, vi } from "vitest";
@@ -38,9 +38,9 @@ async function receiverOfThePage(secret: string) {
   const page = await readFile(new URL("../../docs/webhooks.md", import.meta.url), "utf8");
   const [, code = ""] = /^```js\n([^]*?)^```/m.exec(page) ?? [];
   expect(code.trim().split("\n").length).toBeLessThanOrEqual(33);
-  const file = fileURLToPath(
-    new URL(`../../node_modules/.cache/receiver-${process.pid}.mjs`, import.meta.url),
-  );
+  const folder = fileURLToPath(new URL("../../node_modules/.cache/", import.meta.url));
+  const file = `${folder}receiver-${process.pid}.mjs`;
+  await mkdir(folder, { recursive: true });
   await writeFile(file, code);
   onTestFinished(() => rm(file));
   vi.stubEnv("WEBHOOK_SECRET", secret);
