@@ -222,11 +222,11 @@ function otherToken(question: string, { token }: TokenAnswer, observed: Observed
   if (asked !== null) {
     return token?.symbol === asked
       ? null
-      : `the question names ${asked}: "token" and the answer are about it`;
+      : `the question names ${asked}: "token" and the answer must be about it`;
   }
   const bare = bareSymbol(question);
   if (bare === null || token === null || [token.symbol, token.name.toUpperCase()].includes(bare)) return null;
-  return `the question names ${bare}: "token" is null unless that trades`;
+  return `the question names ${bare}: "token" must be null unless ${bare} trades`;
 }
 
 /** Removes sentences with figures that the model insists on, or about another token. */

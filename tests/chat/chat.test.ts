@@ -124,6 +124,6 @@ describe("POST /mcp/chat", () => {
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     const { status } = await app.post("/mcp/chat", { question: "hello" });
     expect(status).toBe(200);
-    expect(lastConversation(app)[0]?.content).toContain("Market:\nno figures at hand");
+    expect(lastConversation(app)[0]?.content).toContain("Market:\nno figures are available");
   });
 });

@@ -48,7 +48,7 @@ describe("a token's price", () => {
       token: { symbol: "ETH" },
       answer: expect.stringMatching(/Ethereum's alone.*\(SOL\) trades at.*\(ARB\) trades at/),
     });
-    expect(asked(app)[0]?.[0]?.content).toContain("Where it names several tokens");
+    expect(asked(app)[0]?.[0]?.content).toContain("If it names several tokens");
   });
 
   test.for([

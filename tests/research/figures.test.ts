@@ -43,7 +43,7 @@ describe("a figure that no fact has", () => {
     const { body: answer } = await app.post("/mcp/research", {});
     const [, second] = writings(app);
     expect(second?.at(-1)?.content).toMatch(
-      /at “Bitcoin is at \$42,000 \[f1\].”: “\$42,000” is no cited fact's \(f1 is BTC price: 1\d\d,/,
+      /at “Bitcoin is at \$42,000 \[f1\].”: “\$42,000” does not match a cited fact \(f1 is BTC price: 1\d\d,/,
     );
     expect(answer.result).toMatchObject({ checked: { removed: 0 } });
     expect(JSON.stringify(answer.result)).not.toContain("42,000");

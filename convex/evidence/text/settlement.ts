@@ -102,7 +102,7 @@ function readSentence(sentence: string, context: Context, printing: Printing): R
   readFigures(without(words, named), read, context, printing);
   read.items.sort((a, b) => a.start - b.start);
   const contrary = read.items.filter((item) => direction(item, open) < 0);
-  const why = ({ first }: Item) => `${first.says}: it went the other way`;
+  const why = ({ first }: Item) => `${first.says}: it moved in the other direction`;
   read.left.push(...contrary.map((item) => ({ ...placed(item), why: why(item) })));
   return read;
 }
@@ -119,7 +119,7 @@ function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void
   const missing = isSlot ? [] : sides.flat().filter((id) => !facts.has(id));
   if (typeof made === "string") left.push({ start, end, why: made, instead: "—" });
   else if (made !== null) items.push({ start, end, ...made });
-  left.push(...missing.map((id) => ({ start, end, why: `f${id} is no fact` })));
+  left.push(...missing.map((id) => ({ start, end, why: `there is no fact f${id}` })));
 }
 
 /** The writer's own figures: adopted, not figures at all, or left over. */
@@ -191,7 +191,7 @@ function whyNot({ text }: Figure, near: readonly Source[]): string {
   const candidates = near.slice(0, 3).map(({ id, says }) => `f${id} is ${says}`);
   return near.length === 0
     ? `“${text}” cites no fact`
-    : `“${text}” is no cited fact's (${candidates.join("; ")})`;
+    : `“${text}” does not match a cited fact (${candidates.join("; ")})`;
 }
 
 /** A part of a sentence that code prints: a figure, a citation of facts without a figure, or a mark. */
@@ -262,5 +262,5 @@ const MOST_LISTED = 40;
 export function leftoverProblem(leftovers: readonly string[]): string | null {
   if (leftovers.length === 0) return null;
   const listed = leftovers.slice(0, MOST_LISTED).join("; ");
-  return `every figure must be a slot such as {f12} of a fact given, or go: ${listed}`;
+  return `write every figure as a slot of a given fact, such as {f12}, or leave it out: ${listed}`;
 }

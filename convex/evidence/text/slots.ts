@@ -61,12 +61,12 @@ export type Printed = {
 /** @returns The figure, or why there is none. */
 export function printed({ sides, operation }: Piece, facts: ReadonlyMap<number, Source>): Printed | string {
   const missing = sides.flat().find((id) => !facts.has(id));
-  if (missing !== undefined) return `f${missing} is no fact`;
+  if (missing !== undefined) return `there is no fact f${missing}`;
   const sources = sides.map((side) => side.flatMap((id) => facts.get(id) ?? []));
   const first = sources[0]?.[0];
-  if (first === undefined) return "that is no slot";
+  if (first === undefined) return "this is not a valid slot";
   if (operation === null) return ofFact(first);
-  return operated(sources, operation) ?? "these facts cannot be compared so";
+  return operated(sources, operation) ?? "these facts cannot be compared in this way";
 }
 
 export const isPlace = ({ about }: Source): boolean => about !== null && /rank|Place/.test(about.kind);

@@ -115,10 +115,10 @@ export function citedOf(kept: readonly number[], { facts }: Ledger): CitedSource
 
 /** How a writer states figures: for the system part of a prompt. */
 export const SLOT_RULES =
-  "Write no figures yourself: where the figure of fact 12 belongs, write {f12}. Code prints its value, unit, sign and " +
+  "Do not write figures yourself: in the place of the figure of fact 12, write {f12}. Code prints its value, unit, sign and " +
   "source there (“Bitcoin trades at {f12}, {f13} higher than a day ago”), about as long as $97,250 or +1.4%; put no " +
-  "currency, percent sign or scale beside it. To compare two facts of one kind and unit: {f2-f19} their difference, " +
-  "{f27/f10} their ratio (1.6×), {f10%f11} the first as a share of the second, {f34+f17} their sum. A headline's slot " +
-  "prints it as a quotation. Behind a statement without a figure cite its fact: [f12]. Say in words which coin, what, and " +
-  "over what time. Names and the date of today may have digits; nothing else has, in digits or in words: no targets, " +
-  "probabilities or records. Where no fact has a figure, write without one.";
+  "currency, percent sign or scale beside it. To compare two facts of one kind and unit: {f2-f19} prints their " +
+  "difference, {f27/f10} their ratio (1.6×), {f10%f11} the first as a share of the second, {f34+f17} their sum. The slot of " +
+  "a headline prints it as a quotation. After a statement without a figure, cite its fact: [f12]. Say in words which coin " +
+  "and what is meant, and over what time. Names and today's date may contain digits. Write no other numbers, neither in " +
+  "digits nor in words: no targets, probabilities or records. If no fact has a figure, write without one.";

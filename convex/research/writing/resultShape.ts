@@ -12,22 +12,22 @@ export const RESULT_SCHEMA_NAME = "research_result";
 /** The shape the model sends; confidences and lengths outside the contract are demands, so that they can be mended. */
 export const resultShape = z.object({
   fullAnalysis: text(MAX_ANALYSIS).describe(
-    `${MIN_WORDS} to ${MAX_WORDS} words (a slot is one), paragraphs separated by a blank line`,
+    `${MIN_WORDS} to ${MAX_WORDS} words (a slot counts as one), paragraphs separated by a blank line`,
   ),
   shortSummary: text(MAX_ANALYSIS).describe(
-    `at most ${SUMMARY_LIMIT} characters as shown (a slot is 6 to 14, with its coin or time in parentheses where the words ` +
-      "leave it out), first 🟢 for bullish, 🔴 for bearish or 🟡 for neutral; two slots at most, no citation",
+    `at most ${SUMMARY_LIMIT} characters as shown (a slot takes 6 to 14, including its coin or time in parentheses ` +
+      "if the words leave it out); it begins with 🟢 for bullish, 🔴 for bearish or 🟡 for neutral; at most two slots, no citation",
   ),
   marketOutlook: z.enum(OUTLOOKS),
   impacts: z
     .array(
       z.object({
-        title: text(120).describe("token or theme, no figure"),
+        title: text(120).describe("token or theme, without a figure"),
         detail: text(600).describe("one or two sentences"),
         sentiment: z.enum(OUTLOOKS),
         confidence: z.number().describe("0 to 1"),
       }),
     )
     .overwrite((impacts) => impacts.slice(0, 12))
-    .describe("3 to 6 of what matters most"),
+    .describe("the 3 to 6 most important ones"),
 });
