@@ -19,7 +19,7 @@ import {
   type LevelSetting,
 } from "../users/levels";
 import { requireUser } from "../users/model";
-import { openClaimBy } from "./ownership/waitingClaims";
+import { pendingClaimBy } from "./ownership/claimRows";
 import { vLevel } from "../users/tables";
 
 /** The level of an account, for callers who only name its `userId`, and the limits of its orders. Its owner sets both. */
@@ -72,7 +72,7 @@ export const set = mutation({
   handler: async (ctx, { level, ...sums }) => {
     const { userId, tokenIdentifier } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
-    if ((await openClaimBy(ctx, tokenIdentifier)) !== null) throw new AppError("conflict", CLAIMING);
+    if ((await pendingClaimBy(ctx, tokenIdentifier)) !== null) throw new AppError("conflict", CLAIMING);
     const linked = (await linkOf(ctx, userId)) !== null;
     const refusal = level === "open" ? await openRefusal(ctx, userId, linked) : null;
     if (refusal !== null) throw new AppError("conflict", refusal);

@@ -9,7 +9,7 @@ import { codeHash } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";
 import { userIdByAddress } from "../wallets/model";
 import { bind, refusalOf } from "./ownership/binding";
-import { openClaimOf } from "./ownership/waitingClaims";
+import { pendingClaimOf } from "./ownership/claimRows";
 
 /**
  * Pending claims of userIds that could be guessed and have a wallet. For 48 hours the id stays without an owner, and
@@ -54,7 +54,7 @@ export const withdraw = change(
   { address: v.string(), reason: v.string() },
   async (ctx, { address, reason }) => {
     const userId = await userIdByAddress(ctx, address);
-    const claim = userId === null ? null : await openClaimOf(ctx, userId);
+    const claim = userId === null ? null : await pendingClaimOf(ctx, userId);
     if (claim === null) throw new AppError("not_found", "No claim waits for this address's user");
     await end(ctx, claim, "withdrawn", reason);
   },

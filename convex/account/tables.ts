@@ -19,7 +19,7 @@ export const accountTables = {
 
   /**
    * Claims of userIds that could be guessed and have a wallet. They are pending for a while, so that an earlier user
-   * of the id learns of them. Written by `account/ownership/openClaims` (opened, kept up) and `account/pendingClaims` (ended). Kept: they say why an
+   * of the id learns of them. Written by `account/ownership/openings` (opened, kept up) and `account/pendingClaims` (ended). Kept: they say why an
    * account belongs to somebody.
    */
   pendingClaims: defineTable({

@@ -29,7 +29,7 @@ const MAX_ASKED = 300;
 export type Proposed = { alert: Alert; replay: Replay };
 
 /** `isCounted`: whether a call of the model is counted already. */
-type Asked = { caller: Caller; userId: string; text: string; isCounted?: boolean };
+type AlertRequest = { caller: Caller; userId: string; text: string; isCounted?: boolean };
 
 /** What came of a person's words: a proposal, what to say to them instead, or that they ask for no alert. */
 export type Answered =
@@ -42,19 +42,22 @@ export type Answered =
  * open, or say otherwise than it was read, is asked. For actions.
  */
 export const answerWords = counted(
-  async (ctx, { caller, userId, text, isCounted = false }: Asked): Promise<Answered> => {
-    const asked = wellFormed(text).trim();
-    if (asked.length > MAX_ASKED) return { kind: "none", say: SAID.none };
-    const reading = await readWords(ctx, asked, { caller, isCounted, facts: await listed(ctx, DAY) });
+  async (ctx, { caller, userId, text, isCounted = false }: AlertRequest): Promise<Answered> => {
+    const words = wellFormed(text).trim();
+    if (words.length > MAX_ASKED) return { kind: "none", say: SAID.none };
+    const reading = await readWords(ctx, words, { caller, isCounted, facts: await listed(ctx, DAY) });
     if (reading.kind === "open") return reading;
     if (reading.kind !== "line") return { kind: reading.kind, say: SAID[reading.kind] };
     const { line, readBy } = reading;
     const { condition } = line;
     await learnPrice(ctx, condition);
     const replay = await replayOf(ctx, condition);
-    const doubt = doubtByPrice(asked, condition, replay, readBy);
+    const doubt = doubtByPrice(words, condition, replay, readBy);
     if (doubt !== null) return { kind: "open", ...doubt };
-    return { kind: "proposed", proposed: await keep(ctx, { userId, asked, condition, readBy }, replay) };
+    return {
+      kind: "proposed",
+      proposed: await keep(ctx, { userId, asked: words, condition, readBy }, replay),
+    };
   },
 );
 
@@ -62,11 +65,11 @@ export const answerWords = counted(
  * The same for callers who wait for a proposal alone.
  * @throws AppError `invalid_request`, saying what to say instead; `rate_limited` where the caller has asked too often.
  */
-export async function proposeAlert(ctx: ActionCtx, asked: Asked): Promise<Proposed> {
-  const { length } = asked.text.trim();
+export async function proposeAlert(ctx: ActionCtx, request: AlertRequest): Promise<Proposed> {
+  const { length } = request.text.trim();
   if (length === 0 || length > MAX_ASKED)
     throw new AppError("invalid_request", `text must be 1 to ${MAX_ASKED} characters`);
-  const answered = await answerWords(ctx, asked);
+  const answered = await answerWords(ctx, request);
   if (answered.kind === "proposed") return answered.proposed;
   const advice = answered.kind === "open" ? openWords(answered) : answered.say;
   throw new AppError("invalid_request", advice.replace(/\.$/, ""));
@@ -114,14 +117,14 @@ function openWords({ say, meant = [] }: Doubt): string {
  * asks to be told of what is so already.
  */
 function doubtByPrice(
-  asked: string,
+  words: string,
   condition: Condition,
   { latest, holds }: Replay,
   readBy: "grammar" | "model",
 ): Doubt | null {
   if (condition.kind !== "price" || latest === null) return null;
   const away = (value: number) => Math.abs(Math.log(value / latest.value));
-  const nearer = doubtfulAmounts(asked).find((value) => away(value) < away(condition.levelUsd));
+  const nearer = doubtfulAmounts(words).find((value) => away(value) < away(condition.levelUsd));
   if (nearer !== undefined)
     return { say: "Which amount is it?", meant: [{ ...condition, levelUsd: nearer }, condition] };
   if (!holds || readBy === "grammar") return null;

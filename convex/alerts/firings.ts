@@ -51,9 +51,9 @@ export function firingCard(
   move: Move | null,
 ): Paragraph[] {
   const { observedAt, source } = observation;
-  const asked = `Your alert: ${describe(condition)}.`;
+  const wish = `Your alert: ${describe(condition)}.`;
   if (move === null || condition.kind === "digest")
-    return [[{ bold: `🔔 ${observed(condition, observation)}` }], [asked]];
+    return [[{ bold: `🔔 ${observed(condition, observation)}` }], [wish]];
   const { priceUsd, before } = move;
   const now = dollars(priceUsd);
   const change = before === null ? 0 : (priceUsd / before.priceUsd - 1) * 100;
@@ -61,7 +61,7 @@ export function firingCard(
     before === null
       ? `🔔 ${condition.token}: ${now}`
       : `${change < 0 ? "🔴" : "🟢"} ${condition.token} ${signed(change)} in ${before.span}: ${now} (was ${dollars(before.priceUsd)})`;
-  return [[{ bold: moved }], [`${asked}\n${dateTime(observedAt)} (${sourceName(source)})`]];
+  return [[{ bold: moved }], [`${wish}\n${dateTime(observedAt)} (${sourceName(source)})`]];
 }
 
 /** What can be done with an alert that has fired. */

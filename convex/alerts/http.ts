@@ -88,7 +88,7 @@ const list: MountedEndpoint = endpoint({
 /** What changes one alert. */
 const changing = (
   path: "/alerts/confirm" | "/alerts/off",
-  told: Record<"summary" | "description", string>,
+  texts: Record<"summary" | "description", string>,
   change: (
     ctx: ActionCtx,
     input: { userId: string; alertId: string },
@@ -97,7 +97,7 @@ const changing = (
 ): MountedEndpoint =>
   endpoint({
     ...guarded,
-    ...told,
+    ...texts,
     methods: ["POST"],
     path,
     errors: {

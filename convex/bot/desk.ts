@@ -7,7 +7,7 @@ import { reasonOf } from "../lib/text/failures";
 import { worker } from "../lib/work/desk";
 import { FAILED } from "./jobs";
 import type { Paragraph } from "../messenger/format";
-import { vAsked, type Step, type Work } from "./tables";
+import { vBotJob, type Step, type Work } from "./tables";
 import { typeIn } from "./typingIndicator";
 import { accountWorkers } from "./works/account";
 import { alertWorkers } from "./works/alerts";
@@ -27,12 +27,12 @@ const WORKERS: Workers<Kind> = {
 };
 
 /** Takes one step towards an answer, and hands in what came of it. */
-export const answer = worker(vAsked.fields, async (ctx, { job, ...asked }) => {
-  const { work, sender } = asked;
+export const answer = worker(vBotJob.fields, async (ctx, { job, ...request }) => {
+  const { work, sender } = request;
   let step: Step;
   const typing = isShown(work) ? typeIn(sender.chatId) : null;
   try {
-    step = await carryOut(ctx, work.kind, { ...asked, workId: job.workId });
+    step = await carryOut(ctx, work.kind, { ...request, workId: job.workId });
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null)
@@ -43,7 +43,7 @@ export const answer = worker(vAsked.fields, async (ctx, { job, ...asked }) => {
   } finally {
     await typing?.stop();
   }
-  await ctx.runMutation(internal.bot.jobs.advance, { ...asked, job, step });
+  await ctx.runMutation(internal.bot.jobs.advance, { ...request, job, step });
 });
 
 /** What still works, for somebody who has asked a question. */

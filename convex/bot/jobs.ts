@@ -6,7 +6,7 @@ import { userOfAccount, type Card } from "../messenger/model";
 import { notice } from "./cards";
 import { sendAnswer } from "./model";
 import { respond } from "./responses";
-import { vAsked, vStep, type Asked } from "./tables";
+import { vBotJob, vStep, type BotJob } from "./tables";
 
 /** Answers under way, from their notice to their end. */
 
@@ -19,8 +19,8 @@ export const FAILED = "Something went wrong on my side. Please try again later."
 const LATE = "This takes too long just now. Please try again later.";
 
 /** Moves an answer on by the outcome of a step: it is queued, or it waits for what is under way elsewhere. */
-export const advance = change({ ...vAsked.fields, job: vJob, step: vStep }, async (ctx, given) => {
-  const { job, step, ...asked } = given;
+export const advance = change({ ...vBotJob.fields, job: vJob, step: vStep }, async (ctx, given) => {
+  const { job, step, ...request } = given;
   const row = await underWay(ctx, job);
   if (row === null) return;
   if (step.kind === "wait" && Date.now() - row._creationTime < PATIENCE_MS) {
@@ -28,27 +28,27 @@ export const advance = change({ ...vAsked.fields, job: vJob, step: vStep }, asyn
     return;
   }
   await end(ctx, job);
-  const { work, sender } = asked;
-  if (step.kind === "wait") return giveUp(ctx, asked, LATE);
+  const { work, sender } = request;
+  if (step.kind === "wait") return giveUp(ctx, request, LATE);
   if (step.kind === "respond") await respond(ctx, sender, step.text, { isLate: work.kind === "prices" });
   if (step.kind !== "answer") return;
   // An account that was unlinked since hears nothing of the user any more.
   const userId = await userOfAccount(ctx, sender.messengerId);
-  if (asked.userId !== undefined && asked.userId !== userId) return;
+  if (request.userId !== undefined && request.userId !== userId) return;
   const { paragraphs, buttons, picture } = step;
-  await sendAnswer(ctx, sender, userId, paragraphs, { buttons, picture, replaces: placeOf(asked) });
+  await sendAnswer(ctx, sender, userId, paragraphs, { buttons, picture, replaces: placeOf(request) });
 });
 
 /** A step was cut off. */
-export const failed = change({ ...vAsked.fields, ...vFailure }, async (ctx, { isLast, ...asked }) => {
-  if (isLast) await giveUp(ctx, asked, FAILED);
+export const failed = change({ ...vBotJob.fields, ...vFailure }, async (ctx, { isLast, ...request }) => {
+  if (isLast) await giveUp(ctx, request, FAILED);
 });
 
-type Placed = Pick<Asked, "sender" | "notice" | "replaces">;
+type Placed = Pick<BotJob, "sender" | "notice" | "replaces">;
 
-async function giveUp(ctx: MutationCtx, asked: Placed, reason: string): Promise<void> {
-  const userId = await userOfAccount(ctx, asked.sender.messengerId);
-  await sendAnswer(ctx, asked.sender, userId, notice(reason), { replaces: placeOf(asked) });
+async function giveUp(ctx: MutationCtx, request: Placed, reason: string): Promise<void> {
+  const userId = await userOfAccount(ctx, request.sender.messengerId);
+  await sendAnswer(ctx, request.sender, userId, notice(reason), { replaces: placeOf(request) });
 }
 
 /** What an answer takes the place of. */

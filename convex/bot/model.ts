@@ -45,15 +45,15 @@ export async function openJob(
   work: Work,
   place: { notice?: Id<"messages"> | undefined; replaces?: Card["replaces"] } = {},
 ): Promise<void> {
-  const asked = {
+  const args = {
     ...{ sender, work },
     ...(userId === null ? {} : { userId }),
     ...(place.notice === undefined ? {} : { notice: place.notice }),
     ...(place.replaces === undefined ? {} : { replaces: place.replaces }),
   };
   const waits = { lane: laneOf(work, userId), owner: `chat:${sender.chatId}`, request: false };
-  const onFailure = failureHandler(internal.bot.jobs.failed, asked);
-  await open(ctx, internal.bot.desk.answer, asked, { place: waits, attempts: ATTEMPTS, onFailure });
+  const onFailure = failureHandler(internal.bot.jobs.failed, args);
+  await open(ctx, internal.bot.desk.answer, args, { place: waits, attempts: ATTEMPTS, onFailure });
 }
 
 /** A model's calls wait with the models', the short ones with the messages. */

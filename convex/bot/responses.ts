@@ -36,11 +36,13 @@ export async function respond(
   const { answer, buttons, later } = await outcomeOf(ctx, { sender, userId, text, forwarded, isTap, isLate });
   const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
   const isTold = [UNCONFIRMED, WRONG_CODE].some((one) => JSON.stringify(answer[0]) === JSON.stringify(one));
-  const said = isOpen && !isTold ? [UNCONFIRMED, ...answer] : answer;
+  const paragraphs = isOpen && !isTold ? [UNCONFIRMED, ...answer] : answer;
   const replaces = placeOf(text, tapped);
-  const told =
-    said.length === 0 ? undefined : await sendAnswer(ctx, sender, userId, said, { buttons, replaces });
-  if (later !== undefined) await openJob(ctx, sender, userId, later, { notice: told, replaces });
+  const messageId =
+    paragraphs.length === 0
+      ? undefined
+      : await sendAnswer(ctx, sender, userId, paragraphs, { buttons, replaces });
+  if (later !== undefined) await openJob(ctx, sender, userId, later, { notice: messageId, replaces });
 }
 
 /** What the answer takes the place of: the message with the button, where the command says so. */
@@ -50,17 +52,17 @@ function placeOf(text: string, tapped: Tapped | undefined): Card["replaces"] {
   return { messageId: tapped.messageId, isPicture: !tapped.isText };
 }
 
-type Said = Omit<Request, "argument"> & { text: string; forwarded: boolean };
+type Message = Omit<Request, "argument"> & { text: string; forwarded: boolean };
 
-async function outcomeOf(ctx: MutationCtx, { text, forwarded, ...said }: Said): Promise<Outcome> {
+async function outcomeOf(ctx: MutationCtx, { text, forwarded, ...message }: Message): Promise<Outcome> {
   if (asksForKey(text)) return reply(SECURITY_MESSAGE);
   const parsed = parseCommand(text);
-  const { sender, userId } = said;
-  if (parsed === null) return questionOf(ctx, { ...said, argument: text.trim() }, forwarded);
+  const { sender, userId } = message;
+  if (parsed === null) return questionOf(ctx, { ...message, argument: text.trim() }, forwarded);
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
   if (forwarded && command.binds === true) return reply(FORWARDED);
-  const request = { ...said, argument: parsed.argument };
+  const request = { ...message, argument: parsed.argument };
   if (command.access !== "anywhere" && !sender.alone) {
     return reply(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "");
   }

@@ -75,14 +75,14 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
   const bot = messengerBotToken ? botOf(userId, messengerBotToken) : {};
   const wish = { kind: "delivery" as const, ...bot, ...changes };
   const find = () => Promise.resolve({ wish, found: null });
-  const asked = await waitingAs(
+  const approval = await waitingAs(
     ctx,
     caller,
     (stay) => askOwner(ctx, { userId, wish, idempotencyKey, keyHash: undefined }, find, stay),
     refuseCrowd,
     { crowd: "moving" },
   );
-  return asked.status === "approved" ? null : asked;
+  return approval.status === "approved" ? null : approval;
 }
 
 /** By what the owner and a repeat know a bot: nothing of its token can be told from it. */
@@ -108,9 +108,9 @@ async function changesOf(
 async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
   const { open, seal } = await import("../lib/security/seals");
   const context = botTokenSeal(userId);
-  const held = await ctx.runQuery(internal.messenger.configs.sealedToken, { userId });
+  const stored = await ctx.runQuery(internal.messenger.configs.sealedToken, { userId });
   // One that does not open is replaced.
-  const opened = held === null ? null : await open(held, context).catch(() => null);
+  const opened = stored === null ? null : await open(stored, context).catch(() => null);
   const isHeld = opened !== null && equalBytes(utf8ToBytes(opened), utf8ToBytes(botToken));
   return isHeld ? undefined : seal(botToken, context);
 }
@@ -133,8 +133,8 @@ export function settingsEndpoint(named: {
     // Whoever sets the chat reads the reports.
     access: async (ctx, { userId }, caller) => {
       const { keyHash } = caller;
-      const asked = { userId, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };
-      await ctx.runQuery(internal.messenger.configs.asks, asked);
+      const args = { userId, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };
+      await ctx.runQuery(internal.messenger.configs.asks, args);
       return credentialOrThrow(ctx, { userId }, caller);
     },
     accepted: WAITING,

@@ -52,7 +52,7 @@ const vWork = v.union(
 export type Work = Infer<typeof vWork>;
 
 /** An answer in progress: what its work is given. */
-export const vAsked = v.object({
+export const vBotJob = v.object({
   sender: vSender,
   /** The linked user who asked; absent if the account was not linked. */
   userId: v.optional(v.string()),
@@ -62,7 +62,7 @@ export const vAsked = v.object({
   /** Where there is none, the message with the button that asked for it. */
   replaces: messengerTables.messages.validator.fields.replaces,
 });
-export type Asked = Infer<typeof vAsked>;
+export type BotJob = Infer<typeof vBotJob>;
 
 /** What came of a step. */
 export const vStep = v.union(

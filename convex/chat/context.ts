@@ -67,8 +67,8 @@ export async function portfolioOf(ctx: ActionCtx, userId: string): Promise<strin
       end,
       () => new Error("The chain did not answer in time"),
     );
-    const held = balances.filter(({ raw }) => raw !== "0");
-    const parts = held.map(
+    const holdings = balances.filter(({ raw }) => raw !== "0");
+    const parts = holdings.map(
       ({ token, balance, valueUsd }) => `${balance} ${token}${valueUsd === null ? "" : ` ($${valueUsd})`}`,
     );
     return `As of ${iso(pricedAt)}: ${parts.length === 0 ? "empty" : parts.join(", ")}. Total $${totalValueUsd}.`;

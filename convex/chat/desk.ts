@@ -14,9 +14,9 @@ export const answerRun = worker(
     question: v.string(),
     messages: v.array(vTurn),
   },
-  async (ctx, { runId, job, userId, ...asked }) => {
+  async (ctx, { runId, job, userId, ...turn }) => {
     const caller = { userId, address: null, signedIn: true };
-    const answered = await answer(ctx, { ...asked, caller, personal: true, proven: true });
+    const answered = await answer(ctx, { ...turn, caller, personal: true, proven: true });
     const reply = pick(answered, ["answer", "model", "tokensUsed"]);
     await ctx.runMutation(internal.chat.runs.finish, { runId, job, reply });
   },

@@ -73,10 +73,10 @@ export type Grounded = {
 /** The answer with its figures printed from facts and its sources named; a figure that is in no fact is marked `[model]`. */
 export function groundAnswer(text: string, ledger: Ledger): Grounded {
   const kept: number[] = [];
-  const { text: told, figures, leftovers } = settle(text, ledger, { kept, left: "mark" });
+  const { text: words, figures, leftovers } = settle(text, ledger, { kept, left: "mark" });
   const cited = citedOf(kept, ledger);
   const named = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
-  const answer = [told, ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
+  const answer = [words, ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
   const unproven = leftovers.length;
   return { answer, sources: cited, checked: { figures: figures + unproven, cited: cited.length, unproven } };
 }

@@ -80,9 +80,9 @@ const chat: MountedEndpoint = endpoint({
       unproven: z.int().describe("Figures that are in no cited fact; their sentences end with `[model]`"),
     }),
   }),
-  handler: async (ctx, { question, agentId: asked, messages = [], userId }, { caller }) => {
+  handler: async (ctx, { question, agentId: named, messages = [], userId }, { caller }) => {
     const { agentNamed, DEFAULT_AGENT } = await import("./agents");
-    const agentId = asked ?? DEFAULT_AGENT;
+    const agentId = named ?? DEFAULT_AGENT;
     const agent = agentNamed(agentId);
     if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
@@ -96,10 +96,10 @@ const chat: MountedEndpoint = endpoint({
       personal: userId !== undefined && caller.credential !== "id" && caller.credential !== "key",
       proven: caller.credential === "owner",
     };
-    const said = await waitingAs(ctx, caller, () => reply(ctx, wanted), refuseCrowd, {
+    const answered = await waitingAs(ctx, caller, () => reply(ctx, wanted), refuseCrowd, {
       heldMs: deadlines.caller,
     });
-    const { answer, model, sources, checked } = said;
+    const { answer, model, sources, checked } = answered;
     const cited = sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) }));
     return { answer, agentId, model, sources: cited, checked };
   },

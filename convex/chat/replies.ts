@@ -50,15 +50,15 @@ export const answer = counted(
       freshenMarket(ctx),
       agentId === "news-default" ? freshenNews(ctx) : null,
     ]);
-    const told: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
+    const context: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
       userId: personal ? own : null,
       now: roundedNow(),
     });
     const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: roundedNow() };
     const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
-    const sources = citable(question, facts, { ...told, portfolio }, Date.now());
+    const sources = citable(question, facts, { ...context, portfolio }, Date.now());
     const system = systemPrompt(agentId, iso(Date.now()), {
-      market: told.market,
+      market: context.market,
       facts: sources.map(citableLine),
     });
     const turns: Message[] = [
@@ -75,7 +75,7 @@ export const answer = counted(
     const { text, model, tokensUsed } = completion;
     // Other people's words in the prompt do not make a link trustworthy, for example a headline's.
     const given = [question, ...messages.map(({ content }) => content), portfolio ?? ""].join("\n");
-    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts), asked: question });
+    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts), question });
     const grounded = groundAnswer(ownWords(text, given).trim(), ledger);
     return { ...grounded, model, tokensUsed };
   },

@@ -69,14 +69,14 @@ export const start = mutation({
       await endRun(ctx, runId, { ...end, tokensUsed: 0, credits: 0 });
       return runId;
     }
-    const said = messages.reduce((sum, { content }) => sum + content.length, question.length);
-    const tokens = Math.ceil(said / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
+    const chars = messages.reduce((sum, { content }) => sum + content.length, question.length);
+    const tokens = Math.ceil(chars / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
     await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));
     const place = { lane: "signedIn" as const, owner: userId, request: true };
-    const asked = { runId, userId, agentId, question, messages };
+    const input = { runId, userId, agentId, question, messages };
     // At most once: nobody pays for two answers.
     const onFailure = failureHandler(internal.chat.runs.failed, { runId });
-    await open(ctx, internal.chat.desk.answerRun, asked, { place, attempts: 1, onFailure });
+    await open(ctx, internal.chat.desk.answerRun, input, { place, attempts: 1, onFailure });
     return runId;
   },
 });

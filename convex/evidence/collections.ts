@@ -44,16 +44,16 @@ export const claim = internalMutation({
 });
 
 /** The outcome of a claim: facts, or why there are none. */
-const vOutcome = v.object({ claim: vClaim, said: v.union(v.array(vFact), v.string()) });
+const vOutcome = v.object({ claim: vClaim, result: v.union(v.array(vFact), v.string()) });
 export type Outcome = Infer<typeof vOutcome>;
 
 const ticketOf = (claim: Claim) => ({ key: refreshKey(claim), attempt: claim.attempt });
 
 /** Ends the claims of collections that were finished together. */
 export const store = change({ outcomes: v.array(vOutcome) }, async (ctx, { outcomes }) => {
-  for (const { claim, said } of outcomes) {
-    if (typeof said === "string") await finishRefresh(ctx, ticketOf(claim), said);
-    else await keep(ctx, claim, said);
+  for (const { claim, result } of outcomes) {
+    if (typeof result === "string") await finishRefresh(ctx, ticketOf(claim), result);
+    else await keep(ctx, claim, result);
   }
 });
 

@@ -65,7 +65,7 @@ function observed(
 async function collectQuotes(): Promise<Fact[]> {
   const { askFeeds } = await import("../prices/sources");
   const end = AbortSignal.timeout(deadlines.grounding);
-  const asked = (["chainlink", ...TICKERS] as const).map(async (source): Promise<Fact[]> => {
+  const answers = (["chainlink", ...TICKERS] as const).map(async (source): Promise<Fact[]> => {
     try {
       const asking =
         source === "chainlink"
@@ -82,7 +82,7 @@ async function collectQuotes(): Promise<Fact[]> {
       return [];
     }
   });
-  return (await Promise.all(asked)).flat();
+  return (await Promise.all(answers)).flat();
 }
 
 /** How many of the largest coins have facts of their own. */

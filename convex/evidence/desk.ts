@@ -112,11 +112,11 @@ async function keep(
   store: (outcome: Outcome) => Promise<unknown>,
 ): Promise<void> {
   try {
-    await store({ claim, said: await facts });
+    await store({ claim, result: await facts });
   } catch (error) {
     const reason = messageOf(error);
     log.warn("evidence.missing", { key: keyOf(claim), reason });
-    await store({ claim, said: reason });
+    await store({ claim, result: reason });
     throw error;
   }
 }

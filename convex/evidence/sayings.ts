@@ -8,12 +8,12 @@ import type { Fact, Kind, Sheet } from "./tables";
 type Row = Pick<Doc<"facts">, "facts">;
 
 /** Figures of one source about one subject at one time, by kind. */
-type Saying = Omit<Fact, "kind" | "value" | "unit"> & { told: Record<string, Fact["value"]> };
+type Saying = Omit<Fact, "kind" | "value" | "unit"> & { values: Record<string, Fact["value"]> };
 
 export function factsIn(row: Row): Fact[] {
-  return sayingsIn(row).flatMap(({ told, ...by }) =>
+  return sayingsIn(row).flatMap(({ values, ...by }) =>
     namesIn(KINDS).flatMap((kind): Fact[] => {
-      const value = told[kind];
+      const value = values[kind];
       return value === undefined ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
     }),
   );
@@ -25,8 +25,8 @@ export function factIn(
   subject: string,
   kind: Kind,
 ): Pick<Fact, "value" | "observedAt" | "source"> | null {
-  for (const { told, observedAt, source, ...one } of sayingsIn(row)) {
-    const value = told[kind];
+  for (const { values, observedAt, source, ...one } of sayingsIn(row)) {
+    const value = values[kind];
     if (one.subject === subject && value !== undefined) return { value, observedAt, source };
   }
   return null;
@@ -36,14 +36,18 @@ function sayingsIn({ facts }: Row): Saying[] {
   return facts.flatMap((one) => one.subjects.map((subject, index) => lineOf(one, subject, index)));
 }
 
-function lineOf({ source, url, ends, observedAt, told }: Sheet, subject: string, index: number): Saying {
-  const values = told.flatMap(({ kind, values: column }) => {
+function lineOf(
+  { source, url, ends, observedAt, told: columns }: Sheet,
+  subject: string,
+  index: number,
+): Saying {
+  const values = columns.flatMap(({ kind, values: column }) => {
     const value = column[index] ?? null;
     return value === null ? [] : [[kind, value] as const];
   });
   return {
     ...{ subject, source, url: url + (ends[index] ?? ""), observedAt: observedAt[index] ?? 0 },
-    told: Object.fromEntries(values),
+    values: Object.fromEntries(values),
   };
 }
 
@@ -57,13 +61,13 @@ export function sheetsOf(facts: readonly Fact[]): Sheet[] {
   }
   return bySource.map((sayings) => {
     const url = sayings.map((one) => one.url).reduce(commonStart);
-    const kinds = namesIn(KINDS).filter((kind) => sayings.some(({ told }) => told[kind] !== undefined));
+    const kinds = namesIn(KINDS).filter((kind) => sayings.some(({ values }) => values[kind] !== undefined));
     return {
       ...{ source: sayings[0].source, url },
       ends: sayings.map((one) => one.url.slice(url.length)),
       subjects: sayings.map(({ subject }) => subject),
       observedAt: sayings.map(({ observedAt }) => observedAt),
-      told: kinds.map((kind) => ({ kind, values: sayings.map(({ told }) => told[kind] ?? null) })),
+      told: kinds.map((kind) => ({ kind, values: sayings.map(({ values }) => values[kind] ?? null) })),
     };
   });
 }
@@ -73,10 +77,10 @@ function sayingsOf(facts: readonly Fact[]): Saying[] {
   for (const { kind, value, unit: _ofItsKind, ...by } of facts) {
     const last = sayings.at(-1);
     const goesOn =
-      last?.told[kind] === undefined &&
+      last?.values[kind] === undefined &&
       (["subject", "observedAt", "source", "url"] as const).every((field) => last?.[field] === by[field]);
-    if (last !== undefined && goesOn) last.told[kind] = value;
-    else sayings.push({ ...by, told: { [kind]: value } });
+    if (last !== undefined && goesOn) last.values[kind] = value;
+    else sayings.push({ ...by, values: { [kind]: value } });
   }
   return sayings;
 }

@@ -247,9 +247,12 @@ function namesOf(list: string): string[] {
 
 /** CoinGecko's key and its plan; `null` without one. Source: docs.coingecko.com, reference/authentication. */
 export function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
-  const told = optional("COINGECKO_API_KEY");
-  if (told === undefined) return null;
-  return { key: told.replace(/^(?:pro|demo):/, ""), plan: told.startsWith("pro:") ? "pro" : "demo" };
+  const configured = optional("COINGECKO_API_KEY");
+  if (configured === undefined) return null;
+  return {
+    key: configured.replace(/^(?:pro|demo):/, ""),
+    plan: configured.startsWith("pro:") ? "pro" : "demo",
+  };
 }
 
 /** The variable's value, or the real provider's address or model. */
@@ -283,8 +286,8 @@ export function siteUrl(): string {
 
 /** The host names of this deployment, with their port if they have one. */
 export function ownHosts(): string[] {
-  const told = [env.CONVEX_SITE_URL, env.CONVEX_CLOUD_URL].filter((url) => URL.canParse(url));
-  const hosts = told.map((url) => new URL(url).host);
+  const addresses = [env.CONVEX_SITE_URL, env.CONVEX_CLOUD_URL].filter((url) => URL.canParse(url));
+  const hosts = addresses.map((url) => new URL(url).host);
   // A deployment with a domain of its own can still be reached at the platform's.
   const usual = hosts.map((host) => host.replace(/\.convex\.cloud$/, ".convex.site"));
   return [...new Set([...hosts, ...usual])];

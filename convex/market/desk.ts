@@ -107,8 +107,8 @@ async function listFacts(ctx: ActionCtx): Promise<Fact[]> {
 }
 
 async function factsOf(ctx: ActionCtx, wanted: Wanted[], withinMs: number): Promise<Fact[]> {
-  const asked = { wanted, withinMs, at: roundedNow() };
-  return (await ctx.runQuery(internal.evidence.collections.latest, asked)).facts;
+  const query = { wanted, withinMs, at: roundedNow() };
+  return (await ctx.runQuery(internal.evidence.collections.latest, query)).facts;
 }
 
 /** How long another caller's quotes are waited for in addition to the sources' own deadline. */
@@ -218,11 +218,11 @@ function problemOf(question: string, given: TokenAnswer, observed: Observed, now
  * question names.
  */
 function otherToken(question: string, { token }: TokenAnswer, observed: Observed): string | null {
-  const asked = coinAsked(question, observed);
-  if (asked !== null) {
-    return token?.symbol === asked
+  const coin = coinAsked(question, observed);
+  if (coin !== null) {
+    return token?.symbol === coin
       ? null
-      : `the question names ${asked}: "token" and the answer must be about it`;
+      : `the question names ${coin}: "token" and the answer must be about it`;
   }
   const bare = bareSymbol(question);
   if (bare === null || token === null || [token.symbol, token.name.toUpperCase()].includes(bare)) return null;
@@ -232,8 +232,8 @@ function otherToken(question: string, { token }: TokenAnswer, observed: Observed
 /** Removes sentences with figures that the model insists on, or about another token. */
 function mended(question: string, given: TokenAnswer, observed: Observed, now: number): TokenAnswer {
   if (otherToken(question, given, observed) !== null) {
-    const asked = coinAsked(question, observed);
-    const token = asked === null ? null : figuresFrom(asked, observed);
+    const coin = coinAsked(question, observed);
+    const token = coin === null ? null : figuresFrom(coin, observed);
     if (token === null) return { token: null, answer: NOTHING_PROVEN };
     return { token, answer: sentenceOf(groundToken(token, observed).token) };
   }

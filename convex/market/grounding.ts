@@ -166,13 +166,13 @@ export function ground(
       ? {}
       : { focus: figures.focus === null ? null : groundToken(figures.focus, observed).token }),
   };
-  const asked = everyPrice(figures);
-  const replaced = asked.filter(({ symbol, price }) => {
+  const prices = everyPrice(figures);
+  const replaced = prices.filter(({ symbol, price }) => {
     const reference = known.get(symbol);
     return reference !== undefined && distance(price, reference.usd) > TOLERANCE;
   }).length;
   const quoted = withList(observed.quoted, listed);
-  return { figures: grounded, sources: quoted.map((source) => agreement(asked, source)), replaced };
+  return { figures: grounded, sources: quoted.map((source) => agreement(prices, source)), replaced };
 }
 
 /**
@@ -202,12 +202,12 @@ export function sourcesAlone(
 }
 
 function groundTrending(
-  asked: AskedMarketFigures["trending"],
+  rows: AskedMarketFigures["trending"],
   facts: readonly Fact[],
   known: ReadonlyMap<string, Reference>,
 ): MarketFigures["trending"] {
   const searched = searchedCoins(facts).slice(0, TRENDING);
-  if (searched.length === 0) return asked.map((row) => ({ ...row, source: "model" }));
+  if (searched.length === 0) return rows.map((row) => ({ ...row, source: "model" }));
   return searched.flatMap(({ symbol, name, place: rank, change24h: change }) => {
     const change24h = change ?? known.get(symbol)?.change24h ?? null;
     return change24h === null ? [] : [{ symbol, name, rank, change24h, source: "coingecko" as const }];
@@ -215,7 +215,7 @@ function groundTrending(
 }
 
 function groundTop(
-  asked: AskedMarketFigures["top20"],
+  rows: AskedMarketFigures["top20"],
   listed: readonly ListedCoin[],
   known: ReadonlyMap<string, Reference>,
 ): MarketFigures["top20"] {
@@ -227,7 +227,7 @@ function groundTop(
     return [{ rank, name, symbol, price, change24h, marketCap, source, sizeSource: "coingecko" as const }];
   });
   if (largest.length === TOP) return largest;
-  return asked.map((row) => {
+  return rows.map((row) => {
     const reference = known.get(row.symbol);
     if (reference === undefined) return { ...row, source: "model", sizeSource: "model" };
     const { usd: price, change24h, source } = reference;
@@ -249,9 +249,9 @@ function withList(quoted: readonly QuoteSource[], listed: readonly ListedCoin[])
 type Price = { symbol: string; price: number };
 
 /** The largest difference between the model's own prices and one source's. */
-function agreement(asked: readonly Price[], { name, quotes }: QuoteSource): MarketSource {
+function agreement(prices: readonly Price[], { name, quotes }: QuoteSource): MarketSource {
   const distances = quotes.flatMap(({ symbol, usd }) =>
-    asked.filter((one) => one.symbol === symbol).map(({ price }) => distance(price, usd)),
+    prices.filter((one) => one.symbol === symbol).map(({ price }) => distance(price, usd)),
   );
   return {
     name,

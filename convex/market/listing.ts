@@ -22,8 +22,8 @@ import type { Wanted } from "../evidence/tables";
 type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
 
 /** @param caller The caller to count if an exchange has to be asked; without one the caller was counted already. */
-export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Promise<Listing> => {
-  const stored = await storedListing(ctx, asked);
+export const listingOf = counted(async (ctx, token: string, caller?: Caller): Promise<Listing> => {
+  const stored = await storedListing(ctx, token);
   if (stored.kind === "known") return stored;
   try {
     if (caller !== undefined) await charge(ctx, "refresh", caller);
@@ -31,27 +31,27 @@ export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Pr
     if (failureOf(error)?.code !== "rate_limited") throw error;
     return stored;
   }
-  await gather(ctx, wantedOf(asked), { freshMs: HOUR, waitMs: deadlines.grounding });
-  return storedListing(ctx, asked);
+  await gather(ctx, wantedOf(token), { freshMs: HOUR, waitMs: deadlines.grounding });
+  return storedListing(ctx, token);
 });
 
 /** What is stored about it. */
-export async function storedListing(ctx: ActionCtx, asked: string): Promise<Listing> {
-  if (isMajor(asked)) return { kind: "known", symbol: asked };
-  const wanted = wantedOf(asked);
+export async function storedListing(ctx: ActionCtx, token: string): Promise<Listing> {
+  if (isMajor(token)) return { kind: "known", symbol: token };
+  const wanted = wantedOf(token);
   const { facts, absent } = await ctx.runQuery(internal.evidence.collections.latest, {
     wanted,
     withinMs: DAY,
     at: roundedNow(),
   });
-  const symbol = symbolAmong(facts, asked);
+  const symbol = symbolAmong(facts, token);
   if (symbol !== null) return { kind: "known", symbol };
-  return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: asked };
+  return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: token };
 }
 
 /** The exchanges only know symbols. */
-function wantedOf(asked: string): Wanted[] {
-  return isSymbol(asked) ? [...LISTS, { collector: "listing", subject: asked }] : [...LISTS];
+function wantedOf(token: string): Wanted[] {
+  return isSymbol(token) ? [...LISTS, { collector: "listing", subject: token }] : [...LISTS];
 }
 
 /**

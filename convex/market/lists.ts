@@ -58,8 +58,8 @@ function ofCoin(symbol: string, facts: readonly Fact[]) {
  * The symbol of a token among facts: its own, or that of the coin with this name; words such as "Coin" may be left out
  * or added: `Pepe Coin` is Pepe.
  */
-export function symbolAmong(facts: readonly Fact[], asked: string): string | null {
-  return symbolNamed(facts, asked) ?? symbolNamed(facts, asked.replace(/ (?:COIN|TOKEN)$/, ""));
+export function symbolAmong(facts: readonly Fact[], name: string): string | null {
+  return symbolNamed(facts, name) ?? symbolNamed(facts, name.replace(/ (?:COIN|TOKEN)$/, ""));
 }
 
 function symbolNamed(facts: readonly Fact[], words: string): string | null {
@@ -74,10 +74,10 @@ function symbolNamed(facts: readonly Fact[], words: string): string | null {
 const bare = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
 
 /** The symbol of a listed token that was given by symbol or name; `null` if no list knows it. */
-export async function listedSymbol(ctx: QueryCtx, asked: string): Promise<string | null> {
+export async function listedSymbol(ctx: QueryCtx, name: string): Promise<string | null> {
   const rows = await Promise.all(LISTS.map((list) => latestOf(ctx, list)));
   return symbolAmong(
     rows.flatMap((row) => (row === null ? [] : factsIn(row))),
-    asked,
+    name,
   );
 }

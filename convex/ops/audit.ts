@@ -33,8 +33,8 @@ export const page = internalQuery({
     const key = optional("WALLET_ENCRYPTION_KEY") ?? required("LLM_GATEWAY_API_KEY");
     return {
       lines: found.page.map(({ at, actor, ...row }) => {
-        const told = actor === OPERATOR ? "operator" : pseudonym(actor, key);
-        return parse(vLine, { ...row, at: iso(at), actor: told });
+        const name = actor === OPERATOR ? "operator" : pseudonym(actor, key);
+        return parse(vLine, { ...row, at: iso(at), actor: name });
       }),
       cursor: found.isDone ? null : found.continueCursor,
     };

@@ -36,8 +36,8 @@ const health: MountedEndpoint = endpoint({
     caller: z.object({ address: z.string().describe("The address this request is counted under") }),
   }),
   handler: async (ctx, _input, { caller }) => {
-    const { checks, ...told } = await readHealth(ctx);
-    return { ...told, caller: { address: caller.address ?? "unknown" }, checks };
+    const { checks, ...state } = await readHealth(ctx);
+    return { ...state, caller: { address: caller.address ?? "unknown" }, checks };
   },
 });
 

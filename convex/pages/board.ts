@@ -108,9 +108,9 @@ function bar(part: number): Html {
 }
 
 function providerTable(providers: Checks["providers"]): Html {
-  const asked = Object.entries(providers);
-  if (asked.length === 0) return html`<p>None was asked in the last hour.</p>`;
-  return wideTable("Calls to outside services", asked, [
+  const rows = Object.entries(providers);
+  if (rows.length === 0) return html`<p>None was asked in the last hour.</p>`;
+  return wideTable("Calls to outside services", rows, [
     { head: "Provider", kind: "name", cell: ([name]) => PROVIDERS[name] ?? name },
     numbers("Calls", ([, { calls }]) => calls),
     numbers("Failed", ([, { failures }]) => failures),

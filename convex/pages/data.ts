@@ -29,12 +29,12 @@ export async function readRecord(
   ctx: ActionCtx,
   { token, before }: { token?: Token | undefined; before?: string | undefined },
 ): Promise<RecordData> {
-  const [told, proof, lab] = await Promise.all([
+  const [record, proof, lab] = await Promise.all([
     readArm(ctx, { token: token ?? null, older: before }),
     ctx.runQuery(internal.signals.history.chain, { desk: "daily", ...NEWEST }),
     ctx.runQuery(internal.signals.arms.history.lab, {}),
   ]);
-  return { ...told, token: token ?? null, head: proof.head, lab: labView(lab) };
+  return { ...record, token: token ?? null, head: proof.head, lab: labView(lab) };
 }
 
 /** No event: the head alone. */
@@ -47,21 +47,21 @@ export async function readOwnRecord(
 ): Promise<OwnRecordData> {
   const arm: OwnArm | null = await ctx.runQuery(internal.signals.people.arms.called, { called });
   if (arm === null) throw new AppError("not_found", `There is no arm ${called}`);
-  const [told, { head, heldBy }] = await Promise.all([
+  const [record, { head, heldBy }] = await Promise.all([
     readArm(ctx, { arm: arm.arm, token: null, needed: arm.needed, older: before }),
     ctx.runQuery(internal.signals.history.chain, { desk: "people", ...NEWEST }),
   ]);
-  return { ...told, head, arm, heldBy };
+  return { ...record, head, arm, heldBy };
 }
 
-type Asked = { arm?: string; token: Token | null; needed?: number; older: string | undefined };
+type Filter = { arm?: string; token: Token | null; needed?: number; older: string | undefined };
 
 /** What every arm's record shows alike. */
-async function readArm(ctx: ActionCtx, { needed, older, ...asked }: Asked) {
-  const { arm, token } = asked;
+async function readArm(ctx: ActionCtx, { needed, older, ...filter }: Filter) {
+  const { arm, token } = filter;
   const before = wholeHour(Date.now());
   const [page, cuts, closes, anchor] = await Promise.all([
-    ctx.runQuery(internal.signals.history.page, { ...asked, limit: EQUITY_SIGNALS }),
+    ctx.runQuery(internal.signals.history.page, { ...filter, limit: EQUITY_SIGNALS }),
     ctx.runQuery(internal.signals.history.cuts, arm === undefined ? {} : { arm }),
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.record.anchors.latest, {}),
@@ -70,7 +70,7 @@ async function readArm(ctx: ActionCtx, { needed, older, ...asked }: Asked) {
   const listed =
     older === undefined
       ? signals
-      : (await ctx.runQuery(internal.signals.history.page, { ...asked, ...behind(older) })).signals.map(
+      : (await ctx.runQuery(internal.signals.history.page, { ...filter, ...behind(older) })).signals.map(
           signalView,
         );
   const { after, arms, anchored } = page.totals;
@@ -137,9 +137,9 @@ async function withPath(ctx: ActionCtx, row: Signal): Promise<SignalData> {
 
 const MEASURED_HOURS = 48;
 
-/** @param asked A token's symbol or name. Left out for the whole market, whose shift reports are their users' own. */
-export async function readResearch(ctx: ActionCtx, asked: string | undefined): Promise<ResearchData> {
-  const token = asked === undefined ? "" : (await storedListing(ctx, asked)).symbol;
+/** @param name A token's symbol or name. Left out for the whole market, whose shift reports are their users' own. */
+export async function readResearch(ctx: ActionCtx, name: string | undefined): Promise<ResearchData> {
+  const token = name === undefined ? "" : (await storedListing(ctx, name)).symbol;
   const symbol = TOKENS.find((one) => one === token);
   const [report, stored, measured] = await Promise.all([
     token === "" ? null : readReport(ctx, { token }),

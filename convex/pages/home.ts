@@ -154,14 +154,14 @@ function marketTable(
     numbers("24 h", ({ symbol, change24h }) => change(changeOf(symbol, change24h))),
     numbers("Market cap", ({ marketCap }) => bigUsd(marketCap)),
   ]);
-  const held = sourceNames(sources.map(({ name }) => ({ source: name })));
+  const names = sourceNames(sources.map(({ name }) => ({ source: name })));
   const trending = figures.trending
     .slice(0, 6)
     .map(({ symbol }) => symbol)
     .join(", ");
   return html`<div class="card">${coins}</div>
     <p class="small">
-      ${held === "" ? "As a language model tells it; no source could be reached to check it" : `Prices held against ${held}; a language model has put the list together`},
+      ${names === "" ? "As a language model tells it; no source could be reached to check it" : `Prices held against ${names}; a language model has put the list together`},
       ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}">${iso(fetchedAt).slice(11, 16)} UTC</time>).
       Trending: ${trending}. ${credit(figures)}
     </p>`;

@@ -159,8 +159,8 @@ export function wideTable<Row>(name: string, rows: readonly Row[], columns: read
 }
 
 /** What is told by name: terms, and what each comes to. */
-export function facts(told: readonly (readonly [term: string, value: Part])[]): Html[] {
-  return told.map(
+export function facts(terms: readonly (readonly [term: string, value: Part])[]): Html[] {
+  return terms.map(
     ([term, value]) =>
       html`<div>
         <dt>${term}</dt>

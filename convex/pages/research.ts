@@ -188,7 +188,7 @@ const READINGS = {
 } as const;
 
 function writtenFrom(readings: NonNullable<ResearchData["snapshot"]>["readings"], now: number): Html {
-  const told = (["market", "sentiment", "onchain"] as const).map((name, index) => {
+  const ages = (["market", "sentiment", "onchain"] as const).map((name, index) => {
     const { state, asOf } = readings[name];
     const age =
       asOf === null
@@ -196,5 +196,5 @@ function writtenFrom(readings: NonNullable<ResearchData["snapshot"]>["readings"]
         : html`${since(asOf, now)}${state === "earlier" ? " (an earlier reading)" : ""}`;
     return html`${index === 0 ? "" : "; "}${READINGS[name]} ${age}`;
   });
-  return html`<p class="small">Written from: ${told}.</p>`;
+  return html`<p class="small">Written from: ${ages}.</p>`;
 }

@@ -17,7 +17,7 @@ export function signalPage(data: SignalData): Page {
     numbers("USD", ({ priceUsd }) => usd(priceUsd)),
     { head: "Source", cell: ({ source }) => sourceName(source) },
   ]);
-  const said = facts([
+  const terms = facts([
     ["Stated confidence", `${confidence} %`],
     [
       "Calibrated by earlier outcomes",
@@ -52,7 +52,7 @@ export function signalPage(data: SignalData): Page {
         <section class="card" aria-labelledby="said">
           <h2 id="said" class="plain">The model's view</h2>
           <p>“${reasoning}”</p>
-          <dl>${said}</dl>
+          <dl>${terms}</dl>
         </section>
       </div>
       <div class="grid">

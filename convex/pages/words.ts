@@ -7,8 +7,8 @@ import { html, type Html } from "./markup";
 /** Words and times as the pages write them. Pure. */
 
 /** A figure that may not exist. */
-export function orNone(value: number | null, told: (value: number) => string, none = "none"): string {
-  return value === null ? none : told(value);
+export function orNone(value: number | null, words: (value: number) => string, none = "none"): string {
+  return value === null ? none : words(value);
 }
 
 /** The arms of the record. */

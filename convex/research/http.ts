@@ -44,8 +44,8 @@ const listing = once(() => import("../market/listing"));
 /** In ms: a result without a source is cached as long as that source's failure counts. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {
   // A source that this deployment cannot ask would be missing from the next result too.
-  const asked = isSet("SENTIMENT_API_KEY") ? sources : { ...sources, sentiment: null };
-  return Object.values(asked).some((one) => one?.state === "missing") ? FAILURE_STANDS_MS : CACHE_MS;
+  const possible = isSet("SENTIMENT_API_KEY") ? sources : { ...sources, sentiment: null };
+  return Object.values(possible).some((one) => one?.state === "missing") ? FAILURE_STANDS_MS : CACHE_MS;
 }
 
 const snapshotExample: z.output<typeof snapshotShape> = {
@@ -97,7 +97,7 @@ const snapshot: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { token, query }, { caller }) => {
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
-    if ([token, query].some((asked) => asked !== undefined && asksForKey(asked))) {
+    if ([token, query].some((words) => words !== undefined && asksForKey(words))) {
       return { success: true as const, result: keyRefused(SECURITY_MESSAGE), answer: SECURITY_MESSAGE };
     }
     const { focusNamedIn, focusOf } = await listing();
@@ -221,9 +221,9 @@ const stop: MountedEndpoint = endpoint({
 /** The latest report on a token, of a shift, or of both; `null` if there is none. */
 export async function readReport(
   ctx: ActionCtx,
-  asked: { token?: string | undefined; jobId?: string | undefined },
+  filter: { token?: string | undefined; jobId?: string | undefined },
 ): Promise<z.output<typeof reportShape> | null> {
-  const { token, jobId } = asked;
+  const { token, jobId } = filter;
   const row = await ctx.runQuery(internal.research.reports.publications.latest, {
     ...(token === undefined ? {} : { token }),
     ...(jobId === undefined ? {} : { jobId }),

@@ -22,11 +22,11 @@ export async function withSettled(
   if (settled.source === "facts" || settled.reading.state === "failed")
     return { ...sources, [settled.source]: settled.reading };
   const { source, reading } = settled;
-  const { output, ...said } = reading;
+  const { output, ...rest } = reading;
   const readingId = await db.insert("sourceReadings", { [source]: output });
   const ranks =
     "trending" in output ? { ranks: output.trending.map(({ symbol, rank }) => ({ symbol, rank })) } : {};
-  return { ...sources, [source]: { ...said, readingId, ...ranks } };
+  return { ...sources, [source]: { ...rest, readingId, ...ranks } };
 }
 
 /** The combined readings of observations, oldest first; a failed source contributes nothing. */

@@ -61,7 +61,7 @@ const vGood = <Output extends ReturnType<typeof v.object>>(output: Output) =>
 const vCollected = v.object({ state: v.literal("ok"), at: v.number(), missing: v.array(vMissing) });
 
 /** A successful outcome in an observation; the answer itself is a row of `sourceReadings`. */
-const vSaid = v.object({
+const vAnswered = v.object({
   state: v.literal("ok"),
   at: v.number(),
   model: v.string(),
@@ -72,9 +72,9 @@ const vSaid = v.object({
 const vRank = v.object({ symbol: v.string(), rank: v.number() });
 
 export const vSourcesKept = v.object({
-  market: v.union(vPending, vFailed, vSaid.extend({ ranks: v.array(vRank) })),
-  sentiment: v.union(vPending, vFailed, vSaid),
-  onchain: v.union(vPending, vFailed, vSaid),
+  market: v.union(vPending, vFailed, vAnswered.extend({ ranks: v.array(vRank) })),
+  sentiment: v.union(vPending, vFailed, vAnswered),
+  onchain: v.union(vPending, vFailed, vAnswered),
   /** Whether the fact collectors have finished their round. */
   facts: v.union(vPending, vFailed, vCollected),
 });

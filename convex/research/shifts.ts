@@ -53,8 +53,8 @@ export const start = internalMutation({
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
-  handler: async (ctx, { stoppable, ...asked }) => {
-    const { userId, token, messengerChatId, idempotencyKey, byId } = asked;
+  handler: async (ctx, { stoppable, ...wish }) => {
+    const { userId, token, messengerChatId, idempotencyKey, byId } = wish;
     const earlier = await startedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) {
       if (earlier.focus !== (token ?? "") || earlier.messengerChatId !== messengerChatId) {
@@ -73,7 +73,7 @@ export const start = internalMutation({
       byId === true && messengerChatId !== undefined && !(await isOwnChat(ctx, userId, messengerChatId));
     const bot = isForeign ? ("default" as const) : undefined;
     const jobId = await ctx.db.insert("shifts", {
-      ...asked,
+      ...wish,
       ...(bot === undefined ? {} : { bot }),
       focus: token ?? "",
       startedAt: now,
@@ -93,7 +93,7 @@ export const start = internalMutation({
       userId,
       bot,
       chatId: messengerChatId,
-      holders: holdersOfShift(asked),
+      holders: holdersOfShift(wish),
       kind: "shift started",
       topic: shiftTopic(jobId),
       paragraphs: startCard({ token: token ?? null, startedAt: now }),

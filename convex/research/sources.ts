@@ -90,8 +90,8 @@ type Failed<Source> = { source: Source; reading: { state: "failed"; at: number; 
 
 async function collectMarket(ctx: ActionCtx, { focus, payer, facts }: Collection): Promise<Good<"market">> {
   const lists = facts === null ? undefined : ownLists(facts);
-  const asked = await askForMarket(ctx, focus, payer, lists);
-  return { model: asked.model, tokensUsed: asked.tokensUsed, output: marketOutput(asked) };
+  const market = await askForMarket(ctx, focus, payer, lists);
+  return { model: market.model, tokensUsed: market.tokensUsed, output: marketOutput(market) };
 }
 
 function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {

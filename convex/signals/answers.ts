@@ -42,9 +42,9 @@ export async function reviewedDay(
 export async function chainPage<Of extends Desk>(
   ctx: ActionCtx,
   desk: Of,
-  asked: { after: number; limit: number },
+  page: { after: number; limit: number },
 ) {
-  const { rows, head } = await ctx.runQuery(internal.signals.history.chain, { desk, ...asked });
+  const { rows, head } = await ctx.runQuery(internal.signals.history.chain, { desk, ...page });
   type Own = DeskEvent & { event: EventOf[Of] };
   const events = rows.filter((row): row is Own => row.desk === desk).map(({ event }): EventOf[Of] => event);
   return { events, head, count: events.length };

@@ -56,7 +56,7 @@ export const sendRecap = internalMutation({
 });
 
 /** What is asked for: signals of a token or of both, generated since a moment and before another (epoch ms). */
-const vAsked = v.object({
+const vPageQuery = v.object({
   /** Left out: the daily ones. */
   arm: v.optional(v.string()),
   token: v.union(vToken, v.null()),
@@ -70,7 +70,7 @@ const vAsked = v.object({
  * its own length, however long the record.
  */
 export const page = internalQuery({
-  args: vAsked,
+  args: vPageQuery,
   returns: v.object({
     signals: v.array(vSignal),
     totals: v.object(totalsFields),
@@ -104,10 +104,10 @@ export const chain = internalQuery({
     /** In the daily chain; `null` before the first, and of the daily chain itself. */
     heldBy: v.union(v.number(), v.null()),
   }),
-  handler: async (ctx, { desk, ...asked }) => {
+  handler: async (ctx, { desk, ...range }) => {
     const holders = desk === "daily" ? [] : await newestOf(ctx, HOLDERS[desk], 1);
     return {
-      rows: await eventsAfter(ctx, desk, asked),
+      rows: await eventsAfter(ctx, desk, range),
       ...{ head: await headOf(ctx, desk), heldBy: holders.at(0)?.sequence ?? null },
     };
   },

@@ -33,7 +33,7 @@ const proof: MountedEndpoint = endpoint({
   },
   input: page,
   returns: z.object({ events: z.array(signalEvent), head, count }),
-  handler: async (ctx, asked) => chainPage(ctx, "daily", asked),
+  handler: async (ctx, input) => chainPage(ctx, "daily", input),
 });
 
 const shadow: MountedEndpoint = endpoint({
@@ -49,9 +49,9 @@ const shadow: MountedEndpoint = endpoint({
     events: z.array(shadowEvent).describe("Of the shadow signals' chain, oldest first"),
     count,
   }),
-  handler: async (ctx, asked) => {
+  handler: async (ctx, input) => {
     const lab = await ctx.runQuery(internal.signals.arms.history.lab, {});
-    return { ...labView(lab), ...(await chainPage(ctx, "lab", asked)) };
+    return { ...labView(lab), ...(await chainPage(ctx, "lab", input)) };
   },
 });
 
@@ -72,7 +72,7 @@ const peopleProof: MountedEndpoint = endpoint({
     head,
     count,
   }),
-  handler: async (ctx, asked) => chainPage(ctx, "people", asked),
+  handler: async (ctx, input) => chainPage(ctx, "people", input),
 });
 
 const anchors: MountedEndpoint = endpoint({
@@ -110,8 +110,8 @@ const anchors: MountedEndpoint = endpoint({
     anchors: z.array(anchorShape),
     count: z.number().describe("How many transactions this answer holds"),
   }),
-  handler: async (ctx, { address = null, ...asked }) => {
-    const page = await ctx.runQuery(internal.signals.record.anchors.page, { address, ...asked });
+  handler: async (ctx, { address = null, ...range }) => {
+    const page = await ctx.runQuery(internal.signals.record.anchors.page, { address, ...range });
     return { ...page, count: page.anchors.length };
   },
 });

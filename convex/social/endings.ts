@@ -5,14 +5,14 @@ import { enqueueCard } from "../messenger/model";
 import { mentionCard } from "./cards";
 import type { MentionStatus } from "./tables";
 
-/** `said`: the reason in words for its author, if they differ. */
-export type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string; said?: string };
+/** `words`: the reason in words for its author, if they differ. */
+export type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string; words?: string };
 
 /** Ends a pending mention and notifies its author's user, if there is one. A second ending changes nothing. */
 export async function endMention(
   ctx: MutationCtx,
   mentionId: Id<"mentions">,
-  { status, reason, said = reason }: Ending,
+  { status, reason, words = reason }: Ending,
   now: number,
 ): Promise<void> {
   const row = await ctx.db.get("mentions", mentionId);
@@ -28,6 +28,6 @@ export async function endMention(
   await enqueueCard(ctx, {
     userId: row.userId,
     kind: "mention",
-    paragraphs: mentionCard(row, { status, reason: said }, trade),
+    paragraphs: mentionCard(row, { status, reason: words }, trade),
   });
 }

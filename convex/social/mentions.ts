@@ -170,8 +170,8 @@ export const failed = change(
     const isLate = Date.now() - row.receivedAt > PATIENCE_MS;
     const status = code === "invalid_request" ? "ignored" : "failed";
     const why = isKnown
-      ? { reason: error, said: reasonOf({ code, message: error }) }
-      : { reason: "Internal error", said: "Something went wrong on my side." };
+      ? { reason: error, words: reasonOf({ code, message: error }) }
+      : { reason: "Internal error", words: "Something went wrong on my side." };
     await endMention(ctx, mentionId, { status, ...(isLate ? { reason: TOO_LATE } : why) }, Date.now());
   },
 );

@@ -130,8 +130,8 @@ export async function credentialOrThrow(
   { keyHash }: Pick<Caller, "keyHash"> = {},
 ): Promise<Credential> {
   if (userId === undefined) return "unclaimed";
-  const asked = { userId, ...keyArg(keyHash), now: Date.now() };
-  return recordKeyUse(ctx, await ctx.runQuery(internal.users.access.shown, asked), keyHash);
+  const args = { userId, ...keyArg(keyHash), now: Date.now() };
+  return recordKeyUse(ctx, await ctx.runQuery(internal.users.access.shown, args), keyHash);
 }
 
 function keyArg(keyHash: string | undefined): { keyHash?: string } {
@@ -151,7 +151,7 @@ export async function recordKeyUse(
 export const shown = internalQuery({
   args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
   returns: vCredential,
-  handler: async (ctx, asked) => credentialOrId(ctx, await ownerOf(ctx, asked.userId), asked),
+  handler: async (ctx, args) => credentialOrId(ctx, await ownerOf(ctx, args.userId), args),
 });
 
 /** The same in a query, for an id with a known owner. @throws AppError as `keyOf`. */
@@ -206,8 +206,8 @@ export async function assertMay(
   deed: Deed,
   { keyHash }: Pick<Caller, "keyHash"> = {},
 ): Promise<Credential> {
-  const asked = { userId, deed, ...keyArg(keyHash), now: Date.now() };
-  return recordKeyUse(ctx, await ctx.runQuery(internal.users.access.may, asked), keyHash);
+  const args = { userId, deed, ...keyArg(keyHash), now: Date.now() };
+  return recordKeyUse(ctx, await ctx.runQuery(internal.users.access.may, args), keyHash);
 }
 
 export const may = internalQuery({

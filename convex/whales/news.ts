@@ -57,11 +57,11 @@ export const delivered = change(
   async (ctx, { subject, sent }) => {
     const watchId = ctx.db.normalizeId("whaleWatches", subject);
     const alerts = ctx.db.query("whaleAlerts");
-    const told =
+    const rows =
       watchId === null
         ? alerts.withIndex("by_cardHour", (q) => q.eq("cardHour", Number(subject)))
         : alerts.withIndex("by_watchId", (q) => q.eq("watchId", watchId));
-    for (const row of await told.take(MOST))
+    for (const row of await rows.take(MOST))
       if (isNews(row)) await ctx.db.patch("whaleAlerts", row._id, { messengerSent: sent });
   },
 );

@@ -5,7 +5,7 @@ import { kindOf, suggestion } from "../env/names";
 import type { Place } from "../env/rules";
 import { contradiction, placeOf, targetOf } from "../env/target";
 import type { Variables } from "../stack/env";
-import { deskUrl, runningStack } from "../stack/address";
+import { inquiryUrl, runningStack } from "../stack/address";
 import { siteAddress } from "./deployment";
 import { fault, good, off, warning, type Finding } from "./finding";
 
@@ -55,7 +55,7 @@ export async function findPatient(options: {
   if (nowhere !== null)
     findings.push(fault("deployment", nowhere, "Name another with -- --deployment NAME."));
 
-  const url = deskUrl(process.env);
+  const url = inquiryUrl(process.env);
   const stack = await runningStack(url);
   if (stack !== null && (site === null || site === stack.siteUrl)) {
     const real = stack.realProviders.length === 0 ? "all simulated" : stack.realProviders.join(", ");

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { convexCli } from "../convexCli";
 import { settingsFile, settingsIn } from "../env/file";
-import { deskUrl, openWorkOf } from "../stack/address";
+import { inquiryUrl, openWorkOf } from "../stack/address";
 import { bold, dim } from "../terminal";
 import { readFile } from "node:fs/promises";
 
@@ -28,7 +28,8 @@ type Listed = z.infer<typeof listed>;
 /** @param cli The Convex CLI's own options: which deployment; none for a running local stack. */
 export async function openWork(cli: readonly string[], asJson: boolean): Promise<string> {
   const now = Date.now();
-  const list = (cli.length === 0 ? await openWorkOf(deskUrl(process.env)) : null) ?? (await asked(cli, now));
+  const list =
+    (cli.length === 0 ? await openWorkOf(inquiryUrl(process.env)) : null) ?? (await asked(cli, now));
   const found = listed.parse(list);
   return asJson ? JSON.stringify(found, null, 2) : inLines(found);
 }

@@ -1,11 +1,11 @@
-import { factsShape, type Facts } from "./desk";
+import { factsShape, type Facts } from "./inquiries";
 
 /** The address of the local stack on this machine, for other commands. */
 
 const PATIENCE_MS = 3_000;
 
 /** The address of its stand-ins: port `PROVIDERS_PORT`, otherwise 3299. */
-export function deskUrl(variables: Record<string, string | undefined>): string {
+export function inquiryUrl(variables: Record<string, string | undefined>): string {
   return `http://127.0.0.1:${variables.PROVIDERS_PORT || "3299"}`;
 }
 

@@ -3,7 +3,7 @@ import { standinsHandler } from "../standins/server";
 import { listen } from "../sockets/listener";
 import { startBackend } from "./backend";
 import { createClock } from "./time/clock";
-import { ownVariables, withDesk, type Facts } from "./desk";
+import { ownVariables, withInquiries, type Facts } from "./inquiries";
 import { applicationVariables, realProviders, shownProviders, type Variables } from "./env";
 import { createIssuer } from "./api/issuer";
 import { freshKeys } from "./state/keys";
@@ -64,11 +64,11 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
         variables: ownVariables(known.variables, settings),
         set: Object.keys(known.variables).filter((name) => known.variables[name]),
       });
-    const desk = { issuer: await createIssuer(keys), facts, work: unknown, usage: unknown };
+    const sources = { issuer: await createIssuer(keys), facts, work: unknown, usage: unknown };
     const providers = await listen(
       providersPort,
       "PROVIDERS_PORT",
-      standinsHandler(withDesk(standins, desk)),
+      standinsHandler(withInquiries(standins, sources)),
     );
     leave.push(providers.close);
     const backend = await startBackend({

@@ -3,7 +3,7 @@ import { createApplication, type Application } from "./application";
 import type { Chain } from "../chain/index";
 import { createClock, type Clock } from "./time/clock";
 import { startCrons } from "./time/crons";
-import { ownVariables, withDesk, type Facts } from "./desk";
+import { ownVariables, withInquiries, type Facts } from "./inquiries";
 import {
   applicationVariables,
   applyVariables,
@@ -151,7 +151,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   facts.promise.catch(() => {});
   const work = async () => (await application.promise).runQuery("ops/work:list", { now: clock.now() });
   const usage = async () => (await application.promise).usage();
-  const counter = withDesk(standins, { issuer, facts: () => facts.promise, work, usage });
+  const counter = withInquiries(standins, { issuer, facts: () => facts.promise, work, usage });
   const providers = await listen(providersPort, "PROVIDERS_PORT", standinsHandler(counter));
   ending.leave.push(providers.close);
   const site = await listen(port, "PORT", siteHandler(application.promise, issuer));

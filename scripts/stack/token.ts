@@ -2,7 +2,7 @@ import { command, Misuse } from "../command";
 import { stateDirectory } from "./env";
 import { createIssuer } from "./api/issuer";
 import { KeysError, storedKeys } from "./state/keys";
-import { deskUrl, tokenOf } from "./address";
+import { inquiryUrl, tokenOf } from "./address";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */
 
@@ -23,7 +23,7 @@ const about = {
 } as const;
 await command(about, async ({ values: { json }, positionals: [subject = ""] }) => {
   if (subject === "") throw new Misuse("Name one user");
-  const url = deskUrl(process.env);
+  const url = inquiryUrl(process.env);
   const token = (await tokenOf(url, subject)) ?? (await tokenOfKept(subject));
   if (token === null) {
     console.error(

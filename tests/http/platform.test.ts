@@ -163,11 +163,11 @@ describe("the caller's address", () => {
     ["IPv4 where IPv6 carries it", 1, "::ffff:192.0.2.1", "192.0.2.1"],
     ["nobody's for two gaps", 1, "1::2::3", "unknown"],
   ])("is %s", (_what, hops, forwardedFor, address) => {
-    expect(callerAddress({ told, forwardedFor, hops })).toBe(address);
+    expect(callerAddress({ platform: told, forwardedFor, hops })).toBe(address);
   });
 
   test("is nobody's when nobody knows it", () => {
-    expect(callerAddress({ told: null, forwardedFor: null, hops: 0 })).toBe("unknown");
+    expect(callerAddress({ platform: null, forwardedFor: null, hops: 0 })).toBe("unknown");
   });
 
   test("behind one trusted proxy is not the caller's choice", async ({ app }) => {

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { factsShape } from "../../scripts/stack/desk";
+import { factsShape } from "../../scripts/stack/inquiries";
 import { createIssuer } from "../../scripts/stack/api/issuer";
 import { keptKeys } from "../../scripts/stack/state/keys";
 import { ranHere } from "../support/commands";

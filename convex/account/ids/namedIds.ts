@@ -7,7 +7,7 @@ import { levelOf } from "../../users/levels";
 import { ownerOf } from "../../users/model";
 import { accountNamed } from "../../users/names";
 import { vLevel } from "../../users/tables";
-import { openClaimOf } from "../ownership/waitingClaims";
+import { pendingClaimOf } from "../ownership/claimRows";
 
 /** All that a request needs to know about the `userId` that it names, in one query. */
 
@@ -35,7 +35,7 @@ export const known = internalQuery({
     if (owner !== null)
       return { userId, credential, level: (await levelOf(ctx, userId, now)).level, claim: null };
     // Only ids that could be guessed have pending claims, so other ids need no look-up.
-    const claim = isGuessable(userId) ? await openClaimOf(ctx, userId) : null;
+    const claim = isGuessable(userId) ? await pendingClaimOf(ctx, userId) : null;
     // Claims that an earlier version opened do not say: the present channels were notified.
     const waits = claim === null ? null : { dueAt: claim.dueAt, told: claim.told ?? true };
     return { userId, credential, level: null, claim: waits };

@@ -1,6 +1,6 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import type { Asked, Known } from "../../lib/http/router";
+import type { IdQuestion, Known } from "../../lib/http/router";
 import type { Credential } from "../../lib/limits/callers";
 import { iso } from "../../lib/time";
 import type { NamedId } from "./namedIds";
@@ -8,9 +8,9 @@ import type { NamedId } from "./namedIds";
 /** What a request learns of the `userId` that it names. Every request loads this file, so it imports rare parts lazily. */
 
 /** For actions. @throws AppError `not_found` if the owner has replaced the id. */
-export async function knownId(ctx: ActionCtx, name: string, { keyHash, shows }: Asked): Promise<Known> {
-  const asked = { name, ...(keyHash === undefined ? {} : { keyHash }), shows, now: Date.now() };
-  const id: NamedId | null = await ctx.runQuery(internal.account.ids.namedIds.known, asked);
+export async function knownId(ctx: ActionCtx, name: string, { keyHash, shows }: IdQuestion): Promise<Known> {
+  const args = { name, ...(keyHash === undefined ? {} : { keyHash }), shows, now: Date.now() };
+  const id: NamedId | null = await ctx.runQuery(internal.account.ids.namedIds.known, args);
   if (id === null) {
     const { replacedId } = await import("../../users/names");
     throw replacedId();
@@ -23,7 +23,7 @@ export async function knownId(ctx: ActionCtx, name: string, { keyHash, shows }: 
   return {
     userId,
     credential,
-    told: (by) => {
+    notes: (by) => {
       if (level !== null && SHOWN.includes(by ?? "unclaimed")) return { owner: { level } };
       if (claim === null) return {};
       return { claimPending: iso(claim.dueAt), claimContest: claim.told ? "code" : "operator" };

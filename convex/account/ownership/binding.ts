@@ -15,7 +15,7 @@ import { accountOfLogin, findUser, ownerOf, userOfToken } from "../../users/mode
 import { accountNamed, keepName } from "../../users/names";
 import { walletOf } from "../../wallets/model";
 import { endLeftovers, leftoversOf, vLeftovers, type Leftover } from "./leftovers";
-import { openClaim } from "./openClaims";
+import { openClaim } from "./openings";
 import { vLeftover } from "../tables";
 
 /** Decides who owns a `userId`: one transaction decides who is first. */

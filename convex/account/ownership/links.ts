@@ -59,8 +59,8 @@ const vOffer = v.object({
 export const offer = internalQuery({
   args: { code: v.string(), messengerId: v.string(), now: v.number() },
   returns: v.union(vOffer, v.object({ refusal: v.string() })),
-  handler: async (ctx, asked): Promise<Infer<typeof vOffer> | { refusal: string }> => {
-    const found = await ownable(ctx, asked);
+  handler: async (ctx, request): Promise<Infer<typeof vOffer> | { refusal: string }> => {
+    const found = await ownable(ctx, request);
     if ("refusal" in found) return found;
     const { userId } = found;
     const address = (await walletOf(ctx, userId, "custody"))?.address ?? null;
@@ -75,12 +75,12 @@ export const offer = internalQuery({
 export const own = internalMutation({
   args: { code: v.string(), messengerId: v.string() },
   returns: v.object({ head: literals("Owned", "Not yours yet", "Not yours"), words: v.string() }),
-  handler: async (ctx, asked) => {
-    const found = await ownable(ctx, { ...asked, now: Date.now() });
+  handler: async (ctx, request) => {
+    const found = await ownable(ctx, { ...request, now: Date.now() });
     if ("refusal" in found) return { head: "Not yours" as const, words: found.refusal };
     const { userId, maskedName } = found;
-    const tokenIdentifier = messengerLogin(asked.messengerId);
-    const name = new TextDecoder().decode(masked(hexToBytes(maskedName ?? ""), asked.code));
+    const tokenIdentifier = messengerLogin(request.messengerId);
+    const name = new TextDecoder().decode(masked(hexToBytes(maskedName ?? ""), request.code));
     // A name that was masked under another key says nothing; then the owner knows the account by its own.
     const shown = hashed(name) === userId ? name : userId;
     const { pendingUntil } = await claimFor(ctx, { userId, tokenIdentifier, keep: [] }, shown);

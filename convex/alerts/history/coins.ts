@@ -19,8 +19,8 @@ const KNOWN_MS = 7 * DAY;
 /** The facts of the largest coins, as old as they may be. */
 export async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
   if (freshMs < DAY) await gather(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
-  const asked = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: roundedNow() };
-  const { facts } = await ctx.runQuery(internal.evidence.collections.latest, asked);
+  const query = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: roundedNow() };
+  const { facts } = await ctx.runQuery(internal.evidence.collections.latest, query);
   return facts;
 }
 
@@ -28,10 +28,10 @@ export async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
 export async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
   const facts = await listed(ctx, 4 * MINUTE);
   for (const token of tokens) {
-    const told = facts.find(({ subject, kind }) => subject === token && kind === "price");
+    const price = facts.find(({ subject, kind }) => subject === token && kind === "price");
     const sample =
-      typeof told?.value === "number"
-        ? { priceUsd: told.value, source: "coingecko" as const, observedAt: told.observedAt }
+      typeof price?.value === "number"
+        ? { priceUsd: price.value, source: "coingecko" as const, observedAt: price.observedAt }
         : await traded(ctx, token);
     if (sample !== null) await ctx.runMutation(internal.prices.samples.store, { token, ...sample });
   }
@@ -50,17 +50,17 @@ export async function learn(ctx: ActionCtx, token: string): Promise<void> {
   const first: number | null = await ctx.runQuery(internal.prices.samples.first, { token });
   if (first === null || first <= now - KNOWN_MS) return;
   const range = { interval: "hour" as const, from: now - EARLIER_MS, to: now };
-  const told = await orNothing(askForCandles(ctx, token, range, deadlines.price));
-  if (told === null) return;
-  const closes = told.value.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
-  const earlier = { token, source: told.source, closes: closes.filter(({ at }) => at <= now) };
+  const candles = await orNothing(askForCandles(ctx, token, range, deadlines.price));
+  if (candles === null) return;
+  const closes = candles.value.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
+  const earlier = { token, source: candles.source, closes: closes.filter(({ at }) => at <= now) };
   await ctx.runMutation(internal.prices.samples.storeEarlier, earlier);
 }
 
 /** What no source tells is not known; the alert is none the worse for it. */
-async function orNothing<Value>(asked: Promise<Value>): Promise<Value | null> {
+async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
   try {
-    return await asked;
+    return await answer;
   } catch (error) {
     if (failureOf(error) === null) throw error;
     return null;

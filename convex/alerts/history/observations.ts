@@ -36,8 +36,8 @@ export async function observationsAfter(
     case "change": {
       const { token } = subject;
       const rows = await samplesAfter(ctx, token, { after, until: Infinity, limit });
-      const told = observationsFrom(subject, rows, await earlierSamples(ctx, subject, rows));
-      return found(rows, told, ({ takenAt }) => takenAt, after, limit);
+      const observations = observationsFrom(subject, rows, await earlierSamples(ctx, subject, rows));
+      return found(rows, observations, ({ takenAt }) => takenAt, after, limit);
     }
     case "funding": {
       const rows = await ctx.db
@@ -45,9 +45,9 @@ export async function observationsAfter(
         .withIndex("by_key", (q) => q.eq("key", PERPETUALS).gte("slot", slotOf(after)))
         .take(limit);
       const news = rows.filter(({ collectedAt }) => collectedAt > after);
-      const told = news.map((row) => funding(row, subject.token));
+      const rates = news.map((row) => funding(row, subject.token));
       return {
-        ...found(news, told, ({ collectedAt }) => collectedAt, after, limit),
+        ...found(news, rates, ({ collectedAt }) => collectedAt, after, limit),
         more: rows.length === limit,
       };
     }
@@ -101,13 +101,13 @@ const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
 
 function found<Row>(
   rows: readonly Row[],
-  told: readonly (Observation | null)[],
+  observations: readonly (Observation | null)[],
   atOf: (row: Row) => number,
   after: number,
   limit: number,
 ): Found {
   return {
-    observations: told.filter((one) => one !== null),
+    observations: observations.filter((one) => one !== null),
     at: Math.max(after, ...rows.map(atOf)),
     more: rows.length === limit,
   };

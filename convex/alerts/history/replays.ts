@@ -115,11 +115,11 @@ async function pricesSince(ctx: ActionCtx, subject: PriceSubject, { since, now }
     after = page.at(-1)?.takenAt ?? now;
   }
   const news = samples.filter(({ takenAt }) => takenAt > since - HOUR);
-  const told = observationsFrom(subject, news, samples).filter((one) => one !== null);
-  const before = told.findLast(({ at }) => at <= since);
-  const last = told.at(-1);
+  const observations = observationsFrom(subject, news, samples).filter((one) => one !== null);
+  const before = observations.findLast(({ at }) => at <= since);
+  const last = observations.at(-1);
   return {
-    observations: [...(before === undefined ? [] : [before]), ...told.filter(({ at }) => at > since)],
+    observations: [...(before === undefined ? [] : [before]), ...observations.filter(({ at }) => at > since)],
     latest: last !== undefined && last.at > now - HOUR ? last : null,
   };
 }

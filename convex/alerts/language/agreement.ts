@@ -50,8 +50,8 @@ function coinsIn(words: string, facts: readonly Fact[]): Set<string> {
 export type Doubt = { say: string; meant?: readonly Condition[] };
 
 /** What of the words the line does not say, or the other way round; `null` where they agree. */
-export function disagreement(line: Line, asked: string, facts: readonly Fact[]): Doubt | null {
-  const plain = plainDigits(asked);
+export function disagreement(line: Line, words: string, facts: readonly Fact[]): Doubt | null {
+  const plain = plainDigits(words);
   if (plain === null) return { say: "Write the numbers in plain digits, such as 100,000 or 2.5." };
   const say = coinTrouble(line, plain, facts) ?? numberTrouble(line, plain);
   return say === null ? (spanTrouble(line, plain) ?? directionTrouble(line, plain)) : { say };
@@ -121,10 +121,10 @@ function spanTrouble({ condition, hours }: Line, words: string): Doubt | null {
       say: `I cannot look at ${span.words} here: for a time, say by how many percent, as in down 5 % in 24 h.`,
     };
   }
-  const said = span === undefined ? spanAlone(words) : span.values;
-  const isSame = Array.isArray(said) ? said.includes(hours) : said === hours;
+  const spoken = span === undefined ? spanAlone(words) : span.values;
+  const isSame = Array.isArray(spoken) ? spoken.includes(hours) : spoken === hours;
   if (isSame) return null;
-  if (said !== null) return { say: `I read ${hours} h, and your words say another time: say it in hours.` };
+  if (spoken !== null) return { say: `I read ${hours} h, and your words say another time: say it in hours.` };
   if (condition.kind !== "change")
     return hours === FUNDING_HOURS ? null : { say: "Is that per hour, or per 8 h?" };
   return {
@@ -152,10 +152,12 @@ function timeTrouble(time: string, words: string): string | null {
   const [spoken, further] = Array.from(words.matchAll(CLOCK), ({ groups }) => groups);
   if (spoken === undefined) return "At what time? Write it in digits, such as 07:30.";
   const [hour = NaN, minute = NaN] = time.split(":").map(Number);
-  const { hour: said = "", minute: minutes = "0", half } = spoken;
+  const { hour: spokenHour = "", minute: minutes = "0", half } = spoken;
   const late = half?.toLowerCase() === "p" ? 12 : 0;
-  const hours = half === undefined ? [Number(said), Number(said) + 12] : [(Number(said) % 12) + late];
-  const isSame = hours.includes(hour) && Number(minutes) === minute && (Number(said) !== 12 || hour === 12);
+  const hours =
+    half === undefined ? [Number(spokenHour), Number(spokenHour) + 12] : [(Number(spokenHour) % 12) + late];
+  const isSame =
+    hours.includes(hour) && Number(minutes) === minute && (Number(spokenHour) !== 12 || hour === 12);
   return further === undefined && isSame
     ? null
     : `I read ${time}, and your words say it otherwise: write it like 07:30.`;

@@ -33,34 +33,34 @@ export const SAID = {
  */
 export async function readWords(
   ctx: ActionCtx,
-  asked: string,
+  words: string,
   { caller, isCounted, facts }: { caller: Caller; isCounted: boolean; facts: readonly Fact[] },
 ): Promise<Reading> {
-  const own = readLine(asked);
-  if (own !== null) return checked(own, asked, facts, "grammar");
-  const restated = await restate(ctx, asked, caller, isCounted);
+  const own = readLine(words);
+  if (own !== null) return checked(own, words, facts, "grammar");
+  const restated = await restate(ctx, words, caller, isCounted);
   if (restated === null) return { kind: "unread" };
   const { line, ask } = restated;
   const read = line === null ? null : readLine(line);
-  if (read !== null) return checked(read, asked, facts, "model");
+  if (read !== null) return checked(read, words, facts, "model");
   if (line === null && ask === null) return { kind: "none" };
   return { kind: "open", say: ask ?? "I could not read that." };
 }
 
-function checked(line: Line, asked: string, facts: readonly Fact[], readBy: "grammar" | "model"): Reading {
-  const doubt = disagreement(line, asked, facts);
+function checked(line: Line, words: string, facts: readonly Fact[], readBy: "grammar" | "model"): Reading {
+  const doubt = disagreement(line, words, facts);
   return doubt === null ? { kind: "line", line, readBy } : { kind: "open", ...doubt };
 }
 
 /** What the model makes of the words; `null` without a model, or where it fails. */
-async function restate(ctx: ActionCtx, asked: string, caller: Caller, isCounted: boolean) {
+async function restate(ctx: ActionCtx, words: string, caller: Caller, isCounted: boolean) {
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
   if (!isCounted) await charge(ctx, "chat", caller);
   const { completeStructured } = await import("../../providers/models/structure");
   const { restatementQuestion } = await import("./prompts");
   const patience = { turnMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
   try {
-    return (await completeStructured(ctx, restatementQuestion(asked), patience)).value;
+    return (await completeStructured(ctx, restatementQuestion(words), patience)).value;
   } catch (error) {
     if (failureOf(error)?.code !== "upstream") throw error;
     return null;

@@ -60,8 +60,8 @@ export const marketCommands: readonly Command[] = [
     inPlace: true,
     run: async (ctx, { argument }) => {
       // Behind the hours a button names a page, from 1.
-      const [asked = "", named] = argument.split(/\s+/);
-      const hours = hoursIn(asked, SHOWN_HOURS);
+      const [span = "", named] = argument.split(/\s+/);
+      const hours = hoursIn(span, SHOWN_HOURS);
       const page = named === undefined ? 1 : Number(/^[1-9]\d{0,2}$/.exec(named)?.[0] ?? NaN);
       if (hours === null || Number.isNaN(page)) {
         return reply("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24");

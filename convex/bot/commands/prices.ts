@@ -78,8 +78,8 @@ export async function priceOutcome(
 ): Promise<Outcome | null> {
   if (written.length > 40 || /\s\S+\s\S+\s/.test(written)) return null;
   const facts = await listedFacts(ctx);
-  const asked = symbolIn(written.trim());
-  const token = symbolAmong(facts, asked) ?? asked;
+  const name = symbolIn(written.trim());
+  const token = symbolAmong(facts, name) ?? name;
   if (!COIN.test(token)) return null;
   const known = await knownPrice(ctx, token, facts);
   if (known === null)

@@ -143,10 +143,10 @@ async function onToken(
   command: string,
   run: (focus: string) => Outcome | Promise<Outcome>,
 ): Promise<Outcome> {
-  const asked = focusIn(argument) ?? "?";
-  if (asked === "") return run("");
+  const name = focusIn(argument) ?? "?";
+  if (name === "") return run("");
   // The exchanges may know a symbol that no list has; a name they do not know.
-  const focus = (await listedSymbol(ctx, asked)) ?? asked;
+  const focus = (await listedSymbol(ctx, name)) ?? name;
   if (isSymbol(focus)) return run(focus);
   return reply("Name one token by its symbol, such as ", { command }, " BTC.");
 }

@@ -22,14 +22,14 @@ export const accountWorkers: Workers<"connect" | "portfolio"> = {
   portfolio: async (ctx, { work: { userId } }) => {
     const owned = { userId, kind: "custody" as const };
     const { address } = await ensureWallet(ctx, owned);
-    const held = await portfolioOf(ctx, address);
-    const holdings = held.balances
+    const portfolio = await portfolioOf(ctx, address);
+    const holdings = portfolio.balances
       .flatMap(({ token, valueUsd }) => (valueUsd === null || valueUsd === 0 ? [] : [{ token, valueUsd }]))
       .toSorted((a, b) => b.valueUsd - a.valueUsd);
-    const card = answerOf(portfolioCard({ address, ...held }));
+    const card = answerOf(portfolioCard({ address, ...portfolio }));
     if (holdings.length === 0) return card;
     const handle = await createFunctionHandle(internal.pictures.desk.portfolio);
-    const subject = JSON.stringify({ at: Date.now(), totalUsd: held.totalValueUsd, holdings });
+    const subject = JSON.stringify({ at: Date.now(), totalUsd: portfolio.totalValueUsd, holdings });
     return { ...card, picture: { handle, subject } };
   },
 };

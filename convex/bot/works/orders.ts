@@ -19,8 +19,8 @@ export const orderWorkers: Workers<"order"> = {
     if (wallet === null) throw new AppError("not_found", NO_WALLET);
     const { walletId, address } = wallet;
     const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
-    const asked = { userId, walletId, address, request, caller: { address: null }, asked: "chat" as const };
-    const { wish, found } = await foundFor(ctx, asked);
+    const task = { userId, walletId, address, request, caller: { address: null }, asked: "chat" as const };
+    const { wish, found } = await foundFor(ctx, task);
     const card = await ctx.runMutation(internal.wallets.orders.chatOrders.propose, {
       ...{ userId, messengerId: sender.messengerId, wish, found },
       key: `chat_${workId}`,

@@ -23,11 +23,11 @@ const ask: Worker<"ask"> = async (ctx, { workId, sender, userId, work }) => {
   required("LLM_GATEWAY_API_KEY");
   // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
   const own = sender.alone && userId !== undefined ? { userId, agentId: DEFAULT_AGENT } : null;
-  const asked = own === null ? null : { ...own, now: roundedNow() };
+  const args = own === null ? null : { ...own, now: roundedNow() };
   const response = await answerQuestion(ctx, {
     agentId: DEFAULT_AGENT,
     question: work.question,
-    messages: asked === null ? [] : await ctx.runQuery(internal.chat.memory.turns, asked),
+    messages: args === null ? [] : await ctx.runQuery(internal.chat.memory.turns, args),
     caller:
       userId === undefined
         ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }

@@ -156,11 +156,11 @@ export function isRepeated({ text }: Figure, sources: readonly Source[]): boolea
  * @param shown The facts whose figures are before it: of fifty coins, those that did not rise are the rest.
  */
 export function isAside(
-  { unit, text: written, readings: [said], start, end }: Figure,
+  { unit, text: written, readings: [reading], start, end }: Figure,
   text: string,
   { cited, named, shown, known }: Record<"cited" | "named" | "shown" | "known", readonly Source[]>,
 ): boolean {
-  const { value = Number.NaN } = said ?? {};
+  const { value = Number.NaN } = reading ?? {};
   const [before, after] = [text.slice(Math.max(0, start - 30), start), text.slice(end)];
   if (unit === "order" && /majors?/i.test(written))
     return cited.every((one) => one.about?.kind !== "majorsRising" || one.value === value);

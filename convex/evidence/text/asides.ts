@@ -21,16 +21,16 @@ export const NAMES = new RegExp(
 /**
  * Patterns of digits that are not figures: those of names, and of the dates and times of these moments (epoch ms); any
  * other date is a figure without a fact.
- * @param asked The question that a text answers, which it may quote.
+ * @param question The question that a text answers, which it may quote.
  */
-export function freeDigits(moments: readonly number[], asked: string): RegExp[] {
+export function freeDigits(moments: readonly number[], question: string): RegExp[] {
   const stamps = moments.map((at) => new Date(at).toISOString());
   const days = [...new Set(stamps.map((stamp) => stamp.slice(0, 10)))].flatMap(dayForms);
   const times = [...new Set(stamps.map((stamp) => stamp.slice(11, 16)))].map(
     (time) =>
       `${time.replace(/^0/, "0?").replace(/:(\d\d)/, ":(?:$1|00)")}(?::\\d\\d(?:\\.\\d+)?)?(?: ?(?:UTC|GMT|Z|Uhr|h)\\b)?`,
   );
-  const quoted = asked === "" ? [] : [`(?<=["“„«「])${escaped(plain(asked))}(?=["”“»」])`];
+  const quoted = question === "" ? [] : [`(?<=["“„«「])${escaped(plain(question))}(?=["”“»」])`];
   const form = [...days, ...times, ...quoted].join("|");
   const dated = `(?<![\\p{Script=Latin}\\d.,:$-])(?:${form})(?![\\p{Script=Latin}\\d]|[.,:]\\d|\\s?%)`;
   return [new RegExp(dated, "giu"), NAMES];

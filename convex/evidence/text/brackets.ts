@@ -33,12 +33,12 @@ export type Printing = How & { ledger: Ledger; locale: Locale; kept: number[]; l
 export type Item = Place & Adopted;
 
 /** A printed figure, and its part of the bracket after it. */
-export type Told = { amount: string; sources: readonly Source[]; label: string };
+export type PrintedFigure = { amount: string; sources: readonly Source[]; label: string };
 
 /** The sentence around a figure: what was read is blanked out; its names; and the end of the figure before. */
 export type Around = { text: string; mentions: readonly Mention[]; from: number };
 
-export function toldOf(made: Item, around: Around, printing: Printing): Told {
+export function printedFigure(made: Item, around: Around, printing: Printing): PrintedFigure {
   const { first, bound, operation } = made;
   const sources = made.sides.flat();
   const mark = isModels(first) ? "model" : "";
@@ -143,7 +143,7 @@ function tagOf({ about, unit }: Source): string {
 }
 
 /** A citation without a figure shows its fact, unless the sentence repeats its words. */
-export function citedIn(source: Source, sentence: string, printing: Printing): Told {
+export function citedIn(source: Source, sentence: string, printing: Printing): PrintedFigure {
   const citation = { amount: "", sources: [source] };
   if (printing.isBare === true) return { ...citation, label: "" };
   if (source.value !== null)
@@ -170,7 +170,7 @@ function quoteIn(source: Source, { locale }: Printing, form = SCRIPTS[locale].qu
  * One bracket for the figures before it, in order: `[1: 24 h; 2, 3: now]`. A fact that was shown in the paragraph is
  * only its number.
  */
-export function bracketOf(all: readonly Told[], printing: Printing): string {
+export function bracketOf(all: readonly PrintedFigure[], printing: Printing): string {
   const parts: { ids: number[]; label: string }[] = [];
   const here = new Set<string>();
   for (const { sources, label: whole } of all) {

@@ -4,11 +4,11 @@ import {
   citedIn,
   direction,
   inFacts,
-  toldOf,
+  printedFigure,
   type Printing,
   type How,
   type Item,
-  type Told,
+  type PrintedFigure,
 } from "./brackets";
 import type { Ledger, Source } from "./sources";
 import { figuresIn, foundIn, without, type Figure, type Place } from "../../lib/text/figures";
@@ -195,12 +195,12 @@ function whyNot({ text }: Figure, near: readonly Source[]): string {
 }
 
 /** A part of a sentence that code prints: a figure, a citation of facts without a figure, or a mark. */
-type Part = Place & ({ figure: Told } | { cited: readonly Source[] } | { mark: string });
+type Part = Place & ({ figure: PrintedFigure } | { cited: readonly Source[] } | { mark: string });
 
 /** A sentence with its figures and citations as readers see them: each is followed by a bracket, or shares one with the next. */
 function printedSentence(sentence: string, read: Read, printing: Printing): string {
   const parts = partsOf(sentence, read, printing);
-  const sharing: Told[] = [];
+  const sharing: PrintedFigure[] = [];
   let [rest, at] = ["", 0];
   for (const [index, part] of parts.entries()) {
     rest += sentence.slice(at, Math.max(at, part.start));
@@ -233,7 +233,7 @@ function partsOf(
   const shown = new Set(items.flatMap(({ sides }) => sides.flat().map(({ id }) => id)));
   const figures = items.map((item, index): Part => {
     const around = { text, mentions, from: items[index - 1]?.end ?? 0 };
-    return { ...placed(item), figure: toldOf(item, around, printing) };
+    return { ...placed(item), figure: printedFigure(item, around, printing) };
   });
   const citations = pieces
     .filter(({ isSlot }) => !isSlot)
@@ -249,7 +249,7 @@ function partsOf(
 }
 
 /** Whether two figures share a bracket: their labels are equal, or hardly a word is between them. */
-function isJoined(between: string, one: Told, next: Told): boolean {
+function isJoined(between: string, one: PrintedFigure, next: PrintedFigure): boolean {
   const words = between.replaceAll(BLANK, "");
   if (one.label === next.label) return /^[^|;；]{1,60}$/u.test(words);
   const isPlain = one.sources.length === 1 && next.sources.length === 1;

@@ -94,10 +94,14 @@ export type Ledger = {
 export function ledgerOf(
   sources: readonly Source[],
   now: number,
-  { names = namesOf([]), focus = "", asked = "" }: { names?: Names; focus?: string; asked?: string } = {},
+  {
+    names = namesOf([]),
+    focus = "",
+    question = "",
+  }: { names?: Names; focus?: string; question?: string } = {},
 ): Ledger {
   const facts = new Map(sources.map((source) => [source.id, source]));
-  const free = freeDigits([now, ...sources.map(({ observedAt }) => observedAt)], asked);
+  const free = freeDigits([now, ...sources.map(({ observedAt }) => observedAt)], question);
   return { facts, names, focus, free };
 }
 

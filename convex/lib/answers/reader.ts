@@ -39,8 +39,8 @@ function unwrapped(json: unknown, schema: ObjectSchema): unknown {
   const [only, ...others] = Object.entries(json);
   if (only === undefined || others.length > 0) return json;
   const [name, inner] = only;
-  const asked = Object.keys(schema.properties).some((one) => sameWord(one, name));
-  return !asked && isObject(inner) ? inner : json;
+  const isKey = Object.keys(schema.properties).some((one) => sameWord(one, name));
+  return !isKey && isObject(inner) ? inner : json;
 }
 
 /** The value with keys, words and numbers spelled as in the schema. What does not fit stays, and is refused later. */

@@ -88,14 +88,14 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
             return Promise.resolve();
           },
         };
-      const held = await ctx.runMutation(internal.lib.budget.ledger.hold, { payer, provider, micros });
+      const reservation = await ctx.runMutation(internal.lib.budget.ledger.hold, { payer, provider, micros });
       counted = micros;
       return {
         settle: async (cost) => {
           const more = cost - counted;
           counted = cost;
           if (more === 0) return;
-          const amount = { payer, provider, micros: more, ...held };
+          const amount = { payer, provider, micros: more, ...reservation };
           // Stored together with the call counts: a mutation of its own would be another call.
           const noted = takeNoted();
           try {
@@ -123,8 +123,8 @@ export const hold = internalMutation({
 
 export const settle = change(
   { ...vAmount, ...vHeld.fields, noted: vNoted },
-  async (ctx, { micros, payer, noted, ...held }) => {
-    await settleNow(ctx, payer, held, micros);
+  async (ctx, { micros, payer, noted, ...reservation }) => {
+    await settleNow(ctx, payer, reservation, micros);
     await keepNoted(ctx, noted);
   },
 );
@@ -132,11 +132,11 @@ export const settle = change(
 async function settleNow(
   ctx: MutationCtx,
   payer: Payer,
-  held: { day: string; shard: number; provider: Billed },
+  reservation: { day: string; shard: number; provider: Billed },
   micros: number,
 ): Promise<void> {
   const { class: of, holders } = named(payer);
-  const cell = { ...held, payer: of };
+  const cell = { ...reservation, payer: of };
   await addSpent(ctx, cell, micros);
   await addTo(ctx, poolOf(cell), holders, micros);
 }
@@ -314,8 +314,9 @@ function refusal({ payer, provider }: Omit<Share, "day">, what: "class" | "calle
     againMs: resetAt - now,
   };
   const budget = `today's budget of ${NAMES[provider]} for ${WHOSE[payer] ?? "this work"}`;
-  const said = what === "class" ? `T${budget.slice(1)}` : `Your part, a tenth of what is left, of ${budget}`;
-  return new AppError("rate_limited", `${said} is used up: it is restored at ${iso(resetAt)}`, {
+  const subject =
+    what === "class" ? `T${budget.slice(1)}` : `Your part, a tenth of what is left, of ${budget}`;
+  return new AppError("rate_limited", `${subject} is used up: it is restored at ${iso(resetAt)}`, {
     retryAfterMs: resetAt - now,
     headers: quotaHeaders([quota]),
   });

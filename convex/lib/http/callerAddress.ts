@@ -5,7 +5,7 @@ const UNKNOWN = "unknown";
 
 type AddressSources = {
   /** The platform's value: in the cloud from its own edge, on a self-hosted backend the first entry of `X-Forwarded-For`. */
-  told: string | null;
+  platform: string | null;
   /** The header `X-Forwarded-For`. Each proxy appends its caller on the right; the caller could have written the rest. */
   forwardedFor: string | null;
   /** How many proxies of the operator stand before the deployment; 0 if the platform's value can be trusted. */
@@ -13,8 +13,8 @@ type AddressSources = {
 };
 
 /** The caller's network address: an IPv4 address as it is, an IPv6 one as its /64 network, which is what one customer has. */
-export function callerAddress({ told, forwardedFor, hops }: AddressSources): string {
-  if (hops === 0 || forwardedFor === null) return network(told ?? "");
+export function callerAddress({ platform, forwardedFor, hops }: AddressSources): string {
+  if (hops === 0 || forwardedFor === null) return network(platform ?? "");
   const entries = forwardedFor.split(",");
   return network(entries[Math.max(0, entries.length - hops)] ?? "");
 }

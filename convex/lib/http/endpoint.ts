@@ -164,8 +164,8 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const html = page !== undefined && prefersHtml(head.header("accept"));
       const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
       const asText = html || media !== "application/json";
-      const told = asText ? {} : (known?.told(caller.credential) ?? {});
-      const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, told);
+      const notes = asText ? {} : (known?.notes(caller.credential) ?? {});
+      const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, notes);
       const headers = {
         ...(page === undefined ? {} : { Vary: "Accept" }),
         ...reply.headers,
@@ -187,13 +187,13 @@ function isTokenWrong({ header }: RequestHead, { signedIn }: Caller): boolean {
   return signedIn !== true && /^bearer\s+\S/i.test(header("authorization") ?? "");
 }
 
-function jsonOf(returns: z.ZodType, value: unknown, told: Readonly<Record<string, unknown>>): string {
-  const hasMore = Object.keys(told).length > 0;
+function jsonOf(returns: z.ZodType, value: unknown, notes: Readonly<Record<string, unknown>>): string {
+  const hasMore = Object.keys(notes).length > 0;
   if (value instanceof Written) {
-    return hasMore ? JSON.stringify(Object.assign({}, JSON.parse(value.json), told)) : value.json;
+    return hasMore ? JSON.stringify(Object.assign({}, JSON.parse(value.json), notes)) : value.json;
   }
   const answer = returns.parse(value);
-  return JSON.stringify(hasMore ? Object.assign({}, answer, told) : answer);
+  return JSON.stringify(hasMore ? Object.assign({}, answer, notes) : answer);
 }
 
 function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {
@@ -234,7 +234,7 @@ async function signedIn(ctx: ActionCtx): Promise<Pick<Caller, "signedIn" | "iden
 async function addressOf(ctx: ActionCtx, request: Request): Promise<string> {
   const { ip } = await ctx.meta.getRequestMetadata();
   return callerAddress({
-    told: ip,
+    platform: ip,
     forwardedFor: request.headers.get("x-forwarded-for"),
     hops: Number(setting("TRUSTED_PROXY_HOPS")),
   });

@@ -21,8 +21,8 @@ export function prefersHtml(accept: string | null): boolean {
 
 function parsed(range: string): { name: string; weight: number } {
   const [name = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
-  const told = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
-  const weight = told === undefined ? 1 : Number(told);
+  const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+  const weight = quality === undefined ? 1 : Number(quality);
   return { name, weight: weight >= 0 && weight <= 1 ? weight : 0 };
 }
 

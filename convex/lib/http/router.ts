@@ -15,7 +15,7 @@ const METHODS = ["GET", "POST"] as const;
 export type Method = (typeof METHODS)[number];
 
 /** A question about the `userId` of a request. */
-export type Asked = {
+export type IdQuestion = {
   /** SHA-256 of the API key, if one was sent. */
   keyHash?: string | undefined;
   /** Whether the caller's credential is needed, too. */
@@ -27,10 +27,10 @@ export type Known = {
   userId: string;
   credential: Credential | null;
   /** Fields that every JSON answer has in addition, if there is something to say to its caller. */
-  told: (by: Credential | undefined) => Readonly<Record<string, unknown>>;
+  notes: (by: Credential | undefined) => Readonly<Record<string, unknown>>;
 };
 /** @throws AppError `not_found` for an id that is no longer valid; other errors for the caller's credential. */
-export type KnowId = (ctx: ActionCtx, userId: string, asked: Asked) => Promise<Known>;
+export type KnowId = (ctx: ActionCtx, userId: string, question: IdQuestion) => Promise<Known>;
 
 /** An endpoint of `lib/http/endpoint`, as far as the router knows it. */
 export type Answering = {
@@ -148,8 +148,8 @@ function isForReader({ method, headers }: Request, { status }: Response): boolea
 async function asPage(failed: Response, requestId: string, page: FailurePage): Promise<Response> {
   const { status } = failed;
   const body: unknown = await failed.json();
-  const told: unknown = typeof body === "object" && body !== null ? Reflect.get(body, "error") : undefined;
-  const message = typeof told === "string" ? told : "";
+  const error: unknown = typeof body === "object" && body !== null ? Reflect.get(body, "error") : undefined;
+  const message = typeof error === "string" ? error : "";
   const { value, headers } = await page({ status, message });
   const more = ["Retry-After", "Allow"].flatMap((name) => {
     const kept = failed.headers.get(name);

@@ -31,10 +31,10 @@ export function microUsd(decimal: string): bigint {
 
 /** The same for a user's input. @throws AppError `invalid_request`, naming the field. */
 export function microUsdFrom(field: string, text: string): bigint {
-  const said = text.trim();
-  if (!/^\d{1,9}(?:\.\d{1,6})?$/.test(said))
+  const amount = text.trim();
+  if (!/^\d{1,9}(?:\.\d{1,6})?$/.test(amount))
     throw new AppError("invalid_request", `${field} must be an amount in USD such as 250 or 99.50`);
-  return microUsd(said);
+  return microUsd(amount);
 }
 
 /** The value of an amount in micro-USD, rounded down. */

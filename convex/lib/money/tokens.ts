@@ -38,8 +38,8 @@ export function symbolIn(written: string): string {
 }
 
 /** Whether a text has the form of a symbol: a focus always does, a name of several words does not. */
-export function isSymbol(asked: string): boolean {
-  return IS_SYMBOL.test(asked);
+export function isSymbol(text: string): boolean {
+  return IS_SYMBOL.test(text);
 }
 
 /** A pattern of all the ways to write one of these symbols, with blanks around it. */

@@ -112,17 +112,17 @@ function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure
   return { ...figure, unit, readings: scaled(figure.readings, next.times) };
 }
 
-function figureOf(text: string, { start, end, text: told, groups }: Found, point: "." | ","): Figure {
+function figureOf(text: string, { start, end, text: phrase, groups }: Found, point: "." | ","): Figure {
   const { sign = "", inner = "", number, ticker = null, multiple } = groups;
-  const [, said = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
+  const [, written = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
   const before = text.slice(Math.max(0, start - 40), start);
   // "It tops that by a fifth" states a gap; "two dollars for each dollar" a ratio.
   const isGap =
     multiple !== undefined &&
-    said === "times" &&
+    written === "times" &&
     /(?<!\p{L})(?:by|um) (?:over |nearly |almost |gut |fast )?$/u.test(before);
-  const isRatio = told.endsWith("dollars") && EACH_DOLLAR.test(text);
-  const unit = isGap ? "percent" : isRatio ? "times" : said;
+  const isRatio = phrase.endsWith("dollars") && EACH_DOLLAR.test(text);
+  const unit = isGap ? "percent" : isRatio ? "times" : written;
   const times = TIMES.reduce(
     (all, [group, by]) => (groups[group] === undefined ? all : all * by),
     isGap ? 100 : 1,
@@ -130,7 +130,7 @@ function figureOf(text: string, { start, end, text: told, groups }: Found, point
   const readings = number === undefined ? inWords(groups) : inDigits(number, point);
   const signs = sign + inner;
   return {
-    ...{ start, end, text: told, unit, times, ticker, readings: scaled(readings, times) },
+    ...{ start, end, text: phrase, unit, times, ticker, readings: scaled(readings, times) },
     sign: signs === "" ? 0 : /\+|plus|más/i.test(signs) ? 1 : -1,
     bound: boundOf(before, text.slice(end)),
   };
@@ -248,7 +248,8 @@ function inWords({ amount, count, ranked, nth, part, whole, ...groups }: Groups)
   return all === undefined ? [] : [{ value: value / all, place: 1 / all }];
 }
 
-const spelt = (told: string): number | undefined => SPELT.find(({ pattern }) => pattern.test(told))?.value;
+const spelt = (phrase: string): number | undefined =>
+  SPELT.find(({ pattern }) => pattern.test(phrase))?.value;
 
 const SPELT = [
   { value: 1, pattern: /^an? $/i },

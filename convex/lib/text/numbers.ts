@@ -8,11 +8,11 @@ const MINUS = "−";
 
 /** `1.25 %`, with the significant digits or a given number of decimals. */
 export function percent(value: number, places?: number): string {
-  const told =
+  const digits =
     places === undefined
       ? Math.abs(value).toLocaleString("en-US", { maximumFractionDigits: 6 })
       : Math.abs(value).toFixed(places);
-  return `${value < 0 && Number(told) !== 0 ? MINUS : ""}${told}${THIN}%`;
+  return `${value < 0 && Number(digits) !== 0 ? MINUS : ""}${digits}${THIN}%`;
 }
 
 /** `+1.42 %`, `−0.35 %`. */
@@ -22,9 +22,9 @@ export function signed(value: number, places = 2): string {
 
 /** `+3.1`: hundredths of the distance from stop to target. */
 export function points(value: number, places = 1): string {
-  const told = Math.abs(value).toFixed(places);
-  if (Number(told) === 0) return told;
-  return `${value > 0 ? "+" : MINUS}${told}`;
+  const digits = Math.abs(value).toFixed(places);
+  if (Number(digits) === 0) return digits;
+  return `${value > 0 ? "+" : MINUS}${digits}`;
 }
 
 /** `97,250.50`; whole from a hundred thousand up, five significant digits below one. */

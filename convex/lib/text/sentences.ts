@@ -58,9 +58,10 @@ function sentencesOf(line: string): string[] {
   let start = 0;
   for (const found of line.matchAll(END)) {
     const end = found.index + found[0].length;
-    const told = line.slice(start, found.index + 1);
+    const sentence = line.slice(start, found.index + 1);
     const next = line.slice(end).trimStart();
-    const isShort = ABBREVIATIONS.test(told.trimEnd()) || (/^[a-z\d]/.test(next) && !/[\]}%]\.$/.test(told));
+    const isShort =
+      ABBREVIATIONS.test(sentence.trimEnd()) || (/^[a-z\d]/.test(next) && !/[\]}%]\.$/.test(sentence));
     const goesOn = found[0].startsWith(".") && isShort;
     if (goesOn) continue;
     sentences.push(line.slice(start, end).trim());

@@ -35,12 +35,12 @@ async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
   const text = plain ? plainText(next.part) : next.part;
   const to = { chatId: route.chatId, html: !plain, keyboard };
   if (picture === null) return sendMessage(route.botToken, { ...to, text, edits });
-  const png = await drawn(ctx, picture);
+  const png = await drawingOf(ctx, picture);
   return png === null ? { kind: "undrawn" } : sendPhoto(route.botToken, { ...to, png, caption: text, edits });
 }
 
 /** The picture; `null` if there is nothing to draw, or drawing failed. */
-async function drawn(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
+async function drawingOf(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
   const drawing = handle as FunctionHandle<"action", { subject: string }, ArrayBuffer | null>;
   try {
     return await ctx.runAction(drawing, { subject });

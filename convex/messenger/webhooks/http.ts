@@ -143,8 +143,8 @@ const read: MountedEndpoint = endpoint({
   returns: z.object({ events: z.array(eventShape), next }),
   handler: async (ctx, { userId, since }) => {
     await assertMay(ctx, userId, "delivery");
-    const asked = { userId, since: from(since), now: Date.now() };
-    return ctx.runQuery(internal.messenger.webhooks.replays.read, asked);
+    const args = { userId, since: from(since), now: Date.now() };
+    return ctx.runQuery(internal.messenger.webhooks.replays.read, args);
   },
 });
 

@@ -45,11 +45,11 @@ export const resend = internalMutation({
   handler: async (ctx, { userId, webhookId, wanted }) => {
     const webhook = await ownWebhook(ctx, userId, webhookId);
     if (webhook.state === "ended") throw new AppError("conflict", "This webhook has ended: add it again");
-    const told = { now: Date.now(), most: MOST_WAITING, types: webhook.events };
+    const query = { now: Date.now(), most: MOST_WAITING, types: webhook.events };
     const found =
       typeof wanted === "string"
         ? { events: [await ownEvent(ctx, userId, wanted)], next: null }
-        : await eventsSince(ctx, { userId, since: wanted, ...told });
+        : await eventsSince(ctx, { userId, since: wanted, ...query });
     for (const { _id } of found.events) await post(ctx, webhook, _id);
     return { count: found.events.length, next: found.next };
   },

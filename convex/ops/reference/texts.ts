@@ -43,8 +43,8 @@ function answering(which: Which): Answering["handle"] {
     const { gunzipSync, gzipSync } = await import("fflate");
     const packed = Uint8Array.from(atob(TEXTS[which] ?? ""), (byte) => byte.charCodeAt(0));
     const written = new TextDecoder().decode(gunzipSync(packed));
-    const told = which === "page" ? (await import("./pages")).shownPage(written, request.url) : written;
-    const text = told.replaceAll(ADDRESS, JSON.stringify(address).slice(1, -1));
+    const shown = which === "page" ? (await import("./pages")).shownPage(written, request.url) : written;
+    const text = shown.replaceAll(ADDRESS, JSON.stringify(address).slice(1, -1));
     if (!names(request, "accept-encoding", "gzip")) return respondWith(200, text);
     const bytes = new Uint8Array(gzipSync(new TextEncoder().encode(text), { mtime: 0 }));
     return respondWith(200, bytes, { "Content-Encoding": "gzip" });

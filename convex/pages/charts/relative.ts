@@ -21,7 +21,7 @@ export function relativeChart(
     .range([canvas.bottom, canvas.top]);
   const lasts = lines.map(({ moves }) => moves.at(-1)?.percent ?? 0);
   const kindOf = (index: number) => (index === 0 ? ((lasts[0] ?? 0) >= 0 ? "up" : "down") : "beside");
-  const drawn = lines.map(({ moves }, index) => {
+  const paths = lines.map(({ moves }, index) => {
     const places = moves.map(({ at, percent }): [number, number] => [x(at), y(percent)]);
     return html`<path class="path ${kindOf(index)}" d="${course(places, canvas)}" />`;
   });
@@ -41,7 +41,7 @@ export function relativeChart(
     },
     {
       // What it is about lies on top.
-      plot: drawn.toReversed(),
+      plot: paths.toReversed(),
       marks: html`${scaleLines(y, (value) => signed(value, 1), canvas.values)}${ends}${namesBeside(named, canvas)}${timeMarks(from, to, [canvas.begin, canvas.names])}`,
     },
     canvas,

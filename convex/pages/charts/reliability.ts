@@ -11,15 +11,15 @@ export function reliabilityChart(bins: SignalStats["calibration"]["bins"]): Html
     .domain([0, 100])
     .range([90, SPAN - 20]);
   const y = scaleLinear().domain([0, 100]).range([BOTTOM, 40]);
-  const told = bins.flatMap(({ n, meanConfidence, winrate }) =>
+  const shares = bins.flatMap(({ n, meanConfidence, winrate }) =>
     meanConfidence === null || winrate === null ? [] : [{ n, meanConfidence, winrate }],
   );
-  const most = Math.max(1, ...told.map(({ n }) => n));
-  const dots = told.map(({ n, meanConfidence, winrate }) =>
+  const most = Math.max(1, ...shares.map(({ n }) => n));
+  const dots = shares.map(({ n, meanConfidence, winrate }) =>
     dot(x(meanConfidence), y(winrate), "up", Number((4 + 8 * Math.sqrt(n / most)).toFixed(1))),
   );
   const stated = [0, 50, 100].map((value) => below(x(value), `${value} %`));
-  const says = told.map(
+  const says = shares.map(
     ({ n, meanConfidence, winrate }) =>
       `${Math.round(meanConfidence)} % stated, ${Math.round(winrate)} % won, of ${n}`,
   );

@@ -13,7 +13,7 @@ import { verifySection } from "./verification";
 
 export function recordPage(data: RecordData): Page {
   const { token } = data;
-  const asked = token === null ? "" : `token=${token}&`;
+  const query = token === null ? "" : `token=${token}&`;
   const title = `The record of the ${token === null ? "" : `${token} `}signals`;
   const choices = [null, ...TOKENS].map((one) => ({
     href: one === null ? "/record" : `/record?token=${one}`,
@@ -28,10 +28,10 @@ export function recordPage(data: RecordData): Page {
     </p>
     ${chips("Tokens", choices)}
     ${sections(data, "No signal has been issued yet: the first come at 08:00 UTC.", DECISIVE)}
-    ${older("/record", data, asked)} ${labSection(data.lab)}
+    ${older("/record", data, query)} ${labSection(data.lab)}
     <h2 id="verify">Check it yourself</h2>
     ${verifySection(data)}`;
-  if (data.before !== null) return olderPage(title, "/record", data, asked);
+  if (data.before !== null) return olderPage(title, "/record", data, query);
   return {
     title,
     description: "How every trading signal of this service turned out.",
@@ -72,24 +72,24 @@ export function ownRecordPage(data: OwnRecordData): Page {
 }
 
 /** The way to the signals behind those that are listed. */
-function older(path: string, { older: before }: Shown, asked = ""): Html | null {
+function older(path: string, { older: before }: Shown, query = ""): Html | null {
   if (before === null) return null;
-  return html`<p><a href="${`${path}?${asked}before=${before}`}">Older signals</a></p>`;
+  return html`<p><a href="${`${path}?${query}before=${before}`}">Older signals</a></p>`;
 }
 
 /** Nothing but the signals of an earlier time. */
-function olderPage(title: string, path: string, data: Shown, asked = ""): Page {
+function olderPage(title: string, path: string, data: Shown, query = ""): Page {
   const { signals, before } = data;
-  const back = asked === "" ? path : `${path}?${asked.slice(0, -1)}`;
+  const back = query === "" ? path : `${path}?${query.slice(0, -1)}`;
   const content = html`<h1>Older signals</h1>
     <p class="lead"><a href="${back}">${title}</a>, results after costs</p>
     ${signals.length === 0 ? html`<p>There are none.</p>` : html`<div class="card">${signalTable("Signals, newest first", signals)}</div>`}
-    ${older(path, data, asked)}`;
+    ${older(path, data, query)}`;
   return {
     title: `Older signals: ${title}`,
     description: "Earlier signals of this service, each with its end.",
     path,
-    data: [`${path}?${asked}before=${before ?? ""}`],
+    data: [`${path}?${query}before=${before ?? ""}`],
     content,
   };
 }

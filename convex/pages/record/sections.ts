@@ -75,7 +75,7 @@ function headline(
         refusedDays === 0 ? "" : `; no signal on ${many(refusedDays, "day")}`
       }</small
     >`;
-  const told = [
+  const terms = [
     ["Excess over chance", excess],
     ["Ended", ended],
     ["Average trade", average],
@@ -88,7 +88,7 @@ function headline(
         before. Chance alone gives 1; both must reach ${needed} to count as better.</span
       >
     </p>
-    <dl class="grid facts">${facts(told)}</dl>`;
+    <dl class="grid facts">${facts(terms)}</dl>`;
 }
 
 /** `+3.1 points, from -4.0 to +10.2, evidence 1.40`. */
@@ -210,8 +210,8 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
 
 function calibrationSection({ calibration }: Stats): Html {
   const { n, brier, calibratedBrier, skill, calibratedSkill, logScore, bins } = calibration;
-  const told = bins.filter((bin) => bin.n > 0);
-  const table = wideTable("Stated and won", told, [
+  const filled = bins.filter((bin) => bin.n > 0);
+  const table = wideTable("Stated and won", filled, [
     { head: "Stated", kind: "name", cell: ({ from, to }) => `${from} to ${to} %` },
     numbers("Signals", (bin) => bin.n),
     numbers("Mean stated, %", ({ meanConfidence }) => meanConfidence?.toFixed(1) ?? ""),
@@ -236,7 +236,7 @@ function calibrationSection({ calibration }: Stats): Html {
           </figcaption>
         </figure>
       </div>
-      <div class="card">${told.length === 0 ? html`<p>No signal was won or lost yet.</p>` : table}</div>
+      <div class="card">${filled.length === 0 ? html`<p>No signal was won or lost yet.</p>` : table}</div>
     </div>`;
 }
 

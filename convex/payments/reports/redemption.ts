@@ -53,11 +53,11 @@ export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<R
 });
 
 /** @throws AppError `not_found` if no source knows the order's token; nothing is claimed then. */
-async function claim(ctx: ActionCtx, proof: Proof, asked: Order): Promise<ClaimTicket | Refusal> {
-  const order = { ...asked, focus: await soldFocus(ctx, asked.focus) };
+async function claim(ctx: ActionCtx, proof: Proof, request: Order): Promise<ClaimTicket | Refusal> {
+  const order = { ...request, focus: await soldFocus(ctx, request.focus) };
   if (proof.kind === "authorization") return claimAuthorization(ctx, proof, order);
   // The payer has signed the token as requested.
-  const found = await candidatesOf(proof, asked);
+  const found = await candidatesOf(proof, request);
   if (found.kind === "refused") return found;
   const { candidates } = found;
   const shown = shownProof(proof);
@@ -65,9 +65,9 @@ async function claim(ctx: ActionCtx, proof: Proof, asked: Order): Promise<ClaimT
 }
 
 /** The focus of a report for sale: a token that cannot be checked at this moment is not sold. */
-async function soldFocus(ctx: ActionCtx, asked: string): Promise<string> {
-  if (asked === "") return "";
-  const { kind, symbol } = await listingOf(ctx, asked);
+async function soldFocus(ctx: ActionCtx, token: string): Promise<string> {
+  if (token === "") return "";
+  const { kind, symbol } = await listingOf(ctx, token);
   if (kind === "known") return symbol;
   const unused = "The payment is not used.";
   if (kind === "unknown") throw new AppError("not_found", `${unknownToken(symbol)}. ${unused}`);

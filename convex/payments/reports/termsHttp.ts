@@ -55,9 +55,9 @@ export const terms: MountedEndpoint = endpoint({
     }),
     price: z.object({ amount: z.literal(PRICE_SHOWN), asset: z.literal("USDC"), network: z.literal("base") }),
   }),
-  handler: async (ctx, { token: asked, preview }) => {
+  handler: async (ctx, { token: written, preview }) => {
     if (preview !== "1" && preview !== "true") throw await paymentRequired(ctx);
-    const { token = "" } = parseInput(ofToken, { token: asked });
+    const { token = "" } = parseInput(ofToken, { token: written });
     const [report, snapshot] = await Promise.all([
       ctx.runQuery(internal.research.reports.publications.latest, { token }),
       ctx.runQuery(internal.research.results.current, { focus: token }),

@@ -51,8 +51,8 @@ export async function readAccount(
  */
 export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
   return guarded(async () => {
-    const asked = { to: token, data: dataOf(erc20.allowance, [owner, spender]) };
-    const [allowed] = answerOf(erc20.allowance, await read(chainClient(), asked));
+    const call = { to: token, data: dataOf(erc20.allowance, [owner, spender]) };
+    const [allowed] = answerOf(erc20.allowance, await read(chainClient(), call));
     return allowed;
   });
 }

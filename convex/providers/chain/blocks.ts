@@ -129,12 +129,12 @@ async function transferLogs(
   { tokens, parties }: { tokens: readonly string[]; parties: ReadonlySet<string> },
 ): Promise<TransferLog[]> {
   const topics = [...parties].map(topicOf);
-  const asked = [
+  const filters = [
     [TRANSFER, topics],
     [TRANSFER, null, topics],
   ];
   const answers = await Promise.all(
-    asked.map((one) =>
+    filters.map((one) =>
       client.request({
         method: "eth_getLogs",
         params: [

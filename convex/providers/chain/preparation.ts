@@ -62,8 +62,8 @@ export async function prepareTransaction(
 }
 
 async function tokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
-  const asked = { to: token, data: dataOf(erc20.balanceOf, [owner]) };
-  const [balance] = answerOf(erc20.balanceOf, await read(client, asked, { blockTag: "pending" }));
+  const call = { to: token, data: dataOf(erc20.balanceOf, [owner]) };
+  const [balance] = answerOf(erc20.balanceOf, await read(client, call, { blockTag: "pending" }));
   return balance;
 }
 
@@ -84,8 +84,8 @@ async function estimate(
 /** The oracle prices a transaction by its size; a chain without one charges nothing. */
 async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bigint> {
   const size = BigInt((data.length - 2) / 2 + 120);
-  const asked = { to: GAS_PRICE_ORACLE, data: dataOf(gasPriceOracle.feeUpperBound, [size]) };
-  const answer = await read(client, asked);
+  const call = { to: GAS_PRICE_ORACLE, data: dataOf(gasPriceOracle.feeUpperBound, [size]) };
+  const answer = await read(client, call);
   if (answer === "0x") return 0n;
   const [fee] = answerOf(gasPriceOracle.feeUpperBound, answer);
   return fee;

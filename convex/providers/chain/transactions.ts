@@ -128,8 +128,8 @@ export async function saysAgain(address: Address, mined: number): Promise<boolea
 export async function gainedIn(blockNumber: number, address: Address): Promise<bigint | null> {
   const client = chainClient();
   const of = (block: bigint) => {
-    const asked = { address, blockNumber: block };
-    return Promise.all([getBalance(client, asked), getTransactionCount(client, asked)]);
+    const place = { address, blockNumber: block };
+    return Promise.all([getBalance(client, place), getTransactionCount(client, place)]);
   };
   return guarded(async () => {
     const [[after, nonceAfter], [before, nonceBefore]] = await Promise.all([

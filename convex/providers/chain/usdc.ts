@@ -102,13 +102,13 @@ export async function readAuthorization(
 ): Promise<{ used: boolean; balance: bigint; codeHash: string | null }> {
   const client = chainClient();
   return guarded(async () => {
-    const [state, held, code] = await Promise.all([
+    const [state, amount, code] = await Promise.all([
       read(client, { to: USDC, data: dataOf(authorizations.state, [from, nonce]) }),
       read(client, { to: USDC, data: dataOf(erc20.balanceOf, [from]) }),
       getCode(client, { address: from }),
     ]);
     const [used] = answerOf(authorizations.state, state);
-    const [balance] = answerOf(erc20.balanceOf, held);
+    const [balance] = answerOf(erc20.balanceOf, amount);
     return { used, balance, codeHash: code === undefined ? null : sha256Hex(code) };
   });
 }

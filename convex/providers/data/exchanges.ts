@@ -48,7 +48,7 @@ export async function askDay(
   return askPublic(turns, source, request, timeoutMs);
 }
 
-export type Told<Value> = {
+export type FromVenue<Value> = {
   source: Venue["source"];
   /** The public address of the same figures. */
   url: string;
@@ -61,17 +61,17 @@ export function askForCandles(
   symbol: string,
   range: CandleRange,
   timeoutMs: number,
-): Promise<Told<Candle[]>> {
+): Promise<FromVenue<Candle[]>> {
   return firstOf("candles", symbol, (venue) => askCandles(venue, ctx, symbol, range, timeoutMs));
 }
 
 /** @throws AppError `not_found` if neither lists it, otherwise `upstream` */
-export function askForDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Told<DayStats>> {
+export function askForDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<FromVenue<DayStats>> {
   return firstOf("day", symbol, (venue) => askDay(venue, ctx, symbol, timeoutMs));
 }
 
 /** The book as far as one request reaches. @throws AppError `not_found`, `upstream` */
-export function askForBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Told<Book>> {
+export function askForBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<FromVenue<Book>> {
   return firstOf("book", symbol, ({ source, book, isAbsence }) => {
     const request = { path: book.page(symbol) + book.depth, shape: book.shape(), isAbsence };
     return askPublic(ctx, source, request, timeoutMs);
@@ -82,7 +82,7 @@ async function firstOf<Value>(
   what: "candles" | "day" | "book",
   symbol: string,
   ask: (venue: Venue) => Promise<Value>,
-): Promise<Told<Value>> {
+): Promise<FromVenue<Value>> {
   const reasons: string[] = [];
   let listed = false;
   for (const venue of VENUES) {

@@ -171,14 +171,14 @@ async function requestOnce(
 }
 
 async function answerTo(
-  { messages, maxTokens, model: asked }: Pick<Prompt, "messages" | "maxTokens" | "model">,
+  { messages, maxTokens, model: named }: Pick<Prompt, "messages" | "maxTokens" | "model">,
   limit: "max_tokens" | "max_completion_tokens",
   format: OpenAI.ResponseFormatJSONSchema | undefined,
   signal: AbortSignal,
 ): Promise<Answer> {
   const answer: unknown = await client(format !== undefined).chat.completions.create(
     {
-      model: asked ?? setting("LLM_MODEL"),
+      model: named ?? setting("LLM_MODEL"),
       messages,
       [limit]: maxTokens,
       stream: false,

@@ -71,9 +71,9 @@ const memories = new WeakMap<ActionCtx, Map<string, Promise<boolean>>>();
 function remembered(ctx: ActionCtx, gateway: { gateway: string }): Promise<boolean> {
   const known = memories.get(ctx) ?? new Map<string, Promise<boolean>>();
   memories.set(ctx, known);
-  const asked = { ...gateway, now: roundedNow() };
+  const args = { ...gateway, now: roundedNow() };
   const looked =
-    known.get(gateway.gateway) ?? ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, asked);
+    known.get(gateway.gateway) ?? ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, args);
   known.set(gateway.gateway, looked);
   return looked;
 }

@@ -30,8 +30,8 @@ export async function gatherBrief(
   ctx: ActionCtx,
   { focus, readings, startedAt }: { focus: string; readings: Readings; startedAt: number | null },
 ): Promise<Brief> {
-  const asked = { focus, startedAt, at: roundedNow() };
-  const known = await ctx.runQuery(internal.research.writing.material.known, asked);
+  const args = { focus, startedAt, at: roundedNow() };
+  const known = await ctx.runQuery(internal.research.writing.material.known, args);
   const { facts, absent, atStart, atReport, previous } = known;
   const missing = missingOf(readings.facts, absent);
   return briefOf({ focus, facts, atStart, atReport, readings, previous, missing });

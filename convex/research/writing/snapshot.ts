@@ -38,8 +38,8 @@ export async function writeSnapshot(
   { focus, question, observationId, occasion, wanted, payer }: SnapshotTask,
 ): Promise<{ result: Result; model: string; sources: SourceStates }> {
   await awaitSources(ctx, observationId, wanted);
-  const asked = { observationId, since: Date.now() - READING_GOOD_MS };
-  const { readings, states, error } = await ctx.runQuery(internal.research.observations.readings, asked);
+  const args = { observationId, since: Date.now() - READING_GOOD_MS };
+  const { readings, states, error } = await ctx.runQuery(internal.research.observations.readings, args);
   const brief = await gatherBrief(ctx, { focus, readings, startedAt: null });
   const failure = wanted === "whole" ? noMarketFacts(brief) : nothingToWriteFrom(brief, error);
   if (failure !== null) throw new AppError("upstream", failure);

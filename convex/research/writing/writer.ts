@@ -58,9 +58,9 @@ async function write(
   { turnMs, payer }: Terms,
 ): Promise<Written & { isReport: boolean }> {
   const ledger = ledgerFor(task);
-  const { occasion, focus, question: asked, nowIso } = task;
+  const { occasion, focus, question: query, nowIso } = task;
   const evidence = describeBrief(task.brief);
-  const question = synthesisQuestion({ occasion, focus, asked, nowIso, evidence }, (value) => {
+  const question = synthesisQuestion({ occasion, focus, question: query, nowIso, evidence }, (value) => {
     const { result, leftovers } = settledTexts(value, ledger, task);
     const shown = { analysis: result.fullAnalysis, summary: settle(value.shortSummary, ledger, BARE).text };
     const problems = [demands(value, shown), leftoverProblem(leftovers)];

@@ -21,17 +21,17 @@ export function labView({ arms, asked, rivals, ...lab }: Lab): ShadowLab {
 }
 
 function figuresOf(totals: Totals) {
-  const { n, wins, losses, holds, refusedDays, edge, beforeCosts, afterCosts, ...told } =
+  const { n, wins, losses, holds, refusedDays, edge, beforeCosts, afterCosts, ...more } =
     statisticsOf(totals);
   const { trades: _, ...shown } = edge;
-  const { brier, calibratedBrier } = told.calibration;
+  const { brier, calibratedBrier } = more.calibration;
   return {
-    ...{ n, holds, wins, losses, expired: told.expired - holds, missed: refusedDays },
+    ...{ n, holds, wins, losses, expired: more.expired - holds, missed: refusedDays },
     excessPoints: ratio(100 * totals.excess, n - holds),
     averageBeforeCostsPercent: beforeCosts.expectancyPercent,
     averageAfterCostsPercent: afterCosts.expectancyPercent,
     edge: shown,
-    calibration: { n: told.calibration.n, brier, calibratedBrier },
+    calibration: { n: more.calibration.n, brier, calibratedBrier },
   };
 }
 

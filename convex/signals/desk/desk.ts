@@ -11,7 +11,7 @@ import { askForCandles, askForDay } from "../../providers/data/exchanges";
 import { askPerpetuals } from "../../providers/data/hyperliquid";
 import { UnusableAnswer } from "../../providers/models/gateway";
 import { completeStructured } from "../../providers/models/structure";
-import { ASKED, HOURS } from "../arms/desks";
+import { ASKING_TERMS, HOURS } from "../arms/slots";
 import { reached, priceSince } from "../outcomes/sight";
 import type { Asking, vMissed } from "../record/tables";
 import { dayAgo, momentumOf } from "../trade/controls";
@@ -55,7 +55,7 @@ async function propose(ctx: ActionCtx, task: Task) {
   const question = signalQuestion(promptVersion, context, (proposal) =>
     problemsOf(proposal, { priceUsd: before.priceUsd, costBps }),
   );
-  const { turns: attempts, payer } = ASKED[desk];
+  const { turns: attempts, payer } = ASKING_TERMS[desk];
   const patience = { turnMs: deadlines.llmScheduled, attempts, payer, model: task.model ?? undefined };
   const { value: proposal, model } = await completeStructured(ctx, question, patience);
   const { priceUsd, source, observedAt } = await priceNow();

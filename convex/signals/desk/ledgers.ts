@@ -29,11 +29,11 @@ function recordFacts(standing: Standing, observedAt: number): Fact[] {
   return factsOf(by, { wins, losses, expired, pending, trades, result, resultAfterCosts });
 }
 
-type Told = Pick<Signal, "signal" | "entry" | "confidence" | "status"> &
+type ReviewedSignal = Pick<Signal, "signal" | "entry" | "confidence" | "status"> &
   Partial<Pick<Signal, "tp1" | "tp2" | "sl">> & { pnlPercent?: number | null };
 
 /** @param subject The token; with its day where there are several. */
-function signalFacts(subject: string, one: Told, observedAt: number): Fact[] {
+function signalFacts(subject: string, one: ReviewedSignal, observedAt: number): Fact[] {
   const by = { subject, observedAt, source: BY_RECORD, url: "" };
   const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent: result } = one;
   const figures = { entry, target, farTarget, stop, confidence, result };
@@ -48,7 +48,7 @@ function ledgerWith(facts: readonly Fact[], words: readonly string[], now: numbe
 
 /** What the review of a day may state. */
 export function dayLedger(
-  signals: readonly (Told & { token: string })[],
+  signals: readonly (ReviewedSignal & { token: string })[],
   standing: Standing,
   now: number,
 ): Ledger {
@@ -69,7 +69,7 @@ export function weekLedger(recap: Week, now: number): Ledger {
 }
 
 function reviewLedger(
-  named: readonly { name: string; one: Told | null }[],
+  named: readonly { name: string; one: ReviewedSignal | null }[],
   standing: Standing,
   now: number,
 ): Ledger {

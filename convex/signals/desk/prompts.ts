@@ -5,9 +5,9 @@ import { line, usd, usdOrNull } from "../../lib/answers/parts";
 import { iso } from "../../lib/time";
 import type { Question } from "../../providers/models/structure";
 import type { PromptVersion } from "../arms/arms";
-import { HOURS, slotWords } from "../arms/desks";
+import { HOURS, slotWords } from "../arms/slots";
 import type { Proposal, Signal } from "../record/tables";
-import type { vTold } from "../statistics/calibration";
+import type { vTrackRecord } from "../statistics/calibration";
 import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type LabToken } from "../trade/rules";
 
 /** What the signal desk asks the model, and the shapes of what comes back. */
@@ -35,7 +35,7 @@ export type SignalContext = MarketContext & {
   price: { priceUsd: number; source: string; observedAt: number };
   costBps: number;
   /** The token's decided trades so far. */
-  calibration: Infer<typeof vTold>;
+  calibration: Infer<typeof vTrackRecord>;
   /** The signals of the day before, of every token. */
   yesterday: readonly Signal[];
 };

@@ -14,7 +14,7 @@ import { recentHourlyCloses } from "../../prices/model";
 import { PRICED_TOKENS, vClose } from "../../prices/tables";
 import { armNamed, recordNamed, rememberArm, vPromptVersion, writerOf, type Arm } from "../arms/arms";
 import { completeDay, LAB, noteDay } from "../arms/days";
-import { ASKED, DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
+import { ASKING_TERMS, SLOTS, HOURS, slotAt, slotWords } from "../arms/slots";
 import { publishedHead } from "../record/publication";
 import { issueSignal, keepMissed, nextIssueTime } from "../record/changes";
 import { signalIn, findOpenRun, findRun, findSlot, totalsOf } from "../record/model";
@@ -28,7 +28,7 @@ import {
   vSignal,
   type Asking,
 } from "../record/tables";
-import { noOutcomes, recordOfToken, vTold } from "../statistics/calibration";
+import { noOutcomes, recordOfToken, vTrackRecord } from "../statistics/calibration";
 import { vProposal } from "../validators";
 import { isIssueTime } from "../trade/calendar";
 import { entered, TOKENS } from "../trade/rules";
@@ -98,8 +98,8 @@ async function open(
   { desk, arm }: { desk: Asking; arm: string },
   now: number,
 ): Promise<void> {
-  const { tokens, slotMs } = DESKS[desk];
-  const { attempts, owner } = ASKED[desk];
+  const { tokens, slotMs } = SLOTS[desk];
+  const { attempts, owner } = ASKING_TERMS[desk];
   const slot = slotAt(desk, now);
   for (const token of tokens) {
     const place = { desk, arm, slot, token };
@@ -118,7 +118,7 @@ const vTask = v.object({
   desk: vAsking,
   token: vLabToken,
   closes: v.array(vClose),
-  calibration: vTold,
+  calibration: vTrackRecord,
   yesterday: v.array(vSignal),
   model: v.union(v.string(), v.null()),
   promptVersion: vPromptVersion,
@@ -135,7 +135,7 @@ export const task = internalQuery({
     if (run === null) return null;
     const { desk, arm, token } = run;
     const slot = run.slot - DAY;
-    const before = DESKS[desk].tokens.map((one) => findSlot(ctx, { arm, slot, token: one }));
+    const before = SLOTS[desk].tokens.map((one) => findSlot(ctx, { arm, slot, token: one }));
     const priced = PRICED_TOKENS.find((one) => one === token);
     const range = { before: now, count: HOURS };
     const writer = await writerOf(ctx, arm);
@@ -181,7 +181,7 @@ export const store = change(
     const run = await findOpenRun(ctx, runId);
     if (run === null || !(await endWork(ctx, job))) return;
     const { desk, arm, slot, token } = run;
-    const { slotMs, slotName } = DESKS[desk];
+    const { slotMs, slotName } = SLOTS[desk];
     if ((await writerOf(ctx, arm)).since !== since) {
       throw new AppError("conflict", "Another model was promoted meanwhile");
     }

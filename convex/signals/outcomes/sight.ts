@@ -40,20 +40,22 @@ async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stre
   );
 }
 
-type Asked = Pick<Slot, "desk" | "token">;
+type Subject = Pick<Slot, "desk" | "token">;
 type Seen = { priceUsd: number; source: PriceSource; observedAt: number };
 
 /** A price that its source has seen since a moment (epoch ms), such as a trade is entered at. @throws AppError `upstream` */
-export async function priceSince(ctx: ActionCtx, asked: Asked, since: number): Promise<Seen> {
-  const { desk, token } = asked;
+export async function priceSince(ctx: ActionCtx, subject: Subject, since: number): Promise<Seen> {
+  const { desk, token } = subject;
   // What is measured for a token whose prices are kept serves others too; the lab's shadows add nothing to them.
   const kept = desk === "lab" ? undefined : PRICED_TOKENS.find((one) => one === token);
   return kept === undefined ? findTicked(token, since) : measuredPrice(ctx, kept, since);
 }
 
 /** What somebody measures at this moment, as the end of a path; nothing where nobody does. */
-async function measuredNow(ctx: ActionCtx, asked: Asked): Promise<Stretch[]> {
-  const price = await reached(priceSince(ctx, asked, 0), "signals.no measured price", { token: asked.token });
+async function measuredNow(ctx: ActionCtx, subject: Subject): Promise<Stretch[]> {
+  const price = await reached(priceSince(ctx, subject, 0), "signals.no measured price", {
+    token: subject.token,
+  });
   return price === null ? [] : [point(price.observedAt, price.priceUsd, "price")];
 }
 

@@ -6,7 +6,7 @@ import { change } from "../../lib/changes";
 import { cron, dueWork } from "../../lib/cronRuns";
 import { HOUR } from "../../lib/time";
 import { completeDay, countNextDay, countOpenDays } from "../arms/days";
-import { DESKS } from "../arms/desks";
+import { SLOTS } from "../arms/slots";
 import { closeSignal, hasControls, keepComparison } from "../record/changes";
 import { anchoredBefore } from "../record/publication";
 import { tellOfSignal } from "../views/events";
@@ -54,7 +54,7 @@ export const countPeople = dueWork(async (ctx) => {
 });
 
 async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
-  for (const token of DESKS[desk].tokens) {
+  for (const token of SLOTS[desk].tokens) {
     const [open] = await openSignals(ctx, { desk, token, after: 0, now: Date.now() }, SAMPLE);
     if (open !== undefined)
       await ctx.scheduler.runAfter(0, internal.signals.outcomes.sight.look, { desk, token });

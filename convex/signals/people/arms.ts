@@ -14,7 +14,7 @@ import { goodKey } from "../../users/keys";
 import { requireUser } from "../../users/model";
 import { findArm } from "../arms/arms";
 import { noteDay } from "../arms/days";
-import { HOURS, slotAt } from "../arms/desks";
+import { HOURS, slotAt } from "../arms/slots";
 import { append } from "../record/chain";
 import { issueSignal, nextIssueTime } from "../record/changes";
 import { findSlot, signalIn, totalsOf } from "../record/model";
@@ -96,10 +96,10 @@ const NAME = /^(?!arm-)[a-z][a-z0-9-]{2,29}$/;
 export const make = internalMutation({
   args: { ...vAsking, name: v.string() },
   returns: vOwnArm,
-  handler: async (ctx, asked) => {
-    const userId = await ownerAsking(ctx, asked.keyHash);
+  handler: async (ctx, args) => {
+    const userId = await ownerAsking(ctx, args.keyHash);
     await charge(ctx, "settings", { userId, address: null });
-    const name = asked.name.trim();
+    const name = args.name.trim();
     if (!NAME.test(name))
       throw new AppError(
         "invalid_request",

@@ -72,8 +72,8 @@ const make: MountedEndpoint = endpoint({
   input: z.object({ name: text(30).describe("3 to 30 small letters, digits and hyphens"), key }),
   returns: z.object({ arm: ownArm }),
   handler: async (ctx, { name, key }, { caller }) => {
-    const asked = { ...keyFrom(caller, key), name };
-    return { arm: await ctx.runMutation(internal.signals.people.arms.make, asked) };
+    const args = { ...keyFrom(caller, key), name };
+    return { arm: await ctx.runMutation(internal.signals.people.arms.make, args) };
   },
 });
 

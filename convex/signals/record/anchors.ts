@@ -139,11 +139,11 @@ export const page = internalQuery({
   }),
   handler: async (ctx, { address, from, limit }) => {
     const addresses = await addressesOf(ctx, "anchor");
-    const asked =
+    const account =
       addresses.find((one) => address === null || one.toLowerCase() === address.toLowerCase()) ?? null;
-    if (asked === null) return { addresses, address: null, anchors: [] };
-    const rows = await sentBy(ctx, { role: "anchor", address: asked, from, limit });
-    return { addresses, address: asked, anchors: rows.flatMap(anchorOf) };
+    if (account === null) return { addresses, address: null, anchors: [] };
+    const rows = await sentBy(ctx, { role: "anchor", address: account, from, limit });
+    return { addresses, address: account, anchors: rows.flatMap(anchorOf) };
   },
 });
 

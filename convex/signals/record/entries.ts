@@ -34,15 +34,15 @@ export function issuedContent(signal: Signal, circumstances: Circumstances) {
   return { ...about, ...issuedFacts(signal), ...details };
 }
 
-function issuedFacts({ signal, ...held }: Signal) {
-  const { entry, tp1, tp2, sl, confidence, costBps, model, price } = held;
+function issuedFacts({ signal, ...details }: Signal) {
+  const { entry, tp1, tp2, sl, confidence, costBps, model, price } = details;
   return {
     ...{ model, signal, entry, tp1, tp2, sl, confidence, costBps },
-    calibratedConfidence: held.calibrated.confidence,
-    calibrationMethod: held.calibrated.method,
-    calibrationOutcomes: held.calibrated.n,
-    generatedAt: iso(held.generatedAt),
-    expiresAt: iso(held.expiresAt),
+    calibratedConfidence: details.calibrated.confidence,
+    calibrationMethod: details.calibrated.method,
+    calibrationOutcomes: details.calibrated.n,
+    generatedAt: iso(details.generatedAt),
+    expiresAt: iso(details.expiresAt),
     priceSource: price.source,
     priceObservedAt: iso(price.observedAt),
   };
@@ -95,8 +95,8 @@ function shadowOf({ arm, token, slot }: Slot) {
 function circumstancesOf({
   token,
   slot,
-  ...asked
+  ...circumstances
 }: Pick<Slot, "token" | "slot"> & { model: string | null; promptVersion: string } & Circumstances) {
-  const { model, promptVersion, refusedDays, gapMinutes } = asked;
+  const { model, promptVersion, refusedDays, gapMinutes } = circumstances;
   return { token: delivered(token), day: dayOf(slot), model, promptVersion, refusedDays, gapMinutes };
 }

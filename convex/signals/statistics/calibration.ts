@@ -59,13 +59,13 @@ export function addOutcome(
 }
 
 /** The record on which a prompt tells a model how it has done: its decided trades so far. */
-export const vTold = v.object({
+export const vTrackRecord = v.object({
   n: v.number(),
   wins: v.number(),
   meanConfidence: v.union(v.number(), v.null()),
 });
 
-export function recordOfToken({ stated, won }: Pick<Outcomes, "stated" | "won">): Infer<typeof vTold> {
+export function recordOfToken({ stated, won }: Pick<Outcomes, "stated" | "won">): Infer<typeof vTrackRecord> {
   const n = total(stated);
   const sum = stated.reduce((before, count, percent) => before + count * percent, 0);
   return { n, wins: total(won), meanConfidence: n === 0 ? null : Number((sum / n).toFixed(1)) };

@@ -203,7 +203,8 @@ function objectionTo(
 ) {
   if (isCut) return "The network sent a part of the post only";
   // Each version has its own id, and the first may have been executed.
-  if (history.some((told) => namesAnother(told, tweetId))) return "The post was edited: write a new one";
+  if (history.some((version) => namesAnother(version, tweetId)))
+    return "The post was edited: write a new one";
   const named = new Set(
     Array.from(text.normalize("NFKC").matchAll(/@(\w+)/g), ([, one = ""]) => one.toLowerCase()),
   );
@@ -214,15 +215,15 @@ function objectionTo(
 }
 
 /** Whether a history of versions, in any form, names another id than the post's own. Unreadable entries count as such. */
-function namesAnother(told: unknown, tweetId: string): boolean {
-  if (told === undefined || told === null) return false;
-  if (Array.isArray(told)) return told.some((one) => namesAnother(one, tweetId));
-  if (typeof told === "object") {
-    const { initial_tweet_id: first, edit_tweet_ids: ids }: Record<string, unknown> = { ...told };
+function namesAnother(version: unknown, tweetId: string): boolean {
+  if (version === undefined || version === null) return false;
+  if (Array.isArray(version)) return version.some((one) => namesAnother(one, tweetId));
+  if (typeof version === "object") {
+    const { initial_tweet_id: first, edit_tweet_ids: ids }: Record<string, unknown> = { ...version };
     return namesAnother(first, tweetId) || namesAnother(ids, tweetId);
   }
   // A number has lost its last digits.
-  return typeof told === "number" ? told !== Number(tweetId) : told !== tweetId;
+  return typeof version === "number" ? version !== Number(tweetId) : version !== tweetId;
 }
 
 function collect(found: readonly (Post | null)[]): Delivery {

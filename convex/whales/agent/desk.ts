@@ -13,7 +13,7 @@ import { worthOf } from "../chain/movements";
 import { coinAt, isCoin } from "../coins";
 import { feedPrices, priceIn, type Prices } from "../values";
 import type { Checked } from "./checks";
-import type { Asked, Look } from "./jobs";
+import type { Poll, Look } from "./jobs";
 import { WINDOW_HOURS } from "../kinds";
 import { PROMPT, readAnswer } from "./prompts";
 
@@ -51,7 +51,7 @@ async function prompt(ctx: ActionCtx, one: Look): Promise<void> {
 }
 
 /** Polls a job once, and acts on its state. */
-async function poll(ctx: ActionCtx, one: Look, { jobId, isTooOld }: Asked): Promise<void> {
+async function poll(ctx: ActionCtx, one: Look, { jobId, isTooOld }: Poll): Promise<void> {
   const fail = (note: string) => ctx.runMutation(internal.whales.agent.jobs.fail, { ...one, note });
   try {
     const job = await readJob(jobId, Date.now());

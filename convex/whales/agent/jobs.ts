@@ -20,8 +20,8 @@ const SLOWEST_POLL_MS = 20 * SECOND;
 const vLook = { watchId: v.id("whaleWatches"), job: vJob };
 export type Look = ObjectType<typeof vLook>;
 
-const vAsked = v.object({ kind: v.literal("poll"), jobId: v.string(), isTooOld: v.boolean() });
-export type Asked = Infer<typeof vAsked>;
+const vPoll = v.object({ kind: v.literal("poll"), jobId: v.string(), isTooOld: v.boolean() });
+export type Poll = Infer<typeof vPoll>;
 
 /**
  * Begins a step; `null` if there is none, or the watch has ended. A prompt with an unknown outcome may have become a
@@ -29,7 +29,7 @@ export type Asked = Infer<typeof vAsked>;
  */
 export const begin = internalMutation({
   args: vLook,
-  returns: v.union(v.object({ kind: v.literal("prompt") }), vAsked, v.null()),
+  returns: v.union(v.object({ kind: v.literal("prompt") }), vPoll, v.null()),
   handler: async (ctx, { watchId, job }) => {
     const row = await ctx.db.get("whaleWatches", watchId);
     if (row === null || (await underWay(ctx, job)) === null) return null;

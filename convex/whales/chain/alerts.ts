@@ -7,7 +7,7 @@ import { CHAIN, coinAt } from "../coins";
 import type { Measured } from "../tables";
 import { priceIn, type Prices } from "../values";
 import { LABELS } from "./labels";
-import { isLarge, movementsOf, NATIVE, toldOf, worthOf, type Movement, type Transfer } from "./movements";
+import { isLarge, movementsOf, NATIVE, alertWords, worthOf, type Movement, type Transfer } from "./movements";
 
 /** Makes alerts from blocks and logs. */
 
@@ -35,9 +35,9 @@ export async function alertsIn(
   );
   const alerts: Measured[] = [];
   for (let next = 0; next < hashes.length; next += AT_ONCE) {
-    const asked = hashes.slice(next, next + AT_ONCE);
-    const outcomes = await readOutcomes(asked);
-    for (const [index, txHash] of asked.entries()) {
+    const batch = hashes.slice(next, next + AT_ONCE);
+    const outcomes = await readOutcomes(batch);
+    for (const [index, txHash] of batch.entries()) {
       const outcome = outcomes[index] ?? null;
       if (outcome === null || !blocks.some(({ hash }) => hash === outcome.block.hash)) throw changed();
       alerts.push(...measuredIn(txHash, outcome, board));
@@ -55,7 +55,7 @@ export function measuredIn(txHash: Hex, outcome: Outcome, prices: Prices): Measu
     const price = priceIn(prices, one.coin);
     return {
       token: one.coin,
-      ...toldOf(one),
+      ...alertWords(one),
       amount: worthOf(one, price.usd),
       txHash,
       chain: CHAIN,

@@ -49,7 +49,7 @@ export const begin = dueWork(async (ctx) => {
 export const current = internalQuery({
   args: {},
   returns: vCursor,
-  handler: async (ctx) => told(await cursorOf(ctx)),
+  handler: async (ctx) => cursorFrom(await cursorOf(ctx)),
 });
 
 /** Earlier places of the cursor, oldest first. */
@@ -113,7 +113,7 @@ export const narrow = internalMutation({
     const span = Math.max(1, Math.floor(refused / 2));
     const ceiling = { span: Math.max(1, refused - 1), since: Date.now() };
     await ctx.db.patch("whaleCursors", row._id, { span, ceiling });
-    return told({ ...row, span });
+    return cursorFrom({ ...row, span });
   },
 });
 
@@ -161,7 +161,7 @@ export function placeOf({ number, hash }: Place): Place {
   return { number, hash };
 }
 
-function told(row: Pick<Doc<"whaleCursors">, "at" | "span"> | null): Cursor {
+function cursorFrom(row: Pick<Doc<"whaleCursors">, "at" | "span"> | null): Cursor {
   return { at: row?.at ?? null, span: row?.span ?? FIRST_SPAN };
 }
 

@@ -83,10 +83,10 @@ export function isLarge(movement: Pick<Movement, "coin" | "amount">, priceUsd: n
   return worthOf(movement, priceUsd) >= FLOOR_USD;
 }
 
-export type Told = { alertType: AlertType; direction: Direction; description: string };
+export type AlertWords = { alertType: AlertType; direction: Direction; description: string };
 
 /** A movement in words. Coins that arrive at an exchange can be sold there; for a stablecoin that means nothing. */
-export function toldOf({ coin, from, to, amount }: Movement): Told {
+export function alertWords({ coin, from, to, amount }: Movement): AlertWords {
   const { name, decimals, isStable } = COINS[coin];
   const what = `${grouped(formatUnits(amount, decimals))} ${name}`;
   const source = LABELS.get(from)?.exchange;

@@ -25,12 +25,12 @@ export type Facts = z.infer<typeof factsShape>;
 
 const orderShape = z.object({ subject: z.string().min(1).max(256) });
 
-const ASKED = ["GET /_stack", "GET /_work", "GET /_usage", "POST /_token"];
+const INQUIRIES = ["GET /_stack", "GET /_work", "GET /_usage", "POST /_token"];
 
 /** The stand-ins together with these answers. */
-export function withDesk(
+export function withInquiries(
   standins: Pick<Standins, "handle">,
-  desk: {
+  sources: {
     issuer: Issuer;
     facts: () => Promise<Facts>;
     work: () => Promise<unknown>;
@@ -40,15 +40,15 @@ export function withDesk(
   return {
     handle: async (request) => {
       const { pathname } = new URL(request.url);
-      const asked = `${request.method} ${pathname}`;
-      if (!ASKED.includes(asked)) return standins.handle(request);
+      const inquiry = `${request.method} ${pathname}`;
+      if (!INQUIRIES.includes(inquiry)) return standins.handle(request);
       if (request.headers.has("origin")) return json({ error: "Only for commands on this machine" }, 403);
-      if (asked === "GET /_stack") return json(await desk.facts());
-      if (asked === "GET /_work") return json(await desk.work());
-      if (asked === "GET /_usage") return json(await desk.usage());
+      if (inquiry === "GET /_stack") return json(await sources.facts());
+      if (inquiry === "GET /_work") return json(await sources.work());
+      if (inquiry === "GET /_usage") return json(await sources.usage());
       const order = orderShape.safeParse(parseJson(await request.text()));
       if (!order.success) return json({ error: "The body must be { subject }" }, 400);
-      return json({ token: await desk.issuer.issue(order.data.subject) });
+      return json({ token: await sources.issuer.issue(order.data.subject) });
     },
   };
 }

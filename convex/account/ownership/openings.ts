@@ -7,7 +7,7 @@ import { rowsByBoth } from "../../lib/records/rows";
 import { DAY, dateTime, HOUR } from "../../lib/time";
 import { codeHash, newCode } from "../../messenger/codes";
 import { tellEverywhere } from "../../messenger/notices";
-import { openClaimOf } from "./waitingClaims";
+import { pendingClaimOf } from "./claimRows";
 
 /** Opens claims of userIds that could be guessed. Plain functions. */
 
@@ -30,7 +30,7 @@ export async function openClaim(
   claim: Pick<Doc<"pendingClaims">, "userId" | "tokenIdentifier" | "keep">,
 ): Promise<number> {
   const { userId, tokenIdentifier, keep } = claim;
-  const open = await openClaimOf(ctx, userId);
+  const open = await pendingClaimOf(ctx, userId);
   if (open !== null) {
     if (open.tokenIdentifier !== tokenIdentifier)
       throw new AppError("conflict", `Another claim of this userId waits until ${dateTime(open.dueAt)}`);
@@ -46,7 +46,7 @@ export async function openClaim(
     );
   const dueAt = openedAt + DELAY_MS;
   const code = newCode(CODE_LENGTH);
-  const told = await tellEverywhere(ctx, {
+  const isTold = await tellEverywhere(ctx, {
     userId,
     kind: "claim",
     paragraphs: [
@@ -60,7 +60,7 @@ export async function openClaim(
       ],
     ],
   });
-  const row = { ...claim, codeHash: codeHash(code), told, openedAt, dueAt, state: "open" } as const;
+  const row = { ...claim, codeHash: codeHash(code), told: isTold, openedAt, dueAt, state: "open" } as const;
   const claimId = await ctx.db.insert("pendingClaims", row);
   await ctx.scheduler.runAt(dueAt, internal.account.pendingClaims.carryOut, { claimId });
   await recordAudit(ctx, { actor: userId, action: "claim opened", subject: claimId });
