@@ -67,15 +67,13 @@ function verdictOfKey({ _id: id, name, scopes, dailyMicroUsd }: Doc<"apiKeys">, 
   return { kind: "allowed", by: "key", cap: null, key: { id, name, daily } };
 }
 
-/** The verdict on an act. Pure. */
-function verdictOf(
-  by: Exclude<Credential, "key">,
+/** The verdict on an act of a caller who only names the `userId` of an owner. Pure. */
+function verdictOfId(
   { level, capMicroUsd, blockedUntil }: Standing,
   deed: Deed,
   isWeak: boolean,
 ): Verdict {
-  const allowed = { kind: "allowed", by, cap: null } as const;
-  if (by !== "id") return allowed;
+  const allowed = { kind: "allowed", by: "id", cap: null } as const;
   const moves = deed === "swap" || deed === "send" || deed === "delivery";
   if (level === "closed")
     return { kind: "refused", code: moves ? "forbidden" : "unauthorized", message: CLOSED };
@@ -196,7 +194,8 @@ export async function verdictNow(
 ): Promise<Verdict> {
   const shown = await credentialOf(ctx, userId, keyHash, now);
   if (shown.by === "key") return verdictOfKey(shown.key, deed);
-  return verdictOf(shown.by, await levelOf(ctx, userId, now), deed, isGuessable(await nameOf(ctx, userId)));
+  if (shown.by !== "id") return { kind: "allowed", by: shown.by, cap: null };
+  return verdictOfId(await levelOf(ctx, userId, now), deed, isGuessable(await nameOf(ctx, userId)));
 }
 
 /** The same for actions. @returns What the caller has proved. */

@@ -10,7 +10,7 @@ import { currentPrice, modelPrice } from "../market/prices";
 import { findPrices } from "../prices/sources";
 import type { PriceSource } from "../prices/tables";
 import { readAccount, readRounds } from "../providers/chain/accounts";
-import { asAddress } from "./addresses";
+import { storedAddress } from "./addresses";
 import type { vHolding } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
 
@@ -21,7 +21,7 @@ const VALUE_FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly F
 
 /** ETH and USDC of an address, as exact decimals. */
 export const balanceOf = counted(async (_ctx, address: string) => {
-  const { native, tokens } = await readAccount(asAddress(address), addressesOf(["USDC"]), []);
+  const { native, tokens } = await readAccount(storedAddress(address), addressesOf(["USDC"]), []);
   return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, TOKENS.USDC.decimals) };
 });
 
@@ -37,7 +37,7 @@ export type Portfolio = {
  * public tickers' or the model's is used; `source` says which.
  */
 export const portfolioOf = counted(async (ctx, address: string): Promise<Portfolio> => {
-  const account = await readAccount(asAddress(address), addressesOf(ERC20S), feedAddresses(VALUE_FEEDS));
+  const account = await readAccount(storedAddress(address), addressesOf(ERC20S), feedAddresses(VALUE_FEEDS));
   const now = Date.now();
   const prices = await shownPrices(ctx, livePrices(VALUE_FEEDS, account.rounds, now));
   let total = 0n;

@@ -5,7 +5,7 @@ import { AppError } from "../lib/errors";
 import { counted } from "../lib/outside/providerCalls";
 import { UPSTREAM } from "../providers/chain/client";
 import { readMined, saysAgain } from "../providers/chain/transactions";
-import { asAddress } from "./addresses";
+import { storedAddress } from "./addresses";
 import { mendGap } from "./transactions/progress/replacement";
 
 /**
@@ -29,7 +29,7 @@ export const repair = internalAction({
   handler: counted(async (ctx, { address: given }: { address: string }) => {
     const wallet = await ctx.runQuery(internal.wallets.wallets.byAddress, { address: given });
     const { walletId } = wallet;
-    const address = asAddress(wallet.address);
+    const address = storedAddress(wallet.address);
     const mined = await readMined(address);
     if (!(await saysAgain(address, mined))) {
       throw new AppError(

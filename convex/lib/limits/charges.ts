@@ -126,26 +126,30 @@ export type LimitName = {
 }[keyof typeof limits];
 
 /** The limits that a request was counted against, by its caller as the endpoint made it. */
-const counted = new WeakMap<Caller, LimitName[]>();
+const counted = new WeakMap<Caller, readonly Counted[]>();
 
 /** Adds a limit that was counted later to the answer's headers. */
 export function noteCounted(caller: Caller, name: LimitName): void {
-  counted.set(caller, [...(counted.get(caller) ?? []), name]);
+  note(caller, [...ofAddress(name, caller), ...ofUser(name, caller)]);
+}
+
+function note(caller: Caller, limits: readonly Counted[]): void {
+  const noted = counted.get(caller) ?? [];
+  const isNew = ({ limit }: Counted) => noted.every((one) => one.limit !== limit);
+  counted.set(caller, [...noted, ...limits.filter(isNew)]);
 }
 
 /** Headers that show what is left of a request's limits; none if none was counted. */
 export async function leftFor(ctx: ActionCtx, caller: Caller): Promise<Record<string, string>> {
   const quotas: Quota[] = [];
-  for (const name of new Set(counted.get(caller))) {
-    for (const { limit, key, config } of [...ofAddress(name, caller), ...ofUser(name, caller)]) {
-      const { value, ts } = await rateLimiter.getValue(ctx, limit, { key, config, sampleShards: SAMPLED });
-      // Each row has an equal part of the whole.
-      const { shards = 1 } = config;
-      const part = calculateRateLimit({ value, ts }, config, Date.now()).value;
-      const { most, windowMs } = sizeOf(config);
-      const left = Math.min(most, part * shards);
-      quotas.push({ name: quotaName(limit), most, windowMs, left, againMs: (1 - left / most) * windowMs });
-    }
+  for (const { limit, key, config } of counted.get(caller) ?? []) {
+    const { value, ts } = await rateLimiter.getValue(ctx, limit, { key, config, sampleShards: SAMPLED });
+    // Each row has an equal part of the whole.
+    const { shards = 1 } = config;
+    const part = calculateRateLimit({ value, ts }, config, Date.now()).value;
+    const { most, windowMs } = sizeOf(config);
+    const left = Math.min(most, part * shards);
+    quotas.push({ name: quotaName(limit), most, windowMs, left, againMs: (1 - left / most) * windowMs });
   }
   return quotaHeaders(quotas);
 }
@@ -206,8 +210,7 @@ export async function chargeAddress(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  noteCounted(caller, name);
-  for (const one of ofAddress(name, caller)) await take(ctx, one, count);
+  await takeAll(ctx, caller, ofAddress(name, caller), count);
 }
 
 /** The second half: after it. */
@@ -217,7 +220,7 @@ export async function chargeUser(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  for (const one of ofUser(name, caller)) await take(ctx, one, count);
+  await takeAll(ctx, caller, ofUser(name, caller), count);
 }
 
 /**
@@ -272,9 +275,17 @@ export async function hasLeft(
   return (await rateLimiter.limit(ctx, limit, by)).ok;
 }
 
-async function take(ctx: ActionCtx | MutationCtx, { limit, ...by }: Counted, count: number): Promise<void> {
-  const status = await rateLimiter.limit(ctx, limit, { ...by, count });
-  if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);
+async function takeAll(
+  ctx: ActionCtx | MutationCtx,
+  caller: Caller,
+  limits: readonly Counted[],
+  count: number,
+): Promise<void> {
+  note(caller, limits);
+  for (const { limit, ...by } of limits) {
+    const status = await rateLimiter.limit(ctx, limit, { ...by, count });
+    if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);
+  }
 }
 
 function tooMany({ limit, config }: Counted, retryAfterMs: number): AppError {

@@ -3,6 +3,8 @@ import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { change } from "../changes";
 import { AppError } from "../errors";
+import { takeNoted } from "../outside/notes";
+import { keepNoted, vNoted } from "../outside/tallies";
 import type { Caller } from "./callers";
 import { rowsBy } from "../records/rows";
 import { holdersOf, mayTake } from "./shares";
@@ -71,7 +73,7 @@ export async function waitingAs<Value>(
   try {
     return await work(stay);
   } finally {
-    await ctx.runMutation(internal.lib.limits.crowd.leave, { place });
+    await ctx.runMutation(internal.lib.limits.crowd.leave, { place, noted: takeNoted() });
   }
 }
 
@@ -170,6 +172,8 @@ export const renew = change(
   },
 );
 
-export const leave = change({ place: v.id("crowdPlaces") }, async (ctx, { place }) => {
+/** Gives a place back, and counts what its holder has asked of outside services. */
+export const leave = change({ place: v.id("crowdPlaces"), noted: vNoted }, async (ctx, { place, noted }) => {
   if ((await ctx.db.get("crowdPlaces", place)) !== null) await ctx.db.delete("crowdPlaces", place);
+  await keepNoted(ctx, noted);
 });

@@ -1,7 +1,7 @@
+import { RateLimiter } from "@convex-dev/rate-limiter";
 import { v, type Infer } from "convex/values";
-import { internal } from "../../_generated/api";
+import { components, internal } from "../../_generated/api";
 import { internalMutation, type ActionCtx, type MutationCtx } from "../../_generated/server";
-import { rateLimiter } from "../limits/charges";
 import { isPublicSource, SOURCE_LIMITS, type PublicSource } from "../publicSources";
 import { sha256Hex } from "../security/digests";
 import { SECOND, sleep } from "../time";
@@ -28,6 +28,8 @@ type Wait = Infer<typeof vWait>;
 
 /** Waits for a turn. @returns `false` when a queue is full. */
 export type WaitTurn = (turn: Turn) => Promise<boolean>;
+
+const rateLimiter = new RateLimiter(components.rateLimiter);
 
 /** Turns that are requested within this time are taken in one transaction. */
 const TAKEN_TOGETHER_MS = 20;

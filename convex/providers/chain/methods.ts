@@ -145,7 +145,8 @@ export function answerIn<const Outputs extends Shape>(
   { outputs }: Method<Shape, Outputs>,
   data: Outcome | undefined,
 ): ReturnType<typeof decodeAbiParameters<Outputs>> | null {
-  if (data === null || data === undefined) return null;
+  // viem would throw, which costs more than all else here.
+  if (data === null || data === undefined || data === "0x") return null;
   try {
     return decodeAbiParameters(outputs, data);
   } catch {

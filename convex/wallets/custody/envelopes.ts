@@ -5,6 +5,7 @@ import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { AppError } from "../../lib/errors";
 import { livePermission } from "../permits";
+import { vPermission } from "../transactions/tables";
 import { outdatedIn, replacing } from "../../lib/security/rotation";
 import { keyIdOf, type SealContext } from "../../lib/security/seals";
 
@@ -29,15 +30,15 @@ export async function keepKey(
   });
 }
 
-/** The sealed key of a permission's wallet, only for `custody/signatures`. @throws AppError as `livePermission`. */
+/** A permission and its wallet's sealed key, only for `custody/signatures`. @throws AppError as `livePermission`. */
 export const sealed = internalQuery({
   args: { permissionId: v.id("permissions"), isFirst: v.boolean(), now: v.number() },
-  returns: v.object({ walletId: v.string(), envelope: v.string() }),
+  returns: v.object({ permission: vPermission, envelope: v.string() }),
   handler: async (ctx, { permissionId, ...asked }) => {
-    const { walletId } = await livePermission(ctx, permissionId, asked);
-    const row = await keyOf(ctx, walletId);
+    const permission = await livePermission(ctx, permissionId, asked);
+    const row = await keyOf(ctx, permission.walletId);
     if (row === null) throw new AppError("internal", "This wallet has no key");
-    return { walletId, envelope: row.sealedKey };
+    return { permission, envelope: row.sealedKey };
   },
 });
 

@@ -7,7 +7,7 @@ import {
   type PrivateKeyAccount,
 } from "viem/accounts";
 import { internal } from "../../_generated/api";
-import type { Id } from "../../_generated/dataModel";
+import type { Doc, Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { CHAIN_ID } from "../../lib/money/base";
 import { optional, required } from "../../lib/env";
@@ -42,8 +42,14 @@ export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transacti
 /** Signed bytes with their nonce, and the hash under which they are mined. */
 export type Signed = { nonce: number; rawTransaction: Hex; txHash: Hex };
 
-/** The permission to sign, and whether it is used for the first time. No key opens without one. */
-export type Under = { permissionId: Id<"permissions">; isFirst: boolean };
+/** The permission to sign. No key opens without one. */
+export type Under = {
+  permissionId: Id<"permissions">;
+  /** Whether it is used for the first time. */
+  isFirst: boolean;
+  /** Called before the key opens. @throws AppError unless the permission allows what is to be signed. */
+  check: (permission: Doc<"permissions">) => void;
+};
 
 /** Signs a transaction of a user's wallet. Only for `wallets/transactions/terms/signer`, which checks it against the terms. */
 export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Unsigned): Promise<Signed> {
@@ -86,10 +92,11 @@ function ownAccount(walletId: string): PrivateKeyAccount {
 }
 
 /** Makes no account of the key: that needs the public key, which costs as much as a signature and is not needed for one. */
-async function openKey(ctx: ActionCtx, under: Under): Promise<Hex> {
+async function openKey(ctx: ActionCtx, { check, ...under }: Under): Promise<Hex> {
   const asked = { ...under, now: Date.now() };
-  const { walletId, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, asked);
-  const key = await open(envelope, keySeal(walletId));
+  const { permission, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, asked);
+  check(permission);
+  const key = await open(envelope, keySeal(permission.walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
   return key;
 }

@@ -8,7 +8,7 @@ import { failureOf, STATUS, type ErrorCode } from "../../lib/errors";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { counted } from "../../lib/outside/providerCalls";
 import { FEED_DECIMALS } from "../../prices/feeds";
-import { asAddress } from "../addresses";
+import { storedAddress } from "../addresses";
 import { valueOf } from "../holdings";
 import { PERMIT2 } from "../tokens";
 import { MOST_GAS, sendable, type Affordable, type Payer } from "./terms/plan";
@@ -140,7 +140,7 @@ async function rehearseSwap(
   }
   const swapping = await affordableSwap(ctx, payer, swap, quote, quote.transaction.data);
   noteFees(rehearsal, "swap", [...approving, swapping]);
-  await simulateSwap(asAddress(payer.address), swapping, swap, least);
+  await simulateSwap(storedAddress(payer.address), swapping, swap, least);
 }
 
 function shownSwap({ quote, swap, least, prices, priceChecked, approvals, tolerated }: Offer): SwapRehearsal {

@@ -12,7 +12,7 @@ import { standing } from "../../providers/chain/transactions";
 import { judgeSettler } from "../../providers/chain/settlers";
 import { simulate } from "../../providers/chain/simulation";
 import { requestQuote, type Quote } from "../../providers/swap";
-import { asAddress } from "../addresses";
+import { storedAddress } from "../addresses";
 import { toleratedBps } from "../limits/policies";
 import { permissionOf } from "../permits";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
@@ -68,7 +68,7 @@ export async function offerOf(
   approved: bigint | null = null,
 ): Promise<Offer> {
   const swap = swapOf(request);
-  const taker = asAddress(payer.address);
+  const taker = storedAddress(payer.address);
   // Settled rather than awaited together, so that what the wallet lacks is reported before the provider's failures.
   const [[asked], { balance, prices }, allowed] = await Promise.all([
     Promise.allSettled([ask(taker, swap)]),
@@ -127,7 +127,7 @@ async function check(
  * quoted and checked again), the signed permit, and a simulation of the call with the signature appended.
  */
 export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest): Promise<Plan> {
-  const taker = asAddress(job.transaction.address);
+  const taker = storedAddress(job.transaction.address);
   const approved = await approvedLeast(ctx, job);
   const { swap, prices, approvals, ...offer } = await offerOf(ctx, job.transaction, request, approved);
   let checked: Checked = offer;
@@ -264,7 +264,7 @@ export function affordableApproval(
 async function approve(ctx: ActionCtx, job: Job, token: Symbol, amount: bigint): Promise<number> {
   const { transaction, nextNonce } = job;
   const parentId = transaction._id;
-  const from = asAddress(transaction.address);
+  const from = storedAddress(transaction.address);
   const request = { kind: "approve" as const, token, spender: PERMIT2, amount: amount.toString() };
   const plan = { ...(await affordableApproval(ctx, transaction, token, amount)), nextNonce };
   const signed = await signInTerm(ctx, job, plan);

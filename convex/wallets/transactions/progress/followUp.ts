@@ -5,7 +5,7 @@ import { AppError } from "../../../lib/errors";
 import { providerAction } from "../../../lib/outside/providerCalls";
 import { UPSTREAM } from "../../../providers/chain/client";
 import { saysAgain, standing, type Standing } from "../../../providers/chain/transactions";
-import { asAddress } from "../../addresses";
+import { storedAddress } from "../../addresses";
 import { hashesOf } from "../bytes";
 import { ofTransaction } from "./outcome";
 import { endingOf } from "./receipt";
@@ -36,7 +36,7 @@ export async function follow(
   const row = await ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId });
   const { nonce } = row;
   if (nonce === undefined || row.state === "prepared") return;
-  const ask = () => standing(asAddress(row.address), nonce, hashesOf(row));
+  const ask = () => standing(storedAddress(row.address), nonce, hashesOf(row));
   const now = await ask();
   if (now.kind !== "replaced" && row.replacedSince !== undefined) {
     await ctx.runMutation(internal.wallets.transactions.progress.outcome.trust, { transactionId });
@@ -73,7 +73,7 @@ async function refuseAbsurd(
   });
   if (nonceAfter(mined, next) !== null) return;
   // If an earlier answer was wrong, a payment is signed again: that pays nothing twice.
-  if (isNew && request.kind === "settlement" && (await saysAgain(asAddress(address), mined))) return;
+  if (isNew && request.kind === "settlement" && (await saysAgain(storedAddress(address), mined))) return;
   throw new AppError("upstream", `${UPSTREAM} reports transactions that this account has not made`);
 }
 
@@ -146,5 +146,5 @@ async function mend(
   { walletId, address }: Doc<"transactions">,
   mined: number,
 ): Promise<boolean> {
-  return (await mendGap(ctx, { walletId, address: asAddress(address), mined })).isReset;
+  return (await mendGap(ctx, { walletId, address: storedAddress(address), mined })).isReset;
 }

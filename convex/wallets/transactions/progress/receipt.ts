@@ -4,7 +4,7 @@ import type { Doc } from "../../../_generated/dataModel";
 import { messageOf } from "../../../lib/errors";
 import { log } from "../../../lib/log";
 import { gainedIn, type Mined } from "../../../providers/chain/transactions";
-import { asAddress, asHex } from "../../addresses";
+import { storedAddress, asHex } from "../../addresses";
 import { TOKENS, type Symbol } from "../../tokens";
 import { REVERTED, WITHDRAWN } from "../states";
 import type { vTraded } from "../tables";
@@ -37,7 +37,7 @@ async function tradedIn(row: Doc<"transactions">, mined: Mined): Promise<{ trade
   const { request, rawTransaction } = row;
   if (request.kind !== "swap" || rawTransaction === undefined) return {};
   try {
-    const owner = asAddress(row.address);
+    const owner = storedAddress(row.address);
     const { value = 0n } = parseTransaction(asHex(rawTransaction));
     const gained = async (token: Symbol): Promise<bigint | null> => {
       if (TOKENS[token].address !== null) return gainedOf(token, owner, mined.logs);

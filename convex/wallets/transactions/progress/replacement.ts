@@ -7,7 +7,7 @@ import { log } from "../../../lib/log";
 import { raisedFees, type FeeMarket, type Fees } from "../../../providers/chain/fees";
 import { prepareTransaction, type Transaction } from "../../../providers/chain/preparation";
 import { broadcast, saysAgain } from "../../../providers/chain/transactions";
-import { asAddress } from "../../addresses";
+import { storedAddress } from "../../addresses";
 import { canSign } from "../../custody/signatures";
 import { bytesOf } from "../bytes";
 import type { Held } from "./nonces";
@@ -49,7 +49,7 @@ export async function replaceIfStuck(
   const raw = bytesOf(row);
   const { nonce } = row;
   if (raw === null || nonce === undefined || nonce !== mined || !canSign(row.walletId)) return false;
-  const owner = asAddress(row.address);
+  const owner = storedAddress(row.address);
   const { call, gas, fees } = readBytes(raw);
   const now = await preparationOf(owner, call);
   if (now === null) return false;
@@ -80,7 +80,7 @@ export async function withdrawRefused(
   const raw = bytesOf(row);
   if (raw === null || row.nonce !== mined || !canSign(row.walletId)) return;
   if (row.replacement?.kind === "withdrawal") return;
-  const owner = asAddress(row.address);
+  const owner = storedAddress(row.address);
   const now = await preparationOf(owner, nothingFrom(owner));
   const fees = now === null ? null : raisedFees(readBytes(raw).fees, now.market);
   if (now !== null && fees !== null) await withdraw(ctx, row, raw, { native: now.native, fees });
@@ -96,7 +96,7 @@ async function withdraw(
   // Other people's payments wait for a settlement, and its payer may have it executed again.
   const patience = row.request.kind === "settlement" ? 0 : WITHDRAWN_AFTER_MS;
   if (waited < patience || native < GAS_OF_NOTHING * fees.maxFeePerGas) return false;
-  const call = nothingFrom(asAddress(row.address));
+  const call = nothingFrom(storedAddress(row.address));
   return handOutReplacement(ctx, row, raw, { kind: "withdrawal", call, gas: GAS_OF_NOTHING, fees });
 }
 

@@ -8,7 +8,7 @@ import { log } from "../../../lib/log";
 import { UPSTREAM } from "../../../providers/chain/client";
 import type { Preparation, Transaction } from "../../../providers/chain/preparation";
 import { broadcast, saysAgain, type Broadcast } from "../../../providers/chain/transactions";
-import { asAddress } from "../../addresses";
+import { storedAddress } from "../../addresses";
 import { signAsService, type Signed, type Unsigned as Bytes } from "../../custody/signatures";
 import { serviceWalletId, type ServiceRole } from "../../custody/services";
 import { permissionOf } from "../../permits";
@@ -72,7 +72,7 @@ async function aheadOf(address: Address, mined: number, unlikely: string): Promi
 export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed & Term> {
   const { walletId, driver, transaction } = job;
   const { preparation, gas, mostFee, transaction: call } = plan;
-  const address = asAddress(transaction.address);
+  const address = storedAddress(transaction.address);
   const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
   const account = { walletId, next: plan.nextNonce ?? 0, isShared: false, unlikely };
   const unsigned = await nextBytes(ctx, { address, preparation, gas, call }, account);

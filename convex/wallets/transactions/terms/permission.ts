@@ -3,7 +3,7 @@ import type { Doc } from "../../../_generated/dataModel";
 import { AppError } from "../../../lib/errors";
 import { formatUnits } from "../../../lib/money/amounts";
 import type { Transaction } from "../../../providers/chain/preparation";
-import { asAddress } from "../../addresses";
+import { storedAddress } from "../../addresses";
 import { PERMIT2, swapAddress } from "../../tokens";
 import { approval, sendTransaction } from "./plan";
 import { guaranteedBy, type Message } from "./quote";
@@ -63,7 +63,7 @@ function isOrdered(
   switch (request.kind) {
     case "send": {
       const { token, toAddress, amount } = request;
-      return isSame(call, sendTransaction(token, asAddress(toAddress), BigInt(amount)));
+      return isSame(call, sendTransaction(token, storedAddress(toAddress), BigInt(amount)));
     }
     case "swap": {
       if (isApprovalOf(request, call)) return true;

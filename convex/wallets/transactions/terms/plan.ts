@@ -9,7 +9,7 @@ import { readAccount } from "../../../providers/chain/accounts";
 import { dataOf, erc20 } from "../../../providers/chain/methods";
 import { prepareTransaction, type Preparation, type Transaction } from "../../../providers/chain/preparation";
 import { lossAt } from "../../../providers/chain/settlers";
-import { asAddress } from "../../addresses";
+import { storedAddress } from "../../addresses";
 import { TOKENS, type Symbol } from "../../tokens";
 import type { SwapTerms, TransactionRequest } from "../tables";
 
@@ -129,7 +129,7 @@ async function otherWalletHint(
       const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
       if (wallet === null || wallet.walletId === walletId) continue;
       const { address, decimals } = TOKENS[token];
-      const balances = await readAccount(asAddress(wallet.address), address === null ? [] : [address], []);
+      const balances = await readAccount(storedAddress(wallet.address), address === null ? [] : [address], []);
       const balance = address === null ? balances.native : (balances.tokens[0] ?? 0n);
       if (balance >= needed)
         return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(balance, decimals)} ${token}: a send with from: "${kind}" spends it`;
@@ -184,7 +184,7 @@ export async function affordable(
   transaction: Transaction,
   { kind, spent, wantedGas = 0n, assumedGas }: Cost,
 ): Promise<Affordable> {
-  const from = asAddress(payer.address);
+  const from = storedAddress(payer.address);
   const prepared = await prepareTransaction(from, transaction, TOKENS[spent.token].address);
   const preparation =
     assumedGas === undefined
@@ -209,7 +209,7 @@ export async function affordable(
  */
 export async function sendable(ctx: ActionCtx, payer: Payer, request: SendRequest): Promise<Affordable> {
   const spent = { token: request.token, amount: BigInt(request.amount) };
-  const to = asAddress(request.toAddress);
+  const to = storedAddress(request.toAddress);
   const [loss, affordableSend] = await Promise.all([
     lossAt(to),
     affordable(ctx, payer, sendTransaction(spent.token, to, spent.amount), { kind: "send", spent }),

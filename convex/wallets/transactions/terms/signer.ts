@@ -1,8 +1,7 @@
 import type { Address, Hex } from "viem";
-import { internal } from "../../../_generated/api";
 import type { Doc, Id } from "../../../_generated/dataModel";
 import type { ActionCtx } from "../../../_generated/server";
-import { asAddress } from "../../addresses";
+import { storedAddress } from "../../addresses";
 import {
   signAsService,
   signTransaction,
@@ -19,7 +18,7 @@ import { permitData, type Message } from "./quote";
  * checks it against that permission's terms. For actions.
  */
 
-/** Signs bytes for the first time. @throws AppError as `live` and `requireAllowed`. */
+/** Signs bytes for the first time. @throws AppError as `livePermission` and `requireAllowed`. */
 export async function signOrdered(
   ctx: ActionCtx,
   permissionId: Id<"permissions">,
@@ -30,10 +29,11 @@ export async function signOrdered(
     least,
   }: { address: Address; unsigned: Unsigned; mostFee: bigint; least?: bigint | undefined },
 ): Promise<Signed> {
-  const permission = await liveOf(ctx, permissionId);
-  requireAllowed(permission, unsigned.call, address, least);
-  requireAffordable(permission, mostFee);
-  return signTransaction(ctx, { permissionId, isFirst: true }, unsigned);
+  const check = (permission: Doc<"permissions">) => {
+    requireAllowed(permission, unsigned.call, address, least);
+    requireAffordable(permission, mostFee);
+  };
+  return signTransaction(ctx, { permissionId, isFirst: true, check }, unsigned);
 }
 
 /** Signs a permit for the call of a permission's swap, whose message the quote's check has read. */
@@ -42,8 +42,8 @@ export async function signPermit(
   permissionId: Id<"permissions">,
   message: Message,
 ): Promise<Hex> {
-  requirePermitAllowed(await liveOf(ctx, permissionId), message);
-  return signTypedData(ctx, { permissionId, isFirst: true }, permitData(message));
+  const check = (permission: Doc<"permissions">) => requirePermitAllowed(permission, message);
+  return signTypedData(ctx, { permissionId, isFirst: true, check }, permitData(message));
 }
 
 /**
@@ -62,12 +62,9 @@ export async function signAnew(
   if (permissionId === undefined) return null;
   const { call } = unsigned;
   const same = earlier !== null && isSame(call, earlier);
-  if (!same && !isNothing(call, asAddress(address))) return null;
-  return signTransaction(ctx, { permissionId, isFirst: false }, unsigned);
-}
-
-function liveOf(ctx: ActionCtx, permissionId: Id<"permissions">): Promise<Doc<"permissions">> {
-  return ctx.runQuery(internal.wallets.transactions.permissions.live, { permissionId, now: Date.now() });
+  if (!same && !isNothing(call, storedAddress(address))) return null;
+  // The permission allowed the earlier bytes, and these move no more than they do.
+  return signTransaction(ctx, { permissionId, isFirst: false, check: () => undefined }, unsigned);
 }
 
 type Call = Unsigned["call"];
