@@ -68,11 +68,7 @@ function verdictOfKey({ _id: id, name, scopes, dailyMicroUsd }: Doc<"apiKeys">, 
 }
 
 /** The verdict on an act of a caller who only names the `userId` of an owner. Pure. */
-function verdictOfId(
-  { level, capMicroUsd, blockedUntil }: Standing,
-  deed: Deed,
-  isWeak: boolean,
-): Verdict {
+function verdictOfId({ level, capMicroUsd, blockedUntil }: Standing, deed: Deed, isWeak: boolean): Verdict {
   const allowed = { kind: "allowed", by: "id", cap: null } as const;
   const moves = deed === "swap" || deed === "send" || deed === "delivery";
   if (level === "closed")

@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { change } from "../changes";
 import { AppError } from "../errors";
-import { takeNoted } from "../outside/notes";
+import { countedBy } from "../outside/providerCalls";
 import { keepNoted, vNoted } from "../outside/tallies";
 import type { Caller } from "./callers";
 import { rowsBy } from "../records/rows";
@@ -70,11 +70,11 @@ export async function waitingAs<Value>(
     until = Date.now() + heldMs;
     await ctx.runMutation(internal.lib.limits.crowd.renew, { place, heldMs });
   };
-  try {
-    return await work(stay);
-  } finally {
-    await ctx.runMutation(internal.lib.limits.crowd.leave, { place, noted: takeNoted() });
-  }
+  return countedBy(
+    ctx,
+    () => work(stay),
+    (noted) => ctx.runMutation(internal.lib.limits.crowd.leave, { place, noted }),
+  );
 }
 
 /** For requests that cannot be answered without waiting. @throws AppError `rate_limited` */

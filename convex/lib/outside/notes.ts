@@ -1,4 +1,5 @@
 import type { Infer } from "convex/values";
+import type { ActionCtx } from "../../_generated/server";
 import type { vProvider } from "../tables";
 import type { Share } from "./expenses";
 
@@ -12,6 +13,9 @@ export type Noted = { counts: Count[]; spent: Spent[] };
 /** Noted and not stored yet. The platform gives every action its own module state. */
 const noted = new Map<Provider, Count>();
 const spent = new Map<string, Spent>();
+
+/** Contexts of actions whose notes are all stored by one mutation at the end. */
+export const counting = new WeakSet<ActionCtx>();
 
 /** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
 export function noteCall(provider: Provider, failed: boolean): void {

@@ -5,7 +5,7 @@ import { internalAction, type ActionCtx } from "../../_generated/server";
 import { change } from "../changes";
 import { messageOf } from "../errors";
 import { log } from "../log";
-import { takeNoted } from "./notes";
+import { counting, takeNoted, type Noted } from "./notes";
 import { keepNoted, vNoted } from "./tallies";
 
 /**
@@ -22,13 +22,29 @@ import { keepNoted, vNoted } from "./tallies";
 export function counted<Given extends unknown[], Value>(
   work: (ctx: ActionCtx, ...given: Given) => Value | Promise<Value>,
 ): (ctx: ActionCtx, ...given: Given) => Promise<Value> {
-  return async (ctx, ...given) => {
-    try {
-      return await work(ctx, ...given);
-    } finally {
-      await store(ctx);
-    }
-  };
+  return async (ctx, ...given) =>
+    counting.has(ctx)
+      ? work(ctx, ...given)
+      : countedBy(
+          ctx,
+          async () => work(ctx, ...given),
+          (noted) => store(ctx, noted),
+        );
+}
+
+/** Counts the provider calls of some work in a mutation that its end needs anyhow. */
+export async function countedBy<Value>(
+  ctx: ActionCtx,
+  work: () => Promise<Value>,
+  end: (noted: Noted) => Promise<unknown>,
+): Promise<Value> {
+  counting.add(ctx);
+  try {
+    return await work();
+  } finally {
+    counting.delete(ctx);
+    await end(takeNoted());
+  }
 }
 
 /** An internal action that calls a provider, counted. It returns nothing: its mutations store the results. */
@@ -47,11 +63,10 @@ export function providerAction(
   return internalAction({ args, returns: v.null(), handler });
 }
 
-async function store(ctx: ActionCtx): Promise<void> {
-  const taken = takeNoted();
-  if (taken.counts.length + taken.spent.length === 0) return;
+async function store(ctx: ActionCtx, noted: Noted): Promise<void> {
+  if (noted.counts.length + noted.spent.length === 0) return;
   try {
-    await ctx.runMutation(internal.lib.outside.providerCalls.record, taken);
+    await ctx.runMutation(internal.lib.outside.providerCalls.record, noted);
   } catch (error) {
     // A statistic must not undo the action's work.
     log.error("providers.uncounted", { message: messageOf(error) });

@@ -4,10 +4,13 @@ const MOST = 128;
 /** A place between entries: before the entry `at` of a block. */
 export type Place = { block: number; at: number };
 
+/** An entry knows its block, so that it is found without a search when it goes. */
+type Placed<Entry> = { block: Entry[] | null };
+
 /**
  * Entries in an order that their user knows, in blocks: one that comes or goes moves only the others of its block.
  */
-export class Sorted<Entry> {
+export class Sorted<Entry extends Placed<Entry>> {
   readonly #blocks: Entry[][] = [];
 
   /** @param isBefore Whether an entry stands before the place that is wanted; true for none behind one for which it is false. */
@@ -38,36 +41,42 @@ export class Sorted<Entry> {
     const own = at === 0 && block > 0 ? block - 1 : block;
     const entries = this.#blocks[own];
     if (entries === undefined) {
-      this.#blocks.push([entry]);
+      this.#blocks.push((entry.block = [entry]));
       return;
     }
+    entry.block = entries;
     entries.splice(own === block ? at : entries.length, 0, entry);
-    if (entries.length > MOST) this.#blocks.splice(own + 1, 0, entries.splice(MOST / 2));
+    if (entries.length <= MOST) return;
+    const second = entries.splice(MOST / 2);
+    for (const moved of second) moved.block = second;
+    this.#blocks.splice(own + 1, 0, second);
   }
 
-  remove({ block, at }: Place): void {
-    const entries = this.#blocks[block];
-    entries?.splice(at, 1);
-    if (entries?.length === 0) this.#blocks.splice(block, 1);
+  remove(entry: Entry): void {
+    const entries = entry.block ?? [];
+    entries.splice(entries.indexOf(entry), 1);
+    if (entries.length === 0) this.#blocks.splice(this.#blocks.indexOf(entries), 1);
+    entry.block = null;
   }
 
-  /** The entries from one place to another, `limit` at most, in order or from behind. */
-  between(from: Place, to: Place, descending: boolean, limit: number): Entry[] {
+  /** The entries from a place on, or before it from behind, while they are wanted; `limit` at most. */
+  along(
+    { block, at }: Place,
+    descending: boolean,
+    limit: number,
+    isWanted: (entry: Entry) => boolean,
+  ): Entry[] {
     const found: Entry[] = [];
     const step = descending ? -1 : 1;
-    for (
-      let block = descending ? to.block : from.block;
-      block >= from.block && block <= to.block;
-      block += step
-    ) {
-      const entries = this.#blocks[block] ?? [];
-      const first = block === from.block ? from.at : 0;
-      const end = block === to.block ? to.at : entries.length;
-      for (let i = 0; i < end - first; i++) {
-        if (found.length >= limit) return found;
-        const entry = entries[descending ? end - 1 - i : first + i];
-        if (entry !== undefined) found.push(entry);
+    let i = descending ? at - 1 : at;
+    for (let b = block; b >= 0 && b < this.#blocks.length + (descending ? 1 : 0); b += step) {
+      const entries = this.#blocks[b] ?? [];
+      for (; i >= 0 && i < entries.length; i += step) {
+        const entry = entries[i];
+        if (entry === undefined || found.length >= limit || !isWanted(entry)) return found;
+        found.push(entry);
       }
+      i = descending ? (this.#blocks[b - 1]?.length ?? 0) - 1 : 0;
     }
     return found;
   }

@@ -54,7 +54,7 @@ export function tableOf(id: string): string | null {
 
 const isDigit = (unit: number) => unit >= 0x30 && unit <= 0x39;
 
-type Entry = { readonly key: Key; row: Row };
+type Entry = { readonly key: Key; row: Row; block: Entry[] | null };
 
 export class Index {
   readonly fields: readonly string[];
@@ -96,11 +96,11 @@ export class Index {
       return;
     }
     if (entry !== undefined) {
-      this.#entries.remove(this.#first(entry.key, 0));
+      this.#entries.remove(entry);
       this.#byId.delete(id);
     }
     if (row === null) return;
-    const added = { key: this.keyOf(row), row };
+    const added = { key: this.keyOf(row), row, block: null };
     this.#entries.insert(this.#placeFor(added.key), added);
     this.#byId.set(id, added);
   }
@@ -113,19 +113,25 @@ export class Index {
   /** Often the end: times and ids grow. */
   #placeFor(key: Key): Place {
     const { last, end } = this.#entries;
-    return last === undefined || comparedKeys(last.key, key) < 0 ? end : this.#first(key, 0);
+    const isLow = key.every(isLowText);
+    return last === undefined || comparedKeys(last.key, key, isLow) < 0 ? end : this.#first(key, 0, isLow);
   }
 
   /** The rows of a range in order, `limit` at most. */
   rows(range: Range, descending: boolean, limit: number): Row[] {
-    const from = this.#first(range.lower, range.withLower ? 0 : 1);
-    const to = this.#first(range.upper, range.withUpper ? 1 : 0);
-    return this.#entries.between(from, to, descending, limit).map(({ row }) => row);
+    const { lower, withLower, upper, withUpper } = range;
+    const from = descending ? this.#first(upper, withUpper ? 1 : 0) : this.#first(lower, withLower ? 0 : 1);
+    const end = descending ? lower : upper;
+    const isLow = end.every(isLowText);
+    // The order of the entries' keys to the range's other end that still belong to it.
+    const sign = descending ? -1 : 1;
+    const most = (descending ? withLower : withUpper) ? 0 : -1;
+    const isWanted = ({ key }: Entry) => sign * comparedKeys(key, end, isLow) <= most;
+    return this.#entries.along(from, descending, limit, isWanted).map(({ row }) => row);
   }
 
   /** The place of the first key that compares with `prefix` as `least` or more: 0 for equal, 1 for after. */
-  #first(prefix: Key, least: 0 | 1): Place {
-    const isLow = prefix.every(isLowText);
+  #first(prefix: Key, least: 0 | 1, isLow = prefix.every(isLowText)): Place {
     return this.#entries.place(({ key }) => comparedKeys(key, prefix, isLow) < least);
   }
 }

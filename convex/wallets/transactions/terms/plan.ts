@@ -129,7 +129,11 @@ async function otherWalletHint(
       const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
       if (wallet === null || wallet.walletId === walletId) continue;
       const { address, decimals } = TOKENS[token];
-      const balances = await readAccount(storedAddress(wallet.address), address === null ? [] : [address], []);
+      const balances = await readAccount(
+        storedAddress(wallet.address),
+        address === null ? [] : [address],
+        [],
+      );
       const balance = address === null ? balances.native : (balances.tokens[0] ?? 0n);
       if (balance >= needed)
         return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(balance, decimals)} ${token}: a send with from: "${kind}" spends it`;
