@@ -8,8 +8,7 @@ import { rowsDue } from "../../lib/records/rows";
 import { MINUTE, NEVER } from "../../lib/time";
 import { depositAt, isConfirmed } from "../transfers";
 import {
-  beginCheck,
-  CHECK_LEASE_MS,
+  changeHint,
   depositsOf,
   endCheck,
   revertDeposit,
@@ -31,7 +30,7 @@ const MOVED_TOGETHER = 50;
 
 const vSought = v.object({ ...vCheck.fields, txHash: v.string(), seenIn: v.optional(vSeenIn) });
 
-/** The transactions that the given checks still have to look up, without overtaken checks, and where they were last seen. */
+/** The transactions of the given checks that still count, and where they were last seen. */
 export const sought = internalQuery({
   args: { checks: v.array(vCheck) },
   returns: v.array(vSought),
@@ -94,23 +93,22 @@ export const postpone = change({ checks: v.array(vCheck) }, async (ctx, { checks
   for (const check of checks) {
     const hint = await current(ctx, check);
     if (hint?.state === "settled") {
-      await ctx.db.patch("depositHints", hint._id, { nextCheckAt: Date.now() + MINUTE });
+      await changeHint(ctx, hint, { nextCheckAt: Date.now() + MINUTE });
     } else if (hint !== null) await waitOn(ctx, hint);
   }
 });
 
-/** Starts every check that is due, and lost ones again. */
+/** Starts every check that is due. */
 export const checkDue = dueWork(async (ctx) => {
-  const now = Date.now();
-  const due = await rowsDue(ctx.db.query("depositHints"), "nextCheckAt", now).take(DUE_BATCH);
+  const due = await rowsDue(ctx.db.query("depositHints"), "nextCheckAt", Date.now()).take(DUE_BATCH);
   const checks: Check[] = [];
-  for (const row of due) checks.push(await beginCheck(ctx, row, { nextCheckAt: now + CHECK_LEASE_MS }));
+  for (const row of due) checks.push(await changeHint(ctx, row, { nextCheckAt: NEVER }));
   await startChecks(ctx, checks, 0);
   if (due.length === DUE_BATCH)
     await ctx.scheduler.runAfter(0, internal.payments.deposits.checks.checkDue, {});
 });
 
-/** The hint of a check; `null` if the check was overtaken. */
+/** The hint of a check; `null` if the check has ended or was overtaken. */
 async function current(ctx: QueryCtx, { hintId, attempt }: Check): Promise<Doc<"depositHints"> | null> {
   const hint = await ctx.db.get("depositHints", hintId);
   return hint?.attempt === attempt ? hint : null;

@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { required } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { providerAction } from "../../lib/outside/providerCalls";
+import { worker } from "../../lib/work/desk";
 import { sightTransfers, type Sighting } from "../../providers/chain/transfers";
 import { asAddress, asHex } from "../../wallets/addresses";
 import { vCheck, type Check, type Finding } from "./model";
@@ -12,11 +12,11 @@ import { vCheck, type Check, type Finding } from "./model";
 
 /**
  * Looks up transactions on the chain that webhooks have named, and stores the result. Transactions without a result are
- * looked up again later; nothing is lost with this action.
+ * looked up again later. Every hint is changed with what is stored of it, so another attempt goes on with the others.
  */
-export const check = providerAction({ checks: v.array(vCheck) }, async (ctx, { checks }) => {
+export const check = worker({ checks: v.array(vCheck) }, async (ctx, { checks }) => {
   const sought = await ctx.runQuery(internal.payments.deposits.checks.sought, { checks });
-  if (sought.length === 0) return;
+  if (sought.length === 0) return "over";
   const later: Check[] = [];
   try {
     const { head, sightings } = await sightTransfers(
@@ -48,6 +48,7 @@ export const check = providerAction({ checks: v.array(vCheck) }, async (ctx, { c
     later.push(...sought.map(({ hintId, attempt }) => ({ hintId, attempt })));
   }
   if (later.length > 0) await ctx.runMutation(internal.payments.deposits.checks.postpone, { checks: later });
+  return "over";
 });
 
 type Piece = Check & { finding: Finding; next: number };

@@ -9,6 +9,7 @@ import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
 import { rowsByBoth } from "../../lib/records/rows";
+import { open } from "../../lib/work/jobs";
 import { userIdByAddress } from "../../wallets/model";
 import { PRICE } from "../terms";
 import {
@@ -21,7 +22,7 @@ import {
   spentTransfer,
   isConfirmed,
 } from "../transfers";
-import { vMovedTransfer, vSeenIn } from "./tables";
+import { RECHECKS, vMovedTransfer, vSeenIn } from "./tables";
 
 /**
  * Transactions that webhooks have named, the chain's answers about them, and the users that confirmed transfers credit;
@@ -38,9 +39,6 @@ export const CREDIT_BATCH = 50;
 /** How many transactions one round trip to the chain asks for. */
 const CHECKED_TOGETHER = 25;
 
-/** A check that is silent for this long was lost. */
-export const CHECK_LEASE_MS = MINUTE;
-
 /** A transaction that the chain has not known for this long does not exist. Naming it again starts a new check. */
 const GIVE_UP_AFTER_MS = DAY;
 
@@ -54,8 +52,8 @@ export function waitDelay(checks: number): number {
 
 /** When a settled one is checked again: one and five minutes after it was settled. */
 export function nextRecheck(now: number, checks: number): number {
-  if (checks === 0) return now + MINUTE;
-  return checks === 1 ? now + 4 * MINUTE : NEVER;
+  if (checks >= RECHECKS) return NEVER;
+  return now + (checks === 0 ? MINUTE : 4 * MINUTE);
 }
 
 /** When to look for the user of an unmatched deposit again: every five minutes, then less and less often, down to daily. */
@@ -63,7 +61,7 @@ export function nextMatch(now: number, seenAt: number): number {
   return now + Math.min(Math.max(now - seenAt, 5 * MINUTE), DAY);
 }
 
-/** A check that was started; only a hint's latest one counts. */
+/** A check that was begun; its result counts if its hint has not changed since. */
 export const vCheck = v.object({ hintId: v.id("depositHints"), attempt: v.number() });
 export type Check = Infer<typeof vCheck>;
 
@@ -101,7 +99,7 @@ async function wantsCheck(
   removed: boolean,
   now: number,
 ): Promise<boolean> {
-  // A running check answers every caller.
+  // A check that has begun answers every caller. An earlier version's was lost if its hint is due.
   if (row.state === "checking" && row.nextCheckAt > now) return false;
   if (row.state !== "settled" || removed) return true;
   return (await depositsOf(ctx, row.txHash)).every(({ state }) => state === "reversed");
@@ -117,14 +115,14 @@ export async function nameTransaction(
 ): Promise<{ isNew: boolean; check: Check | null }> {
   const now = Date.now();
   const row = await hintOf(ctx, txHash);
-  const checking = { state: "checking" as const, nextCheckAt: now + CHECK_LEASE_MS };
+  const checking = { state: "checking" as const, nextCheckAt: NEVER };
   if (row === null) {
     const fresh = { ...checking, txHash, attempt: 1, checks: 0, openedAt: now };
     return { isNew: true, check: { hintId: await ctx.db.insert("depositHints", fresh), attempt: 1 } };
   }
   if (!(await wantsCheck(ctx, row, removed, now))) return { isNew: false, check: null };
   const reopened = row.state === "settled" ? { openedAt: now, checks: 0, reason: undefined } : {};
-  return { isNew: false, check: await beginCheck(ctx, row, { ...checking, ...reopened }) };
+  return { isNew: false, check: await changeHint(ctx, row, { ...checking, ...reopened }) };
 }
 
 /** Credits the rest of a payment beyond its report as a deposit, whether or not a webhook names it. */
@@ -137,8 +135,11 @@ export async function creditRest(
   if (check !== null) await startChecks(ctx, [check], 0);
 }
 
-/** Begins a new check of a hint, for `startChecks`; a running one is overtaken. */
-export async function beginCheck(
+/**
+ * Changes a hint, at the beginning of a check and at its end: the results of checks that began before are dropped.
+ * @returns The check that counts from now on, for `startChecks`.
+ */
+export async function changeHint(
   ctx: MutationCtx,
   { _id, attempt = 0 }: Doc<"depositHints">,
   changes: Partial<Omit<Doc<"depositHints">, "reason">> & { reason?: string | undefined },
@@ -147,7 +148,7 @@ export async function beginCheck(
   return { hintId: _id, attempt: attempt + 1 };
 }
 
-/** Schedules checks after a delay, in as few round trips as possible. */
+/** Opens checks, which begin after a delay, in as few round trips as possible. Meanwhile their hints are never due. */
 export async function startChecks(
   ctx: MutationCtx,
   checks: readonly Check[],
@@ -155,7 +156,7 @@ export async function startChecks(
 ): Promise<void> {
   for (let start = 0; start < checks.length; start += CHECKED_TOGETHER) {
     const together = checks.slice(start, start + CHECKED_TOGETHER);
-    await ctx.scheduler.runAfter(delayMs, internal.payments.deposits.desk.check, { checks: together });
+    await open(ctx, internal.payments.deposits.desk.check, { checks: together }, { delayMs });
   }
 }
 
@@ -187,21 +188,18 @@ async function settleHint(
 ): Promise<void> {
   const checks = hint.state === "settled" ? hint.checks + 1 : 0;
   const nextCheckAt = reason === undefined ? nextRecheck(Date.now(), checks) : NEVER;
-  await ctx.db.patch("depositHints", hint._id, { state: "settled", reason, checks, nextCheckAt });
+  await changeHint(ctx, hint, { state: "settled", reason, checks, nextCheckAt });
 }
 
-/** Schedules the next check: soon by itself, later by the cron, which also takes over lost ones. */
+/** Waits for the next check: a soon one is opened here, a later one by the dispatcher. */
 export async function waitOn(ctx: MutationCtx, hint: Doc<"depositHints">): Promise<void> {
   const now = Date.now();
   const [checks, openedAt] = hint.state === "settled" ? [0, now] : [hint.checks, hint.openedAt];
   const delay = waitDelay(checks);
   const waiting = { state: "waiting" as const, reason: undefined, checks: checks + 1, openedAt };
-  if (delay >= MINUTE) {
-    await ctx.db.patch("depositHints", hint._id, { ...waiting, nextCheckAt: now + delay });
-    return;
-  }
-  const check = await beginCheck(ctx, hint, { ...waiting, nextCheckAt: now + delay + CHECK_LEASE_MS });
-  await startChecks(ctx, [check], delay);
+  const isSoon = delay < MINUTE;
+  const check = await changeHint(ctx, hint, { ...waiting, nextCheckAt: isSoon ? NEVER : now + delay });
+  if (isSoon) await startChecks(ctx, [check], delay);
 }
 
 /**

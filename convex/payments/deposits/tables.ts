@@ -4,6 +4,9 @@ import { vTransfer } from "../tables";
 import { due, ofUser, type RecordsOf } from "../../lib/records/records";
 import { NEVER } from "../../lib/time";
 
+/** How often a settled hint with deposits is checked again. */
+export const RECHECKS = 2;
+
 const vDepositState = v.union(
   /** Seen on the chain, with too few confirmations. */
   v.literal("pending"),
@@ -49,7 +52,7 @@ export const depositTables = {
     state: vHintState,
     /** Why a settled transaction has no deposit. */
     reason: v.optional(v.string()),
-    /** Counts the checks that were started: results of an earlier one are dropped. Absent on rows of 0.1.0. */
+    /** Changes when a check begins and when it ends: results of an earlier one are dropped. Absent on rows of 0.1.0. */
     attempt: v.optional(v.number()),
     /** On rows of 0.1.0. */
     turn: v.optional(v.number()),
@@ -57,7 +60,7 @@ export const depositTables = {
     checks: v.number(),
     /** When it began to wait. */
     openedAt: v.number(),
-    /** When the cron handles it: the next check, or the moment a running one counts as lost; otherwise `NEVER`. */
+    /** When the dispatcher has it checked next; `NEVER` while its check is open (`lib/work`), and when it has ended. */
     nextCheckAt: v.number(),
   })
     .index("by_txHash", ["txHash"])
@@ -98,7 +101,8 @@ export const depositRecords: RecordsOf<typeof depositTables> = {
       why: "it is settled; its deposits are kept, and naming it again starts a new check",
       aged: (rows, before) =>
         rows.withIndex("by_nextCheckAt", (q) => q.eq("nextCheckAt", NEVER).lt("_creationTime", before)),
-      ended: ({ state }) => state === "settled",
+      ended: ({ state, reason, checks }) =>
+        state === "settled" && (reason !== undefined || checks >= RECHECKS),
     },
     final: { field: "state", states: ["settled"] },
     openWhen: { depositChecks: due("nextCheckAt") },

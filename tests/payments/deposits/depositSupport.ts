@@ -50,6 +50,12 @@ export async function balanceOf(app: WalletApp, userId = "alice"): Promise<numbe
 
 /** Lets everything that waits become due, and the crons come by. */
 export async function cronsRun(app: WalletApp) {
+  await becomeDue(app);
+  await app.settle();
+}
+
+/** The same, without an end of what they start. */
+export async function becomeDue(app: WalletApp) {
   await app.t.run(async (ctx) => {
     for (const { _id } of await ctx.db.query("depositHints").collect()) {
       await ctx.db.patch("depositHints", _id, { nextCheckAt: 0 });
@@ -60,7 +66,6 @@ export async function cronsRun(app: WalletApp) {
   });
   await app.t.mutation(internal.payments.deposits.checks.checkDue, {});
   await app.t.mutation(internal.payments.deposits.owners.matchDue, {});
-  await app.settle();
 }
 
 /** The chain does not answer until this is undone, or answers late. */

@@ -2,13 +2,17 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../../convex/_generated/api";
 import { deadlines } from "../../../convex/lib/outside/deadlines";
+import { NEVER } from "../../../convex/lib/time";
 import { clientOf, mined, newWallet, signed, transferTo } from "../../chain/support";
+import { silence } from "../../support/outside";
+import { expireLeases } from "../../support/rows/leases";
 import { until } from "../../support/waits";
 import { chain, useChain } from "../../support/chain/chain";
 import type { WalletApp } from "../../support/chain/walletApp";
 import { ONE, PLATFORM } from "../authorizations";
 import {
   balanceOf,
+  becomeDue,
   breakChain,
   createApp,
   credited,
@@ -75,18 +79,68 @@ describe("time and trouble", () => {
     await until(async () => (await balanceOf(app)) === 100);
   });
 
-  test("a check that died is taken over by the cron", async ({ app }) => {
+  test("a batch that was lost with its server goes on, and what it has stored is not looked up again", async ({
+    app,
+  }) => {
     deadlines.deposit = 100;
-    const { txHash } = await payLinked(app, ONE);
-    const revive = breakChain(() => new Promise<Response>(() => undefined));
-    expect((await notify(app, { txHash })).body.pending).toEqual([{ txHash }]);
+    const [stored, other] = [await payLinked(app, ONE), await payLinked(app, 2n * ONE)];
+    const revive = breakChain(silence);
+    await notify(app, { data: [{ txHash: stored.txHash }, { txHash: other.txHash }] });
+    const { work: listed } = await app.t.query(internal.ops.work.list, { now: Date.now() });
+    expect(listed).toMatchObject([{ run: "payments/deposits/desk:check", state: "running", attempt: 1 }]);
+    const [hint] = await app.rows("depositHints");
+    if (hint?.attempt === undefined) throw new Error("Nothing was named");
+    const { _id: hintId, attempt } = hint;
+    // What the lost attempt said of the first; the chain would say something else.
+    const finding = { kind: "mined" as const, succeeded: true, transfers: [], confirmations: 1 };
+    const block = { blockNumber: 1, blockHash: `0x${"ee".repeat(32)}` };
+    const store = () =>
+      app.t.mutation(internal.payments.deposits.checks.reconcile, {
+        ...{ hintId, attempt },
+        finding: { ...finding, ...block },
+      });
+    await store();
+    const ended = await app.row("depositHints", hintId);
+    expect(ended).toMatchObject({ txHash: stored.txHash, state: "settled" });
     revive();
-    await app.t.run(async (ctx) => {
-      const row = await ctx.db.query("depositHints").first();
-      if (row !== null) await ctx.db.patch("depositHints", row._id, { nextCheckAt: 0 });
-    });
-    await app.t.mutation(internal.payments.deposits.checks.checkDue, {});
-    await until(async () => (await balanceOf(app)) === 100);
+    await expireLeases(app);
+    await until(async () => (await app.rows("work")).length === 0);
+    await store();
+    expect(await app.row("depositHints", hintId)).toEqual(ended);
+    expect(await balanceOf(app)).toBe(200);
+  });
+
+  test("the second look at a credited deposit survives its server, and a chain that does not answer", async ({
+    app,
+  }) => {
+    const { txHash } = await payLinked(app, ONE);
+    await notify(app, { txHash });
+    const hint = async () => (await app.rows("depositHints"))[0];
+    expect(await hint()).toMatchObject({ state: "settled", checks: 0 });
+    const revive = breakChain(silence);
+    await becomeDue(app);
+    await until(async () => (await app.rows("work")).some(({ state }) => state === "running"));
+    revive();
+    const mend = breakChain(() => Promise.reject(new TypeError("fetch failed")));
+    await expireLeases(app);
+    await until(async () => (await app.rows("work")).length === 0);
+    const put = await hint();
+    expect(put).toMatchObject({ state: "settled", checks: 0 });
+    expect(put?.nextCheckAt).toBeLessThan(Date.now() + 61_000);
+    mend();
+    await cronsRun(app);
+    expect(await hint()).toMatchObject({ state: "settled", checks: 1 });
+    await cronsRun(app);
+    expect(await hint()).toMatchObject({ state: "settled", checks: 2, nextCheckAt: NEVER });
+  });
+
+  test("a check of an earlier version, which kept its lease on the hint, is taken up when that has run out", async ({
+    app,
+  }) => {
+    const { txHash } = await payLinked(app, ONE);
+    const fresh = { txHash, state: "checking" as const, attempt: 1, checks: 0, openedAt: Date.now() };
+    await app.t.run((ctx) => ctx.db.insert("depositHints", { ...fresh, nextCheckAt: Date.now() }));
+    expect((await notify(app, { txHash })).body.credited).toMatchObject([{ credits: 100 }]);
   });
 });
 
@@ -132,6 +186,32 @@ describe("a reorganisation", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(3);
   });
 
+  test("that is told while a second look is under way is what counts, not what that look saw", async ({
+    app,
+  }) => {
+    const { txHash, drop } = await payInHead(app, 4n * ONE);
+    await notify(app, { txHash });
+    let deliver = () => {};
+    const late = new Promise<void>((resolve) => (deliver = resolve));
+    let isSeen = false;
+    const mend = breakChain(async (forward) => {
+      const answer = await forward();
+      isSeen = true;
+      await late;
+      return answer;
+    });
+    await becomeDue(app);
+    await until(() => isSeen);
+    mend();
+    await drop();
+    await notify(app, { txHash, removed: true });
+    expect(await app.rows("deposits")).toMatchObject([{ state: "reversed" }]);
+    deliver();
+    await app.settle();
+    expect(await app.rows("deposits")).toMatchObject([{ state: "reversed" }]);
+    expect(await balanceOf(app)).toBe(0);
+  });
+
   test("is noticed by the re-check without a webhook, as is the transaction's return", async ({ app }) => {
     const { txHash, drop, mineAgain } = await payInHead(app, 4n * ONE);
     await notify(app, { txHash });
@@ -151,11 +231,11 @@ describe("a reorganisation", () => {
     const [deposit] = await app.rows("deposits");
     const [hint] = await app.rows("depositHints");
     if (deposit === undefined || hint?.attempt === undefined) throw new Error("Nothing was credited");
-    const { _id: hintId, attempt } = hint;
-    const reconcile = (transfers: { position: number; amount: string }[]) =>
+    const { _id: hintId } = hint;
+    const reconcile = async (transfers: { position: number; amount: string }[]) =>
       app.t.mutation(internal.payments.deposits.checks.reconcile, {
         hintId,
-        attempt,
+        attempt: (await app.row("depositHints", hintId))?.attempt ?? 0,
         finding: {
           kind: "mined",
           succeeded: true,
