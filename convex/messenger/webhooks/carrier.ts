@@ -1,9 +1,9 @@
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import { messageOf } from "../../lib/errors";
-import { providerAction } from "../../lib/outside/providerCalls";
 import { open } from "../../lib/security/seals";
 import { SECOND, sleep } from "../../lib/time";
+import { worker } from "../../lib/work/desk";
 import { postWebhook, type PostOutcome } from "../../providers/webhooks";
 import type { Holder, Result, Try } from "./posts";
 import { secretSeal } from "./rows";
@@ -11,31 +11,34 @@ import { refusalOf } from "./targets";
 
 /** Posts that end within this time of one another are stored together. */
 const GATHERED_MS = SECOND / 10;
-/** No post begins later than this: the next action begins a minute after this one. */
+/** No post begins later than this, so that the carrier has ended when the dispatcher comes by again. */
 const WORKS_FOR_MS = 40 * SECOND;
 
 /** Posts everything due to webhooks. */
-export const carry = providerAction({}, async (ctx) => {
+export const carry = worker({}, async (ctx, { job }) => {
   const until = Date.now() + WORKS_FOR_MS;
   const underWay = new Map<Id<"webhookPosts">, { holder: Holder; done: Promise<void> }>();
   const results: Result[] = [];
   for (;;) {
     const held = [...underWay.values()].map(({ holder }) => holder);
-    const tries: Try[] =
-      Date.now() < until ? await ctx.runMutation(internal.messenger.webhooks.posts.claim, { held }) : [];
+    const tries: Try[] | null =
+      Date.now() < until ? await ctx.runMutation(internal.messenger.webhooks.posts.claim, { job, held }) : [];
+    if (tries === null) return;
     for (const one of tries) {
       const { postId, try: number, webhookId, host, proven, quick } = one;
       const begunAt = Date.now();
-      const done = outcomeOf(one).then((outcome) => {
-        results.push({ postId, try: number, ms: Date.now() - begunAt, outcome });
-        underWay.delete(postId);
-      });
+      const done = outcomeOf(one).then(
+        (outcome) => void results.push({ postId, try: number, ms: Date.now() - begunAt, outcome }),
+      );
       underWay.set(postId, { holder: { webhookId, host, proven, quick }, done });
     }
-    if (underWay.size === 0) return;
+    if (underWay.size === 0) return "over";
     await Promise.race([...underWay.values()].map(({ done }) => done));
-    if (underWay.size > 0) await sleep(GATHERED_MS);
-    await ctx.runMutation(internal.messenger.webhooks.posts.mark, { results: results.splice(0) });
+    if (underWay.size > results.length) await sleep(GATHERED_MS);
+    const ended = results.splice(0);
+    await ctx.runMutation(internal.messenger.webhooks.posts.mark, { results: ended });
+    // A post keeps its place until its outcome is stored: without a place it would count as lost.
+    for (const { postId } of ended) underWay.delete(postId);
   }
 });
 

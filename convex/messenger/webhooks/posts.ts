@@ -1,15 +1,16 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../../_generated/server";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
 import { dueWork } from "../../lib/cronRuns";
 import { DAY, HOUR, iso, MINUTE, SECOND } from "../../lib/time";
+import { end, open, underWay, vJob, workOn } from "../../lib/work/jobs";
 import { ownerOf } from "../../users/model";
 import { messageIdOf, post } from "./events";
 
 /**
- * Which posts are sent to webhooks, and when (`carrier` sends them): one action per minute, many posts at a time, one
+ * Which posts are sent to webhooks, and when (`carrier` sends them): one action at a time, many posts at a time, one
  * per webhook. A slow receiver holds a place for as long as it takes: a host gets a few places, all strangers half of
  * them, and webhooks that did not take their last post quickly, of signed-in users or not, three quarters.
  */
@@ -46,8 +47,10 @@ const QUICK_MS = 2 * SECOND;
 /** How many due posts are read at once, and how often in one turn: one webhook may have many. */
 const LOOK_AT = 100;
 const LOOKS = 4;
-/** An attempt that is silent for this long was lost. */
-const LEASE_MS = 2 * MINUTE;
+/** The single carrier at a time. */
+const CARRIER = "posts to webhooks";
+/** One that fails is tried again after a minute. After another failure the dispatcher opens the next: no pause is longer. */
+const ATTEMPTS = 2;
 
 /** The holder of a place. */
 const vHolder = v.object({
@@ -83,9 +86,10 @@ const vResult = v.object({
 });
 export type Result = Infer<typeof vResult>;
 
-/** Starts the posting of due events. */
+/** Starts the posting of due events, unless it is under way. */
 export const begin = dueWork(async (ctx) => {
-  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.carrier.carry, {});
+  if ((await workOn(ctx, CARRIER)) !== null) return;
+  await open(ctx, internal.messenger.webhooks.carrier.carry, {}, { subject: CARRIER, attempts: ATTEMPTS });
 });
 
 /** Queues a public event for all webhooks that ask for it, page after page. */
@@ -106,28 +110,39 @@ export const spread = change(
   },
 );
 
-/** Takes due posts, for one attempt each, as far as places are free; one per webhook. */
+/**
+ * Takes due posts, for one try each, as far as places are free; one per webhook.
+ * @param held The places that the carrier holds. With none, whatever is still being posted was lost with an earlier one.
+ * @returns `null` if nothing is left to do: the carrier's work has ended.
+ */
 export const claim = internalMutation({
-  args: { held: v.array(vHolder) },
-  returns: v.array(vTry),
-  handler: async (ctx, { held }) => {
+  args: { job: vJob, held: v.array(vHolder) },
+  returns: v.union(v.array(vTry), v.null()),
+  handler: async (ctx, { job, held }) => {
+    if ((await underWay(ctx, job)) === null) return null;
     const turn: Turn = { now: Date.now(), holders: [...held], tries: [] };
-    for (const state of ["posting", "due"] as const) {
-      for (let look = 0; look < LOOKS; look++) {
-        const rows = await ctx.db
-          .query("webhookPosts")
-          .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", turn.now))
-          .take(LOOK_AT);
-        for (const row of rows) {
-          if (turn.holders.length >= PLACES) return turn.tries;
-          await take(ctx, row, turn);
-        }
-        if (rows.length < LOOK_AT) break;
-      }
+    if (held.length === 0) for (const row of await postsBy(ctx, "posting", turn)) await take(ctx, row, turn);
+    for (let look = 0; look < LOOKS && turn.holders.length < PLACES; look++) {
+      const rows = await postsBy(ctx, "due", turn);
+      for (const row of rows) if (turn.holders.length < PLACES) await take(ctx, row, turn);
+      if (rows.length < LOOK_AT) break;
     }
-    return turn.tries;
+    if (turn.holders.length > 0) return turn.tries;
+    await end(ctx, job);
+    return null;
   },
 });
+
+async function postsBy(
+  ctx: QueryCtx,
+  state: "posting" | "due",
+  { now }: Turn,
+): Promise<Doc<"webhookPosts">[]> {
+  return ctx.db
+    .query("webhookPosts")
+    .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
+    .take(LOOK_AT);
+}
 
 /** The posted JSON, the same in every attempt. */
 function bodyOf({ type, at, data }: Doc<"webhookEvents">): string {
@@ -154,11 +169,13 @@ async function take(ctx: MutationCtx, row: Doc<"webhookPosts">, turn: Turn): Pro
   const proven = !isBusy && (await ownerOf(ctx, userId)) !== null;
   const quick = proven && webhook.isQuick === true;
   const isFull =
+    holders.length >= PLACES ||
     (!proven && holders.filter((one) => !one.proven).length >= MOST_UNPROVEN) ||
     (!quick && holders.filter((one) => !one.quick).length >= MOST_SLOW);
   if (isBusy || isFull) {
     // After others' posts: a webhook with many keeps nobody waiting.
-    if (row.dueAt < now) await ctx.db.patch("webhookPosts", row._id, { dueAt: now });
+    if (row.state !== "due" || row.dueAt < now)
+      await ctx.db.patch("webhookPosts", row._id, { state: "due", dueAt: now });
     return;
   }
   const event = await ctx.db.get("webhookEvents", row.eventId);
@@ -166,7 +183,7 @@ async function take(ctx: MutationCtx, row: Doc<"webhookPosts">, turn: Turn): Pro
   const holder = { webhookId, host, proven, quick };
   holders.push(holder);
   const number = row.tries + 1;
-  await ctx.db.patch("webhookPosts", row._id, { state: "posting", tries: number, dueAt: now + LEASE_MS });
+  await ctx.db.patch("webhookPosts", row._id, { state: "posting", tries: number, dueAt: now });
   const { sealedSigning } = webhook;
   const message = { messageId: messageIdOf(event._id), body: bodyOf(event) };
   tries.push({ ...holder, ...message, postId: row._id, try: number, userId, url, sealedSigning });

@@ -74,7 +74,7 @@ export const webhookTables = {
     userId: v.string(),
     webhookId: v.id("webhooks"),
     eventId: v.id("webhookEvents"),
-    /** `due`: waits for `dueAt`. `posting`: an attempt runs until `dueAt`. */
+    /** `due`: waits for `dueAt`. `posting`: the carrier has been posting it since `dueAt`. */
     state: literals("due", "posting", "delivered", "failed"),
     /** How many attempts have begun; identifies the current one. */
     tries: v.number(),
