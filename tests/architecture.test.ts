@@ -308,7 +308,7 @@ describe("the house", () => {
     );
     expect(uncounted.map(({ path }) => path)).toEqual([]);
     expect(
-      asking.filter(({ source }) => /\b(?:providerAction|counted)\(/.test(source)).length,
+      asking.filter(({ source }) => /\b(?:providerAction|worker|counted)\(/.test(source)).length,
     ).toBeGreaterThan(15);
   });
 
