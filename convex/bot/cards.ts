@@ -8,7 +8,7 @@ import type { Collection } from "../research/model";
 import { duration } from "../research/reports/cards";
 import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/record/publication";
-import type { Signal } from "../signals/record/tables";
+import type { Signal } from "../signals/record/rows";
 import type { SignalStats } from "../signals/statistics/shapes";
 import { calibratedWords, ending, headLine, recordLines, SIDE_MARKS } from "../signals/views/cards";
 import { signalId } from "../signals/trade/calendar";

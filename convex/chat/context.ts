@@ -10,7 +10,7 @@ import { readBack } from "../market/bodies";
 import { describeResearch } from "../research/model";
 import { latestSignals } from "../signals/record/model";
 import { TOKENS } from "../signals/trade/rules";
-import type { Signal } from "../signals/record/tables";
+import type { Signal } from "../signals/record/rows";
 import { latestAlerts } from "../whales/model";
 
 /** The context of an answer: the market, today's signals, the last whales, and the user's own data. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Signal } from "../signals/record/tables";
+import type { Signal } from "../signals/record/rows";
 import { delivered } from "../signals/trade/rules";
 import type { AlertType, Reported } from "../whales/tables";
 

@@ -1,6 +1,6 @@
 import { env } from "../_generated/server";
 import { AppError } from "./errors";
-import { isPublicSource, PUBLIC_SOURCES, type PublicSource } from "./publicSources";
+import { isPublicSource, PUBLIC_SOURCES } from "./publicSources";
 
 /**
  * The form of a variable. Written without zod, whose code would be evaluated at every call of every function that reads
@@ -139,7 +139,7 @@ const shapes = {
 export type Variable = keyof typeof shapes;
 
 /** The real addresses of the providers, from their own documentation; the local stack sets others. */
-const defaults = {
+export const defaults = {
   LLM_ENDPOINT: "https://llm.bankr.bot",
   LLM_MODEL: "claude-haiku-4.5",
   AGENT_API_URL: "https://api.bankr.bot",
@@ -231,52 +231,14 @@ export function isSet(name: Variable): boolean {
   }
 }
 
-/** The arms of `SHADOW_ARMS` by name, `claude-haiku-4.5@signal-2`; none if it is not set. @throws AppError `not_configured` */
-export function namedShadowArms(): string[] {
-  return namesOf(optional("SHADOW_ARMS") ?? "");
-}
-
-/** Whether the operator has switched a public source off: its terms may not allow the deployment's use. */
-export function isOff(source: PublicSource): boolean {
-  return namesOf(optional("SOURCES_OFF") ?? "").includes(source);
-}
-
-function namesOf(list: string): string[] {
+/** The names of a list with commas between them. */
+export function namesOf(list: string): string[] {
   return list.split(",").flatMap((name) => name.trim() || []);
-}
-
-/** CoinGecko's key and its plan; `null` without one. Source: docs.coingecko.com, reference/authentication. */
-export function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
-  const configured = optional("COINGECKO_API_KEY");
-  if (configured === undefined) return null;
-  return {
-    key: configured.replace(/^(?:pro|demo):/, ""),
-    plan: configured.startsWith("pro:") ? "pro" : "demo",
-  };
 }
 
 /** The variable's value, or the real provider's address or model. */
 export function setting(name: keyof typeof defaults): string {
   return optional(name) ?? defaults[name];
-}
-
-/**
- * Whether an LLM gateway is not the one that the agent API belongs to; `false` for none.
- * @param endpoint The value of `LLM_ENDPOINT`.
- */
-export function foreignGateway(endpoint: string | undefined): boolean {
-  return endpoint !== undefined && new URL(endpoint).origin !== new URL(defaults.LLM_ENDPOINT).origin;
-}
-
-/**
- * The address of the agent API. It uses the gateway's key: for another provider's gateway there is none unless the
- * operator names one, so that no company receives another's key.
- * @returns `null` if there is none.
- */
-export function agentApiUrl(): string | null {
-  const own = optional("AGENT_API_URL");
-  if (own !== undefined) return own;
-  return foreignGateway(optional("LLM_ENDPOINT")) ? null : defaults.AGENT_API_URL;
 }
 
 /** The address of this deployment's HTTP endpoints, from the platform, without a slash at its end. */

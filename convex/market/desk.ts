@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { beginGathering, gather } from "../evidence/desk";
 import { keyOf, LISTS, QUOTES } from "../evidence/model";
 import type { Fact, Kind, Wanted } from "../evidence/tables";
-import type { Payer } from "../lib/budget/ledger";
+import type { Payer } from "../lib/budget/classes";
 import { deadlines } from "../lib/outside/deadlines";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";

@@ -1,4 +1,5 @@
-import { NEARLY_USED, spentToday, type Billed } from "../lib/budget/ledger";
+import type { Billed } from "../lib/budget/classes";
+import { NEARLY_USED, spentToday } from "../lib/budget/usage";
 import { cron } from "../lib/cronRuns";
 import { takeOne } from "../lib/limits/shares";
 import { log } from "../lib/log";

@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { NEARLY_USED, spentToday, type Used } from "../lib/budget/ledger";
+import { NEARLY_USED, spentToday, type Used } from "../lib/budget/usage";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { laneCounts } from "../lib/work/lanes";
 import { watchedPools } from "../lib/limits/pools";

@@ -6,7 +6,7 @@ import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
 import { closesSince, readPrices, type PricePoint } from "../prices/views";
 import { readReport, shownSnapshot } from "../research/http";
-import type { Signal } from "../signals/record/tables";
+import type { Signal } from "../signals/record/rows";
 import { statisticsOf } from "../signals/statistics/figures";
 import { TOKENS, type Token } from "../signals/trade/rules";
 import type { PublicSignal } from "../signals/views/shapes";

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import type { Purse } from "../lib/budget/ledger";
+import type { Purse } from "../lib/budget/purses";
 import { agentPromptCost } from "../lib/budget/costs";
 import { deadlines } from "../lib/outside/deadlines";
-import { agentApiUrl, required } from "../lib/env";
+import { required } from "../lib/env";
+import { agentApiUrl } from "../lib/settings";
 import { AppError } from "../lib/errors";
 import { DAY, MINUTE } from "../lib/time";
 import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Exchange } from "./call";

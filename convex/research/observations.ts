@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import type { Payer } from "../lib/budget/ledger";
+import type { Payer } from "../lib/budget/classes";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";

@@ -5,7 +5,7 @@ import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { awaitAs } from "../lib/readThrough";
 import { TOKENS, type Token } from "./trade/rules";
-import type { Desk, DeskEvent, EventOf, Signal } from "./record/tables";
+import type { Desk, DeskEvent, EventOf, Signal } from "./record/rows";
 
 /** @throws AppError `not_configured` when none of these tokens has a signal, and none can be issued. */
 export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {

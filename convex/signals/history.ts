@@ -5,7 +5,7 @@ import { countedDays } from "./arms/days";
 import { publishedHead } from "./record/publication";
 import { eventsAfter, headOf, newestOf } from "./record/chain";
 import { CUTS, latestSignals, reviewedDay, signalIn, signalsOfDay, totalsOf } from "./record/model";
-import { DAILY, vDesk, vDeskEvent, vSignal, vToken } from "./record/tables";
+import { DAILY, vDesk, vDeskEvent, vSignal, vToken } from "./record/rows";
 import { statisticsOf } from "./statistics/figures";
 import { totalsFields } from "./statistics/rows";
 import { vHead } from "./validators";

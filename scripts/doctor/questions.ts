@@ -1,9 +1,10 @@
 import * as z from "zod";
-import { agentApiUrl, optional, setting, type Variable } from "../../convex/lib/env";
+import { optional, setting, type Variable } from "../../convex/lib/env";
+import { agentApiUrl } from "../../convex/lib/settings";
 import { AGENT_API_OFF, readJob } from "../../convex/providers/agentApi";
 import { complete, UnusableAnswer } from "../../convex/providers/models/gateway";
 import { botUsername } from "../../convex/providers/messenger";
-import { UNCOUNTED } from "../../convex/lib/budget/ledger";
+import { UNCOUNTED } from "../../convex/lib/budget/purses";
 import { askSentiment } from "../../convex/providers/models/sentiment";
 import { requestQuote } from "../../convex/providers/swap";
 import { askStructured } from "../../convex/providers/models/structure";

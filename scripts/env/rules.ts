@@ -1,5 +1,6 @@
 import { privateKeyToAddress } from "viem/accounts";
-import { foreignGateway, isVariable, type Variable } from "../../convex/lib/env";
+import { isVariable, type Variable } from "../../convex/lib/env";
+import { foreignGateway } from "../../convex/lib/settings";
 import { guessBits } from "../../convex/lib/records/ids";
 import { CONTRACTS } from "../../convex/wallets/tokens";
 import { complaintOf } from "./names";

@@ -3,7 +3,7 @@ import { HOUR } from "../../lib/time";
 import type { Button } from "../../messenger/format";
 import { latestSignals, totalsOf } from "../../signals/record/model";
 import { publishedHead } from "../../signals/record/publication";
-import { DAILY } from "../../signals/record/tables";
+import { DAILY } from "../../signals/record/rows";
 import { statisticsOf } from "../../signals/statistics/figures";
 import { TOKENS } from "../../signals/trade/rules";
 import { alertCard, lastHours } from "../../whales/cards";

@@ -1,4 +1,4 @@
-import type { CallerClass, Payer } from "./ledger";
+import type { CallerClass, Payer } from "./classes";
 import type { Caller } from "../limits/callers";
 import { holdersOf } from "../limits/shares";
 

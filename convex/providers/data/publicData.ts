@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
-import { coingeckoPlan, isOff, optional, siteUrl } from "../../lib/env";
+import { optional, siteUrl } from "../../lib/env";
+import { coingeckoPlan, isOff } from "../../lib/settings";
 import { AppError } from "../../lib/errors";
 import { turnsOf, type WaitTurn } from "../../lib/outside/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { isOff, optional } from "../../lib/env";
+import { optional } from "../../lib/env";
+import { isOff } from "../../lib/settings";
 import { AppError } from "../../lib/errors";
 import { lazy } from "../../lib/once";
 import { SOURCE_NAMES } from "../../lib/publicSources";

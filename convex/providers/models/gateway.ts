@@ -1,6 +1,6 @@
 import OpenAI, { APIConnectionError, APIError, APIUserAbortError } from "openai";
 import * as z from "zod";
-import type { Purse } from "../../lib/budget/ledger";
+import type { Purse } from "../../lib/budget/purses";
 import { completionCost, dearestCompletion, usageOf, type Usage } from "../../lib/budget/costs";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Purse } from "../../lib/budget/ledger";
+import type { Purse } from "../../lib/budget/purses";
 import { sentimentCost, usageOf, usualSentiment } from "../../lib/budget/costs";
 import { deadlines } from "../../lib/outside/deadlines";
 import { required, setting } from "../../lib/env";

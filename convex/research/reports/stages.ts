@@ -1,7 +1,8 @@
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
-import { giveBack, type Payer, type Prepaid } from "../../lib/budget/ledger";
+import type { Payer } from "../../lib/budget/classes";
+import { giveBack, type Prepaid } from "../../lib/budget/ledger";
 import { completionCost, usualSentiment } from "../../lib/budget/costs";
 import { failureOf } from "../../lib/errors";
 import { COLLECTION_INTERVAL_MS, dueAfterMs, SHIFT_MS } from "./checkpoints";

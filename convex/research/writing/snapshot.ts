@@ -1,7 +1,7 @@
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import type { Payer } from "../../lib/budget/ledger";
+import type { Payer } from "../../lib/budget/classes";
 import { deadlines } from "../../lib/outside/deadlines";
 import { AppError } from "../../lib/errors";
 import { HOUR, iso, sleep } from "../../lib/time";

@@ -2,7 +2,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { citedOf, ledgerOf, type CitedSource, type Ledger } from "../../evidence/text/sources";
 import { localeOf } from "../../lib/text/locales";
 import { leftoverProblem, settle } from "../../evidence/text/settlement";
-import type { Payer } from "../../lib/budget/ledger";
+import type { Payer } from "../../lib/budget/classes";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { completeStructured } from "../../providers/models/structure";

@@ -4,7 +4,7 @@ import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { newestOf } from "../record/chain";
-import { DAILY } from "../record/tables";
+import { DAILY } from "../record/rows";
 
 /** The arms of the lab, and what they have shown against each other. */
 

@@ -3,7 +3,7 @@ import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { DAY, dayOf, HOUR } from "../../lib/time";
 import { changeTotals, CUTS, findRun, scopesOf, signalsOfDay } from "../record/model";
-import { DAILY, type Scope, type Signal } from "../record/tables";
+import { DAILY, type Scope, type Signal } from "../record/rows";
 import { addArmDay, addDayOfTrades, addPairDay, COUNTED_MS, NO_SEEN, seenIn } from "../statistics/days";
 import { dayTradeOf } from "../trade/controls";
 import { LAB_TOKENS, TOKENS } from "../trade/rules";

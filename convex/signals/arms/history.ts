@@ -1,9 +1,10 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery } from "../../_generated/server";
-import { namedShadowArms, setting } from "../../lib/env";
+import { setting } from "../../lib/env";
+import { namedShadowArms } from "../../lib/settings";
 import { headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
-import { DAILY, vLabArm } from "../record/tables";
+import { DAILY, vLabArm } from "../record/rows";
 import { seenIn } from "../statistics/days";
 import { vSeen, totalsFields } from "../statistics/rows";
 import { vHead, vPromoted } from "../validators";

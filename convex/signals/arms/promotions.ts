@@ -6,7 +6,7 @@ import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { iso } from "../../lib/time";
 import { append } from "../record/chain";
-import { DAILY } from "../record/tables";
+import { DAILY } from "../record/rows";
 import { differenceShown } from "../statistics/figures";
 import { NO_SEEN, seenIn } from "../statistics/days";
 import { armNamed, findArm, nameOfArm, rivalsOf, writerOf } from "./arms";

@@ -1,6 +1,6 @@
-import type { Payer } from "../../lib/budget/ledger";
+import type { Payer } from "../../lib/budget/classes";
 import { DAY, HOUR, iso } from "../../lib/time";
-import type { Asking, Desk } from "../record/tables";
+import type { Asking, Desk } from "../record/rows";
 import { LAB_TOKENS, TOKENS, type LabToken } from "../trade/rules";
 
 /** For which tokens and times each kind of arm owes a signal, and how models are asked for it. */

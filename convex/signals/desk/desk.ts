@@ -13,7 +13,7 @@ import { UnusableAnswer } from "../../providers/models/gateway";
 import { completeStructured } from "../../providers/models/structure";
 import { ASKING_TERMS, HOURS } from "../arms/slots";
 import { reached, priceSince } from "../outcomes/sight";
-import type { Asking, vMissed } from "../record/tables";
+import type { Asking, vMissed } from "../record/rows";
 import { dayAgo, momentumOf } from "../trade/controls";
 import { problemsOf, volatilityOf, type LabToken } from "../trade/rules";
 import { settledReasoning } from "./ledgers";

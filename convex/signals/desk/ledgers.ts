@@ -14,7 +14,7 @@ import { sourceName } from "../../lib/publicSources";
 import { TOKENS } from "../trade/rules";
 import type { SignalContext } from "./prompts";
 import type { Standing } from "../statistics/shapes";
-import type { Proposal, Signal, Week } from "../record/tables";
+import type { Proposal, Signal, Week } from "../record/rows";
 
 /** What reviews and a signal's reasoning may state: wins, losses and results are facts of the record, levels the signal's own. Pure. */
 

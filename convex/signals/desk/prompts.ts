@@ -6,7 +6,7 @@ import { iso } from "../../lib/time";
 import type { Question } from "../../providers/models/structure";
 import type { PromptVersion } from "../arms/arms";
 import { HOURS, slotWords } from "../arms/slots";
-import type { Proposal, Signal } from "../record/tables";
+import type { Proposal, Signal } from "../record/rows";
 import type { vTrackRecord } from "../statistics/calibration";
 import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type LabToken } from "../trade/rules";
 

@@ -4,7 +4,8 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
-import { isSet, namedShadowArms } from "../../lib/env";
+import { isSet } from "../../lib/env";
+import { namedShadowArms } from "../../lib/settings";
 import { AppError, messageOf } from "../../lib/errors";
 import { end as endWork, open as openWork, failureHandler, vFailure, vJob } from "../../lib/work/jobs";
 import { log } from "../../lib/log";
@@ -27,7 +28,7 @@ import {
   vSide,
   vSignal,
   type Asking,
-} from "../record/tables";
+} from "../record/rows";
 import { noOutcomes, recordOfToken, vTrackRecord } from "../statistics/calibration";
 import { vProposal } from "../validators";
 import { isIssueTime } from "../trade/calendar";

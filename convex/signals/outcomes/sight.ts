@@ -10,7 +10,7 @@ import { findTicked } from "../../prices/sources";
 import { PRICED_TOKENS, type PriceSource } from "../../prices/tables";
 import { askCandles, VENUES } from "../../providers/data/exchanges";
 import type { Candle, Venue } from "../../providers/data/exchangeShapes";
-import { vDesk, vLabToken, type Slot } from "../record/tables";
+import { vDesk, vLabToken, type Slot } from "../record/rows";
 import { assembled, point, uncoveredMinutes } from "../trade/path";
 import type { Stretch } from "../trade/rows";
 import type { LabToken } from "../trade/rules";

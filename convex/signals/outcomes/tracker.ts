@@ -10,7 +10,7 @@ import { SLOTS } from "../arms/slots";
 import { closeSignal, hasControls, keepComparison } from "../record/changes";
 import { anchoredBefore } from "../record/publication";
 import { tellOfSignal } from "../views/events";
-import { vDesk, vLabToken, type Desk } from "../record/tables";
+import { vDesk, vLabToken, type Desk } from "../record/rows";
 import { comparisonOf } from "../trade/controls";
 import { isSettled, outcomeOf, uncoveredMinutes, walkedOn } from "../trade/path";
 import { vStretch, type Stretch } from "../trade/rows";

@@ -18,7 +18,7 @@ import { HOURS, slotAt } from "../arms/slots";
 import { append } from "../record/chain";
 import { issueSignal, nextIssueTime } from "../record/changes";
 import { findSlot, signalIn, totalsOf } from "../record/model";
-import { vPriceAtIssue, vSignal, vToken, type OwnedArm } from "../record/tables";
+import { vPriceAtIssue, vSignal, vToken, type OwnedArm } from "../record/rows";
 import { DECISIVE } from "../statistics/inference";
 import { vOwnArm } from "../validators";
 import { dayAgo, momentumOf } from "../trade/controls";

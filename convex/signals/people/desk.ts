@@ -1,5 +1,5 @@
 import { action } from "../../_generated/server";
-import { vSignal } from "../record/tables";
+import { vSignal } from "../record/rows";
 import { proposed, vWish } from "./proposals";
 
 /**

@@ -4,7 +4,7 @@ import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { counted } from "../../lib/outside/providerCalls";
 import { priceSince } from "../outcomes/sight";
-import { vToken, type Signal } from "../record/tables";
+import { vToken, type Signal } from "../record/rows";
 import { problemsOf } from "../trade/rules";
 
 /** Takes what people propose: a price is measured after it has come, so that nobody proposes what they have seen happen. */

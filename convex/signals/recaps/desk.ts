@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import type { Ledger } from "../../evidence/text/sources";
-import type { Payer } from "../../lib/budget/ledger";
+import type { Payer } from "../../lib/budget/classes";
 import { deadlines } from "../../lib/outside/deadlines";
 import { vTurn } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
@@ -11,7 +11,7 @@ import { completeStructured } from "../../providers/models/structure";
 import { outcomesKey } from "../record/model";
 import { dayLedger, reviewProblem, settledReview, weekLedger } from "../desk/ledgers";
 import { reviewQuestion } from "../desk/prompts";
-import { standingOf } from "../statistics/figures";
+import { standingOf } from "../statistics/standings";
 import type { Standing } from "../statistics/shapes";
 
 /** Two calls of a minute in all, and a margin. */

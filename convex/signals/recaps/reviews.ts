@@ -8,7 +8,7 @@ import { vTicket, type Ticket } from "../../lib/tables";
 import { beginInLane, finishInLane, vResultOf } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
 import { reviewedDay } from "../record/model";
-import { vSignal } from "../record/tables";
+import { vSignal } from "../record/rows";
 
 /** A day's signals and the AI's review of them, written once per day and set of outcomes. */
 

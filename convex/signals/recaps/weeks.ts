@@ -10,8 +10,9 @@ import { end, open, failureHandler, vFailure, vJob } from "../../lib/work/jobs";
 import { enqueueServiceCard } from "../../messenger/notices";
 import { publishedHead } from "../record/publication";
 import { signalsOfDay, totalsOf } from "../record/model";
-import { DAILY, vWeek, type Signal, type Week, type WeekSignal } from "../record/tables";
-import { resultsOf, rounded, standingOf, statisticsOf } from "../statistics/figures";
+import { DAILY, vWeek, type Signal, type Week, type WeekSignal } from "../record/rows";
+import { rounded, statisticsOf } from "../statistics/figures";
+import { resultsOf, standingOf } from "../statistics/standings";
 import { daysOfWeek, weekDueAt } from "../trade/calendar";
 import { pictureOfWeek, weekCard } from "../views/cards";
 

@@ -2,7 +2,7 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { sha256Hex } from "../../lib/security/digests";
 import type { ChainHead, PersonEvent, ShadowEvent, SignalEvent } from "./events";
-import type { Desk, DeskEvent } from "./tables";
+import type { Desk, DeskEvent } from "./rows";
 
 /**
  * The chain of signal events: each carries the hash of its content and of the event before it, so that none can be

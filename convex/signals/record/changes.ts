@@ -10,7 +10,7 @@ import { chanceOf, LIFETIME_MS, positionOf, RECORD_FROM, type Levels } from "../
 import { append, GENESIS, headOf, newestOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
 import { changeTotals, scopesOf, totalsOf } from "./model";
-import type { Signal, Course, Missed, Slot } from "./tables";
+import type { Signal, Course, Missed, Slot } from "./rows";
 
 /** What happens to signals: each change with its event and its totals. Apart from what is read, which others read as well. */
 

@@ -2,7 +2,7 @@ import { dayOf, iso } from "../../lib/time";
 import type { Comparison, Outcome } from "../trade/rows";
 import { delivered } from "../trade/rules";
 import type { ChainEntry } from "./chain";
-import type { Signal, Missed, Slot } from "./tables";
+import type { Signal, Missed, Slot } from "./rows";
 
 /**
  * What the events say of signals: of the daily ones their day and its circumstances, of people's their arm besides, of

@@ -7,7 +7,7 @@ import { emptyTotals } from "../statistics/totals";
 import type { Totals } from "../statistics/rows";
 import { dayStart } from "../trade/calendar";
 import { REGIMES, regimeOf, TOKENS, type Token } from "../trade/rules";
-import { DAILY, type Scope, type Signal, type Slot } from "./tables";
+import { DAILY, type Scope, type Signal, type Slot } from "./rows";
 
 /** Signals, their runs and their totals as they are kept. What happens to them is in `signals/record/changes`. */
 

@@ -3,7 +3,7 @@ import { addressesOf, lastSentBy } from "../../wallets/transactions/serviceHisto
 import { headOf, newestOf } from "./chain";
 import type { ChainHead } from "./events";
 import { totalsOf } from "./model";
-import { DAILY, type Desk } from "./tables";
+import { DAILY, type Desk } from "./rows";
 
 /** The record's head as it is published, and where: what whoever issues and closes signals needs to know of its anchors. */
 

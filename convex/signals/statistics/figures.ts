@@ -1,7 +1,6 @@
 import { many } from "../../lib/text/strings";
 import { HOUR, iso } from "../../lib/time";
-import type { Outcome } from "../trade/rows";
-import { afterCosts, leastExcess, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
+import { RECORD_FROM } from "../trade/rules";
 import { NO_PAIRED, PAIR_UNIT } from "./days";
 import type { Arms, Curve, Totals } from "./rows";
 import {
@@ -13,7 +12,7 @@ import {
   type Blocks,
   type Seen,
 } from "./inference";
-import type { Edge, SignalStats, Standing } from "./shapes";
+import type { Edge, SignalStats } from "./shapes";
 
 /** The figures of a signal history, from its totals. Pure; how each kind of signal counts is told in `signals/statistics/totals`. */
 
@@ -265,49 +264,3 @@ export const VERDICT_WORDS = {
     alone: "Too early to call it skill",
   },
 } as const satisfies Record<Edge["verdict"], { within: string; alone: string }>;
-
-type Standable = Levels &
-  Partial<Pick<Outcome, "pnlPercent" | "exitPrice">> & {
-    status: Outcome["status"] | "PENDING";
-    costBps: number;
-    gapMinutes: number;
-    inDoubt?: boolean | undefined;
-  };
-
-export function standingOf(signals: readonly Standable[]): Standing {
-  const count = (wanted: Standable["status"]) => signals.filter(({ status }) => status === wanted).length;
-  const wins = count("WIN");
-  const losses = count("LOSS");
-  const results = resultsOf(signals);
-  const net = signals.flatMap((one) => resultsOf([one]).map((pnl) => afterCosts(pnl, one.costBps)));
-  const sum = (values: readonly number[]) =>
-    rounded(
-      values.reduce((total, value) => total + value, 0),
-      6,
-    );
-  return {
-    wins,
-    losses,
-    expired: count("EXPIRED"),
-    pending: count("PENDING"),
-    winrate: winrateOf(wins, losses),
-    trades: results.length,
-    totalPnlPercent: sum(results),
-    totalAfterCostsPercent: sum(net),
-    excessPoints: sum(signals.map((one) => 100 * (excessIn(one) ?? 0))),
-  };
-}
-
-/** Score minus chance of a closed trade, -1 to 1; `null` for what is open, or none. */
-export function excessIn(signal: Standable): number | null {
-  const position = positionOf(signal);
-  const { exitPrice, gapMinutes } = signal;
-  return position === null || exitPrice === undefined
-    ? null
-    : leastExcess(position, { exitPrice, gapMinutes });
-}
-
-/** The results of those that have one, in percent and before costs. */
-export function resultsOf(signals: readonly Pick<Standable, "pnlPercent">[]): number[] {
-  return signals.flatMap(({ pnlPercent }) => (typeof pnlPercent === "number" ? [pnlPercent] : []));
-}

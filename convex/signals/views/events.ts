@@ -1,7 +1,7 @@
 import type { MutationCtx } from "../../_generated/server";
 import { tellEverybody } from "../../messenger/webhooks/events";
 import { signalIn, findSlot } from "../record/model";
-import type { Slot } from "../record/tables";
+import type { Slot } from "../record/rows";
 import { signalView } from "./signals";
 
 /** Tells webhooks of a daily signal as it is stored now, in the form in which callers see it. */

@@ -2,7 +2,7 @@ import { EXAMPLE_TIME } from "../../lib/http/examples";
 import { GENESIS, linksAfter } from "../record/chain";
 import { issuedContent } from "../record/entries";
 import type { SignalEvent } from "../record/events";
-import type { Signal } from "../record/tables";
+import type { Signal } from "../record/rows";
 import { calibrated } from "../statistics/calibration";
 import { addDayOfTrades, NO_ARMS } from "../statistics/days";
 import { statisticsOf } from "../statistics/figures";

@@ -1,7 +1,8 @@
 import { iso } from "../../lib/time";
-import type { Signal } from "../record/tables";
+import type { Signal } from "../record/rows";
 import type { Arms, Totals } from "../statistics/rows";
-import { excessIn, rounded, statisticsOf } from "../statistics/figures";
+import { rounded, statisticsOf } from "../statistics/figures";
+import { excessIn } from "../statistics/standings";
 import { armPnl, dayTradeOf, type ArmTrade, type DayTrade, type Side } from "../trade/controls";
 import { signalId } from "../trade/calendar";
 import { afterCosts, chanceOf, delivered, neededIn, positionOf, RECORD_FROM } from "../trade/rules";

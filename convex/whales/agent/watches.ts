@@ -1,6 +1,7 @@
 import { internal } from "../../_generated/api";
 import { cron } from "../../lib/cronRuns";
-import { agentApiUrl, optional } from "../../lib/env";
+import { optional } from "../../lib/env";
+import { agentApiUrl } from "../../lib/settings";
 import { log } from "../../lib/log";
 import { HOUR, iso } from "../../lib/time";
 import { open } from "../../lib/work/jobs";

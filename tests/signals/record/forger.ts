@@ -6,7 +6,7 @@ import type {
   IssuedContent,
   SignalEvent,
 } from "../../../convex/signals/record/events";
-import type { Signal } from "../../../convex/signals/record/tables";
+import type { Signal } from "../../../convex/signals/record/rows";
 import { addDayOfTrades } from "../../../convex/signals/statistics/days";
 import { statisticsOf } from "../../../convex/signals/statistics/figures";
 import { dayTradeOf } from "../../../convex/signals/trade/controls";
