@@ -1,6 +1,11 @@
+import { anyApi } from "convex/server";
+import { v } from "convex/values";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { internalMutation } from "../../convex/_generated/server";
 import { worker } from "../../convex/lib/work/desk";
+import * as posts from "../../convex/messenger/webhooks/posts";
+import { real } from "../../scripts/real";
 import { createApp, test } from "../support/app";
 import { expireLeases } from "../support/rows/leases";
 import { addWebhook, deliveries, fired, receiver, URL_ } from "./receivers";
@@ -42,6 +47,40 @@ describe("the posting to webhooks", () => {
     expect(posted.map(({ url }) => url).toSorted()).toEqual([URL_, URL_, "https://other.example.com/"]);
     const ids = new Set(posted.map(({ headers }) => headers.get("webhook-id")));
     expect(ids.size).toBe(1);
+  });
+
+  test("posts once what is answered while other outcomes are being stored", async () => {
+    let answer = () => {};
+    const meanwhile = new Promise<void>((resolve) => (answer = resolve));
+    const { store = expect.unreachable() } = anyApi["bot/jobs"] ?? {};
+    const mark = internalMutation({
+      args: { results: v.any() },
+      handler: async (ctx, given) => {
+        answer();
+        await new Promise((go) => void real.setImmediate(go));
+        await ctx.runMutation(store, given);
+        return null;
+      },
+    });
+    const app = createApp({
+      replaced: {
+        "messenger/webhooks/posts": () => Promise.resolve({ ...posts, mark }),
+        "bot/jobs": () => Promise.resolve({ store: posts.mark }),
+      },
+    });
+    const posted = receiver(async ({ url }) => {
+      if (url !== URL_) await Promise.race([meanwhile, new Promise((pass) => setTimeout(pass, 5_000))]);
+      return new Response();
+    });
+    await addWebhook(app);
+    await addWebhook(app, "https://other.example.com/");
+    await fired(app);
+    await app.advance(MINUTE);
+    expect(posted).toHaveLength(2);
+    expect(await deliveries(app)).toEqual([
+      ["delivered", 1, "Delivered"],
+      ["delivered", 1, "Delivered"],
+    ]);
   });
 
   test("that fails again and again is tried every minute", async () => {
