@@ -322,11 +322,11 @@ describe("the house", () => {
     // own webhooks are nobody's outage.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 3,
-      "providers/chain/client": 1,
+      "providers/chain/rpc/client": 1,
       "providers/models/gateway": 1,
       "providers/webhooks": 1,
     });
-    for (const path of ["providers/chain/client", "providers/models/gateway"]) {
+    for (const path of ["providers/chain/rpc/client", "providers/models/gateway"]) {
       expect(modules.find((one) => one.path === path)?.source).toContain("noteCall(");
     }
   });

@@ -11,7 +11,7 @@ import type { Condition } from "./language/conditions";
 import { LEAST_FLOW_USD } from "./language/grammar";
 import { HOW_TO_SAY, lineOf } from "./language/wordings";
 import type { Alert } from "./model";
-import { observed } from "./words";
+import { observed } from "./language/sentences";
 
 /** Cards about alerts that only actions make: what was read from words, and why one has fired. */
 

@@ -11,7 +11,7 @@ import { spanText, type Button, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/notices";
 import { tellOwner } from "../messenger/webhooks/events";
 import type { Observation } from "./tables";
-import { describe, observed } from "./words";
+import { describe, observed } from "./language/sentences";
 
 /** Tells an alert's user, when it fires and otherwise: by a card to the user's own chat, and by a post to each webhook. */
 

@@ -5,7 +5,7 @@ import { change } from "../lib/changes";
 import { DAY, dateTime, iso } from "../lib/time";
 import { isProven } from "./allowances";
 import { isChatUser } from "../messenger/model";
-import { describe } from "./words";
+import { describe } from "./language/sentences";
 import { tellOf } from "./firings";
 
 /** How long an alert is active: nobody is told for ever of what they have forgotten. */

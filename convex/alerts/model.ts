@@ -11,7 +11,7 @@ import { watchOf } from "./history/subjects";
 import { lastObservation } from "./history/observations";
 import { alertTables } from "./tables";
 import { nextTime } from "./language/times";
-import { describe } from "./words";
+import { describe } from "./language/sentences";
 
 /** Users' alerts: proposed, confirmed, ended. */
 

@@ -11,7 +11,7 @@ import { lastObservation, newestAt, observationsAfter } from "./history/observat
 import { holds, isEvent, isNews, QUIET_MS } from "./history/rules";
 import { CLOCK, isAlwaysSampled, subjectOf } from "./history/subjects";
 import type { Observation } from "./tables";
-import { hours } from "./words";
+import { hours } from "./language/sentences";
 import { fire, firingCard, type Move } from "./firings";
 
 /**

@@ -7,7 +7,7 @@ import {
   type Ledger,
   type Source,
 } from "../evidence/text/sources";
-import { coinsNamed } from "../market/lists";
+import { coinsNamed } from "../market/sources/lists";
 import { MAJORS } from "../lib/money/tokens";
 import { settle } from "../evidence/text/settlement";
 import type { Fact, Kind } from "../evidence/tables";

@@ -14,7 +14,7 @@ import { iso, MINUTE, roundedNow, SECOND, within } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { QUOTED, TICKERS } from "../providers/data/tickers";
 import { completeStructured } from "../providers/models/structure";
-import { answerProblems, provenPart } from "./answers";
+import { answerProblems, provenPart } from "./sources/answers";
 import {
   bareSymbol,
   coinAsked,
@@ -25,7 +25,7 @@ import {
   tokenProblem,
   type Observed,
   type QuoteSource,
-} from "./grounding";
+} from "./sources/grounding";
 import { describeMarket, describeObserved, describeSizes, signed } from "./model";
 import { snapshotQuestion, tokenQuestion, type TokenAnswer } from "./prompts";
 import type { TokenFigures } from "./shapes";

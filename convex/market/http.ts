@@ -33,7 +33,7 @@ const errors = {
 };
 
 /** It loads the sources, so it is only imported if a focus is named. */
-const listing = once(() => import("./listing"));
+const listing = once(() => import("./sources/listing"));
 
 /** The focus of a request: a symbol that no source knows has no figures, a name that no source knows is an error. */
 async function focusTold(ctx: ActionCtx, token: string | undefined, caller: Caller): Promise<string> {

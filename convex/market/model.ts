@@ -1,9 +1,9 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { coinsNamed, searchedCoins } from "./lists";
+import { coinsNamed, searchedCoins } from "./sources/lists";
 import { iso } from "../lib/time";
-import { references, type Observed } from "./grounding";
+import { references, type Observed } from "./sources/grounding";
 import type { MarketFigures, RowSource } from "./tables";
 
 /** The stored row of a focus ("" for the whole market), however old. */

@@ -1,5 +1,5 @@
 /**
- * Chainlink price feeds on Base: when a price is live. Pure; the chain is read by `providers/chain/client`. Addresses
+ * Chainlink price feeds on Base: when a price is live. Pure; the chain is read by `providers/chain/rpc/client`. Addresses
  * and heartbeats: Chainlink's feed directory (docs.chain.link/data-feeds).
  */
 

@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { counted } from "../lib/outside/providerCalls";
-import { UPSTREAM } from "../providers/chain/client";
+import { UPSTREAM } from "../providers/chain/rpc/client";
 import { readMined, saysAgain } from "../providers/chain/transactions";
 import { storedAddress } from "./addresses";
 import { mendGap } from "./transactions/progress/replacement";

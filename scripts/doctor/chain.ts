@@ -4,7 +4,7 @@ import { getBalance, getBlock, getChainId, readContract } from "viem/actions";
 import { CHAIN_ID, USDC } from "../../convex/lib/money/base";
 import { optional } from "../../convex/lib/env";
 import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../convex/prices/feeds";
-import { chainClient, type ChainClient } from "../../convex/providers/chain/client";
+import { chainClient, type ChainClient } from "../../convex/providers/chain/rpc/client";
 import { checkLogs, checkSimulation } from "./chainMethods";
 import { fault, good, warning, type Finding } from "./finding";
 import type { Tell } from "./output";

@@ -1,7 +1,7 @@
 import { encodeFunctionData, erc20Abi, parseAbiItem } from "viem";
 import { getBlockNumber, getLogs, simulateBlocks } from "viem/actions";
 import { USDC } from "../../convex/lib/money/base";
-import type { ChainClient } from "../../convex/providers/chain/client";
+import type { ChainClient } from "../../convex/providers/chain/rpc/client";
 import { PERMIT2 } from "../../convex/wallets/tokens";
 import { good, warning, type Finding } from "./finding";
 

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { LEAST_FLOW_USD } from "../../convex/alerts/language/grammar";
 import { readLine } from "../../convex/alerts/language/lines";
 import { RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/language/prompts";
-import { describe as describeCondition } from "../../convex/alerts/words";
+import { describe as describeCondition } from "../../convex/alerts/language/sentences";
 import { FLOOR_USD } from "../../convex/whales/coins";
 import { restated } from "../../scripts/standins/gateway/alerts";
 import { START, test, type App } from "../support/app";

@@ -1,6 +1,6 @@
 import { toFunctionSelector, type AbiParameter } from "viem";
 import { expect, test } from "vitest";
-import * as chain from "../../convex/providers/chain/methods";
+import * as chain from "../../convex/providers/chain/rpc/methods";
 
 type Method = {
   name: string;

@@ -11,7 +11,9 @@ import { rendered } from "../../scripts/bench/table";
  */
 
 const ELSEWHERE = [
-  ...["paidForgeries", "paidDoubts", "paidFocus", "relayer"].map((name) => `tests/payments/${name}.node`),
+  ...["troubles/paidForgeries", "troubles/paidDoubts", "paidFocus", "relayer"].map(
+    (name) => `tests/payments/${name}.node`,
+  ),
   "tests/wallets/machine.node",
   "tests/messenger/named",
   "tests/web/recovery",

@@ -1,4 +1,4 @@
-import { flood } from "../hostile/flood";
+import { flood } from "../hostile/requests/flood";
 import { chain, useChain } from "../support/chain/chain";
 
 /** The whole flood: 9,500 requests. */

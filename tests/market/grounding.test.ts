@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import type { Fact } from "../../convex/evidence/tables";
-import { ground, type QuoteSource } from "../../convex/market/grounding";
+import { ground, type QuoteSource } from "../../convex/market/sources/grounding";
 import type { AskedMarketFigures } from "../../convex/market/prompts";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { closeApp, createApp, START, type App, test } from "../support/app";

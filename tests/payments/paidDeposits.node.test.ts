@@ -1,7 +1,7 @@
 import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { proofText } from "../../convex/payments/reports/proofs";
+import { proofText } from "../../convex/payments/reports/proofs/forms";
 import { startTestChain as startChainAt } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import { type WalletApp } from "../support/chain/walletApp";

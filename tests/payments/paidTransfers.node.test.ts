@@ -1,8 +1,8 @@
 import { keccak256, stringToHex } from "viem";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { LOCK_TAG } from "../../convex/payments/reports/hashProofs";
-import { proofText } from "../../convex/payments/reports/proofs";
+import { LOCK_TAG } from "../../convex/payments/reports/proofs/hashes";
+import { proofText } from "../../convex/payments/reports/proofs/forms";
 import { send, together } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import {

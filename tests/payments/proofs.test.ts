@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseProof, proofHeader } from "../../convex/payments/reports/proofs";
+import { parseProof, proofHeader } from "../../convex/payments/reports/proofs/forms";
 
 /** Proofs as callers write them. */
 

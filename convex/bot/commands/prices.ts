@@ -11,7 +11,7 @@ import { lastObservation } from "../../alerts/history/observations";
 import { COIN } from "../../alerts/language/grammar";
 import { lineOf } from "../../alerts/language/wordings";
 import { signed } from "../../lib/text/numbers";
-import { symbolAmong } from "../../market/lists";
+import { symbolAmong } from "../../market/sources/lists";
 import type { Button, Paragraph } from "../../messenger/format";
 import { reply, type Command, type Outcome, type Request } from "./command";
 

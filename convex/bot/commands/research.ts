@@ -2,7 +2,7 @@ import { focusIn } from "./grammar";
 import { internal } from "../../_generated/api";
 import type { MutationCtx } from "../../_generated/server";
 import { payerOf } from "../../lib/budget/payers";
-import { listedSymbol } from "../../market/lists";
+import { listedSymbol } from "../../market/sources/lists";
 import { isSymbol } from "../../lib/money/tokens";
 import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";

@@ -3,7 +3,7 @@ import { required, siteUrl } from "../../lib/env";
 import { failureOfAttempt } from "../../lib/refreshes";
 import type { Ticket } from "../../lib/tables";
 import { MINUTE } from "../../lib/time";
-import { focusOf } from "../../market/listing";
+import { focusOf } from "../../market/sources/listing";
 import { snapshotCard } from "../../research/reports/cards";
 import { researchButtons } from "../commands/research";
 import { answerOf, type Workers } from "./work";

@@ -20,7 +20,7 @@ import {
   type ClaimTicket,
 } from "./model";
 import { authorizationKey, claimByKey, restOf, vRest } from "../transfers";
-import { authorizationText, shownProof } from "./proofTexts";
+import { authorizationText, shownProof } from "./proofs/texts";
 import {
   vAuthorization,
   vOrder,

@@ -56,9 +56,9 @@ function shownRest({ amount, state, credits }: Rest): z.output<typeof restShape>
 }
 
 /** It loads the sources, so it is only imported if a token is named. */
-const listing = once(() => import("../../market/listing"));
+const listing = once(() => import("../../market/sources/listing"));
 /** Only imported for purchases. */
-const proofs = once(() => import("./proofs"));
+const proofs = once(() => import("./proofs/forms"));
 
 const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });
 

@@ -1,13 +1,13 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { listingOf, unknownToken, unsureToken } from "../../market/listing";
+import { listingOf, unknownToken, unsureToken } from "../../market/sources/listing";
 import { deadlines } from "../../lib/outside/deadlines";
 import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { counted } from "../../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import { timeoutFailure } from "../../providers/call";
-import { UPSTREAM } from "../../providers/chain/client";
+import { UPSTREAM } from "../../providers/chain/rpc/client";
 import { findAuthorizationUse, isSigned, readAuthorization, readPayment } from "../../providers/chain/usdc";
 import { asHex } from "../../wallets/addresses";
 import { serviceAddress } from "../../wallets/custody/signatures";
@@ -19,12 +19,18 @@ import {
   TOO_LATE,
   transfersFor,
   tryAuthorization,
-} from "./authorizations";
+} from "./proofs/authorizations";
 import { settlesAuthorizations } from "./challenge";
 import type { Standing } from "./claims";
-import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
+import {
+  candidatesOf,
+  PROVEN_AGE_SECONDS,
+  TOO_OLD,
+  UNCONFIRMED,
+  UNPROVEN_AGE_SECONDS,
+} from "./proofs/hashes";
 import type { ClaimTicket } from "./model";
-import { shownProof } from "./proofTexts";
+import { shownProof } from "./proofs/texts";
 import type { Authorization, Order, Proof } from "./tables";
 
 /** Redeems a proof for a report: checks it, claims it, and waits for the report. */

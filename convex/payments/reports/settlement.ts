@@ -21,7 +21,7 @@ import { handOut, signForService } from "../../wallets/transactions/progress/sig
 import { isOpen, isReverted } from "../../wallets/transactions/states";
 import { NETWORK, refusal, UNPAID_USE, type Refusal } from "../terms";
 import { isConfirmed } from "../transfers";
-import { signedAuthorization, transfersFor, tryAuthorization, type Feasible } from "./authorizations";
+import { signedAuthorization, transfersFor, tryAuthorization, type Feasible } from "./proofs/authorizations";
 import { paidResource, requirementOne } from "./challenge";
 import type { ClaimWork } from "./model";
 import type { Task } from "./progress";

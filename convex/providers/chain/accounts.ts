@@ -1,9 +1,9 @@
 import type { Address } from "viem";
 import { getBalance } from "viem/actions";
 import { unusableFailure } from "../call";
-import { chainClient, guarded, UPSTREAM } from "./client";
-import { answerIn, answerOf, dataOf, erc20, feed, multicall3, type Outcome, type Read } from "./methods";
-import { MULTICALL3, read, readMany } from "./reads";
+import { chainClient, guarded, UPSTREAM } from "./rpc/client";
+import { answerIn, answerOf, dataOf, erc20, feed, multicall3, type Outcome, type Read } from "./rpc/methods";
+import { MULTICALL3, read, readMany } from "./rpc/reads";
 
 /** What an account holds and allows, and what price feeds say of it. */
 

@@ -1,8 +1,8 @@
 import { HttpRequestError, ResponseBodyTooLargeError, toEventSelector, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
-import { causeOf, chainClient, guarded, refusal, requireChain, type ChainClient } from "./client";
-import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./shapes";
+import { causeOf, chainClient, guarded, refusal, requireChain, type ChainClient } from "./rpc/client";
+import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./rpc/shapes";
 
 /**
  * Blocks for a reader that follows the chain: their place, the ether of their transactions, and the logs of token

@@ -1,6 +1,6 @@
 import { getBlock, getFeeHistory } from "viem/actions";
 import { AppError } from "../../lib/errors";
-import { guarded, refusalText, type ChainClient } from "./client";
+import { guarded, refusalText, type ChainClient } from "./rpc/client";
 
 /** The chain's fees, and the most that this service pays, in wei per gas. */
 

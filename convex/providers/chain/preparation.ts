@@ -1,10 +1,10 @@
 import type { Address, Hex } from "viem";
 import { estimateGas, getBalance, getChainId, getTransactionCount } from "viem/actions";
-import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "./client";
+import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "./rpc/client";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./fees";
-import { answerOf, dataOf, erc20, gasPriceOracle } from "./methods";
-import { read } from "./reads";
-import type { Revert } from "./reverts";
+import { answerOf, dataOf, erc20, gasPriceOracle } from "./rpc/methods";
+import { read } from "./rpc/reads";
+import type { Revert } from "./rpc/reverts";
 
 /** What a transaction needs from the chain before it is signed. */
 

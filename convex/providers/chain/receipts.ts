@@ -1,9 +1,9 @@
 import type { Hex } from "viem";
 import { getChainId } from "viem/actions";
 import * as z from "zod";
-import { chainClient, guarded, requireChain, type ChainClient } from "./client";
+import { chainClient, guarded, requireChain, type ChainClient } from "./rpc/client";
 import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./blocks";
-import { account, bigQuantity, hash, hexData, quantity } from "./shapes";
+import { account, bigQuantity, hash, hexData, quantity } from "./rpc/shapes";
 
 /** What mined transactions have moved. */
 

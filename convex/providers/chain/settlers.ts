@@ -1,7 +1,7 @@
 import { isAddressEqual, type Address } from "viem";
-import { chainClient, guarded } from "./client";
-import { answerIn, answerOf, dataOf, erc20, registry, type Outcome, type Read } from "./methods";
-import { readMany } from "./reads";
+import { chainClient, guarded } from "./rpc/client";
+import { answerIn, answerOf, dataOf, erc20, registry, type Outcome, type Read } from "./rpc/methods";
+import { readMany } from "./rpc/reads";
 
 /**
  * Finds the swap provider's genuine settler contract. Source: the README of 0x-settler, "How do I find the most recent

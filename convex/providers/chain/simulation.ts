@@ -2,12 +2,12 @@ import { MethodNotFoundRpcError, MethodNotSupportedRpcError, type Address, type 
 import { call, simulateBlocks } from "viem/actions";
 import { AppError } from "../../lib/errors";
 import { unusableFailure } from "../call";
-import { causeOf, chainClient, guarded, refusalText, UPSTREAM, type ChainClient } from "./client";
+import { causeOf, chainClient, guarded, refusalText, UPSTREAM, type ChainClient } from "./rpc/client";
 import { CHECKER_CODE } from "./checkerCode";
-import { answerOf, checker, dataOf, multicall3, type Read } from "./methods";
+import { answerOf, checker, dataOf, multicall3, type Read } from "./rpc/methods";
 import type { Transaction } from "./preparation";
-import { MULTICALL3 } from "./reads";
-import { revertIn, type Revert } from "./reverts";
+import { MULTICALL3 } from "./rpc/reads";
+import { revertIn, type Revert } from "./rpc/reverts";
 
 /**
  * Simulates a transaction on the chain before it is signed. This is no guarantee: a contract can recognise a simulation

@@ -1,8 +1,8 @@
 import type { Address } from "viem";
 import { getBlock } from "viem/actions";
-import { chainClient, guarded } from "./client";
-import { answerOf, dataOf, erc20 } from "./methods";
-import { read } from "./reads";
+import { chainClient, guarded } from "./rpc/client";
+import { answerOf, dataOf, erc20 } from "./rpc/methods";
+import { read } from "./rpc/reads";
 
 /** The present state of Base: the latest block and the supply of a token on it, over CHAIN_RPC_URL. */
 

@@ -1,7 +1,7 @@
 import { formatTransactionReceipt, type Address, type Hex, type Log, type RpcTransactionReceipt } from "viem";
 import { getBalance, getTransactionCount, sendRawTransaction } from "viem/actions";
 import { messageOf } from "../../lib/errors";
-import { chainClient, chainFailure, guarded, refusalText, type ChainClient } from "./client";
+import { chainClient, chainFailure, guarded, refusalText, type ChainClient } from "./rpc/client";
 
 /** Sends signed transactions. Every call is safe to repeat: the same bytes have one effect. */
 

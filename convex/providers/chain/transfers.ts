@@ -2,7 +2,7 @@ import { toEventSelector, type Address, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import type * as z from "zod";
 import { USDC } from "../../lib/money/base";
-import { chainClient, guarded, requireChain, type ChainClient } from "./client";
+import { chainClient, guarded, requireChain, type ChainClient } from "./rpc/client";
 import { placeOf } from "./blocks";
 import { receiptShape, transfersIn, type LoggedTransfer } from "./receipts";
 

@@ -4,10 +4,10 @@ import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { sha256Hex } from "../../lib/security/digests";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
-import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "./client";
+import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc/client";
 import { placeOf } from "./blocks";
-import { answerOf, authorizations, dataOf, erc20 } from "./methods";
-import { read } from "./reads";
+import { answerOf, authorizations, dataOf, erc20 } from "./rpc/methods";
+import { read } from "./rpc/reads";
 import { lookUp, transfersIn, type LoggedTransfer } from "./receipts";
 
 /** USDC on Base from its payee's view: transfers in mined transactions, and EIP-3009 authorizations. */

@@ -1,6 +1,6 @@
 import { isHash, type Hex } from "viem";
 import { AppError } from "../../lib/errors";
-import { UPSTREAM } from "../../providers/chain/client";
+import { UPSTREAM } from "../../providers/chain/rpc/client";
 import type { Block, TransferLog } from "../../providers/chain/blocks";
 import { readOutcomes, type Outcome } from "../../providers/chain/receipts";
 import { CHAIN, coinAt } from "../coins";

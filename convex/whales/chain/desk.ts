@@ -6,7 +6,7 @@ import { log } from "../../lib/log";
 import { takeNoted } from "../../lib/outside/notes";
 import { worker } from "../../lib/work/desk";
 import type { Job } from "../../lib/work/jobs";
-import { UPSTREAM } from "../../providers/chain/client";
+import { UPSTREAM } from "../../providers/chain/rpc/client";
 import { readBlocks, readHeight, readPlace, type TimedPlace } from "../../providers/chain/blocks";
 import { CONTRACTS } from "../coins";
 import type { vBlockPlace } from "../tables";

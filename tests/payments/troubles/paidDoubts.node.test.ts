@@ -2,7 +2,7 @@ import { keccak256 } from "viem";
 import { describe, expect } from "vitest";
 import { api } from "../../../convex/_generated/api";
 import { deadlines } from "../../../convex/lib/outside/deadlines";
-import { proofText } from "../../../convex/payments/reports/proofs";
+import { proofText } from "../../../convex/payments/reports/proofs/forms";
 import { TOKENS } from "../../../scripts/chain/addresses";
 import { clientOf, send, signed, transferTo } from "../../chain/support";
 import { until } from "../../support/waits";

@@ -2,7 +2,7 @@ import type { Address } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { deadlines } from "../../../convex/lib/outside/deadlines";
-import { proofText } from "../../../convex/payments/reports/proofs";
+import { proofText } from "../../../convex/payments/reports/proofs/forms";
 import { TOKENS } from "../../../scripts/chain/addresses";
 import { clientOf, lookAlikeOf, sendAs, transferTo } from "../../chain/support";
 import { chain, useChain } from "../../support/chain/chain";

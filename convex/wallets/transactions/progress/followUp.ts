@@ -3,7 +3,7 @@ import type { Doc, Id } from "../../../_generated/dataModel";
 import type { ActionCtx } from "../../../_generated/server";
 import { AppError } from "../../../lib/errors";
 import { providerAction } from "../../../lib/outside/providerCalls";
-import { UPSTREAM } from "../../../providers/chain/client";
+import { UPSTREAM } from "../../../providers/chain/rpc/client";
 import { saysAgain, standing, type Standing } from "../../../providers/chain/transactions";
 import { storedAddress } from "../../addresses";
 import { hashesOf } from "../bytes";

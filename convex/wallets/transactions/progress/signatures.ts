@@ -5,7 +5,7 @@ import type { Doc } from "../../../_generated/dataModel";
 import type { ActionCtx } from "../../../_generated/server";
 import { AppError } from "../../../lib/errors";
 import { log } from "../../../lib/log";
-import { UPSTREAM } from "../../../providers/chain/client";
+import { UPSTREAM } from "../../../providers/chain/rpc/client";
 import type { Preparation, Transaction } from "../../../providers/chain/preparation";
 import { broadcast, saysAgain, type Broadcast } from "../../../providers/chain/transactions";
 import { storedAddress } from "../../addresses";

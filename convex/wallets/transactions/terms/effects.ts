@@ -1,7 +1,7 @@
 import { isAddressEqual, pad, toEventSelector, type Address, type Hex, type Log } from "viem";
 import { AppError } from "../../../lib/errors";
-import { dataOf, erc20, multicall3, permit2, type Read } from "../../../providers/chain/methods";
-import { MULTICALL3 } from "../../../providers/chain/reads";
+import { dataOf, erc20, multicall3, permit2, type Read } from "../../../providers/chain/rpc/methods";
+import { MULTICALL3 } from "../../../providers/chain/rpc/reads";
 import type { Simulated } from "../../../providers/chain/simulation";
 import { PERMIT2, SYMBOLS, TOKENS, type Symbol } from "../../tokens";
 

@@ -6,7 +6,7 @@ import { MOST_FEE } from "../../../lib/money/base";
 import { AppError } from "../../../lib/errors";
 import { formatUnits } from "../../../lib/money/amounts";
 import { readAccount } from "../../../providers/chain/accounts";
-import { dataOf, erc20 } from "../../../providers/chain/methods";
+import { dataOf, erc20 } from "../../../providers/chain/rpc/methods";
 import { prepareTransaction, type Preparation, type Transaction } from "../../../providers/chain/preparation";
 import { lossAt } from "../../../providers/chain/settlers";
 import { storedAddress } from "../../addresses";

@@ -2,7 +2,7 @@ import { isAddressEqual, type Address } from "viem";
 import { CHAIN_ID } from "../../../lib/money/base";
 import { AppError } from "../../../lib/errors";
 import { BPS } from "../../../lib/money/amounts";
-import { dataOf, weth } from "../../../providers/chain/methods";
+import { dataOf, weth } from "../../../providers/chain/rpc/methods";
 import type { Transaction } from "../../../providers/chain/preparation";
 import type { Quote } from "../../../providers/swap";
 import type { TypedData } from "../../custody/signatures";

@@ -1,17 +1,17 @@
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
-import { deadlines } from "../lib/outside/deadlines";
-import { AppError, failureOf } from "../lib/errors";
-import { charge } from "../lib/limits/charges";
-import type { Caller } from "../lib/limits/callers";
-import { counted } from "../lib/outside/providerCalls";
-import { DAY, HOUR, roundedNow } from "../lib/time";
-import { gather } from "../evidence/desk";
-import { isMajor, isSymbol, symbolIn } from "../lib/money/tokens";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { deadlines } from "../../lib/outside/deadlines";
+import { AppError, failureOf } from "../../lib/errors";
+import { charge } from "../../lib/limits/charges";
+import type { Caller } from "../../lib/limits/callers";
+import { counted } from "../../lib/outside/providerCalls";
+import { DAY, HOUR, roundedNow } from "../../lib/time";
+import { gather } from "../../evidence/desk";
+import { isMajor, isSymbol, symbolIn } from "../../lib/money/tokens";
 import { symbolAmong } from "./lists";
-import { LISTS } from "../evidence/model";
-import { mentionsIn, namesOf } from "../lib/money/names";
-import type { Wanted } from "../evidence/tables";
+import { LISTS } from "../../evidence/model";
+import { mentionsIn, namesOf } from "../../lib/money/names";
+import type { Wanted } from "../../evidence/tables";
 
 /**
  * Which tokens exist: those in the lists of the market, and those with a market at one of the exchanges. An exchange's

@@ -1,10 +1,10 @@
 import { formatUnits, type Address } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/chain";
-import { DECIMALS, type TokenSymbol } from "../../scripts/chain/addresses";
-import { clientOf, startTestChain, balanceOf } from "../chain/support";
-import { ranHere } from "../support/commands";
-import type { Ended } from "./processes";
+import type { Chain } from "../../../scripts/chain";
+import { DECIMALS, type TokenSymbol } from "../../../scripts/chain/addresses";
+import { clientOf, startTestChain, balanceOf } from "../../chain/support";
+import { ranHere } from "../../support/commands";
+import type { Ended } from "../processes";
 
 let chain: Chain;
 beforeAll(async () => {

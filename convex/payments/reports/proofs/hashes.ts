@@ -1,16 +1,16 @@
 import { hashMessage, keccak256, stringToBytes } from "viem";
-import { USDC } from "../../lib/money/base";
-import { deadlines } from "../../lib/outside/deadlines";
-import { required } from "../../lib/env";
-import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
-import type { LoggedTransfer } from "../../providers/chain/receipts";
-import { readPayment, signedBy, type MinedPayment } from "../../providers/chain/usdc";
-import { asAddress, asHex } from "../../wallets/addresses";
-import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "../terms";
-import { isConfirmed } from "../transfers";
-import type { Candidate } from "./model";
-import { proofText } from "./proofs";
-import type { Order, Proof } from "./tables";
+import { USDC } from "../../../lib/money/base";
+import { deadlines } from "../../../lib/outside/deadlines";
+import { required } from "../../../lib/env";
+import { DAY, HOUR, SECOND, sleep } from "../../../lib/time";
+import type { LoggedTransfer } from "../../../providers/chain/receipts";
+import { readPayment, signedBy, type MinedPayment } from "../../../providers/chain/usdc";
+import { asAddress, asHex } from "../../../wallets/addresses";
+import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "../../terms";
+import { isConfirmed } from "../../transfers";
+import type { Candidate } from "../model";
+import { proofText } from "./forms";
+import type { Order, Proof } from "../tables";
 
 /** Looks up transactions that have paid. For actions. */
 

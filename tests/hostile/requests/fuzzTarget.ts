@@ -1,13 +1,13 @@
-import type { Chain } from "../../scripts/chain";
-import { measure } from "../../scripts/host/billing/usage";
+import type { Chain } from "../../../scripts/chain";
+import { measure } from "../../../scripts/host/billing/usage";
 import { mutationGeneric, queryGeneric } from "convex/server";
 import { v } from "convex/values";
 import { createHmac } from "node:crypto";
-import { createApp, type App } from "../support/app";
-import type { WorldOptions } from "../support/world";
+import { createApp, type App } from "../../support/app";
+import type { WorldOptions } from "../../support/world";
 import type { Attempt } from "./requests";
-import { USERS } from "./swaps/values";
-import { intercept } from "../support/outside";
+import { USERS } from "../swaps/values";
+import { intercept } from "../../support/outside";
 
 /** The application in hostile hands: without limits, its writes and its calls to the outside watched. */
 

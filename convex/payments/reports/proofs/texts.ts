@@ -1,5 +1,5 @@
-import { sha256Hex } from "../../lib/security/digests";
-import type { Authorization, Proof } from "./tables";
+import { sha256Hex } from "../../../lib/security/digests";
+import type { Authorization, Proof } from "../tables";
 
 /** Texts that identify proofs of payment. */
 

@@ -1,11 +1,11 @@
-import { sourceName } from "../lib/publicSources";
-import { bigUsd, percent } from "../lib/text/numbers";
-import { dollars } from "../lib/text/strings";
-import { dateTime } from "../lib/time";
-import { COINS } from "../whales/coins";
-import type { Condition } from "./language/conditions";
-import { FUNDING_HOURS } from "./language/grammar";
-import type { Observation } from "./tables";
+import { sourceName } from "../../lib/publicSources";
+import { bigUsd, percent } from "../../lib/text/numbers";
+import { dollars } from "../../lib/text/strings";
+import { dateTime } from "../../lib/time";
+import { COINS } from "../../whales/coins";
+import type { Condition } from "./conditions";
+import { FUNDING_HOURS } from "./grammar";
+import type { Observation } from "../tables";
 
 /** Alerts and firings in words. */
 

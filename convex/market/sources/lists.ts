@@ -1,8 +1,8 @@
-import type { QueryCtx } from "../_generated/server";
-import { latestOf, LISTS } from "../evidence/model";
-import { factsIn } from "../evidence/sayings";
-import type { ListedCoin as ListedWithPage } from "../providers/data/coingecko";
-import type { Fact, Kind } from "../evidence/tables";
+import type { QueryCtx } from "../../_generated/server";
+import { latestOf, LISTS } from "../../evidence/model";
+import { factsIn } from "../../evidence/sayings";
+import type { ListedCoin as ListedWithPage } from "../../providers/data/coingecko";
+import type { Fact, Kind } from "../../evidence/tables";
 
 export type ListedCoin = Omit<ListedWithPage, "url">;
 

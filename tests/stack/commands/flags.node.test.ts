@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ranHere } from "../support/commands";
+import { ranHere } from "../../support/commands";
 
 /** What commands that are quick to start say to a flag that they do not have, and to whoever asks how they are used. */
 

@@ -9,12 +9,12 @@ import {
   type Client,
   type HttpTransport,
 } from "viem";
-import { CHAIN_ID } from "../../lib/money/base";
-import { deadlines } from "../../lib/outside/deadlines";
-import { setting } from "../../lib/env";
-import { AppError } from "../../lib/errors";
-import { noteCall } from "../../lib/outside/notes";
-import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../call";
+import { CHAIN_ID } from "../../../lib/money/base";
+import { deadlines } from "../../../lib/outside/deadlines";
+import { setting } from "../../../lib/env";
+import { AppError } from "../../../lib/errors";
+import { noteCall } from "../../../lib/outside/notes";
+import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../../call";
 import { revertName, type Revert } from "./reverts";
 
 /** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches its requests. */

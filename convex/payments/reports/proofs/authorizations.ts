@@ -1,26 +1,26 @@
 import type { Address } from "viem";
-import { deadlines } from "../../lib/outside/deadlines";
-import { required } from "../../lib/env";
-import { AppError } from "../../lib/errors";
-import { log } from "../../lib/log";
-import { microUsdOf } from "../../lib/money/amounts";
-import { FEED_DECIMALS, feedAddresses, livePrices } from "../../prices/feeds";
-import { readRounds } from "../../providers/chain/accounts";
-import { UPSTREAM } from "../../providers/chain/client";
-import { prepareTransaction, type Preparation } from "../../providers/chain/preparation";
-import type { LoggedTransfer } from "../../providers/chain/receipts";
-import { simulate } from "../../providers/chain/simulation";
+import { deadlines } from "../../../lib/outside/deadlines";
+import { required } from "../../../lib/env";
+import { AppError } from "../../../lib/errors";
+import { log } from "../../../lib/log";
+import { microUsdOf } from "../../../lib/money/amounts";
+import { FEED_DECIMALS, feedAddresses, livePrices } from "../../../prices/feeds";
+import { readRounds } from "../../../providers/chain/accounts";
+import { UPSTREAM } from "../../../providers/chain/rpc/client";
+import { prepareTransaction, type Preparation } from "../../../providers/chain/preparation";
+import type { LoggedTransfer } from "../../../providers/chain/receipts";
+import { simulate } from "../../../providers/chain/simulation";
 import {
   authorizationCall,
   readAuthorization,
   UNDEPLOYED_SUFFIX,
   type SignedAuthorization,
-} from "../../providers/chain/usdc";
-import { asAddress, asHex } from "../../wallets/addresses";
-import { gasLimit } from "../../wallets/transactions/terms/plan";
-import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "../terms";
-import type { Transfer } from "../tables";
-import type { Authorization } from "./tables";
+} from "../../../providers/chain/usdc";
+import { asAddress, asHex } from "../../../wallets/addresses";
+import { gasLimit } from "../../../wallets/transactions/terms/plan";
+import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "../../terms";
+import type { Transfer } from "../../tables";
+import type { Authorization } from "../tables";
 
 /** Checks whether a signed payment can be executed now. For actions. */
 

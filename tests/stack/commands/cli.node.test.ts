@@ -4,11 +4,11 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished, expect, test } from "vitest";
 import * as z from "zod";
-import { keptKeys } from "../../scripts/stack/state/keys";
-import { loadParts, own } from "../../scripts/stack/modules";
-import { StateError } from "../../scripts/stack/state/persistence";
-import { startStack } from "../../scripts/stack/stack";
-import { ranHere } from "../support/commands";
+import { keptKeys } from "../../../scripts/stack/state/keys";
+import { loadParts, own } from "../../../scripts/stack/modules";
+import { StateError } from "../../../scripts/stack/state/persistence";
+import { startStack } from "../../../scripts/stack/stack";
+import { ranHere } from "../../support/commands";
 import {
   addressesOf,
   run,
@@ -19,10 +19,10 @@ import {
   startProcess,
   STRONG_KEY,
   temporaryDirectory,
-} from "./processes";
+} from "../processes";
 
 const jobShape = z.object({ jobId: z.string() });
-const convex = fileURLToPath(new URL("../../convex/", import.meta.url));
+const convex = fileURLToPath(new URL("../../../convex/", import.meta.url));
 
 test("npm start serves the whole service and logs what it answers; rows and keys outlive a restart", async () => {
   const LOCAL_STATE_DIR = await temporaryDirectory();

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { listen, type Listener } from "../../scripts/sockets/listener";
-import { createStandins } from "../../scripts/standins";
-import { standinsHandler } from "../../scripts/standins/server";
-import { ranHere } from "../support/commands";
+import { listen, type Listener } from "../../../scripts/sockets/listener";
+import { createStandins } from "../../../scripts/standins";
+import { standinsHandler } from "../../../scripts/standins/server";
+import { ranHere } from "../../support/commands";
 
 /** `npm run register-webhook`, with the messenger's stand-in alone. */
 

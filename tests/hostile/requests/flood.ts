@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { SAID } from "../../convex/alerts/language/reading";
-import type { Chain } from "../../scripts/chain";
+import { SAID } from "../../../convex/alerts/language/reading";
+import type { Chain } from "../../../scripts/chain";
 import { createFuzzedApp, SECRETS, type FuzzedApp, type Outcome } from "./fuzzTarget";
-import "./meta";
+import "../meta";
 import { attempts, type Attempt } from "./requests";
 
 /** Generated requests in any number, and what must hold of any request at all. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { documented } from "../support/document";
-import type { Operation } from "../../scripts/reference/types";
-import { accepted, hostile, poisoned, USERS } from "./swaps/values";
+import { documented } from "../../support/document";
+import type { Operation } from "../../../scripts/reference/types";
+import { accepted, hostile, poisoned, USERS } from "../swaps/values";
 
 /** Requests made from the API document, and what becomes of them in hostile hands. */
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { chain, useChain, test } from "../support/chain/chain";
+import { chain, useChain, test } from "../../support/chain/chain";
 import { flood } from "./flood";
 import { createFuzzedApp } from "./fuzzTarget";
 

@@ -1,10 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { factsShape } from "../../scripts/stack/inquiries";
-import { createIssuer } from "../../scripts/stack/api/issuer";
-import { keptKeys } from "../../scripts/stack/state/keys";
-import { ranHere } from "../support/commands";
-import { addressesOf, startMain, temporaryDirectory } from "./processes";
+import { factsShape } from "../../../scripts/stack/inquiries";
+import { createIssuer } from "../../../scripts/stack/api/issuer";
+import { keptKeys } from "../../../scripts/stack/state/keys";
+import { ranHere } from "../../support/commands";
+import { addressesOf, startMain, temporaryDirectory } from "../processes";
 
 /** `npm run token`, as the banner says it. */
 function token(args: string[], env: Record<string, string>) {

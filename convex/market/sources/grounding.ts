@@ -1,12 +1,12 @@
 import { pick } from "convex-helpers";
-import { COIN_NAMES, MAJORS } from "../lib/money/tokens";
+import { COIN_NAMES, MAJORS } from "../../lib/money/tokens";
 import { listedCoins, searchedCoins, type ListedCoin } from "./lists";
-import type { Fact } from "../evidence/tables";
-import { iso } from "../lib/time";
-import type { Quoted, Ticker } from "../providers/data/tickers";
-import type { AskedMarketFigures } from "./prompts";
-import type { AskedFigures, TokenFigures } from "./shapes";
-import type { MarketFigures, MarketSource } from "./tables";
+import type { Fact } from "../../evidence/tables";
+import { iso } from "../../lib/time";
+import type { Quoted, Ticker } from "../../providers/data/tickers";
+import type { AskedMarketFigures } from "../prompts";
+import type { AskedFigures, TokenFigures } from "../shapes";
+import type { MarketFigures, MarketSource } from "../tables";
 
 /** A model cannot know the market: figures of a source replace the model's, and the rest is marked as the model's. Pure. */
 

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { CHAIN_ID } from "../../lib/money/base";
-import { parseJson } from "../../lib/text/json";
-import { refusal, type Refusal } from "../terms";
-import { IDENTIFIER, PAYMENT_IDENTIFIER } from "./extensions";
-import type { Order, Proof } from "./tables";
+import { CHAIN_ID } from "../../../lib/money/base";
+import { parseJson } from "../../../lib/text/json";
+import { refusal, type Refusal } from "../../terms";
+import { IDENTIFIER, PAYMENT_IDENTIFIER } from "../extensions";
+import type { Order, Proof } from "../tables";
 
 /** Proofs of payment in the callers' forms. Pure. */
 

@@ -1,9 +1,9 @@
-import { counted, ledgerOf, sourceOfFact, type Ledger } from "../evidence/text/sources";
-import { factsOf } from "../evidence/wordings";
-import { namesOf } from "../lib/money/names";
-import { leftoverProblem, settle } from "../evidence/text/settlement";
+import { counted, ledgerOf, sourceOfFact, type Ledger } from "../../evidence/text/sources";
+import { factsOf } from "../../evidence/wordings";
+import { namesOf } from "../../lib/money/names";
+import { leftoverProblem, settle } from "../../evidence/text/settlement";
 import { groundToken, references, type Observed } from "./grounding";
-import type { AskedFigures } from "./shapes";
+import type { AskedFigures } from "../shapes";
 
 /**
  * What the answer to a token question may state: the sources' figures, and for a token that no source knows the model's

@@ -1,6 +1,6 @@
 import type { Address, Hex } from "viem";
 import { call } from "viem/actions";
-import { unusableFailure } from "../call";
+import { unusableFailure } from "../../call";
 import { UPSTREAM, revertOf, type ChainClient } from "./client";
 import { answerOf, dataOf, multicall3, type Outcome, type Read } from "./methods";
 

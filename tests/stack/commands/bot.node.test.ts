@@ -3,13 +3,13 @@ import { fileURLToPath } from "node:url";
 import { ConvexHttpClient } from "convex/browser";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { api } from "../../convex/_generated/api";
-import { startStack, type Stack } from "../../scripts/stack/stack";
-import { startScript, type Started } from "./processes";
+import { api } from "../../../convex/_generated/api";
+import { startStack, type Stack } from "../../../scripts/stack/stack";
+import { startScript, type Started } from "../processes";
 
 /** `npm run bot`, as a person runs it beside the local stack. */
 
-const scripts = fileURLToPath(new URL("../../scripts/", import.meta.url));
+const scripts = fileURLToPath(new URL("../../../scripts/", import.meta.url));
 const messageShape = z.object({ method: z.string(), text: z.string() });
 const ownedShape = z.object({ ownerUrl: z.url() });
 const walletShape = z.object({ linked: z.literal(true), walletAddress: z.string().regex(/^0x/) });
