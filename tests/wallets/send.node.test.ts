@@ -94,13 +94,11 @@ describe("POST /mcp/defi/send", () => {
     const methods = asked.map(({ method }) => method);
     expect(methods.filter((method) => method !== "eth_getTransactionReceipt").sort()).toEqual([
       "eth_call", // the price
-      "eth_call", // the fee for its L1 data
+      "eth_call", // the fee for its L1 data, and the balance
       "eth_call", // whether the recipient is the swap provider's contract or a token
       "eth_chainId",
       "eth_estimateGas",
       "eth_feeHistory",
-      "eth_getBalance",
-      "eth_getBlockByNumber",
       "eth_getTransactionCount",
       "eth_maxPriorityFeePerGas",
       "eth_sendRawTransaction",

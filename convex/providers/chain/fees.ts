@@ -7,7 +7,7 @@ import { guarded, refusalText, type ChainClient } from "./rpc/client";
 export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };
 
 export type FeeMarket = {
-  /** The latest block's. */
+  /** The next block's; without a history the latest one's. */
   baseFee: bigint;
   tip: bigint;
   /** Nothing is ever signed for a higher fee. */
@@ -27,15 +27,20 @@ const BLOCKS = 20;
 /** @throws AppError `upstream` */
 export async function readFees(client: ChainClient): Promise<FeeMarket> {
   return guarded(async () => {
-    const [block, suggested, history] = await Promise.all([
-      getBlock(client, { blockTag: "latest" }),
+    const [suggested, history] = await Promise.all([
       client.request({ method: "eth_maxPriorityFeePerGas" }),
       recentFees(client),
     ]);
-    return feeMarket(block.baseFeePerGas ?? 0n, BigInt(suggested), history);
+    const baseFee = history?.baseFees.at(-1) ?? (await latestBaseFee(client));
+    return feeMarket(baseFee, BigInt(suggested), history);
   });
 }
 
+async function latestBaseFee(client: ChainClient): Promise<bigint> {
+  return (await getBlock(client, { blockTag: "latest" })).baseFeePerGas ?? 0n;
+}
+
+/** `baseFees` ends with the next block's. */
 type History = { baseFees: readonly bigint[]; tips: readonly bigint[] };
 
 /** @param history `null` if the node has none: then only the absolute ceiling counts. */

@@ -1,9 +1,10 @@
 import type { Address, Hex } from "viem";
 import { estimateGas, getBalance, getChainId, getTransactionCount } from "viem/actions";
-import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "./rpc/client";
+import { unusableFailure } from "../call";
+import { chainClient, guarded, requireChain, revertOf, UPSTREAM, type ChainClient } from "./rpc/client";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./fees";
-import { answerOf, dataOf, erc20, gasPriceOracle } from "./rpc/methods";
-import { read } from "./rpc/reads";
+import { answerIn, dataOf, erc20, gasPriceOracle, multicall3, type Outcome, type Read } from "./rpc/methods";
+import { MULTICALL3, readMany } from "./rpc/reads";
 import type { Revert } from "./rpc/reverts";
 
 /** What a transaction needs from the chain before it is signed. */
@@ -39,32 +40,48 @@ export async function prepareTransaction(
 ): Promise<Preparation> {
   const client = chainClient();
   return guarded(async () => {
-    const [chainId, mined, native, market, balance, gas, l1Fee] = await Promise.all([
+    const [chainId, mined, market, gas, called] = await Promise.all([
       getChainId(client),
       getTransactionCount(client, { address: from, blockTag: "latest" }),
-      getBalance(client, { address: from, blockTag: "pending" }),
       readFees(client),
-      token === null ? Promise.resolve(0n) : tokenBalance(client, token, from),
       estimate(client, from, transaction),
-      l1DataFee(client, transaction),
+      readCalled(client, from, transaction, token),
     ]);
     requireChain(chainId, ": nothing was signed");
-    return {
-      mined,
-      native,
-      token: balance,
-      fees: feesIn(market),
-      market,
-      gas,
-      l1Fee,
-    };
+    return { mined, fees: feesIn(market), market, gas, ...called };
   });
 }
 
-async function tokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
-  const call = { to: token, data: dataOf(erc20.balanceOf, [owner]) };
-  const [balance] = answerOf(erc20.balanceOf, await read(client, call, { blockTag: "pending" }));
-  return balance;
+/** What contracts tell of a payer and a transaction, in one call. */
+async function readCalled(
+  client: ChainClient,
+  payer: Address,
+  { data }: Transaction,
+  token: Address | null,
+): Promise<Pick<Preparation, "native" | "token" | "l1Fee">> {
+  const at = { blockTag: "pending" } as const;
+  const reads: Read[] = [
+    { to: GAS_PRICE_ORACLE, data: dataOf(gasPriceOracle.feeUpperBound, [sizeOf(data)]) },
+    { to: MULTICALL3, data: dataOf(multicall3.getEthBalance, [payer]) },
+    ...(token === null ? [] : [{ to: token, data: dataOf(erc20.balanceOf, [payer]) }]),
+  ];
+  const [priced, counted, owned] = await readMany(client, reads, at);
+  const [native = null] = answerIn(multicall3.getEthBalance, counted) ?? [];
+  return {
+    native: native ?? (await getBalance(client, { address: payer, ...at })),
+    token: token === null ? 0n : amountIn(erc20.balanceOf, owned),
+    // A chain without an oracle charges nothing.
+    l1Fee: priced === "0x" ? 0n : amountIn(gasPriceOracle.feeUpperBound, priced),
+  };
+}
+
+function amountIn(
+  method: typeof erc20.balanceOf | typeof gasPriceOracle.feeUpperBound,
+  data: Outcome | undefined,
+): bigint {
+  const [amount] = answerIn(method, data) ?? [];
+  if (amount === undefined) throw unusableFailure(UPSTREAM);
+  return amount;
 }
 
 async function estimate(
@@ -81,12 +98,7 @@ async function estimate(
   }
 }
 
-/** The oracle prices a transaction by its size; a chain without one charges nothing. */
-async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bigint> {
-  const size = BigInt((data.length - 2) / 2 + 120);
-  const call = { to: GAS_PRICE_ORACLE, data: dataOf(gasPriceOracle.feeUpperBound, [size]) };
-  const answer = await read(client, call);
-  if (answer === "0x") return 0n;
-  const [fee] = answerOf(gasPriceOracle.feeUpperBound, answer);
-  return fee;
+/** By its size the oracle prices a transaction. In bytes. */
+function sizeOf(data: Hex): bigint {
+  return BigInt((data.length - 2) / 2 + 120);
 }

@@ -10,7 +10,7 @@ import { TOKEN, type Permit } from "../../users/access";
 import { limitsIn, levelOf, type OwnLimits } from "../../users/levels";
 import { walletAt } from "../model";
 import { listedOf } from "./allowlist";
-import { count, sumOf, windowOf, type Entries, type Measure, type Reservation } from "./windows";
+import { add, sumOf, windowOf, type Entries, type Measure, type Reservation } from "./windows";
 
 /**
  * How much one transfer, and a user's transfers in 24 hours, may move: the operator's limits, those of ids without an
@@ -40,6 +40,8 @@ type Limit = {
   used: bigint;
   /** The counted transfers, oldest first. */
   entries: Entries;
+  /** Their row; `null` before the first. */
+  row: Doc<"transferWindows"> | null;
   /** The caller's network address, hashed; "" for a limit of the user's. */
   address: string;
   /** Which of the user's transfers it counts, as the end of "the limit of 500 USD in 24 hours". */
@@ -79,7 +81,7 @@ export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): 
   const rolling = (await bounds(ctx, transfer, own, unlisted)).map(async (bound) => {
     const row = await windowOf(ctx, transfer.userId, bound);
     const entries = (row?.entries ?? []).filter(({ at }) => at > now - DAY);
-    return { ...bound, used: sumOf(entries), entries };
+    return { ...bound, used: sumOf(entries), entries, row };
   });
   return {
     perTransfer: lower(configured("MAX_TRANSFER_USD"), own?.most),
@@ -277,13 +279,15 @@ export async function reserve(
   const refusal = refusalOf(limits, value);
   if (refusal !== null) throw refusal;
   if (value === null) return null;
-  const shares = limits.rolling.map((limit) => {
+  const { userId } = transfer;
+  const shares: Extract<Reservation, { shares: unknown }>["shares"] = [];
+  for (const { row, ...limit } of limits.rolling) {
     const { measure, address } = limit;
-    return { measure, address, microUsd: countedOf(value, limit).toString() };
-  });
-  const reservation = { at, microUsd: value.toString(), shares };
-  await count(ctx, transfer.userId, reservation, 1n);
-  return reservation;
+    const microUsd = countedOf(value, limit);
+    await add(ctx, { userId, address, measure }, row, { at, microUsd });
+    shares.push({ measure, address, microUsd: microUsd.toString() });
+  }
+  return { at, microUsd: value.toString(), shares };
 }
 
 /** Micro-USD in USD, to the cent. */

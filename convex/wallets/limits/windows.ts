@@ -23,20 +23,29 @@ export async function count(
 ): Promise<void> {
   // A transfer of an earlier version, whose day is over or starts again.
   if (!("shares" in reservation)) return;
-  const now = Date.now();
   const { at, shares } = reservation;
-  if (at <= now - DAY - SLOT_MS) return;
+  if (at <= Date.now() - DAY - SLOT_MS) return;
   for (const { measure, address, microUsd: share = reservation.microUsd } of shares) {
-    const change = sign * BigInt(share);
-    const row = await windowOf(ctx, userId, { address, measure });
-    const entries = changed(row?.entries ?? [], at, change).filter((entry) => entry.at > now - DAY);
-    if (row !== null) await ctx.db.patch("transferWindows", row._id, { entries, updatedAt: now });
-    else
-      await ctx.db.insert("transferWindows", {
-        ...{ userId: ownerOf(userId, address), address, measure },
-        ...{ entries, updatedAt: now },
-      });
+    const of = { userId, address, measure };
+    await add(ctx, of, await windowOf(ctx, userId, of), { at, microUsd: sign * BigInt(share) });
   }
+}
+
+/** Adds an amount of a time to a sum. @param row The sum's; `null` before its first transfer. */
+export async function add(
+  ctx: MutationCtx,
+  { userId, address, measure }: { userId: string; address: string; measure: Measure },
+  row: Doc<"transferWindows"> | null,
+  { at, microUsd }: { at: number; microUsd: bigint },
+): Promise<void> {
+  const now = Date.now();
+  const entries = changed(row?.entries ?? [], at, microUsd).filter((entry) => entry.at > now - DAY);
+  if (row !== null) await ctx.db.patch("transferWindows", row._id, { entries, updatedAt: now });
+  else
+    await ctx.db.insert("transferWindows", {
+      ...{ userId: ownerOf(userId, address), address, measure },
+      ...{ entries, updatedAt: now },
+    });
 }
 
 /** The entries with a change at a moment: at most one entry per slot. */

@@ -29,12 +29,23 @@ const chain = defineChain({
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
+/** A client holds nothing of the calls that it was made for, and a send asks for six. */
+const clients = new Map<string, ChainClient>();
+
 /** @param timeoutMs Of one HTTP request. */
 export function chainClient(timeoutMs = deadlines.chain): ChainClient {
+  const url = setting("CHAIN_RPC_URL");
+  const key = `${timeoutMs} ${url}`;
+  let client = clients.get(key);
+  if (client === undefined) clients.set(key, (client = newClient(url, timeoutMs)));
+  return client;
+}
+
+function newClient(url: string, timeoutMs: number): ChainClient {
   return createClient({
     chain,
     cacheTime: 0,
-    transport: http(setting("CHAIN_RPC_URL"), {
+    transport: http(url, {
       batch: { wait: 0 },
       retryCount: 0,
       // The deadlines are our own, in real time: see `lib/outside/deadlines`.

@@ -46,10 +46,10 @@ export async function nextInTerm(ctx: MutationCtx, { walletId, driver, own }: As
   const waiting = await oldest(ctx, walletId, "prepared");
   const unsettled = waiting === null ? null : await oldest(ctx, walletId, "unknown");
   const row = (await oldest(ctx, walletId, "signed")) ?? unsettled ?? waiting;
-  const ordered = own === undefined ? null : await byId(ctx, own);
+  const ordered = own === undefined ? null : row?._id === own ? row : await byId(ctx, own);
   const done = ordered !== null && isHandedOut(ordered.state) ? ordered : null;
   const leaseUntil = row === null ? 0 : Date.now() + DRIVER_LEASE_MS;
-  await ctx.db.patch("wallets", wallet._id, { leaseUntil });
+  if (wallet.leaseUntil !== leaseUntil) await ctx.db.patch("wallets", wallet._id, { leaseUntil });
   if (row === null) return { work: null, own: done };
   if (done === null) return { work: { transaction: row, nextNonce: wallet.nextNonce ?? null }, own: null };
   await ctx.scheduler.runAfter(0, internal.wallets.transactions.driver.drive, { walletId, driver });
