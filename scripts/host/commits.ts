@@ -23,14 +23,6 @@ export type Outcome<T> = { value: T } | { error: unknown };
 /** What a query has read, and the last commit that it is known to have seen. */
 export type Seen = { reads: ReadSet; sequence: number };
 
-async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
-  try {
-    return { value: await work() };
-  } catch (error) {
-    return { error };
-  }
-}
-
 type Options = {
   databaseOf: (component: string) => Database;
   /** Whether the platform's limits apply. */
@@ -43,8 +35,14 @@ type Options = {
   committed: (changes: readonly Change[]) => void;
 };
 
-type Mutation<T, R> = {
+/** One call's function, which may run more than once. */
+export type Attempt<T> = {
   run: (transaction: Transaction) => Promise<T>;
+  /** Called after each run. */
+  ran?: (transaction: Transaction) => void;
+};
+
+type Mutation<T, R> = Attempt<T> & {
   /** The caller's result, from the run that is committed. */
   finish: (outcome: Outcome<T>, transaction: Transaction) => R;
   /** Whether it runs until it commits, however often. */
@@ -72,12 +70,18 @@ export class Commits {
   }
 
   /** Reads without a lock, and again if something that was read has changed meanwhile. */
-  async read<T>(run: (transaction: Transaction) => Promise<T>): Promise<{ outcome: Outcome<T>; seen: Seen }> {
+  async read<T>({ run, ran }: Attempt<T>): Promise<{ outcome: Outcome<T>; seen: Seen }> {
     for (let tries = 0; ; tries++) {
       const before = this.#sequence;
       const release = tries < FREE_TRIES ? null : await this.#turns.acquire();
       const transaction = this.#begin();
-      const outcome = await outcomeOf(() => run(transaction));
+      let outcome: Outcome<T>;
+      try {
+        outcome = { value: await run(transaction) };
+      } catch (error) {
+        outcome = { error };
+      }
+      ran?.(transaction);
       release?.();
       if (release !== null || this.#conflict(before, transaction.reads) === null)
         return { outcome, seen: { reads: transaction.reads, sequence: before } };
@@ -103,7 +107,8 @@ export class Commits {
     for (let retries = 0; ; retries++) {
       const before = this.#sequence;
       if (contention !== null) await sleep(contention.durationMs(), mutation.work);
-      const release = await this.#turns.acquire();
+      const turn = this.#turns.acquire();
+      const release = turn instanceof Promise ? await turn : turn;
       try {
         const tried = await this.#tried(mutation, before);
         if (tried !== null) return tried.result;
@@ -124,12 +129,18 @@ export class Commits {
 
   /** Null for a conflict, or while the write rate is exhausted; without contention the next run follows immediately, and nothing can overlap it. */
   async #tried<T, R>(
-    { run, finish, isPatient, name }: Mutation<T, R>,
+    { run, ran, finish, isPatient, name }: Mutation<T, R>,
     since: number,
   ): Promise<{ result: R } | null> {
     for (let before = since; ; before = this.#sequence) {
       const transaction = this.#begin();
-      const outcome = await outcomeOf(() => run(transaction));
+      let outcome: Outcome<T>;
+      try {
+        outcome = { value: await run(transaction) };
+      } catch (error) {
+        outcome = { error };
+      }
+      ran?.(transaction);
       const conflict = this.#conflict(before, transaction.reads);
       if (conflict === null) {
         const result = finish(outcome, transaction);

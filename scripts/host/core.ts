@@ -2,7 +2,7 @@ import type { UserIdentity } from "convex/server";
 import type { Value } from "convex/values";
 import { Answers } from "./answers";
 import { Billing } from "./billing/bill";
-import { Commits, type Contention, type Outcome } from "./commits";
+import { Commits, type Attempt, type Contention, type Outcome } from "./commits";
 import { outside, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
 import type { RequestInfo, Work } from "./execution";
 import { assertFits, returned, type Registered } from "./functions";
@@ -135,7 +135,7 @@ export class Core {
       return returned(kept, found, path);
     }
     const { outcome, seen } = await this.transacted("query", run.work, () =>
-      this.commits.read(this.#runOf("query", path, found, args, run)),
+      this.commits.read(this.#attempt("query", path, found, args, run)),
     );
     const value = returned(outcome, found, path);
     if ("value" in outcome) this.#answers.keep(key, { value: outcome.value, seen });
@@ -143,14 +143,20 @@ export class Core {
   }
 
   /** Each run of a call is billed, and computes no longer than it may. */
-  #runOf(kind: "query" | "mutation", path: FunctionPath, { handler }: Registered, args: Value, run: Run) {
-    const bill = this.billing.of(path);
-    return (transaction: Transaction) =>
-      bill(transaction, () =>
+  #attempt(
+    kind: "query" | "mutation",
+    path: FunctionPath,
+    { handler }: Registered,
+    args: Value,
+    run: Run,
+  ): Attempt<unknown> {
+    return {
+      run: (transaction) =>
         this.processor.during(path.udfPath, () =>
           invoke(this.execution(path, kind, run, transaction), handler, args),
         ),
-      );
+      ran: this.billing.of(path),
+    };
   }
 
   async mutation(path: FunctionPath, args: Value, run: Run): Promise<Value> {
@@ -160,7 +166,7 @@ export class Core {
     const { finishes, work } = run;
     return this.transacted("mutation", work, () =>
       this.commits.mutate({
-        run: this.#runOf("mutation", path, found, args, run),
+        ...this.#attempt("mutation", path, found, args, run),
         finish: (outcome, transaction) => {
           const value = returned(outcome, found, path);
           if (finishes !== undefined) this.jobs.complete(transaction, finishes, outer.now());

@@ -17,25 +17,40 @@ export function promised<T>(work: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve) => resolve(work()));
 }
 
+/** Gives a lock to the next; to be called once. */
+type Release = () => void;
+
 /** One holder at a time, in the order they asked. */
 export class Lock {
-  #tail: Promise<void> = Promise.resolve();
+  #isHeld = false;
+  readonly #waiting: (() => void)[] = [];
 
-  async acquire(): Promise<() => void> {
-    const before = this.#tail;
-    const { promise, resolve } = deferred<void>();
-    this.#tail = promise;
-    await before;
-    return resolve;
+  /** Most locks are free, and a promise would cost more than the rest. */
+  acquire(): Release | Promise<Release> {
+    const release = () => this.#give();
+    if (!this.#isHeld) {
+      this.#isHeld = true;
+      return release;
+    }
+    const { promise, resolve } = deferred<Release>();
+    this.#waiting.push(() => resolve(release));
+    return promise;
   }
 
   async during<T>(work: () => Promise<T>): Promise<T> {
-    const release = await this.acquire();
+    const turn = this.acquire();
+    const release = turn instanceof Promise ? await turn : turn;
     try {
       return await work();
     } finally {
       release();
     }
+  }
+
+  #give(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#isHeld = false;
+    else next();
   }
 }
 

@@ -31,15 +31,11 @@ export class Billing {
   /** Counts each run of one call's transaction. */
   of({ udfPath }: FunctionPath) {
     let calls = 1;
-    return async <T>({ meter }: Transaction, work: () => Promise<T>): Promise<T> => {
-      try {
-        return await work();
-      } finally {
-        const readBytes = meter.used.bytesRead - meter.unbilled.bytesRead;
-        const writtenBytes = meter.used.bytesWritten - meter.unbilled.bytesWritten;
-        this.#add(udfPath, { calls, readBytes, writtenBytes, actionMs: 0 });
-        calls = 0;
-      }
+    return ({ meter }: Transaction) => {
+      const readBytes = meter.used.bytesRead - meter.unbilled.bytesRead;
+      const writtenBytes = meter.used.bytesWritten - meter.unbilled.bytesWritten;
+      this.#add(udfPath, { calls, readBytes, writtenBytes, actionMs: 0 });
+      calls = 0;
     };
   }
 

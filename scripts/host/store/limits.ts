@@ -54,11 +54,14 @@ export class Processor {
   constructor(readonly clock: (() => number) | null) {}
 
   /** Runs a transaction's function. The host's own work for its reads and writes counts, which the platform leaves out. */
-  async during<T>(name: string, work: () => Promise<T>): Promise<T> {
-    if (this.clock === null) return work();
-    const start = this.clock();
+  during<T>(name: string, work: () => Promise<T>): Promise<T> {
+    return this.clock === null ? work() : this.#timed(this.clock, name, work);
+  }
+
+  async #timed<T>(clock: () => number, name: string, work: () => Promise<T>): Promise<T> {
+    const start = clock();
     const value = await work();
-    const ms = this.clock() - start;
+    const ms = clock() - start;
     if (ms > this.longest.ms) this.longest = { name, ms };
     if (ms > PROCESSOR_MS)
       throw new Error(`Function execution timed out (maximum duration: ${PROCESSOR_MS / 1_000}s)`);
