@@ -102,9 +102,11 @@ export const wallet = internalQuery({
   returns: v.union(vOrderingWallet, v.null()),
   handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, caller, keyHash, now }) => {
     const verdict = await verdictNow(ctx, userId, isRehearsal ? "holdings" : deedOf(request), now, keyHash);
-    const hasChat = (await approvingLink(ctx, userId, now)) !== null;
+    // An id without an owner has nobody to ask.
+    const isOwned = verdict.kind !== "allowed" || verdict.by !== "unclaimed";
+    const hasChat = isOwned && (await approvingLink(ctx, userId, now)) !== null;
     const isAsked = verdict.kind === "asks" && hasChat;
-    const isAskedBeyond = verdict.kind === "allowed" && verdict.by !== "unclaimed" && hasChat;
+    const isAskedBeyond = verdict.kind === "allowed" && hasChat;
     if (verdict.kind !== "allowed" && !isAsked) {
       const later = verdict.kind === "asks" ? await approvalFromNote(ctx, userId) : "";
       throw new AppError(verdict.code, verdict.message + later);
