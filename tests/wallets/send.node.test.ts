@@ -94,8 +94,7 @@ describe("POST /mcp/defi/send", () => {
     const methods = asked.map(({ method }) => method);
     expect(methods.filter((method) => method !== "eth_getTransactionReceipt").sort()).toEqual([
       "eth_call", // the price
-      "eth_call", // the fee for its L1 data, and the balance
-      "eth_call", // whether the recipient is the swap provider's contract or a token
+      "eth_call", // the fee for its L1 data, the balance, and whether the recipient is the swap provider's contract or a token
       "eth_chainId",
       "eth_estimateGas",
       "eth_feeHistory",

@@ -24,6 +24,8 @@ export type Preparation = {
   gas: { kind: "estimated"; gas: bigint } | ({ kind: "reverts" } & Revert);
   /** The chain's fee for the transaction's L1 data, in wei; 0 if there is no such fee. */
   l1Fee: bigint;
+  /** The answers to the caller's own calls. */
+  answers: readonly Outcome[];
 };
 
 export type Transaction = { to: Address; data: Hex; value: bigint };
@@ -32,11 +34,14 @@ export type Transaction = { to: Address; data: Hex; value: bigint };
  * Everything that signing a transaction needs, in one round trip. The chain's id is checked first: a transaction is
  * never signed for another chain.
  * @param token The ERC-20 that is spent, if any.
+ * @param beside Further calls of the caller's own, in the same one. They come last: a stranger's code changes nothing
+ * before it.
  */
 export async function prepareTransaction(
   from: Address,
   transaction: Transaction,
   token: Address | null,
+  beside: readonly Read[] = [],
 ): Promise<Preparation> {
   const client = chainClient();
   return guarded(async () => {
@@ -45,7 +50,7 @@ export async function prepareTransaction(
       getTransactionCount(client, { address: from, blockTag: "latest" }),
       readFees(client),
       estimate(client, from, transaction),
-      readCalled(client, from, transaction, token),
+      readCalled(client, from, transaction, token, beside),
     ]);
     requireChain(chainId, ": nothing was signed");
     return { mined, fees: feesIn(market), market, gas, ...called };
@@ -58,20 +63,23 @@ async function readCalled(
   payer: Address,
   { data }: Transaction,
   token: Address | null,
-): Promise<Pick<Preparation, "native" | "token" | "l1Fee">> {
+  beside: readonly Read[],
+): Promise<Pick<Preparation, "native" | "token" | "l1Fee" | "answers">> {
   const at = { blockTag: "pending" } as const;
   const reads: Read[] = [
     { to: GAS_PRICE_ORACLE, data: dataOf(gasPriceOracle.feeUpperBound, [sizeOf(data)]) },
     { to: MULTICALL3, data: dataOf(multicall3.getEthBalance, [payer]) },
     ...(token === null ? [] : [{ to: token, data: dataOf(erc20.balanceOf, [payer]) }]),
   ];
-  const [priced, counted, owned] = await readMany(client, reads, at);
+  const results = await readMany(client, [...reads, ...beside], at);
+  const [priced, counted, owned] = results;
   const [native = null] = answerIn(multicall3.getEthBalance, counted) ?? [];
   return {
     native: native ?? (await getBalance(client, { address: payer, ...at })),
     token: token === null ? 0n : amountIn(erc20.balanceOf, owned),
     // A chain without an oracle charges nothing.
     l1Fee: priced === "0x" ? 0n : amountIn(gasPriceOracle.feeUpperBound, priced),
+    answers: results.slice(reads.length),
   };
 }
 

@@ -1,6 +1,7 @@
 import { isAddressEqual, type Address } from "viem";
-import { chainClient, guarded } from "./rpc/client";
-import { answerIn, answerOf, dataOf, erc20, registry, type Outcome, type Read } from "./rpc/methods";
+import { unusableFailure } from "../call";
+import { chainClient, guarded, UPSTREAM } from "./rpc/client";
+import { answerIn, dataOf, erc20, registry, type Outcome, type Read } from "./rpc/methods";
 import { readMany } from "./rpc/reads";
 
 /**
@@ -28,18 +29,22 @@ export async function judgeSettler(settler: Address): Promise<Genuineness> {
   return guarded(async () => judged(settler, await readMany(chainClient(), settlers())));
 }
 
+/** The calls whose answers `lossIn` reads. */
+export function lossReads(address: Address): Read[] {
+  return [...settlers(), { to: address, data: dataOf(erc20.totalSupply, []) }];
+}
+
 /**
  * What money that is sent to an address would be lost to: the swap provider's contract, which anybody may empty, or a
  * token's; `null` for any other. A contract is a token if it tells its supply.
- * @throws AppError `upstream` as `judgeSettler`
+ * @throws AppError `upstream` if the chain has no registry.
  */
-export async function lossAt(address: Address): Promise<"settler" | "token" | null> {
-  return guarded(async () => {
-    const supply = { to: address, data: dataOf(erc20.totalSupply, []) };
-    const [current, previous, total] = await readMany(chainClient(), [...settlers(), supply]);
-    if (judged(address, [current, previous]) === "genuine") return "settler";
-    return answerIn(erc20.totalSupply, total) === null ? null : "token";
-  });
+export function lossIn(
+  address: Address,
+  [current, previous, total]: readonly Outcome[],
+): "settler" | "token" | null {
+  if (judged(address, [current, previous]) === "genuine") return "settler";
+  return answerIn(erc20.totalSupply, total) === null ? null : "token";
 }
 
 function judged(settler: Address, [current, previous]: readonly (Outcome | undefined)[]): Genuineness {
@@ -51,12 +56,13 @@ function judged(settler: Address, [current, previous]: readonly (Outcome | undef
     : "counterfeit";
 }
 
-/** The settler that the registry names; `null` if it reverts. @throws viem's error if there is no registry */
+/** The settler that the registry names; `null` if it reverts. @throws AppError `upstream` if there is no registry. */
 function settlerIn(
   data: Outcome | undefined,
   method: typeof registry.ownerOf | typeof registry.prev,
 ): Address | null {
   if (data === null || data === undefined) return null;
-  const [settler] = answerOf(method, data);
+  const [settler] = answerIn(method, data) ?? [];
+  if (settler === undefined) throw unusableFailure(UPSTREAM);
   return settler;
 }

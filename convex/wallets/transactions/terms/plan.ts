@@ -6,9 +6,9 @@ import { MOST_FEE } from "../../../lib/money/base";
 import { AppError } from "../../../lib/errors";
 import { formatUnits } from "../../../lib/money/amounts";
 import { readAccount } from "../../../providers/chain/accounts";
-import { dataOf, erc20 } from "../../../providers/chain/rpc/methods";
+import { dataOf, erc20, type Read } from "../../../providers/chain/rpc/methods";
 import { prepareTransaction, type Preparation, type Transaction } from "../../../providers/chain/preparation";
-import { lossAt } from "../../../providers/chain/settlers";
+import { lossIn, lossReads } from "../../../providers/chain/settlers";
 import { storedAddress } from "../../addresses";
 import { TOKENS, type Symbol } from "../../tokens";
 import type { SwapTerms, TransactionRequest } from "../tables";
@@ -176,6 +176,8 @@ type Cost = {
   wantedGas?: bigint;
   /** The assumed gas, if the chain cannot estimate it because a rehearsal has no signature. */
   assumedGas?: bigint;
+  /** Calls to make beside the preparation's. */
+  beside?: readonly Read[];
 };
 
 /**
@@ -186,10 +188,10 @@ export async function affordable(
   ctx: ActionCtx,
   payer: Payer,
   transaction: Transaction,
-  { kind, spent, wantedGas = 0n, assumedGas }: Cost,
+  { kind, spent, wantedGas = 0n, assumedGas, beside }: Cost,
 ): Promise<Affordable> {
   const from = storedAddress(payer.address);
-  const prepared = await prepareTransaction(from, transaction, TOKENS[spent.token].address);
+  const prepared = await prepareTransaction(from, transaction, TOKENS[spent.token].address, beside);
   const preparation =
     assumedGas === undefined
       ? withGas(prepared, wantedGas)
@@ -214,10 +216,12 @@ export async function affordable(
 export async function sendable(ctx: ActionCtx, payer: Payer, request: SendRequest): Promise<Affordable> {
   const spent = { token: request.token, amount: BigInt(request.amount) };
   const to = storedAddress(request.toAddress);
-  const [loss, affordableSend] = await Promise.all([
-    lossAt(to),
-    affordable(ctx, payer, sendTransaction(spent.token, to, spent.amount), { kind: "send", spent }),
-  ]);
+  const transfer = sendTransaction(spent.token, to, spent.amount);
+  const affordableSend = await affordable(ctx, payer, transfer, {
+    ...{ kind: "send", spent },
+    beside: lossReads(to),
+  });
+  const loss = lossIn(to, affordableSend.preparation.answers);
   if (loss === "settler") throw new AppError("invalid_request", OTHERS_MONEY);
   if (loss === "token") throw new AppError("invalid_request", NOBODYS_MONEY);
   return affordableSend;
