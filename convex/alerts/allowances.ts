@@ -4,13 +4,13 @@ import { sha256Hex } from "../lib/security/digests";
 import { AppError } from "../lib/errors";
 import { ownerOf } from "../users/model";
 
-/** How many alerts may be active at once: each is compared, and told of, for months. */
+/** How many alerts may be active at once: each is compared and announced for months. */
 
-/** Of a signed-in user, by whatever way they were set. */
+/** Of a signed-in user, no matter how they were set. */
 export const MOST_ACTIVE = 20;
 /** Of a `userId` that nobody has signed in for: names cost nothing. */
 const MOST_UNPROVEN = 5;
-/** Of all such users together that said yes from one network address. */
+/** Of all such users together who have confirmed from one network address. */
 const MOST_FROM_ADDRESS = 20;
 
 /** Whether a `userId` is a signed-in user's. */
@@ -27,8 +27,8 @@ export function inState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["sta
 
 /**
  * Refuses one more active alert than a user may have.
- * @param address Where the yes came from; `null` where it came by no network.
- * @returns Where the alert counts as set from: nowhere for a signed-in user's.
+ * @param address The address that the confirmation came from; `null` if it came without a network.
+ * @returns The address that the alert counts for; none for a signed-in user.
  * @throws AppError `conflict`
  */
 export async function allowOneMore(

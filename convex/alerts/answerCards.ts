@@ -13,11 +13,11 @@ import { HOW_TO_SAY, lineOf } from "./language/wordings";
 import type { Alert } from "./model";
 import { observed } from "./language/sentences";
 
-/** Cards about alerts that only actions make: what was read from words, and why one has fired. */
+/** Cards about alerts that only actions make: what was read from words, and why an alert has fired. */
 
 const SHOWN = 5;
 
-/** What was understood, how things stand, and when it would have fired, with the buttons that make something of it. */
+/** What was understood, the value now, and when the alert would have fired, with buttons to set or change it. */
 export function proposalCard({ alert, replay }: Proposed): AlertCard {
   const { alertId, words, state, readBy, condition } = alert;
   if (state === "active")
@@ -76,7 +76,7 @@ function nearby(condition: Condition): [string, Condition][] {
   }
 }
 
-/** What is asked where words leave something open: each thing that may be meant is a button. */
+/** The question if words leave something open: each possible meaning is a button. */
 export function openCard({ say, meant = [] }: Doubt): AlertCard {
   const answer: Paragraph[] = [[say], ...(meant.length === 0 ? [[HOW_TO_SAY]] : [])];
   return {

@@ -14,7 +14,7 @@ import type { Observation } from "./tables";
 
 type Wanted = { userId: string; text?: string | undefined; condition?: Condition | undefined };
 
-/** An alert decides what its owner is told, and so a `userId` with an owner is judged as for that. */
+/** An alert decides what its owner is told, so for a `userId` with an owner the rules of delivery settings apply. */
 export async function proposal(ctx: ActionCtx, { userId, text, condition }: Wanted, { caller }: Call) {
   if ((text === undefined) === (condition === undefined))
     throw new AppError("invalid_request", "Send text, or a condition: one of the two");

@@ -15,7 +15,7 @@ export const accept = mutation({
   },
 });
 
-/** Switches an alert off, or drops a proposal. @throws AppError `not_found` for none of the user's. */
+/** Switches an alert off, or drops a proposal. @throws AppError `not_found` if the user has no such alert. */
 export const end = mutation({
   args: { alertId: v.string() },
   returns: vAlert,

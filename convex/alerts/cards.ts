@@ -4,7 +4,7 @@ import type { Button, Paragraph } from "../messenger/format";
 import { lineOf } from "./language/wordings";
 import type { Alert } from "./model";
 
-/** Alerts in the messenger. What sets, changes or ends one is a button: no word that is typed later does. */
+/** Alerts in the messenger. Only buttons set, change or end an alert; words that are typed later do not. */
 
 export type AlertCard = { answer: Paragraph[]; buttons: Button[][] };
 
@@ -14,7 +14,7 @@ export const offButton = ({ alertId }: Pick<Alert, "alertId">): Button => ({
   command: `alert off ${alertId}`,
 });
 
-/** How to say it otherwise: the line, to be sent with another number. */
+/** How to change it: the line, to be sent with another number. */
 export function changeCard(alert: Alert): AlertCard {
   return {
     answer: [
@@ -43,7 +43,7 @@ export function confirmedCard(alert: Alert): AlertCard {
   };
 }
 
-/** One that says nothing for a while. */
+/** An alert that is muted for a while. */
 export function mutedCard(alert: Alert, until: number): AlertCard {
   return {
     answer: [[`🔕 Muted until ${dateTime(until)}: ${alert.words}.`]],
@@ -51,12 +51,12 @@ export function mutedCard(alert: Alert, until: number): AlertCard {
   };
 }
 
-/** One that has ended, or was never set. */
+/** An alert that has ended, or was never set. */
 export function endedCard({ words, confirmedAt }: Alert): AlertCard {
   return { answer: [[`${confirmedAt === null ? "Not set" : "Off"}: ${words}.`]], buttons: [[MY_ALERTS]] };
 }
 
-/** All of a user's, with a button for what can be done with each. */
+/** All alerts of a user, each with a button for what can be done with it. */
 export function listCard(alerts: readonly Alert[]): AlertCard {
   const of = (state: Alert["state"]) => alerts.filter((one) => one.state === state);
   const line = ({ number, words, fired }: Alert) =>
@@ -77,7 +77,7 @@ export function listCard(alerts: readonly Alert[]): AlertCard {
   return { answer, buttons: [...active.map(button("off", "Off")), ...proposed.map(button("set", "Set"))] };
 }
 
-/** Of a button's words, in characters: a phone shows about as many. */
+/** The longest words of a button, in characters: a phone shows about as many. */
 const SHORT = 34;
 
 function shortOf({ words, condition }: Alert): string {

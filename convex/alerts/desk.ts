@@ -21,7 +21,7 @@ import { turned, type Doubt } from "./language/agreement";
 import { readWords, SAID } from "./language/reading";
 import { vAlert, type Alert } from "./model";
 
-/** Where alerts are read from people's words, and what nobody else asks for is collected. */
+/** Reads alerts from people's words, and collects what only alerts need. */
 
 /** The longest request. */
 const MAX_ASKED = 300;
@@ -31,15 +31,15 @@ export type Proposed = { alert: Alert; replay: Replay };
 /** `isCounted`: whether a call of the model is counted already. */
 type AlertRequest = { caller: Caller; userId: string; text: string; isCounted?: boolean };
 
-/** What came of a person's words: a proposal, what to say to them instead, or that they ask for no alert. */
+/** The result of reading a person's words: a proposal, an answer to the person, or that the words ask for no alert. */
 export type Answered =
   | { kind: "proposed"; proposed: Proposed }
   | { kind: "none" | "unread"; say: string }
   | ({ kind: "open" } & Doubt);
 
 /**
- * Reads an alert from words in any language and keeps it as a proposal, with when it would have fired. What the words leave
- * open, or say otherwise than it was read, is asked. For actions.
+ * Reads an alert from words in any language and keeps it as a proposal, with when it would have fired. If the words
+ * leave something open, or do not agree with what was read, the person is asked. For actions.
  */
 export const answerWords = counted(
   async (ctx, { caller, userId, text, isCounted = false }: AlertRequest): Promise<Answered> => {
@@ -63,7 +63,7 @@ export const answerWords = counted(
 
 /**
  * The same for callers who wait for a proposal alone.
- * @throws AppError `invalid_request`, saying what to say instead; `rate_limited` where the caller has asked too often.
+ * @throws AppError `invalid_request`, with advice on what to say; `rate_limited` if the caller has asked too often.
  */
 export async function proposeAlert(ctx: ActionCtx, request: AlertRequest): Promise<Proposed> {
   const { length } = request.text.trim();
@@ -75,7 +75,7 @@ export async function proposeAlert(ctx: ActionCtx, request: AlertRequest): Promi
   throw new AppError("invalid_request", advice.replace(/\.$/, ""));
 }
 
-/** Keeps a condition that a program has said as a proposal. @throws AppError `invalid_request` for a coin without a price. */
+/** Stores a program's condition as a proposal. @throws AppError `invalid_request` for a coin without a price. */
 export const proposeCondition = counted(
   async (ctx, { userId, condition }: { userId: string; condition: Condition }): Promise<Proposed> => {
     await learnPrice(ctx, condition);
@@ -91,7 +91,10 @@ async function keep(ctx: ActionCtx, proposal: Proposal, replay: Replay): Promise
   return { alert, replay };
 }
 
-/** Has a coin's price known, and that of its last days. @throws AppError `invalid_request` for one that nobody prices. */
+/**
+ * Makes sure that a coin's price is known, and those of its last days.
+ * @throws AppError `invalid_request` for a coin without a price.
+ */
 async function learnPrice(ctx: ActionCtx, condition: Condition): Promise<void> {
   if (condition.kind !== "price" && condition.kind !== "change") return;
   const { token } = condition;
@@ -105,7 +108,7 @@ async function learnPrice(ctx: ActionCtx, condition: Condition): Promise<void> {
   );
 }
 
-/** What is asked, with what may be said instead. */
+/** The question, with possible answers. */
 function openWords({ say, meant = [] }: Doubt): string {
   return meant.length === 0
     ? `${say} ${HOW_TO_SAY}`
@@ -113,8 +116,8 @@ function openWords({ say, meant = [] }: Doubt): string {
 }
 
 /**
- * What the price says of a reading: of two ways to read a number (100.000) the one that is nearer is meant, and hardly anybody
- * asks to be told of what is so already.
+ * Checks a reading against the price: if a number can be read in two ways (100.000), the one that is nearer to the
+ * price is meant, and hardly anybody wants an alert on a level that is already reached.
  */
 function doubtByPrice(
   words: string,
@@ -132,11 +135,11 @@ function doubtByPrice(
   return { say, meant: [turned(condition), condition] };
 }
 
-/** What of a coin's facts says how it moves. */
+/** The kinds of a coin's facts that say how it moves. */
 const REASONS = ["dayChange", "dayHigh", "dayLow", "volume24h", "funding", "openInterest"] as const;
 const HEADLINES = 3;
 
-/** The facts of the hour in which an alert of the user's last fired: of its coin, and the headlines. */
+/** The facts of the hour in which an alert of the user last fired: those of its coin, and the headlines. */
 export const reasonsFor = counted(
   async (ctx, fired: { userId: string; alertId: string }): Promise<Fact[]> => {
     const firing = await ctx.runQuery(internal.alerts.proposals.lastFiring, fired);
@@ -167,7 +170,7 @@ function namesOfCoin(token: string): readonly string[] {
   return names[token] ?? [];
 }
 
-/** Has collected what nobody else collects, and compares it. One answer has the rates of all coins, and one their prices. */
+/** Collects what only alerts need, and compares it. One answer has the rates of all coins, and one their prices. */
 export const observe = providerAction({ subjects: v.array(v.string()) }, async (ctx, { subjects }) => {
   const observed = subjects.map(subjectOf);
   // A failure is noted where facts are collected; the next tick asks again.
@@ -179,9 +182,9 @@ export const observe = providerAction({ subjects: v.array(v.string()) }, async (
 });
 
 /**
- * Reads an alert from the words of the web application's signed-in user, and keeps it as a proposal. For whatever fits no
- * phrase a model is asked.
- * @throws AppError `invalid_request`, saying what to say instead; `rate_limited`.
+ * Reads an alert from the words of the web application's signed-in user, and keeps it as a proposal. If the words are
+ * not a line of the grammar, a model is asked.
+ * @throws AppError `invalid_request`, with advice on what to say; `rate_limited`.
  */
 export const propose = action({
   args: { text: v.string() },

@@ -13,14 +13,14 @@ import { tellOwner } from "../messenger/webhooks/events";
 import type { Observation } from "./tables";
 import { describe, observed } from "./language/sentences";
 
-/** Tells an alert's user, when it fires and otherwise: by a card to the user's own chat, and by a post to each webhook. */
+/** Notifies an alert's user: by a card to the user's own chat, and by a post to each webhook. */
 
 type Message = {
   paragraphs: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[];
   picture?: Picture | undefined;
   type: "alert.fired" | "alert.ending";
-  /** What webhooks are told beside the alert and the card's words. */
+  /** What webhooks get in addition to the alert and the card's words. */
   data: Readonly<Record<string, unknown>>;
 };
 
@@ -44,7 +44,7 @@ function plain(paragraphs: readonly Paragraph[]): string {
 /** What a price is, and what it was some time before. */
 export type Move = { priceUsd: number; before: { priceUsd: number; span: string } | null };
 
-/** The card that a firing is: the news first, then what was asked for. */
+/** The card of a firing: first the news, then the condition. */
 export function firingCard(
   { condition }: Doc<"alerts">,
   observation: Observation,
@@ -72,8 +72,8 @@ function firedButtons({ _id, condition }: Doc<"alerts">): Button[][] {
 }
 
 /**
- * Fires an alert by an observation, in the transaction that says so: a row, a card for the user's own chat, a row for each
- * webhook. What has fired by an observation does not fire by it again.
+ * Fires an alert for an observation, in one transaction: a row, a card for the user's own chat, and a row for each
+ * webhook. An alert fires once for each observation.
  * @returns Whether it fired now.
  */
 export async function fire(

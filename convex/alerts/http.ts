@@ -85,7 +85,7 @@ const list: MountedEndpoint = endpoint({
   },
 });
 
-/** What changes one alert. */
+/** An endpoint that changes one alert. */
 const changing = (
   path: "/alerts/confirm" | "/alerts/off",
   texts: Record<"summary" | "description", string>,

@@ -8,35 +8,35 @@ import { isChatUser } from "../messenger/model";
 import { describe } from "./language/sentences";
 import { tellOf } from "./firings";
 
-/** How long an alert is active: nobody is told for ever of what they have forgotten. */
+/** How long an alert is active: nobody gets messages for ever about an alert that they have forgotten. */
 
-/** From the yes, and from each later one; of strangers' alerts, since names cost nothing. */
+/** From each confirmation on; shorter for strangers' alerts, because names cost nothing. */
 const LIFETIME_MS = 90 * DAY;
 const STRANGERS_LIFETIME_MS = 30 * DAY;
-/** Its user is told so long before the end. */
+/** Its user is notified this long before the end. */
 const NOTICE_MS = 7 * DAY;
-/** Looked at in one transaction. */
+/** How many are checked in one transaction. */
 const BATCH = 25;
 
-/** What the row of an alert that its user wants from now on (epoch ms) says of its end. */
+/** The fields about the end of an alert that its user wants from `now` (epoch ms) on. */
 export async function lifeFrom(
   ctx: QueryCtx,
   { userId }: Pick<Doc<"alerts">, "userId">,
   now: number,
 ): Promise<{ expiresAt: number; reviewAt: number }> {
-  // A chat with the bot is somebody's for certain: only a name costs nothing.
+  // A chat with the bot certainly belongs to somebody; only a name costs nothing.
   const isSomebodys = isChatUser(userId) || (await isProven(ctx, userId));
   const expiresAt = now + (isSomebodys ? LIFETIME_MS : STRANGERS_LIFETIME_MS);
   return { expiresAt, reviewAt: expiresAt - NOTICE_MS };
 }
 
-/** For the tick: has the alerts looked at whose time has come, where there are any. */
+/** For the tick: checks the alerts whose time has come, if there are any. */
 export async function startReview(ctx: MutationCtx, now: number): Promise<void> {
   if ((await dueForReview(ctx, now, 1)).length > 0)
     await ctx.scheduler.runAfter(0, internal.alerts.lifetimes.review, {});
 }
 
-/** Rows of earlier versions, which say nothing of an end, come first. */
+/** Rows of earlier versions have no end, and come first. */
 async function dueForReview(ctx: MutationCtx, now: number, limit: number): Promise<Doc<"alerts">[]> {
   return ctx.db
     .query("alerts")
@@ -44,7 +44,7 @@ async function dueForReview(ctx: MutationCtx, now: number, limit: number): Promi
     .take(limit);
 }
 
-/** Tells users of the alerts that end soon, and ends those whose time is over. */
+/** Notifies users of alerts that end soon, and ends those whose time is over. */
 export const review = change({}, async (ctx) => {
   const now = Date.now();
   const due = await dueForReview(ctx, now, BATCH);
@@ -57,7 +57,7 @@ async function reviewOne(ctx: MutationCtx, alert: Doc<"alerts">, now: number): P
   if (expiresAt === undefined || reviewAt === undefined) {
     await ctx.db.patch("alerts", _id, await lifeFrom(ctx, alert, now));
   } else if (reviewAt < expiresAt) {
-    // After an outage the notice comes late, and the end then comes as long behind it.
+    // After an outage the notice is late, and the end comes a whole notice period after it.
     const ends = Math.max(expiresAt, now + NOTICE_MS);
     await ctx.db.patch("alerts", _id, { expiresAt: ends, reviewAt: ends });
     await tellOf(ctx, alert, {

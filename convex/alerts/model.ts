@@ -15,9 +15,9 @@ import { describe } from "./language/sentences";
 
 /** Users' alerts: proposed, confirmed, ended. */
 
-/** A user's open proposals at most: a further one takes the oldest one's place. */
+/** The most open proposals of a user: a further one replaces the oldest. */
 const MAX_PROPOSED = 10;
-/** How many ended ones are shown, newest first. */
+/** How many ended alerts are shown, newest first. */
 const SHOWN_ENDED = 10;
 
 /** An alert as its user sees it. Times in epoch ms. */
@@ -29,7 +29,7 @@ export const vAlert = alertTables.alerts.validator
     words: v.string(),
     confirmedAt: v.union(v.number(), v.null()),
     endedAt: v.union(v.number(), v.null()),
-    /** When an active one ends by itself, unless its user says yes to it again; when an ended one would have. */
+    /** When an active alert ends by itself unless its user confirms it again; when an ended one would have. */
     expiresAt: v.union(v.number(), v.null()),
     lastFiredAt: v.union(v.number(), v.null()),
   });
@@ -38,8 +38,8 @@ export type Alert = Infer<typeof vAlert>;
 export const vProposal = alertTables.alerts.validator.pick("userId", "asked", "condition", "readBy");
 
 /**
- * Keeps a proposal until its user says yes. One that the user has in the same words of the grammar already, proposed or
- * active, is that one.
+ * Stores a proposal until its user confirms it. If the user already has an alert with the same line, proposed or
+ * active, that one is returned.
  */
 export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Promise<Alert> {
   const { userId, condition } = proposal;
@@ -75,9 +75,9 @@ export async function nextNumber(ctx: QueryCtx, userId: string): Promise<number>
 }
 
 /**
- * Switches a proposal on. One that is active lives on from now.
- * @param address Where the yes came from; `null` where it came by no network.
- * @throws AppError `conflict` with as many active ones as `allowances` lets a user have, and for one that was ended.
+ * Switches a proposal on, or prolongs an active alert from now on.
+ * @param address The address that the confirmation came from; `null` if it came without a network.
+ * @throws AppError `conflict` if the user has as many active alerts as `allowances` permits, or if the alert has ended.
  */
 export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: string | null): Promise<Alert> {
   const now = Date.now();
@@ -97,7 +97,7 @@ export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: str
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }
 
-/** The first alert of a subject is compared with what comes from now on, and begins with how things stand. */
+/** The first alert of a subject is compared with observations from now on, and begins with the present state. */
 async function follow(ctx: MutationCtx, subject: string, now: number): Promise<void> {
   const other = await ctx.db
     .query("alerts")
@@ -114,7 +114,7 @@ export async function cursorOf(ctx: QueryCtx, subject: string): Promise<Doc<"ale
   return getOneFrom(ctx.db, "alertCursors", "by_subject", subject);
 }
 
-/** Switches an alert off, proposed or active; one that is off stays so. */
+/** Switches a proposed or active alert off; an alert that is off stays off. */
 export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<Alert> {
   if (row.state !== "off") {
     const ended = { state: "off", watched: false, phase: "ended", endedAt: Date.now() } as const;
@@ -123,7 +123,7 @@ export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<A
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }
 
-/** Has an active alert say nothing until a moment (epoch ms); then it is compared anew. */
+/** Mutes an active alert until a moment (epoch ms); then it is compared again. */
 export async function muteUntil(ctx: MutationCtx, row: Doc<"alerts">, readyAt: number): Promise<Alert> {
   if (row.state !== "active") throw new AppError("conflict", "This alert is off: ask for it again");
   await ctx.db.patch("alerts", row._id, { phase: "waiting", readyAt });
@@ -137,7 +137,7 @@ export async function findAlert(ctx: QueryCtx, userId: string, id: string): Prom
   return row?.userId === userId ? row : null;
 }
 
-/** A user's alert by its id. @throws AppError `not_found` for none of theirs. */
+/** A user's alert by its id. @throws AppError `not_found` if the user has no such alert. */
 export async function ownAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts">> {
   const row = await findAlert(ctx, userId, id);
   if (row === null) throw new AppError("not_found", "This user has no such alert");
@@ -153,7 +153,7 @@ export async function numberedAlert(
   return rowsByBoth(ctx.db.query("alerts"), "userId", userId, "number", number).unique();
 }
 
-/** Active ones, then proposals, by their numbers; then the latest that ended, newest first. */
+/** Active alerts, then proposals, by their numbers; then those that ended last, newest first. */
 export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> {
   const active = await inState(ctx, userId, "active").take(MOST_ACTIVE);
   const proposed = await inState(ctx, userId, "proposed").take(MOST_ACTIVE);

@@ -23,7 +23,7 @@ export const keep = internalMutation({
   handler: propose,
 });
 
-/** What an alert waits for; `null` for one that is forgotten. */
+/** An alert's condition; `null` if the alert no longer exists. */
 export const condition = internalQuery({
   args: { alertId: v.string() },
   returns: v.union(vCondition, v.null()),
@@ -33,7 +33,7 @@ export const condition = internalQuery({
   },
 });
 
-/** When an alert of the user's last fired, by its source, and of which coin; `null` for none that has. */
+/** When an alert of the user last fired, by its source, and for which coin; `null` if none has fired. */
 export const lastFiring = internalQuery({
   args: { userId: v.string(), alertId: v.string() },
   returns: v.union(v.object({ observedAt: v.number(), token: v.union(v.string(), v.null()) }), v.null()),
@@ -53,7 +53,7 @@ export const lastFiring = internalQuery({
   },
 });
 
-/** @throws AppError as `model.confirm` does; `not_found` for none of the user's. */
+/** @throws AppError as `model.confirm` does; `not_found` if the user has no such alert. */
 export const accept = internalMutation({
   args: { userId: v.string(), alertId: v.string(), address: v.union(v.string(), v.null()) },
   returns: vAlert,
@@ -61,14 +61,14 @@ export const accept = internalMutation({
     confirm(ctx, await ownAlert(ctx, userId, alertId), address),
 });
 
-/** Makes the active alerts of a chat its user's, once it has one, as far as the user may have so many. */
+/** Moves the active alerts of a chat to its user when the chat is linked, as far as the user may have so many. */
 export const adopt = change({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
   const room = MOST_ACTIVE - (await inState(ctx, to, "active").take(MOST_ACTIVE)).length;
   for (const { _id } of await inState(ctx, from, "active").take(room))
     await ctx.db.patch("alerts", _id, { userId: to, number: await nextNumber(ctx, to) });
 });
 
-/** @throws AppError `not_found` for none of the user's. */
+/** @throws AppError `not_found` if the user has no such alert. */
 export const end = internalMutation({
   args: { userId: v.string(), alertId: v.string() },
   returns: vAlert,

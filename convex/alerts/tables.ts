@@ -4,8 +4,9 @@ import { made, ofUser, type RecordsOf } from "../lib/records/records";
 import { vCondition } from "./validators";
 
 /**
- * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition
- * holds. `resting`: the condition holds already; it is armed once it does not. `ended`: of an alert that is not active.
+ * `waiting`: until `readyAt`; then the last observation decides whether it is armed or resting. `armed`: fires as soon
+ * as the condition holds. `resting`: the condition holds already; it is armed when the condition stops holding.
+ * `ended`: the alert is not active.
  */
 const vPhase = v.union(v.literal("waiting"), v.literal("armed"), v.literal("resting"), v.literal("ended"));
 
@@ -14,13 +15,13 @@ const vState = v.union(v.literal("proposed"), v.literal("active"), v.literal("of
 
 /** A value that is compared with the alerts' levels. */
 export const vObservation = v.object({
-  /** Epoch ms: when the service knew it. Orders the observations of a subject. */
+  /** Epoch ms: when the service learned of it. Orders the observations of a subject. */
   at: v.number(),
   /** Epoch ms: when its source saw it. */
   observedAt: v.number(),
   /** In the unit of its subject's levels. */
   value: v.number(),
-  /** Who says so, or where to look it up. */
+  /** Its source, or where to look it up. */
   source: v.string(),
 });
 export type Observation = Infer<typeof vObservation>;
@@ -29,8 +30,8 @@ export const alertTables = {
   /**
    * Alerts that users want. Written by `alerts/model` (proposed, confirmed, ended), `alerts/proposals` (moved to an
    * account), `alerts/lifetimes` (ended by age: a stranger's after 30 days, a signed-in user's after 90),
-   * `alerts/watch`, `alerts/firings` and `alerts/history/digests` (phases). A proposal dies after a day, an ended one
-   * after 90 days.
+   * `alerts/watch`, `alerts/firings` and `alerts/history/digests` (phases). A proposal is deleted after a day, an ended
+   * alert after 90 days.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -42,9 +43,9 @@ export const alertTables = {
     /** Who read the words: the rules of the grammar, or a model whose proposal kept to them. */
     readBy: v.union(v.literal("grammar"), v.literal("model")),
     state: vState,
-    /** What its observations are of: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `clock`. */
+    /** The subject of its observations: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `clock`. */
     subject: v.string(),
-    /** Whether a value at the level or over it fires, or one at the level or under it. */
+    /** Whether it fires at or above the level, or at or below it. */
     side: v.union(v.literal("over"), v.literal("under")),
     /** In the unit of its subject: USD or percent; 0 for the clock. */
     level: v.number(),
@@ -57,11 +58,11 @@ export const alertTables = {
     confirmedAt: v.optional(v.number()),
     /** Epoch ms: when it was switched off, or ended by itself. */
     endedAt: v.optional(v.number()),
-    /** Epoch ms: when it ends by itself. Not of proposals, nor of what an earlier version confirmed. */
+    /** Epoch ms: when it ends by itself. Absent on proposals, and on alerts that an earlier version confirmed. */
     expiresAt: v.optional(v.number()),
-    /** Epoch ms: when its user is told of that end, and once they were told, the end itself. */
+    /** Epoch ms: when its user is notified of that end; after the notice, the end itself. */
     reviewAt: v.optional(v.number()),
-    /** A hash of the network address it was confirmed from, where nobody has signed in for its user. */
+    /** A hash of the network address that it was confirmed from, if nobody has signed in for its user. */
     setFrom: v.optional(v.string()),
     fired: v.number(),
     /** Epoch ms. */
@@ -87,13 +88,14 @@ export const alertTables = {
   }).index("by_subject", ["subject"]),
 
   /**
-   * Each time an alert has fired, once for each alert and observation. Written by `alerts/firings`. Dies after 90 days.
+   * Each time an alert has fired, once for each alert and observation. Written by `alerts/firings`. Deleted after 90
+   * days.
    */
   alertFirings: defineTable({
     alertId: v.id("alerts"),
     userId: v.string(),
     observation: vObservation,
-    /** What it told, in words. */
+    /** The words of the message. */
     text: v.string(),
     observedAt: v.number(),
   })

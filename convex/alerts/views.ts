@@ -4,7 +4,7 @@ import { conditionShape } from "./language/conditions";
 
 /** Alerts as the HTTP interface answers them. */
 
-/** Epoch ms, told in ISO 8601. */
+/** Epoch ms, shown in ISO 8601. */
 const moment = z.number().transform(iso).pipe(z.iso.datetime());
 
 export const alertShape = z.object({

@@ -15,18 +15,18 @@ import { hours } from "./language/sentences";
 import { fire, firingCard, type Move } from "./firings";
 
 /**
- * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject that
- * somebody has an alert on, and none for those that nobody has; a comparison reads the alerts that change by it, whatever
- * their number is.
+ * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject
+ * that somebody has an alert on. A comparison reads only the alerts that it changes, no matter how many others there
+ * are.
  */
 
-/** Alerts that change in one transaction, of each kind of change: those that fire are a card each. */
+/** How many alerts may change in one transaction, for each kind of change: each alert that fires is a card. */
 const BATCH = 25;
-/** Observations of one subject that are compared in one transaction. */
+/** How many observations of one subject are compared in one transaction. */
 const OBSERVATIONS = 20;
 /** Funding rates are asked for at most this often. */
 const FUNDING_EVERY_MS = 10 * MINUTE;
-/** As often as those that are sampled for everybody. */
+/** As often as the coins that are always sampled. */
 const PRICES_EVERY_MS = 5 * MINUTE;
 
 /** For the cron, every minute. */
@@ -54,7 +54,7 @@ export const tick = dueWork(async (ctx) => {
   await startReview(ctx, now);
 });
 
-/** Each subject with an active alert, by one read each. */
+/** Each subject with an active alert, with one read for each. */
 async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
   const subjects: string[] = [];
   for (let last = ""; ;) {
@@ -69,7 +69,9 @@ async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
   }
 }
 
-/** Compares what is new of a subject with its alerts; what is too much for one transaction goes on in the next. */
+/**
+ * Compares the new observations of a subject with its alerts; what is too much for one transaction is done in the next.
+ */
 export const compare = change({ subject: v.string() }, async (ctx, { subject }) => {
   const cursor = await cursorOf(ctx, subject);
   if (cursor === null) return;
@@ -78,7 +80,7 @@ export const compare = change({ subject: v.string() }, async (ctx, { subject }) 
   for (const one of found.observations) {
     if (!isNews(one, last, subject)) continue;
     if (!(await apply(ctx, subject, one, last))) {
-      // All of this moment is compared again: an alert that it has fired is quiet.
+      // All observations of this moment are compared again: an alert that has fired for one of them is quiet.
       await ctx.db.patch("alertCursors", cursor._id, { at: one.at - 1, last });
       await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
       return;
@@ -89,7 +91,10 @@ export const compare = change({ subject: v.string() }, async (ctx, { subject }) 
   if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
 });
 
-/** One observation, as `rules.replay` has it. @returns Whether all alerts that it changes have changed. */
+/**
+ * Compares one observation by the rules of `rules.replay`.
+ * @returns Whether all alerts that it changes have changed.
+ */
 async function apply(
   ctx: MutationCtx,
   subject: string,
@@ -143,10 +148,10 @@ async function tell(
   await fire(ctx, alert, one, firingCard(alert, one, move));
 }
 
-/** Samples of an hour and of a few minutes more. */
+/** The samples of an hour and a few minutes. */
 const HOUR_ROWS = 70;
 
-/** The move of its coin's price that an observation tells of; `null` for what is no price. */
+/** The move of a coin's price that an observation shows; `null` if it is not about a price. */
 async function moveOf(ctx: QueryCtx, subject: string, one: Observation): Promise<Move | null> {
   const about = subjectOf(subject);
   if (about.kind === "price") {

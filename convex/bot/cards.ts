@@ -21,14 +21,14 @@ export function notice(...words: Paragraph): Paragraph[] {
   return [words];
 }
 
-/** How to link, for somebody who has to. */
+/** How to link an account, for somebody who needs to. */
 export const HOW_TO_LINK: Paragraph = [
   "This needs your account: create a link code in the web application's profile, then send me ",
   { command: "connect" },
   " CODE here.",
 ];
 
-/** For an account that somebody has linked over the open interface. */
+/** For an account that somebody has linked over HTTP without the operator's secret. */
 export const UNCONFIRMED: Paragraph = [
   "Your account was linked to a user of the web application outside this chat. If that was you, send ",
   { command: "confirm" },
@@ -37,7 +37,7 @@ export const UNCONFIRMED: Paragraph = [
   " to drop it. Do not confirm a code that somebody else gave you.",
 ];
 
-/** For an account that would lose what it owns: there is no other login that could link it, or another, again. */
+/** For an account that would lose what it owns, because no other login could link it or another account again. */
 export const ONLY_LOGIN: Paragraph = [
   "This account is not unlinked: it is the only way to your wallet, and nothing could be approved without it. ",
   { command: "freeze" },
@@ -46,14 +46,14 @@ export const ONLY_LOGIN: Paragraph = [
   " replaces an account id that has leaked. To unlink it, first have whoever runs this service give your account a login to the web application.",
 ];
 
-/** For who confirms where there is no link: its code was never used, or has ended with the link. */
+/** For somebody who confirms although there is no link: the code was never used, or the link has ended. */
 export const NOTHING_TO_CONFIRM: Paragraph = [
   "This account has no link to confirm. To make one, create a code in the web application's profile, then send ",
   { command: "connect" },
   " CODE here.",
 ];
 
-/** For who confirms with another code than the link's. */
+/** For somebody who confirms with another code than the link's. */
 export const WRONG_CODE: Paragraph = [
   "That is not the code that this account was linked with. If you made the link, send ",
   { command: "confirm" },
@@ -66,7 +66,7 @@ export const WRONG_CODE: Paragraph = [
 
 type Described = { name: string; argument?: string; summary: string; hidden?: true };
 
-/** The commands, a line each, behind an introduction. */
+/** The commands, one line each, after an introduction. */
 export function helpCard(commands: readonly Described[], introduction?: string): Paragraph[] {
   const listed = commands.filter(({ hidden }) => hidden !== true);
   const lines = listed.flatMap(({ name, argument, summary }): Paragraph => [
@@ -87,8 +87,8 @@ export function walletCard(wallet: Doc<"wallets"> | null): Paragraph[] {
 }
 
 /**
- * What was linked, after a code.
- * @param linked.account What the web application calls its user where a code is made.
+ * The card after a code has linked an account.
+ * @param linked.account The name by which the web application shows its user.
  * @param linked.walletAddress `null` for a user without a wallet.
  */
 export function linkedCard({
@@ -111,7 +111,10 @@ export function linkedCard({
   ];
 }
 
-/** The newest signals in short: the call, where it stands, what it risks for what, and why. @param site The deployment's address. */
+/**
+ * The newest signals in short: the call, its status, risk and reward, and the reasoning.
+ * @param site The deployment's address.
+ */
 export function latestShortCard(signals: readonly Signal[], site: string): Paragraph[] {
   return signals.map((signal): Paragraph => {
     const { token, entry, tp1, sl, confidence, generatedAt } = signal;
@@ -148,7 +151,7 @@ function firstSentence(text: string): string {
   return cut(/^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text, 200);
 }
 
-/** Holdings of nothing are left out; a value of `null` has no live price. All values have cents, as in its picture. */
+/** Empty holdings are left out; a value is `null` without a live price. All values have cents, as in the picture. */
 export function portfolioCard(portfolio: {
   address: string;
   balances: readonly Infer<typeof vHolding>[];
@@ -166,7 +169,7 @@ export function portfolioCard(portfolio: {
   ];
 }
 
-/** At most six digits that count, and whole from a hundred thousand up: a wallet tells the rest. */
+/** At most six significant digits, and whole numbers from a hundred thousand up: a wallet shows the rest. */
 function shortAmount(balance: string): string {
   const value = Number(balance);
   const digits = value >= 100_000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 6 };
@@ -181,7 +184,7 @@ export function statusCard(
     reports,
   }: {
     active: readonly Doc<"shifts">[];
-    /** What the newest shift's latest collection brought. */
+    /** The results of the newest shift's latest collection. */
     collection: Collection | null;
     reports: readonly Doc<"reports">[];
   },

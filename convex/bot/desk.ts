@@ -16,7 +16,7 @@ import { questionWorkers } from "./works/questions";
 import { researchWorkers } from "./works/research";
 import { answerOf, type Job, type Kind, type Workers } from "./works/work";
 
-/** The work behind a notice, each subject's from a file of its own. */
+/** The work after a notice, with one file for each subject. */
 
 const WORKERS: Workers<Kind> = {
   ...accountWorkers,
@@ -26,7 +26,7 @@ const WORKERS: Workers<Kind> = {
   ...researchWorkers,
 };
 
-/** Takes one step towards an answer, and hands in what came of it. */
+/** Takes one step towards an answer, and stores its outcome. */
 export const answer = worker(vBotJob.fields, async (ctx, { job, ...request }) => {
   const { work, sender } = request;
   let step: Step;
@@ -52,7 +52,7 @@ const WITHOUT_MODEL: Paragraph[] = [
   ["Questions have to wait. A price needs no model: send a coin's name."],
 ];
 
-/** Whose command it is, has to be known before a group sees the bot type. */
+/** Before a group sees the bot type, it has to be known that the command is for this bot. */
 function isShown({ kind }: Work): boolean {
   return kind !== "addressed";
 }

@@ -17,7 +17,7 @@ const messageShape = z.object({
   text: z.string().default(""),
   chat: z.object({ id: z.int(), type: z.string() }),
   from: z.object({ id: z.int().positive(), is_bot: z.boolean(), username: z.string().optional() }),
-  /** What is here says that the message is somebody else's, passed on; older bots are told of the second. */
+  /** Each of these fields means that the message was forwarded; older bots get the second. */
   forward_origin: z.unknown().optional(),
   forward_date: z.unknown().optional(),
 });
@@ -26,7 +26,7 @@ const messageShape = z.object({
 const queryShape = z.object({
   id: z.string().min(1).max(64),
   from: messageShape.shape.from,
-  /** Absent below what was sent by way of another chat. */
+  /** Absent if the message was sent through another chat. */
   message: messageShape
     .pick({ chat: true })
     .extend({ message_id: z.int(), text: z.string().optional() })
@@ -76,12 +76,12 @@ const webhook: MountedEndpoint = endpoint({
     const tap = queryShape.safeParse(query);
     const received = tap.success ? tapOf(tap.data) : writtenMessage(message);
     if (received !== null) await ctx.runMutation(internal.bot.updates.receive, { updateId, ...received });
-    // The messenger shows that a button is waiting until it is told not to: at once, whatever the work takes.
+    // The messenger shows a button as waiting until its tap is confirmed: so this is done at once, before the work.
     return tap.success ? { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id } : {};
   },
 });
 
-/** @throws AppError `not_configured` without a secret; `unauthorized` when the request does not carry it. */
+/** @throws AppError `not_configured` without a secret; `unauthorized` if the request does not contain it. */
 function requireSecret({ header }: RequestHead): void {
   const digest = (text: string) => utf8ToBytes(sha256Hex(text));
   const expected = digest(required("MESSENGER_WEBHOOK_SECRET"));
@@ -90,7 +90,7 @@ function requireSecret({ header }: RequestHead): void {
   throw new AppError("unauthorized", "The webhook's secret token is missing or wrong");
 }
 
-/** What a tapped button says, as if it had been typed where it stands. */
+/** The command of a tapped button, as if it had been typed in its chat. */
 function tapOf({ from, message, data }: z.output<typeof queryShape>) {
   const sender = message === undefined ? null : senderOf(from, message.chat);
   if (sender === null || message === undefined || data === "") return null;
@@ -112,7 +112,9 @@ function senderOf(
   };
 }
 
-/** A person's message, or `null` for what the bot does not read: another kind of update, a channel's, a bot's. */
+/**
+ * A person's message; `null` for updates that the bot does not read: other kinds, those of channels and those of bots.
+ */
 function writtenMessage(message: unknown): { sender: Sender; text: string; forwarded: boolean } | null {
   const parsed = messageShape.safeParse(message);
   if (!parsed.success) return null;

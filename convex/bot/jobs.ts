@@ -10,15 +10,15 @@ import { vBotJob, vStep, type BotJob } from "./tables";
 
 /** Answers under way, from their notice to their end. */
 
-/** Between two looks at what is under way elsewhere. */
+/** The time between two checks of work that is under way elsewhere. */
 const POLL_MS = 3 * SECOND;
-/** Longer than any research takes; what is not done by then is given up. */
+/** Longer than any research takes; work that is not done by then is given up. */
 const PATIENCE_MS = 8 * MINUTE;
 
 export const FAILED = "Something went wrong on my side. Please try again later.";
 const LATE = "This takes too long just now. Please try again later.";
 
-/** Moves an answer on by the outcome of a step: it is queued, or it waits for what is under way elsewhere. */
+/** Continues an answer after a step: it is queued, or it waits for work that is under way elsewhere. */
 export const advance = change({ ...vBotJob.fields, job: vJob, step: vStep }, async (ctx, given) => {
   const { job, step, ...request } = given;
   const row = await underWay(ctx, job);
@@ -32,7 +32,7 @@ export const advance = change({ ...vBotJob.fields, job: vJob, step: vStep }, asy
   if (step.kind === "wait") return giveUp(ctx, request, LATE);
   if (step.kind === "respond") await respond(ctx, sender, step.text, { isLate: work.kind === "prices" });
   if (step.kind !== "answer") return;
-  // An account that was unlinked since hears nothing of the user any more.
+  // An account that has been unlinked since then gets nothing about the user any more.
   const userId = await userOfAccount(ctx, sender.messengerId);
   if (request.userId !== undefined && request.userId !== userId) return;
   const { paragraphs, buttons, picture } = step;
@@ -51,7 +51,7 @@ async function giveUp(ctx: MutationCtx, request: Placed, reason: string): Promis
   await sendAnswer(ctx, request.sender, userId, notice(reason), { replaces: placeOf(request) });
 }
 
-/** What an answer takes the place of. */
+/** What an answer replaces. */
 function placeOf({ notice: card, replaces }: Placed): Card["replaces"] {
   return card === undefined ? replaces : { card };
 }

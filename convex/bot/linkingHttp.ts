@@ -26,7 +26,10 @@ const messengerId = z
     }),
   });
 
-/** With a secret of the operator's, no other bot than those that have it links or looks up. @throws AppError `unauthorized` */
+/**
+ * If the operator has set a secret, only bots that have it can link accounts and look them up.
+ * @throws AppError `unauthorized`
+ */
 function guard({ header }: RequestHead): void {
   const secret = optional("MESSENGER_CONNECT_SECRET");
   if (secret === undefined) return;
@@ -81,7 +84,7 @@ const connect: MountedEndpoint = endpoint({
     walletAddress: z.string().describe("The user's custody wallet"),
   }),
   handler: async (ctx, { linkToken, messengerId, messengerUsername }, { caller }) => {
-    // The guard has seen the secret where there is one.
+    // If there is a secret, the guard has checked it.
     const by = isSet("MESSENGER_CONNECT_SECRET") ? ("bot" as const) : ("caller" as const);
     const account = { codeHash: codeHash(linkToken), messengerId, messengerUsername, by };
     const { walletAddress } = await connectAccount(ctx, account, caller.address);
@@ -98,7 +101,7 @@ const wallet: MountedEndpoint = endpoint({
   guard,
   headers: BOTS_SECRET,
   errors: { unauthorized: NO_SECRET },
-  // Accounts' ids can be counted through: a guess costs something.
+  // Ids of accounts can be tried one after another, so each guess is counted.
   limit: "settings",
   example: {
     input: { messengerId: "123456789" },

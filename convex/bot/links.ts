@@ -6,10 +6,11 @@ import { ensureWallet } from "../wallets/model";
 
 /**
  * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
- * guess of whoever sends it: the account in the bot, elsewhere the network address, since anybody can name an account.
- * @returns The user, and the address of their custody wallet, which is created when there is none.
- * @throws AppError `not_found` when the code is unknown, expired or used; `conflict` when the account or the user has a
- * link that does not give way; `rate_limited`, `not_configured`.
+ * guess of its sender: in the bot this is the account, elsewhere the network address, because anybody can name an
+ * account.
+ * @returns The user, and the address of their custody wallet, which is created if there is none.
+ * @throws AppError `not_found` if the code is unknown, expired or used; `conflict` if the account or the user has a
+ * link that cannot be replaced; `rate_limited`, `not_configured`.
  */
 export async function connectAccount(
   ctx: ActionCtx,
@@ -21,7 +22,7 @@ export async function connectAccount(
     "link",
     by === "account" ? { userId: `messenger:${messengerId}`, address: null } : { address },
   );
-  // The wallet comes first: a linked account always has one, wherever this is cut off.
+  // The wallet is created first, so that a linked account always has one, even if this is interrupted.
   const account = { codeHash, messengerId, by };
   const userId = await ctx.runQuery(internal.messenger.links.codeOwner, { ...account, now: Date.now() });
   const wallet = await ensureWallet(ctx, { userId, kind: "custody" });

@@ -17,7 +17,7 @@ export async function unconfirmedLinkOf(
   return link?.confirmedAt === undefined ? link : null;
 }
 
-/** Queues an answer for the chat that wrote, by the bot it wrote to. */
+/** Queues an answer to the chat that wrote, through the bot that it wrote to. */
 export async function sendAnswer(
   ctx: MutationCtx,
   sender: Sender,
@@ -26,7 +26,7 @@ export async function sendAnswer(
   more: Pick<Card, "buttons" | "picture" | "replaces"> = {},
 ): Promise<Id<"messages">> {
   const { chatId } = sender;
-  // What a group is answered is the group's, and no part of one user's data.
+  // An answer to a group belongs to the group, and is not part of one user's data.
   const owner = sender.alone ? (userId ?? "") : "";
   return enqueueCard(ctx, {
     ...{ userId: owner, chatId, bot: "default", kind: ANSWER, paragraphs },
@@ -34,10 +34,10 @@ export async function sendAnswer(
   });
 }
 
-/** How often a step may be cut off. */
+/** How often a step may be interrupted. */
 const ATTEMPTS = 3;
 
-/** Has work done that answers later, where its outside calls belong. */
+/** Opens work that answers later, in the lane of its calls to providers. */
 export async function openJob(
   ctx: MutationCtx,
   sender: Sender,
@@ -56,9 +56,9 @@ export async function openJob(
   await open(ctx, internal.bot.desk.answer, args, { place: waits, attempts: ATTEMPTS, onFailure });
 }
 
-/** A model's calls wait with the models', the short ones with the messages. */
+/** Calls to a model wait in the models' lanes, short ones with the messages. */
 function laneOf({ kind }: Work, userId: string | null): Lane {
-  // An alert's words may need the model too: the places of the messages are not for waiting on it.
+  // The words of an alert may need the model, too, so they must not wait in the places of the messages.
   if (kind !== "ask" && kind !== "alert") return "messages";
   return userId === null ? "anonymous" : "signedIn";
 }

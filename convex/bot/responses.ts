@@ -18,8 +18,8 @@ const CODE_SHOWN = " A link code that was shown here is no longer valid: create 
 const FORWARDED = "I do not accept that from a forwarded message. If it is yours, type it here yourself.";
 
 /**
- * Answers one text to the bot, in the transaction that takes it. What it says is data, whoever wrote it; a tapped button
- * says its command, and who may do what is decided as if it had been typed.
+ * Answers one text to the bot, in the transaction that receives it. The text is data, no matter who wrote it. A tapped
+ * button stands for its command, which is allowed if it could have been typed.
  */
 export async function respond(
   ctx: MutationCtx,
@@ -45,7 +45,7 @@ export async function respond(
   if (later !== undefined) await openJob(ctx, sender, userId, later, { notice: messageId, replaces });
 }
 
-/** What the answer takes the place of: the message with the button, where the command says so. */
+/** What the answer replaces: the message with the button, if the command says so. */
 function placeOf(text: string, tapped: Tapped | undefined): Card["replaces"] {
   const command = commandNamed(parseCommand(text)?.name ?? "");
   if (tapped === undefined || command?.inPlace !== true) return undefined;
@@ -72,11 +72,14 @@ async function outcomeOf(ctx: MutationCtx, { text, forwarded, ...message }: Mess
   return command.run(ctx, { ...request, userId: owner });
 }
 
-/** Words that are no command are a question; a coin alone asks for its price, and a picture without words gets help. */
+/**
+ * Words that are not a command are a question; the name of a coin asks for its price, and a picture without words gets
+ * the help.
+ */
 async function questionOf(ctx: MutationCtx, request: Request, forwarded: boolean): Promise<Outcome> {
   const { argument: question } = request;
   if (question === "") return { answer: help() };
-  // A coin's name alone asks for its price, which needs no model.
+  // The name of a coin asks only for its price, which needs no model.
   const price = await priceOutcome(ctx, withoutTrailing(question, "? "), question, request);
   if (price !== null) return price;
   const order = forwarded ? null : plainOrder(request);

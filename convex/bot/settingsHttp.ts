@@ -49,10 +49,10 @@ const settingsInput = withAliases(
 type Settings = z.output<typeof settingsInput>;
 
 /**
- * Stores what a user set, the bot token sealed; asks the owner first where that is theirs to say.
- * @returns What waits for the owner; `null` once it is stored.
- * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it: whoever sets the chat reads
- * the reports; `not_configured` when a token is set without a key; `rate_limited`.
+ * Stores a user's settings, with the bot token sealed; asks the owner first if the owner has to decide.
+ * @returns The question that waits for the owner; `null` once the settings are stored.
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it, because the chat gets the
+ * reports; `not_configured` if a token is set without a key; `rate_limited`.
  */
 async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promise<Asked | null> {
   const { caller, idempotencyKey } = call;
@@ -64,9 +64,9 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
     await ctx.runMutation(internal.messenger.configs.save, { userId, signedIn, ...changes });
     return null;
   }
-  // What changes nothing asks nobody.
+  // If nothing changes, nobody is asked.
   if (messengerBotToken === undefined && messengerChatId === undefined) return null;
-  // A channel's name would be words of the caller's on the owner's card.
+  // The name of a channel would put words of the caller on the owner's card.
   if (messengerChatId?.startsWith("@") === true)
     throw new AppError(
       "invalid_request",
@@ -85,7 +85,7 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
   return approval.status === "approved" ? null : approval;
 }
 
-/** By what the owner and a repeat know a bot: nothing of its token can be told from it. */
+/** How the owner and a repeated request recognise a bot, without revealing anything of its token. */
 function botOf(userId: string, botToken: string): { botTag: string; botId?: string } {
   const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "messenger bot tag");
   const botTag = bytesToHex(hmacSha256(key, utf8ToBytes(`${userId} ${botToken}`)));
@@ -104,12 +104,12 @@ async function changesOf(
   };
 }
 
-/** `undefined` for the token that is set already. What seals is loaded where there is something to seal. */
+/** `undefined` if this token is set already. The code that seals is loaded only if there is something to seal. */
 async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
   const { open, seal } = await import("../lib/security/seals");
   const context = botTokenSeal(userId);
   const stored = await ctx.runQuery(internal.messenger.configs.sealedToken, { userId });
-  // One that does not open is replaced.
+  // A token that cannot be opened is replaced.
   const opened = stored === null ? null : await open(stored, context).catch(() => null);
   const isHeld = opened !== null && equalBytes(utf8ToBytes(opened), utf8ToBytes(botToken));
   return isHeld ? undefined : seal(botToken, context);
@@ -130,7 +130,7 @@ export function settingsEndpoint(named: {
       named.description ??
       "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored, never answered and not tried out: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`. A private chat that its account has confirmed as another user's gets nothing through the default bot.",
     limit: "settings",
-    // Whoever sets the chat reads the reports.
+    // The person who sets the chat can read the reports.
     access: async (ctx, { userId }, caller) => {
       const { keyHash } = caller;
       const args = { userId, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };

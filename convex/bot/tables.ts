@@ -18,7 +18,7 @@ export type Sender = Infer<typeof vSender>;
 /** The message below which a button was tapped. */
 export const vTapped = v.object({
   messageId: v.number(),
-  /** A text, which another can take the place of; else a picture. */
+  /** Whether it is a text, which another text can replace; otherwise it is a picture. */
   isText: v.boolean(),
 });
 export type Tapped = Infer<typeof vTapped>;
@@ -30,41 +30,41 @@ const vOrder = v.union(
 );
 export type Order = Infer<typeof vOrder>;
 
-/** What a command leaves to be done after its notice. */
+/** The work of a command after its notice. */
 const vWork = v.union(
   /** A command in a group that names a bot: it is answered when the bot is this one. */
   v.object({ kind: v.literal("addressed"), to: v.string(), text: v.string() }),
-  /** `then` is the command that it was made for; empty or absent for none. */
+  /** `then` is the command for which it was made; empty or absent without one. */
   v.object({ kind: v.literal("connect"), codeHash: v.string(), then: v.optional(v.string()) }),
   v.object({ kind: v.literal("portfolio"), userId: v.string() }),
   /** `focus` is "" for the whole market. */
   v.object({ kind: v.literal("research"), focus: v.string() }),
-  /** `isPlain`: no command says that it is a question, so it may ask for an alert as well. */
+  /** `isPlain`: it came without a command, so it may also ask for an alert. */
   v.object({ kind: v.literal("ask"), question: v.string(), isPlain: v.optional(v.boolean()) }),
   /** Why an alert has fired. */
   v.object({ kind: v.literal("why"), userId: v.string(), alertId: v.string() }),
   v.object({ kind: v.literal("order"), userId: v.string(), order: vOrder }),
-  /** Prices that nobody has asked for before are taken, and `text` is answered then. */
+  /** Prices that are not stored yet are fetched, and `text` is answered then. */
   v.object({ kind: v.literal("prices"), tokens: v.array(v.string()), text: v.string() }),
-  /** `text` is what to be alerted of, in the user's words. */
+  /** `text` is the wish for an alert, in the user's words. */
   v.object({ kind: v.literal("alert"), userId: v.string(), text: v.string() }),
 );
 export type Work = Infer<typeof vWork>;
 
-/** An answer in progress: what its work is given. */
+/** An answer in progress: the input of its work. */
 export const vBotJob = v.object({
   sender: vSender,
   /** The linked user who asked; absent if the account was not linked. */
   userId: v.optional(v.string()),
   work: vWork,
-  /** The card with its notice, which the answer takes the place of. */
+  /** The card with its notice, which the answer replaces. */
   notice: v.optional(v.id("messages")),
-  /** Where there is none, the message with the button that asked for it. */
+  /** If there is none, the message with the button that was tapped. */
   replaces: messengerTables.messages.validator.fields.replaces,
 });
 export type BotJob = Infer<typeof vBotJob>;
 
-/** What came of a step. */
+/** The outcome of a step. */
 export const vStep = v.union(
   v.object({
     kind: v.literal("answer"),
@@ -74,7 +74,7 @@ export const vStep = v.union(
   }),
   /** The research is under way. */
   v.object({ kind: v.literal("wait") }),
-  /** What is answered as if it came now: a command that is meant for this bot. */
+  /** A command for this bot, which is answered as if it came now. */
   v.object({ kind: v.literal("respond"), text: v.string() }),
   v.object({ kind: v.literal("drop") }),
 );

@@ -2,7 +2,7 @@ import { optional } from "../lib/env";
 import { SECOND, sleep } from "../lib/time";
 import { showTyping } from "../providers/messenger";
 
-/** That the bot is at work, as its chats see it. Nobody is told when that fails: it is no message. */
+/** Shows chats that the bot is working. A failure is ignored, because this is not a message. */
 
 /** The messenger shows it for five seconds. */
 const AGAIN_MS = 4 * SECOND;

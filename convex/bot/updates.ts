@@ -12,15 +12,15 @@ import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./com
 import { respond } from "./responses";
 import { vSender, vTapped } from "./tables";
 
-/** Takes one message to the bot, once, and answers it: all in one transaction. */
+/** Accepts one message to the bot, once, and answers it, all in one transaction. */
 export const receive = internalMutation({
   args: {
     updateId: v.number(),
     sender: vSender,
     text: v.string(),
-    /** Somebody else's words, passed on. */
+    /** Forwarded words of somebody else. */
     forwarded: v.boolean(),
-    /** Where a button said it. */
+    /** The message with the button, if a button sent it. */
     tapped: v.optional(vTapped),
   },
   returns: v.null(),
@@ -32,7 +32,7 @@ export const receive = internalMutation({
     const mention = sender.alone || command !== null ? null : parseMention(text);
     const to = command?.to ?? mention?.to ?? null;
     if (!sender.alone && command !== null) await withdrawShownCode(ctx, command);
-    // In a group only what names a bot can be meant for this one, and its own buttons.
+    // In a group, only messages that name a bot, and this bot's own buttons, can be meant for it.
     if (!sender.alone && to === null && tapped === undefined) return null;
     const chat = `chat:${sender.chatId}`;
     if (!(await hasLeft(ctx, "botChat", chat))) {
@@ -54,9 +54,9 @@ export const receive = internalMutation({
   },
 });
 
-/** A code that a whole group has read is worth nothing any more, whichever bot it was meant for. */
+/** A code that a whole group has read is invalidated, no matter which bot it was meant for. */
 async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<void> {
-  // Without a key no code is good.
+  // Without a key no code is valid.
   if (!showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return;
   const shown = await codeByHash(ctx, "link", codeHash(carriedIn(command.argument).code));
   if (shown !== null) await ctx.db.delete("codes", shown._id);

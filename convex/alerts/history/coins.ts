@@ -8,12 +8,15 @@ import { DAY, HOUR, MINUTE, roundedNow } from "../../lib/time";
 import { askForCandles, askForDay } from "../../providers/data/exchanges";
 import { isAlwaysSampled } from "./subjects";
 
-/** Prices of the coins that are not sampled anyway: from when somebody first asks for an alert on one. For actions. */
+/**
+ * Prices of the coins that are not always sampled, from the time when somebody first asks for an alert on one. For
+ * actions.
+ */
 
 const LIST = { collector: "markets", subject: "" } as const;
-/** A week, the longest time that a change is told over, and the hour that it begins in. */
+/** A week, which is the longest time that a change may cover, and the hour in which it begins. */
 const EARLIER_MS = 14 * DAY + HOUR;
-/** Of a coin that is known for as long nothing earlier is asked for. */
+/** If a coin has been known for this long, no earlier prices are asked for. */
 const KNOWN_MS = 7 * DAY;
 
 /** The facts of the largest coins, as old as they may be. */
@@ -24,7 +27,10 @@ export async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
   return facts;
 }
 
-/** Takes a sample of each of these: from the list of coins, which is one answer for all, else from an exchange. */
+/**
+ * Takes a sample of each of these coins: from the list of coins, which is one answer for all, otherwise from an
+ * exchange.
+ */
 export async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
   const facts = await listed(ctx, 4 * MINUTE);
   for (const token of tokens) {
@@ -43,7 +49,7 @@ async function traded(ctx: ActionCtx, token: string) {
   return { priceUsd: day.value.last, source: day.source, observedAt: day.value.observedAt };
 }
 
-/** Has a coin's price known now, and that of the two weeks before, as far as an exchange tells it. */
+/** Makes sure that a coin's price is known now and for the two weeks before, as far as an exchange has it. */
 export async function learn(ctx: ActionCtx, token: string): Promise<void> {
   if (!isAlwaysSampled(token)) await sampleCoins(ctx, [token]);
   const now = Date.now();
@@ -57,7 +63,7 @@ export async function learn(ctx: ActionCtx, token: string): Promise<void> {
   await ctx.runMutation(internal.prices.samples.storeEarlier, earlier);
 }
 
-/** What no source tells is not known; the alert is none the worse for it. */
+/** What no source has stays unknown; the alert works without it. */
 async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
   try {
     return await answer;

@@ -13,10 +13,10 @@ import { lastObservation } from "./observations";
 import { nextTime } from "../language/times";
 import { signed } from "../../lib/text/numbers";
 
-/** Digests at a time of the day: what is stored, in a few lines. */
+/** Digests at a time of the day: a few lines about what is stored. */
 
 const BATCH = 25;
-/** One that is later than this is left out: the next one is near. */
+/** A digest that would be later than this is left out, because the next one is near. */
 const LATEST_MS = HOUR;
 
 /** Sends the digests whose time has come, each once, and says when the next one is due. */

@@ -7,23 +7,28 @@ import { newestSample } from "../../prices/model";
 import { subjectOf, type Subject } from "./subjects";
 import type { Observation } from "../tables";
 
-/** What the service has observed of a subject: stored prices, facts and measured movements, in the order it came to know. */
+/**
+ * What the service has observed of a subject: stored prices, facts and measured movements, in the order in which it
+ * learned of them.
+ */
 
-/** Samples are a minute apart at least: those of the hour in which an observation is the latest. */
+/** The most samples of the hour for which an observation counts as the latest: they are at least a minute apart. */
 const HOUR_ROWS = 62;
-/** Samples that changes are told from at a time: those of the two weeks that are kept, at one in two minutes. */
+/**
+ * The most samples from which changes are computed at a time: those of the two weeks that are kept, one in two minutes.
+ */
 const EARLIER_ROWS = 10_000;
 const PERPETUALS = keyOf({ collector: "perpetuals", subject: "" });
 
 export type Found = {
   observations: Observation[];
-  /** Up to where all is in; epoch ms. */
+  /** Up to this time (epoch ms) all observations are included. */
   at: number;
-  /** Whether there may be more behind that. */
+  /** Whether there may be more after that. */
   more: boolean;
 };
 
-/** What came after a moment (epoch ms), the earliest first, from `limit` rows at most. */
+/** The observations after a moment (epoch ms), earliest first, from `limit` rows at most. */
 export async function observationsAfter(
   ctx: QueryCtx,
   text: string,
@@ -58,7 +63,7 @@ export async function observationsAfter(
           q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]).gt("detectedAt", after),
         )
         .take(limit);
-      // What was found together is compared together: the next rows may be of the same moment.
+      // Rows that were found together are compared together, because the next rows may be of the same moment.
       const end = rows.length === limit ? (rows.at(-1)?.detectedAt ?? Infinity) : Infinity;
       const whole = rows.filter(({ detectedAt }) => detectedAt < end);
       const taken = whole.length === 0 ? rows : whole;
@@ -68,7 +73,7 @@ export async function observationsAfter(
   }
 }
 
-/** The latest that was known at a moment (epoch ms), not older than an hour; `null` where nothing was. */
+/** The latest observation that was known at a moment (epoch ms), at most an hour old; `null` if there is none. */
 export async function lastObservation(
   ctx: QueryCtx,
   text: string,
@@ -80,7 +85,7 @@ export async function lastObservation(
   return observations.filter(({ at }) => at <= until).at(-1) ?? null;
 }
 
-/** When the service last came to know something of a subject; epoch ms, 0 for never. */
+/** When the service last learned something about a subject; epoch ms, 0 for never. */
 export async function newestAt(
   ctx: QueryCtx,
   subject: Exclude<Subject, { kind: "funding" }>,
@@ -96,7 +101,7 @@ export async function newestAt(
   return newest?.detectedAt ?? 0;
 }
 
-/** As the alerts of whales name the way. */
+/** The direction, as the alerts of whales name it. */
 const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
 
 function found<Row>(
@@ -113,7 +118,7 @@ function found<Row>(
   };
 }
 
-/** What the changes up to samples are told from: one range, as wide as that of the samples. */
+/** The earlier samples from which changes are computed: one range, as wide as that of the samples. */
 async function earlierSamples(
   ctx: QueryCtx,
   subject: PriceSubject,
@@ -152,8 +157,8 @@ export type PriceSubject = Extract<Subject, { kind: "price" | "change" }>;
 export type Sample = Pick<Doc<"priceSamples">, "takenAt" | "observedAt" | "priceUsd" | "source">;
 
 /**
- * An earlier price that is older than this by more is not the price of then. Of the days before somebody asked for a coin only
- * the hours' closes are kept, which are near enough to tell the change of several hours from.
+ * How much older an earlier price may be to count as the price of that time. For the days before somebody asked for a
+ * coin only hourly closes are kept, which are near enough to compute the change over several hours.
  */
 const slackOf = ({ windowHours }: { windowHours: number }) => (windowHours < 4 ? 30 : 60) * MINUTE;
 
@@ -175,9 +180,9 @@ export function neededSince(subject: PriceSubject, since: number): number {
 }
 
 /**
- * What samples tell of a subject, one observation for each of `news`. The model's word counts for nothing.
+ * The observations of a subject, one for each of the samples in `news`. Prices that only a model gave do not count.
  * @param news Oldest first, as the others.
- * @param earlier Those that reach as far back as `neededSince`: a change is told from the last one before its hours.
+ * @param earlier Samples back to `neededSince`: a change is computed from the last sample before its hours.
  */
 export function observationsFrom(
   subject: PriceSubject,

@@ -19,7 +19,7 @@ import { holds, isEvent, REPLAYED_DAYS, replay } from "./rules";
 import { subjectOf, watchOf } from "./subjects";
 import { vObservation, type Observation } from "../tables";
 
-/** When an alert would have fired in the last days, by what the service has kept. */
+/** When an alert would have fired in the last days, according to what is stored. */
 
 /** Rows per query: samples of prices are small, and rows of facts are large. */
 const SAMPLES = 6_000;
@@ -27,11 +27,11 @@ const MOVEMENTS = 400;
 const FACTS = 40;
 
 export const vReplay = v.object({
-  /** Epoch ms: since when there is anything kept within these days; `null` where nothing is. */
+  /** Epoch ms: the earliest stored observation within these days; `null` if there is none. */
   knownSince: v.union(v.number(), v.null()),
   /** When it would have fired, oldest first. */
   fired: v.array(vObservation),
-  /** What was last observed, within an hour, and whether the condition holds by it. */
+  /** The last observation, at most an hour old, and whether the condition holds for it. */
   latest: v.union(vObservation, v.null()),
   holds: v.boolean(),
 });
@@ -60,10 +60,10 @@ export async function replayOf(ctx: ActionCtx, condition: Condition): Promise<Re
 /** What an alert's picture shows: its values over the days, where they would have fired, and the level. */
 export type DrawnHistory = { path: Observation[]; fired: Observation[]; level: number };
 
-/** Of values that are nearer to one another than this, the last is drawn. */
+/** If values are nearer to one another than this, only the last one is drawn. */
 const DRAWN_EVERY_MS = HOUR / 2;
 
-/** `null` for what has no level. For actions. */
+/** `null` for an alert without a level. For actions. */
 export async function drawnHistory(ctx: ActionCtx, condition: Condition): Promise<DrawnHistory | null> {
   if (condition.kind === "digest") return null;
   const now = Date.now();
@@ -76,7 +76,7 @@ export async function drawnHistory(ctx: ActionCtx, condition: Condition): Promis
 }
 
 type Observed = {
-  /** How things stood at first, where anything says so, and what came after. */
+  /** The value at the beginning, if it is known, and the observations after it. */
   observations: Observation[];
   latest: Observation | null;
 };
@@ -99,7 +99,7 @@ async function observedSince(ctx: ActionCtx, text: string, days: Days): Promise<
   return { observations, latest: await last(days.now) };
 }
 
-/** All samples are read in one go, and each change is told from those that were read. */
+/** All samples are read first, and each change is computed from them. */
 async function pricesSince(ctx: ActionCtx, subject: PriceSubject, { since, now }: Days): Promise<Observed> {
   const { token } = subject;
   const samples: Sample[] = [];

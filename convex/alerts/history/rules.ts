@@ -2,9 +2,11 @@ import { HOUR } from "../../lib/time";
 import type { Watch } from "./subjects";
 import type { Observation } from "../tables";
 
-/** When an alert fires, on paper. The tick does the same by indexes, for all alerts of a subject at once. */
+/**
+ * The rules by which an alert fires. The tick applies the same rules by indexes, to all alerts of a subject at once.
+ */
 
-/** After it has fired an alert is quiet for this long. */
+/** An alert is quiet for this long after it has fired. */
 export const QUIET_MS = HOUR;
 
 /** How far back a replay looks. */
@@ -15,20 +17,20 @@ export function holds({ side, level }: Pick<Watch, "side" | "level">, value: num
   return side === "over" ? value >= level : value <= level;
 }
 
-/** A movement is over at once: whatever was seen before it, the next one may fire. */
+/** A movement is over at once: no matter what was seen before it, the next one may fire. */
 export function isEvent(subject: string): boolean {
   return subject.startsWith("flow:");
 }
 
-/** Whether an observation says more than the last one: a source that is behind tells what was so before. */
+/** Whether an observation is newer than the last one: a source that is behind reports an earlier state. */
 export function isNews({ observedAt }: Observation, last: Observation | null, subject: string): boolean {
   return last === null || isEvent(subject) || observedAt > last.observedAt;
 }
 
 /**
- * What an alert that was set at `since` (epoch ms) would have fired at. It fires when the condition begins to hold, and then
- * not before it has been seen not to hold, an hour later at the earliest.
- * @param observations Of its subject, by `at`; the ones until `since` only say how things stood.
+ * When an alert that was set at `since` (epoch ms) would have fired. It fires when the condition begins to hold. It
+ * fires again only after the condition has stopped holding, and an hour later at the earliest.
+ * @param observations Of its subject, by `at`; those until `since` only give the state at the beginning.
  */
 export function replay(watch: Watch, observations: readonly Observation[], since: number): Observation[] {
   const fired: Observation[] = [];

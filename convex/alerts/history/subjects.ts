@@ -4,12 +4,12 @@ import { COIN, FUNDED, MOVED } from "../language/grammar";
 
 /** What alerts are compared with, as the tables name it. */
 
-/** Whether a coin's price is sampled for everybody, alert or none. */
+/** Whether a coin's price is always sampled, also without an alert. */
 export function isAlwaysSampled(token: string): boolean {
   return PRICED_TOKENS.some((one) => one === token);
 }
 
-/** What observations an alert is compared with, on which side of which level it fires. */
+/** Which observations an alert is compared with, and on which side of which level it fires. */
 export type Watch = { subject: string; side: "over" | "under"; level: number };
 
 /** The subject of alerts at a time of day. */
@@ -55,7 +55,7 @@ export type Subject =
   | { kind: "funding"; token: (typeof FUNDED)[number] }
   | { kind: "flow"; token: (typeof MOVED)[number]; direction: "in" | "out" };
 
-/** Reads what `watchOf` wrote, the clock aside. */
+/** Reads what `watchOf` wrote, except for the clock. */
 export function subjectOf(text: string): Subject {
   const [kind, token = "", rest] = text.split(":");
   const priced = COIN.test(token) ? token : undefined;

@@ -8,12 +8,12 @@ import type { Line } from "./lines";
 import { plainDigits, quantitiesIn, spanAlone, type Quantity } from "./quantities";
 
 /**
- * Whether a line says what a person's words hold, number by number and coin by coin: whoever has read the words may have
- * slipped. What does not agree is asked. Pure.
+ * Checks whether a line says the same as a person's words, number by number and coin by coin: the reader of the words
+ * may have made a mistake. If they do not agree, the person is asked. Pure.
  */
 
 const WORDS = /(?<![\w.-])[$\w][\w.$-]*/g;
-/** Symbols that are words of a language as well, in small letters. */
+/** Symbols that are also words of a language, if they are in small letters. */
 const COMMON = new Set([
   "near",
   "link",
@@ -29,7 +29,7 @@ const COMMON = new Set([
   "super",
   "just",
 ]);
-/** Measured movements are of these too, whether or not a list has them. */
+/** Coins of measured movements; they may be on no list. */
 const ALWAYS: readonly string[] = ["BTC", "ETH", "SOL", ...MOVED];
 
 /** The coins that words name, by symbol or by name. @param facts Of the lists of the market. */
@@ -46,10 +46,10 @@ function coinsIn(words: string, facts: readonly Fact[]): Set<string> {
   return new Set([...named, ...symbols].filter((symbol) => listed.has(symbol)));
 }
 
-/** What the writer of the words is asked, and the conditions that they may mean, where these are known. */
+/** The question to the writer of the words, and the conditions that they may mean, if these are known. */
 export type Doubt = { say: string; meant?: readonly Condition[] };
 
-/** What of the words the line does not say, or the other way round; `null` where they agree. */
+/** What is in the words but not in the line, or in the line but not in the words; `null` if they agree. */
 export function disagreement(line: Line, words: string, facts: readonly Fact[]): Doubt | null {
   const plain = plainDigits(words);
   if (plain === null) return { say: "Write the numbers in plain digits, such as 100,000 or 2.5." };
@@ -62,7 +62,7 @@ function coinTrouble({ condition }: Line, words: string, facts: readonly Fact[])
   const coins = coinsIn(words, facts);
   if (token !== null && !coins.has(token) && words.search(symbol(token)) === -1)
     return `I read ${token}, and your words do not name it: name the coin by its symbol.`;
-  // As what a price is told in.
+  // The units of a price.
   const isMoney = (coin: string) => STABLE.includes(coin) && condition.kind === "price";
   const [other] = [...coins].filter((coin) => coin !== token && !isMoney(coin));
   return other === undefined
@@ -76,7 +76,7 @@ const CLOCK =
 function numberTrouble(line: Line, words: string): string | null {
   const { condition, level } = line;
   const isDigest = condition.kind === "digest";
-  // Digits of a name are none of an amount: 1INCH, “1 ETH”, Etc/GMT.
+  // Digits of a name do not belong to an amount: 1INCH, “1 ETH”, Etc/GMT.
   const bare = isDigest
     ? words.replaceAll(condition.timeZone, " ")
     : words.replaceAll(symbol(condition.token), "§").replace(/(?<![\w.,])1 §/, "§");
@@ -96,7 +96,7 @@ function numberTrouble(line: Line, words: string): string | null {
 }
 
 function isWorth({ condition, level }: Line, { values, sign }: Quantity): boolean {
-  // A rate may be negative; of a change the sign is its direction, which is looked at elsewhere.
+  // A rate may be negative. The sign of a change is its direction, which is checked elsewhere.
   return values.some((value) => (condition.kind === "funding" && sign === -1 ? -value : value) === level);
 }
 
@@ -133,7 +133,7 @@ function spanTrouble({ condition, hours }: Line, words: string): Doubt | null {
   };
 }
 
-/** A place in another script is nobody's to compare: the card says what time it is there. */
+/** A place in another script cannot be compared; the card says what time it is there. */
 function zoneTrouble(zone: string, words: string): string | null {
   const lower = words.toLowerCase();
   const named = (words.match(/(?<![A-Za-z])[A-Za-z]{1,20}(?:\/[A-Za-z0-9_+-]{1,32}){1,2}/g) ?? []).filter(
@@ -192,6 +192,6 @@ export function turned(condition: Exclude<Condition, { kind: "digest" }>): Condi
   }
 }
 
-/** A symbol as a word of its own: scripts without spaces have letters beside it. */
+/** A symbol as a separate word: in scripts without spaces, letters stand beside it. */
 const symbol = (token: string): RegExp =>
   new RegExp(`(?<![A-Za-z\\d])${token.replaceAll(".", "\\.")}(?![A-Za-z\\d])`, "gi");

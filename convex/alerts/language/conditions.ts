@@ -1,15 +1,15 @@
 import * as z from "zod";
 import { COIN, FUNDED, isTimeZone, LEAST_FLOW_USD, MOVED, WINDOWS } from "./grammar";
 
-/** What an alert may be about. Whoever proposes one, a person's words or a model, this decides. */
+/** What an alert may be about, no matter whether a person's words or a model propose it. */
 
 const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
 const coin = z.string().regex(COIN, "must be a coin's symbol, such as SOL");
 
 /**
- * The price is so many percent above or below what it was so many hours before, or further. Nothing falls further than to
- * nothing.
+ * The price is at least this percentage above or below the price of so many hours before. A price cannot fall by more
+ * than 100 %.
  */
 const changes = z
   .strictObject({
@@ -41,14 +41,14 @@ export const conditionShape = z.discriminatedUnion("kind", [
     // Hyperliquid caps its rate at 4 % an hour.
     percentPerHour: z.number().min(-4).max(4),
   }),
-  /** One measured movement on Base into an exchange, or out of one, is worth so much or more. */
+  /** One measured movement on Base into or out of an exchange is worth at least this much. */
   z.strictObject({
     kind: z.literal("flow"),
     token: z.enum(MOVED),
     direction: z.enum(["in", "out"]),
     overUsd: z.number().min(LEAST_FLOW_USD).max(MAX_USD),
   }),
-  /** It is this time of the day: `07:30`, in a zone of the IANA data base. */
+  /** The time of day, such as `07:30`, in a zone of the IANA database. */
   z.strictObject({
     kind: z.literal("digest"),
     time: z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/),

@@ -3,14 +3,14 @@ import { conditionShape, type Condition } from "./conditions";
 import { FUNDING_HOURS, isTimeZone } from "./grammar";
 
 /**
- * An alert as one line of canonical English: five forms, each read as a whole or not at all. A model restates a person's words
- * as such a line, and who knows the forms writes one. Pure.
+ * An alert as one line of canonical English: five forms, each read as a whole or not at all. A model restates a
+ * person's words as such a line; somebody who knows the forms writes one directly. Pure.
  */
 
-/** What a line says, number by number: what the words have to hold as well. */
+/** The content of a line, number by number; the words have to contain the same. */
 export type Line = {
   condition: Condition;
-  /** Its level, as it is written: percent for changes and funding, else USD. */
+  /** Its level, as it is written: percent for changes and funding, otherwise USD. */
   level: number;
   /** The hours of a change or of a funding rate. */
   hours: number | null;
@@ -32,7 +32,7 @@ const DIGEST = form(String.raw`digest at (?<time>\d{2}:\d{2})(?: (?<zone>[a-z0-9
 
 const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
 
-/** Several words together that are a line; `null` for any other, and for what may not be asked for. */
+/** Reads words that are a line; `null` for any other words, and for conditions that are not allowed. */
 export function readLine(text: string): Line | null {
   const words = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
   for (const read of [price, change, funding, flow, digest]) {
@@ -102,11 +102,11 @@ function digest(words: string): Unjudged | null {
   return { condition: { kind: "digest", time, timeZone: zoneNamed(zone) }, level: 0, hours: null };
 }
 
-/** A zone as the platform writes it, whatever the case it came in; as it came where the platform knows none of the name. */
+/** A zone as the platform writes it, in any case of letters; unchanged if the platform knows no zone of this name. */
 function zoneNamed(name: string): string {
   if (/^(?:utc|gmt|z)$/i.test(name)) return "UTC";
   if (!isTimeZone(name)) return name;
-  // The platform knows some zones by older names than people do, whose writing then stays.
+  // The platform uses older names for some zones; then the person's name stays.
   const known = new Intl.DateTimeFormat("en-GB", { timeZone: name }).resolvedOptions().timeZone;
   return known.toLowerCase() === name.toLowerCase() ? known : name;
 }

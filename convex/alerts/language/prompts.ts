@@ -23,7 +23,7 @@ const restatementShape = z.object({
 });
 
 export const RESTATEMENT_SCHEMA_NAME = "restatement";
-/** Which line holds the words: one JSON string, so that nothing in it can end it. */
+/** Marks the line with the words: one JSON string, so that nothing in it can end it. */
 const WORDS_MARK = "Words: ";
 
 export function restatementQuestion(words: string) {

@@ -1,9 +1,12 @@
-/** The numbers of a text in any language, each with what it may be worth and the unit behind it. Pure. */
+/** The numbers of a text in any language, each with its possible values and the unit after it. Pure. */
 
 export type Quantity = {
   /** As it is written. */
   words: string;
-  /** What it may mean: `100.000` is a hundred here and a hundred thousand there. None for what is no amount. */
+  /**
+   * Its possible values: `100.000` is a hundred in some languages and a hundred thousand in others. Empty if it is not
+   * an amount.
+   */
   values: readonly number[];
   sign: -1 | 0 | 1;
   /** `foreign`: another currency than USD. */
@@ -25,7 +28,7 @@ export function plainDigits(text: string): string | null {
   return /[^\P{Nd}0-9]/u.test(signs) ? null : signs.replace(/[\u2012-\u2015\u2212]/gu, "-");
 }
 
-/** What stands behind a number and makes it larger, in the languages that have a word of their own for it. */
+/** Words after a number that multiply it, in the languages that have such words. */
 const SCALES: readonly (readonly [scale: number, words: string])[] = [
   [1e9, "bn?(?!\\p{L})|billion(?!\\p{L})|mrd|млрд|mil milh[õo]es|mil millones|milliard\\p{L}*"],
   [1e8, "億|亿|억"],
@@ -39,7 +42,7 @@ const SCALES: readonly (readonly [scale: number, words: string])[] = [
   [1e3, "k(?!\\p{L})|thousand|tausend|tsd|mil(?!\\p{L})|mila|mille(?!\\p{L})|тыс\\p{L}*|bin(?!\\p{L})|千|천"],
 ];
 
-/** Hours in what a number counts, and what that is called. */
+/** Units of time, with their hours and names. */
 const SPANS: readonly (readonly [hours: number, words: string])[] = [
   [
     1,
@@ -51,7 +54,10 @@ const SPANS: readonly (readonly [hours: number, words: string])[] = [
   ],
   [168, "w(?!\\p{L})|weeks?|wochen?|semaines?|semanas?|settiman[ae]|недел\\p{L}*|hafta\\p{L}*|周|週|주"],
 ];
-/** One of them that is not counted: “in an hour”, “за час”. A plural, or a number in words before it, is counted. */
+/**
+ * A unit without a number: “in an hour”, “за час”. A plural, or a unit after a number in words, counts as one with a
+ * number.
+ */
 const ALONE: readonly (readonly [hours: number, words: string])[] = [
   [1, "hour|hourly|stunde|heure|hora|ora|час|saat(?:te)?|小[时時]|時間|시간"],
   [24, "day|tag|jour|d[ií]a|giorno|день|сутки|gün(?:de)?|dag|天|日|하루"],
@@ -100,7 +106,7 @@ export function quantitiesIn(text: string): Quantity[] {
   });
 }
 
-/** Hours of a span of time that words name without counting it; `null` where they name none, or several. */
+/** The hours of a span that words name without a number; `null` if they name none, or several. */
 export function spanAlone(text: string): number | null {
   const named = ALONE.filter(([, words]) =>
     new RegExp(
@@ -121,7 +127,7 @@ const GROUPED = {
   ",": /^\d{1,2}(?:,\d{2})*,\d{3}$|^\d{1,3}(?:,\d{3})+$/,
 } as const;
 
-/** What digits with points and commas may be worth. */
+/** The possible values of digits with points and commas. */
 function amounts(written: string): number[] {
   const digits = written.replace(/[ \u00a0\u202f'_]/gu, "");
   const [point, comma] = [digits.lastIndexOf("."), digits.lastIndexOf(",")];
@@ -139,7 +145,7 @@ function amounts(written: string): number[] {
   return GROUPED[mark].test(digits) && !whole.startsWith("0") ? [decimal, joined(digits)] : [decimal];
 }
 
-/** What the numbers of a text may be worth that can be read in two ways. */
+/** The possible values of those numbers of a text that can be read in two ways. */
 export function doubtfulAmounts(text: string): number[] {
   return quantitiesIn(plainDigits(text) ?? "").flatMap(({ values }) => (values.length > 1 ? values : []));
 }

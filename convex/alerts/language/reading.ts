@@ -10,25 +10,26 @@ import { disagreement, type Doubt } from "./agreement";
 import { readLine, type Line } from "./lines";
 import { EXAMPLES, HOW_TO_SAY } from "./wordings";
 
-/** From a person's words in any language to a line of the grammar, and no further than the words go. For actions. */
+/** Reads a line of the grammar from a person's words in any language, and adds nothing to them. For actions. */
 
 export type Reading =
   | { kind: "line"; line: Line; readBy: "grammar" | "model" }
-  /** They ask for an alert, and something of it is open. */
+  /** They ask for an alert, but leave something open. */
   | ({ kind: "open" } & Doubt)
   /** They ask for no alert. */
   | { kind: "none" }
-  /** Nobody could read them: there is no model, or it fails. */
+  /** They could not be read: there is no model, or it failed. */
   | { kind: "unread" };
 
-/** What somebody is told whose words were no alert. */
+/** The answer to words that ask for no alert. */
 export const SAID = {
   none: HOW_TO_SAY,
   unread: `No language model answers just now, so I read alerts in these words only: ${EXAMPLES.join(" · ")}.`,
 } as const;
 
 /**
- * @param isCounted Whether the model's call is counted already. @param facts Of the lists of the market: what coins are called.
+ * @param isCounted Whether the model's call is counted already.
+ * @param facts Of the lists of the market, with the names of coins.
  * @throws AppError `rate_limited`
  */
 export async function readWords(
@@ -52,7 +53,7 @@ function checked(line: Line, words: string, facts: readonly Fact[], readBy: "gra
   return doubt === null ? { kind: "line", line, readBy } : { kind: "open", ...doubt };
 }
 
-/** What the model makes of the words; `null` without a model, or where it fails. */
+/** The model's restatement of the words; `null` if there is no model, or if it fails. */
 async function restate(ctx: ActionCtx, words: string, caller: Caller, isCounted: boolean) {
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
   if (!isCounted) await charge(ctx, "chat", caller);

@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE } from "../../lib/time";
 
-/** When times of the day come. */
+/** When a time of the day comes next. */
 
 /** How far a zone's clocks are ahead of UTC at a moment (epoch ms), in ms. */
 function offsetAt(timeZone: string, at: number): number {
@@ -15,8 +15,8 @@ function offsetAt(timeZone: string, at: number): number {
 }
 
 /**
- * When the clocks of a zone next show a time, later than `after` (epoch ms). An hour that clocks leave out is taken for the
- * one behind it, and of an hour that they show twice the first counts: one digest a day.
+ * When the clocks of a zone next show a time, later than `after` (epoch ms). If clocks skip an hour, the next one
+ * counts; if they repeat an hour, the first one counts: so there is one digest a day.
  */
 export function nextTime(time: string, timeZone: string, after: number): number {
   const [hours = 0, minutes = 0] = time.split(":").map(Number);
@@ -24,7 +24,7 @@ export function nextTime(time: string, timeZone: string, after: number): number 
   const today = Math.floor((after + offsetAt(timeZone, after)) / DAY);
   for (const day of [today - 1, today, today + 1, today + 2]) {
     const wall = day * DAY + ofDay;
-    // The offset before the day's change of clocks, then the one after it: whichever shows the time first.
+    // The offsets before and after the day's change of clocks; the one that shows the time first counts.
     const candidates = [
       wall - offsetAt(timeZone, wall - DAY),
       wall - offsetAt(timeZone, wall + DAY),

@@ -13,7 +13,7 @@ export const EXAMPLES = [
 
 export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
 
-/** The line that says a condition, in numbers that nobody can take for others. @param dollar Before amounts in USD. */
+/** The line of a condition, with numbers that can be read in one way only. @param dollar Before amounts in USD. */
 export function lineOf(condition: Condition, dollar: "" | "$" = ""): string {
   const number = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 12 });
   switch (condition.kind) {

@@ -19,7 +19,7 @@ import { ownerOffer } from "./owner";
 import { startOutcome } from "./prices";
 import { carriedIn, needsAccount } from "./webApp";
 
-/** The bot's commands about whose account this is, and its wallet. */
+/** The bot's commands about the account's link and wallet. */
 
 export const accountCommands: readonly Command[] = [
   {
@@ -32,7 +32,7 @@ export const accountCommands: readonly Command[] = [
     name: "portfolio",
     summary: "What your wallet holds, at live prices",
     access: "linked",
-    // It ends in a picture, which cannot take the place of a notice.
+    // Its answer is a picture, which cannot replace a notice.
     run: (_ctx, { userId }) => ({ answer: [], later: { kind: "portfolio", userId } }),
   },
   {
@@ -76,7 +76,10 @@ export const accountCommands: readonly Command[] = [
   },
 ];
 
-/** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */
+/**
+ * Only the person who made the link knows its code: the account's user has it from the web application; the victim of a
+ * stranger does not have it.
+ */
 async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome> {
   const link = await linkOfAccount(ctx, sender.messengerId);
   if (link === null) return reply(...NOTHING_TO_CONFIRM);
@@ -102,10 +105,10 @@ async function connect(ctx: MutationCtx, request: Request): Promise<Outcome> {
   if (argument === "") return needsAccount("start");
   const { code, then } = carriedIn(argument);
   return orReason(async () => {
-    // A code that has made this account's link elsewhere is used up, and confirms it.
+    // A code that has linked this account through another bot is used up, and confirms the link.
     const link = await unconfirmedLinkOf(ctx, sender);
     if (link?.codeHash === codeHash(code)) return confirm(ctx, { ...request, argument: code });
-    // The code itself is written down nowhere.
+    // The code itself is not stored anywhere.
     const later = { kind: "connect" as const, codeHash: codeHash(code), then };
     return { answer: notice("Checking your code…"), later };
   });

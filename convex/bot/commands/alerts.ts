@@ -64,7 +64,7 @@ export const alertCommands: readonly Command[] = [
   },
 ];
 
-/** What a tap makes of an alert. Earlier buttons say `yes`. */
+/** What a tap does with an alert. Buttons of earlier versions say `yes`. */
 const CHANGES: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">) => Promise<Outcome>>> = {
   set: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, null)),
   yes: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, null)),
@@ -78,7 +78,7 @@ const CHANGES: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">) =>
   change: (_ctx, row) => Promise.resolve(changeCard(alertOf(row))),
 };
 
-/** Of a button below what is forgotten. */
+/** The answer to a button of an alert that no longer exists. */
 const GONE: Outcome = {
   answer: notice("This button does nothing any more: what was proposed is forgotten after a day. Ask again."),
   buttons: [[{ text: "My alerts", command: "alerts" }]],

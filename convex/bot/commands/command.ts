@@ -5,24 +5,24 @@ import type { Button, Paragraph } from "../../messenger/format";
 import { notice } from "../cards";
 import type { Sender, Work } from "../tables";
 
-/** What a command of the bot's is. */
+/** The shape of a command of the bot. */
 
-/** A command as it came. */
+/** A command as it was sent. */
 export type Request = {
   sender: Sender;
   /** The user the sender's account is linked to, or `null`. */
   userId: string | null;
   /** What followed the command, trimmed; "" for nothing. */
   argument: string;
-  /** Whether a button said it: what is armed or ended by a tap is not by words. */
+  /** Whether a button sent it: some things are done by a tap only, and not by typed words. */
   isTap: boolean;
-  /** Whether what it needed was fetched for it: it is answered with what there is. */
+  /** Whether the data that it needs was already fetched for it: then it is answered with what is available. */
   isLate: boolean;
 };
 
 /**
- * What becomes of a command: an answer, or work that answers later in the place of a notice; without a notice the chat
- * sees the bot typing.
+ * The outcome of a command: an answer, or work that answers later and replaces a notice; without a notice the bot is
+ * shown as typing.
  */
 export type Outcome = {
   answer: readonly Paragraph[];
@@ -35,7 +35,7 @@ export function reply(...words: Paragraph): Outcome {
   return { answer: notice(...words) };
 }
 
-/** What a command comes to; where it is refused, the reason is the answer. */
+/** The outcome of a command; if it is refused, the reason is the answer. */
 export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promise<Outcome> {
   try {
     return await attempt();
@@ -49,22 +49,22 @@ export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promi
 type Base = {
   /** Without the slash: lower-case letters, digits and _. */
   name: string;
-  /** What may follow it, for the help: `CODE`, `[TOKEN]`. */
+  /** Its arguments, for the help: `CODE`, `[TOKEN]`. */
   argument?: string;
   /** One line for help and menu. */
   summary: string;
-  /** Tapped, its answer takes the place of the message with the button. */
+  /** The answer to a tap replaces the message with the button. */
   inPlace?: true;
   /** For buttons: neither help nor menu names it. */
   hidden?: true;
-  /** It binds its sender to somebody, so a forwarded message cannot do it. */
+  /** It commits its sender to something, so a forwarded message cannot do it. */
   binds?: true;
 };
 
 /**
- * `anywhere`: in groups too, by anybody. `alone`: in a chat with the bot alone. `own`: there, by the linked user or else by
- * the account itself, which has alerts without any other. `linked`: there, and by a linked user.
- * Runs in the transaction that takes the update, so it is done exactly once; what asks the outside is left for later.
+ * `anywhere`: in groups too, by anybody. `alone`: in a chat with the bot alone. `own`: there, by the linked user or
+ * else by the account itself, which has alerts without any other. `linked`: there, and by a linked user. Runs in the
+ * transaction that receives the update, so it is done exactly once; work that calls providers is done later.
  */
 export type Command = Base &
   (

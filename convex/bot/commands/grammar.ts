@@ -1,18 +1,18 @@
 import { PRINTABLE } from "../../lib/records/ids";
 import { symbolIn, WRITTEN } from "../../lib/money/tokens";
 
-/** What a text to the bot says. Pure. */
+/** Reads texts to the bot. Pure. */
 
 export type ParsedCommand = {
   /** Lower case, without the slash. */
   name: string;
   /** The bot it names, lower case without the @; `null` when it names none. */
   to: string | null;
-  /** What follows, trimmed; "" for nothing. */
+  /** The rest, trimmed; "" if there is none. */
   argument: string;
 };
 
-/** Copied from a card, a text has joiners in it that nobody sees. */
+/** A text that was copied from a card contains invisible joiners. */
 function typed(text: string): string {
   return text.replaceAll("\u2060", "").trim();
 }
@@ -33,20 +33,21 @@ export function showsCode({ name, argument }: ParsedCommand): boolean {
 
 const MENTION = /^@([A-Za-z0-9_]{1,64})[\s,:]([\s\S]*)$/;
 
-/** `@bot how is ETH?`: words that begin with the bot they are for. */
+/** `@bot how is ETH?`: words that begin with the bot's name. */
 export function parseMention(text: string): { to: string; words: string } | null {
   const [, to = "", rest = ""] = MENTION.exec(typed(text)) ?? [];
   const words = rest.replace(/^[\s,:]+/, "");
   return words === "" ? null : { to: to.toLowerCase(), words };
 }
 
-// What is written behind a command is read as endpoints read it (`lib/http/input`, `whales/shapes`), without their shapes.
+// The arguments of a command are read as endpoints read them (`lib/http/input`, `whales/shapes`), without their
+// shapes.
 const TOKEN = new RegExp(`^${WRITTEN}$`);
 const HOURS = /^\s*[0-9]{1,16}(?:\.[0-9]{1,16})?\s*$/;
 const [LEAST_HOURS, MOST_HOURS] = [0.1, 168];
 const LONGEST_NAME = 60;
 
-/** One of a few tokens, however it is written; `null` for any other, `undefined` where none is named. */
+/** One of a few tokens, in any spelling; `null` for any other, `undefined` if none is named. */
 export function tokenIn<Symbol extends string>(
   symbols: readonly Symbol[],
   argument: string,
@@ -58,14 +59,14 @@ export function tokenIn<Symbol extends string>(
   return symbols.find((one) => one === symbol) ?? null;
 }
 
-/** A token's symbol or name; empty where none is named, `null` for what can be neither. */
+/** A token's symbol or name; empty if none is named, `null` if the words can be neither. */
 export function focusIn(argument: string): string | null {
   if (argument === "") return "";
   const name = argument.trim();
   return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(name) ? symbolIn(name) : null;
 }
 
-/** Hours to look back; `null` for too few, too many, or no number. */
+/** Hours to look back; `null` if the number is too small or too large, or not a number. */
 export function hoursIn(argument: string, otherwise: number): number | null {
   if (argument === "") return otherwise;
   const hours = HOURS.test(argument) ? Number(argument) : NaN;

@@ -10,8 +10,8 @@ import { priceCommand } from "./prices";
 import { researchCommands } from "./research";
 
 /**
- * The bot's commands, each subject's from a file of its own: answers, help and the messenger's own menu are made from
- * them, in this order.
+ * The bot's commands, with one file for each subject. Answers, help and the messenger's menu are made from them, in
+ * this order.
  */
 export const commands: readonly Command[] = [
   priceCommand,
@@ -29,7 +29,7 @@ export function commandNamed(name: string): Command | null {
   return commands.find((command) => command.name === name) ?? null;
 }
 
-/** What the bot can do, behind an introduction. */
+/** What the bot can do, after an introduction. */
 export function help(introduction?: string): Paragraph[] {
   return helpCard(commands, introduction);
 }

@@ -22,7 +22,7 @@ const SIGNALS: readonly Button[] = [
 
 /** Alerts on one page of /whales. */
 const PAGE = 8;
-/** As far as /whales looks back where it is not told. */
+/** How far /whales looks back by default. */
 const SHOWN_HOURS = 6;
 
 export const marketCommands: readonly Command[] = [
@@ -59,7 +59,7 @@ export const marketCommands: readonly Command[] = [
     access: "anywhere",
     inPlace: true,
     run: async (ctx, { argument }) => {
-      // Behind the hours a button names a page, from 1.
+      // After the hours, a button names a page, from 1.
       const [span = "", named] = argument.split(/\s+/);
       const hours = hoursIn(span, SHOWN_HOURS);
       const page = named === undefined ? 1 : Number(/^[1-9]\d{0,2}$/.exec(named)?.[0] ?? NaN);

@@ -7,14 +7,14 @@ import { notice } from "../cards";
 import type { Order } from "../tables";
 import { reply, type Command, type Outcome, type Request } from "./command";
 
-/** Orders in the owner's own words: the grammar of posts reads them and nothing else does, and a card shows them. */
+/** Orders in the owner's own words. Only the grammar of posts reads them, and a card shows them. */
 
-/** Words that begin an order; without one of them a message is a question, whatever it looks like. */
+/** Words that begin an order; a message without one of them is a question. */
 const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transfer|pay)\s/i;
 
-/** What a text orders; `null` where it orders nothing that could be carried out. Pure. */
+/** The order in a text; `null` if it orders nothing that could be carried out. Pure. */
 export function orderIn(text: string): Order | null {
-  // A comma is a decimal point for some: an amount with one is not read exactly.
+  // Some people write a comma as the decimal mark, so an amount with a comma is ambiguous.
   const reading = text.includes(",") ? null : readCommand(text.replaceAll("\u2060", ""));
   if (reading?.kind !== "command") return null;
   const { fromToken, toToken, unit, recipient, ...command } = reading.command;
@@ -49,7 +49,7 @@ function orderNamed(name: "swap" | "send", argument: string, summary: string): C
   };
 }
 
-/** What plain words of a linked account order in its own chat; `null` where they are none of an order's. */
+/** The order in the plain words of a linked account in its own chat; `null` if they are no order. */
 export function plainOrder({ sender, userId, argument }: Request): Outcome | null {
   if (!sender.alone || userId === null || !VERB.test(argument)) return null;
   const order = orderIn(argument);

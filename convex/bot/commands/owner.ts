@@ -9,9 +9,9 @@ import { decidedCard } from "../../wallets/orders/cards";
 import { orReason, reply, type Command, type Outcome, type Request } from "./command";
 import { needsAccount } from "./webApp";
 
-/** What the owner of an account says in their chat about it: it tightens, or decides what they were asked, or waits. */
+/** The owner's commands about their account: they make its rules tighter, decide a question, or take effect later. */
 
-/** What a link for an owner starts the bot with, before its code. */
+/** How a link for an owner starts the bot; the code follows. */
 const OWNER_LINK = /^own_([2-9A-HJ-NP-Z]{12})$/;
 
 export const ownerCommands: readonly Command[] = [
@@ -99,7 +99,7 @@ export const ownerCommands: readonly Command[] = [
   answerNamed("refuse", false),
 ];
 
-/** What somebody sees who has followed a link for an owner; `null` for what is none. */
+/** The answer to a link for an owner; `null` if it is no such link. */
 export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome | null> {
   const [, code] = OWNER_LINK.exec(argument) ?? [];
   if (code === undefined) return null;
@@ -125,7 +125,7 @@ export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request
   };
 }
 
-/** A tap on what the owner was asked. */
+/** A tap on a question to the owner. */
 function answerNamed(name: string, isYes: boolean): Command {
   return {
     name,

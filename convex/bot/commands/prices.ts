@@ -15,16 +15,16 @@ import { symbolAmong } from "../../market/sources/lists";
 import type { Button, Paragraph } from "../../messenger/format";
 import { reply, type Command, type Outcome, type Request } from "./command";
 
-/** Prices as they are stored, and the way in: neither asks a model. */
+/** Stored prices, and the bot's first message: no model is asked for either. */
 
 type Known = { token: string; priceUsd: number; change: number | null; observedAt: number; source: string };
 
 const LIST = { collector: "markets", subject: "" } as const;
 const FRESH_MS = 5 * MINUTE;
-/** What is older is no price of now. */
+/** An older price does not count as the present price. */
 const OLDEST_MS = DAY;
 
-/** The facts of the largest coins; where they are older, new ones are collected for the next caller. */
+/** The facts of the largest coins; if they are old, new ones are collected for the next caller. */
 async function listedFacts(ctx: MutationCtx): Promise<Fact[]> {
   const row = await latestOf(ctx, LIST);
   if (row === null || Date.now() - row.collectedAt > FRESH_MS)
@@ -32,7 +32,10 @@ async function listedFacts(ctx: MutationCtx): Promise<Fact[]> {
   return row === null ? [] : factsIn(row);
 }
 
-/** What is stored of a coin's price, by samples or by the list of the largest coins, whichever is newer; `null` for none. */
+/**
+ * The stored price of a coin, from samples or from the list of the largest coins, whichever is newer; `null` if there
+ * is none.
+ */
 async function knownPrice(ctx: QueryCtx, token: string, facts: readonly Fact[]): Promise<Known | null> {
   const now = Date.now();
   const sample = await lastObservation(ctx, `price:${token}`, now);
@@ -43,7 +46,7 @@ async function knownPrice(ctx: QueryCtx, token: string, facts: readonly Fact[]):
   const changed = typeof listedChange?.value === "number" ? listedChange.value : null;
   if (sample !== null && sample.observedAt >= (listed?.observedAt ?? 0)) {
     const { value: priceUsd, observedAt, source } = sample;
-    // The list knows the price of exactly a day ago; what is sampled may know that of an hour before.
+    // The list has the price of exactly a day ago; samples may have one of an hour earlier.
     const isListed = now - (listedChange?.observedAt ?? 0) < 2 * FRESH_MS;
     const moved = isListed ? changed : (change?.value ?? changed);
     return { token, priceUsd, change: moved, observedAt, source: sourceName(source) };
@@ -58,7 +61,7 @@ function line({ token, priceUsd, change }: Known): string {
   return `${token} ${dollars(priceUsd)}${moved}`;
 }
 
-/** Three digits count: what a person would name. */
+/** Three significant digits, as a person would say it. */
 const rounded = (value: number): number => Number(value.toPrecision(3));
 
 function alertButton({ token, priceUsd }: Known, text: string, factor: number): Button {
@@ -67,8 +70,8 @@ function alertButton({ token, priceUsd }: Known, text: string, factor: number): 
 }
 
 /**
- * A coin's price, by its symbol or name as it was written; `null` where no such coin has one. Of a major
- * coin that nobody has asked for before it is taken first, and `text` is answered then.
+ * The answer with a coin's price, by its written symbol or name; `null` if no such coin has a price. If a major coin
+ * has no price yet, it is fetched first, and `text` is answered then.
  */
 export async function priceOutcome(
   ctx: MutationCtx,
@@ -96,7 +99,7 @@ export async function priceOutcome(
 
 const SHOWN = ["BTC", "ETH", "SOL"];
 
-/** Three live prices, and what to do with them. Those that nobody has asked for before are taken first. */
+/** Three live prices, with buttons. Prices that are not stored yet are fetched first. */
 export async function startOutcome(ctx: MutationCtx, { isLate }: Pick<Request, "isLate">): Promise<Outcome> {
   const facts = await listedFacts(ctx);
   const all = await Promise.all(SHOWN.map((token) => knownPrice(ctx, token, facts)));

@@ -15,7 +15,7 @@ import { orReason, reply, type Command, type Outcome } from "./command";
 
 /** The bot's commands about research, and its questions. */
 
-/** What a person would tap below a result. @param focus "" for the whole market. */
+/** The buttons below a result. @param focus "" for the whole market. */
 export function researchButtons(focus: string): Button[][] {
   const of = (command: string) => (focus === "" ? command : `${command} ${focus}`);
   return [
@@ -55,7 +55,7 @@ export const researchCommands: readonly Command[] = [
           paidBy: payerOf({ userId, signedIn: true, address: null }),
           ...about,
         });
-        // The card that every shift begins with says it all, where it comes to this chat.
+        // The card at the start of a shift says everything, if it is sent to this chat.
         if (stoppable) return { answer: [] };
         return {
           answer: notice(
@@ -161,7 +161,7 @@ function nameOf(focus: string): string {
   return focus === "" ? "the whole market" : focus;
 }
 
-/** Shows a part of the last result on a focus, whoever asked for it: results are everybody's. */
+/** Shows a part of the last result on a focus. Results are for everybody, no matter who asked for them. */
 function shown(
   name: "report" | "sources",
   summary: string,

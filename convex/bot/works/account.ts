@@ -12,7 +12,7 @@ import { connectAccount } from "../links";
 import type { Sender } from "../tables";
 import { answerOf, type Workers } from "./work";
 
-/** What the bot is asked of a user's account and wallet. */
+/** The bot's work on a user's account and wallet. */
 
 export const accountWorkers: Workers<"connect" | "portfolio"> = {
   connect: async (ctx, { sender, work: { codeHash, then = "" } }) => ({

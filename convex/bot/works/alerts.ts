@@ -13,14 +13,14 @@ import { notice } from "../cards";
 import type { Step } from "../tables";
 import { answerOf, type Workers } from "./work";
 
-/** What the bot is asked of alerts. */
+/** The bot's work on alerts. */
 
 export const alertWorkers: Workers<"alert" | "why" | "prices"> = {
   prices: async (ctx, { work: { tokens, text } }) => {
     await sampleCoins(ctx, tokens);
     return { kind: "respond", text };
   },
-  /** However the words were sent. The same again is the same proposal, so a try that was cut off does no harm. */
+  /** The same words make the same proposal, so an interrupted attempt does no harm. */
   alert: async (ctx, { work: { userId, text } }) => {
     const caller = callerOf(userId);
     await charge(ctx, "alert", caller);
@@ -36,7 +36,7 @@ function callerOf(userId: string): Caller {
     : { userId, address: null, signedIn: true };
 }
 
-/** Any words may ask for an alert; `null` where they do not, so that they are a question. */
+/** Any words may ask for an alert; `null` if they do not, and so are a question. */
 export async function alertIn(ctx: ActionCtx, userId: string, text: string): Promise<Step | null> {
   const answered = await answerWords(ctx, {
     caller: { userId, address: null, signedIn: true },

@@ -8,7 +8,7 @@ import { answerOf, type Workers } from "./work";
 
 /** An order in the chat, rehearsed and shown: its tap carries it out. For actions. */
 
-/** As the endpoint's, where none is named. */
+/** The same default as at the endpoint. */
 const SLIPPAGE_BPS = 100;
 
 export const orderWorkers: Workers<"order"> = {

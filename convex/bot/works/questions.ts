@@ -12,7 +12,7 @@ import { botUsername } from "../../providers/messenger";
 import { alertIn } from "./alerts";
 import { answerOf, type Worker, type Workers } from "./work";
 
-/** What is said to the bot in plain words. */
+/** The bot's work on plain words. */
 
 const ask: Worker<"ask"> = async (ctx, { workId, sender, userId, work }) => {
   await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
@@ -21,7 +21,7 @@ const ask: Worker<"ask"> = async (ctx, { workId, sender, userId, work }) => {
   const alert = isAlert ? await alertIn(ctx, whose, work.question) : null;
   if (alert !== null) return alert;
   required("LLM_GATEWAY_API_KEY");
-  // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
+  // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
   const own = sender.alone && userId !== undefined ? { userId, agentId: DEFAULT_AGENT } : null;
   const args = own === null ? null : { ...own, now: roundedNow() };
   const response = await answerQuestion(ctx, {

@@ -8,13 +8,13 @@ import { snapshotCard } from "../../research/reports/cards";
 import { researchButtons } from "../commands/research";
 import { answerOf, type Workers } from "./work";
 
-/** Research that the bot is asked for. */
+/** The bot's work on research. */
 
-/** On-demand results are good for this long. */
+/** On-demand results are fresh for this long. */
 const FRESH_MS = 15 * MINUTE;
 
 export const researchWorkers: Workers<"research"> = {
-  /** The stored result while it is fresh; else it is made, and each further step joins what is under way. */
+  /** The stored result while it is fresh; otherwise it is made, and each further step joins the work under way. */
   research: async (ctx, { sender, userId, work }) => {
     const whose = userId ?? `messenger:${sender.messengerId}`;
     const caller = { userId: whose, address: null, signedIn: userId !== undefined };

@@ -3,7 +3,7 @@ import type { ActionCtx } from "../../_generated/server";
 import type { Paragraph } from "../../messenger/format";
 import type { Sender, Step, Work } from "../tables";
 
-/** Work that a command leaves to be done after its notice: what it is given, and what it hands in. */
+/** Work of a command after its notice: its input and its outcome. */
 
 export type Kind = Work["kind"];
 
@@ -15,10 +15,10 @@ export type Job<Of extends Kind = Kind> = {
   work: Extract<Work, { kind: Of }>;
 };
 
-/** Every step can be taken twice. @throws AppError with a message for the person who asked. */
+/** Every step can be repeated. @throws AppError with a message for the person who asked. */
 export type Worker<Of extends Kind> = (ctx: ActionCtx, job: Job<Of>) => Promise<Step>;
 
-/** The workers of some kinds: each subject's stand in a file of their own. */
+/** The workers of some kinds; each subject has a file. */
 export type Workers<Of extends Kind> = { readonly [One in Of]: Worker<One> };
 
 export function answerOf(paragraphs: readonly Paragraph[]): Extract<Step, { kind: "answer" }> {
