@@ -7,7 +7,7 @@ import { awaitAs } from "../lib/readThrough";
 import { TOKENS, type Token } from "./trade/rules";
 import type { Desk, DeskEvent, EventOf, Signal } from "./record/rows";
 
-/** @throws AppError `not_configured` when none of these tokens has a signal, and none can be issued. */
+/** @throws AppError `not_configured` if none of these tokens has a signal and none can be issued. */
 export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {
   const tokens = token === undefined ? [...TOKENS] : [token];
   await needsWhileEmpty("LLM_GATEWAY_API_KEY", () =>
@@ -16,8 +16,8 @@ export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Pr
 }
 
 /**
- * A UTC day's signals as they stand, with their review where that can be had in time: a missing one (`null`) never
- * keeps the figures back, and neither does a caller's having asked for too many.
+ * The signals of a UTC day as they are now, with their review if it is ready in time. The figures are answered in any
+ * case: if the review is missing or the caller has asked for too many, it is `null`.
  */
 export async function reviewedDay(
   ctx: ActionCtx,
@@ -38,7 +38,7 @@ export async function reviewedDay(
   return ctx.runQuery(internal.signals.recaps.reviews.ofDay, { day });
 }
 
-/** Events of a desk's chain behind a sequence number, oldest first. */
+/** Events of a desk's chain after a sequence number, oldest first. */
 export async function chainPage<Of extends Desk>(
   ctx: ActionCtx,
   desk: Of,

@@ -11,7 +11,7 @@ import { totalsFields } from "./statistics/rows";
 import { vHead } from "./validators";
 import { latestCard, picturesOf, recapCard } from "./views/cards";
 
-/** What there is to know of the daily signals, and their card for those who ask. */
+/** The daily signals and their history, and their card for those who ask. */
 
 /** The newest signal of each of the tokens that has one. */
 export const latest = internalQuery({
@@ -30,7 +30,7 @@ export const ofDay = internalQuery({
   },
 });
 
-/** Queues a card with the newest signals for a user's messenger; `null` when none is. */
+/** Queues a card with the newest signals for a user's messenger; `null` if none is queued. */
 export const sendLatest = internalMutation({
   args: { tokens: v.array(vToken), userId: v.string() },
   returns: v.union(v.id("messages"), v.null()),
@@ -43,7 +43,7 @@ export const sendLatest = internalMutation({
   },
 });
 
-/** Queues the day's recap for a user's messenger; `null` when it is not. */
+/** Queues the day's recap for a user's messenger; `null` if it is not queued. */
 export const sendRecap = internalMutation({
   args: { day: v.string(), userId: v.string() },
   returns: v.union(v.id("messages"), v.null()),
@@ -55,9 +55,9 @@ export const sendRecap = internalMutation({
   },
 });
 
-/** What is asked for: signals of a token or of both, generated since a moment and before another (epoch ms). */
+/** A page of signals: of a token or of both, generated since a moment and before another (epoch ms). */
 const vPageQuery = v.object({
-  /** Left out: the daily ones. */
+  /** If left out, the daily signals. */
   arm: v.optional(v.string()),
   token: v.union(vToken, v.null()),
   limit: v.number(),
@@ -66,8 +66,8 @@ const vPageQuery = v.object({
 });
 
 /**
- * Signals, newest first, the totals of their whole scope, and which of the signals' days the totals' arms count. A page costs
- * its own length, however long the record.
+ * Signals, newest first, the totals of their whole scope, and which of the signals' days the totals' arms count. The
+ * cost of a page depends on its own length only, no matter how long the record is.
  */
 export const page = internalQuery({
   args: vPageQuery,
@@ -92,16 +92,19 @@ export const page = internalQuery({
   },
 });
 
-/** Which event of the daily chain holds another desk's head. */
+/** The kind of event of the daily chain that holds another desk's head. */
 const HOLDERS = { lab: "shadow", people: "people" } as const;
 
-/** Events of a desk's chain behind a sequence number, in order, its head, and the event that last took it in. */
+/**
+ * Events of a desk's chain after a sequence number, in order; its head; and the event of the daily chain that last
+ * contained it.
+ */
 export const chain = internalQuery({
   args: { desk: vDesk, after: v.number(), limit: v.number() },
   returns: v.object({
     rows: v.array(vDeskEvent),
     head: vHead,
-    /** In the daily chain; `null` before the first, and of the daily chain itself. */
+    /** In the daily chain; `null` before the first one, and for the daily chain itself. */
     heldBy: v.union(v.number(), v.null()),
   }),
   handler: async (ctx, { desk, ...range }) => {
@@ -113,17 +116,19 @@ export const chain = internalQuery({
   },
 });
 
-/** Models and prompts that are told of. */
+/** How many models and prompts are shown. */
 const MOST_MODELS = 20;
 
-/** What parts of a record come to: by side, by how far the price moved, and of the daily signals by who wrote them. */
+/**
+ * The results of parts of a record: by side, by how far the price moved, and for the daily signals by model and prompt.
+ */
 export const cuts = internalQuery({
   args: { arm: v.optional(v.string()) },
   returns: v.array(v.object({ cut: v.string(), totals: v.object(totalsFields) })),
   handler: async (ctx, { arm = DAILY }) => {
     const ofModels = await ctx.db
       .query("signalTotals")
-      // What begins with `daily/`.
+      // The arms that begin with `daily/`.
       .withIndex("by_arm", (q) => q.gt("arm", `${DAILY}/`).lt("arm", `${DAILY}0`))
       .take(3 * MOST_MODELS);
     const models = arm === DAILY ? ofModels.filter(({ scope }) => scope === "ALL") : [];

@@ -29,7 +29,7 @@ const messengerSent = z
     "With `userId`: whether the card arrived while the caller waited; false for a user who has neither set a chat nor confirmed a link.",
   );
 
-/** What a card that somebody asked for is counted against. */
+/** The limit for cards that somebody asks for. */
 const tooManyCards = "With `userId`: too many cards were asked for.";
 
 const neverIssued = "No signal was ever issued, and LLM_GATEWAY_API_KEY is not configured.";
@@ -116,7 +116,7 @@ const history: MountedEndpoint = endpoint({
   },
 });
 
-/** What the waits for a review and for a card take beyond their deadlines. */
+/** How much longer than their deadlines the waits for a review and a card may take. */
 const MARGIN_MS = 2 * SECOND;
 
 const tokenRecord = standing.extend({ signal: publicSignal.nullable() });
@@ -154,7 +154,7 @@ const recap: MountedEndpoint = endpoint({
   handler: async (ctx, { userId }, { caller }) => {
     await assertIssued(ctx, undefined);
     const day = spokenDay(Date.now());
-    // Both waits together, and what each runs over, end before the caller's patience does.
+    // Both waits with their margins end before the caller's deadline.
     const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
     const { signals, review } = await reviewedDay(ctx, day, caller, patience);
     const byToken = (token: string) => {

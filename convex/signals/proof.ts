@@ -9,7 +9,7 @@ import { shadowLab } from "./arms/shapes";
 import { anchorShape, chainHead, personLink, shadowEvent, signalEvent } from "./record/events";
 import { eventExample } from "./views/examples";
 
-/** What anybody can verify the records by: the events of the three chains, and where their heads were anchored. */
+/** What anybody needs to verify the records: the events of the three chains, and the anchors of their heads. */
 
 const limit = wholeNumberOr(100, 1, 500).describe("1 to 500, default 100");
 const fromNumber = wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER);

@@ -8,7 +8,7 @@ import { DAILY } from "../record/rows";
 
 /** The arms of the lab, and what they have shown against each other. */
 
-/** More arms than this are not begun: a page shows all that there ever were. */
+/** No more arms than this are begun, because a page shows all that ever existed. */
 const MOST_ARMS = 50;
 
 export type LabArm = Extract<Doc<"signalArms">, { model: string }>;
@@ -26,7 +26,10 @@ export async function knownArms(ctx: QueryCtx): Promise<LabArm[]> {
   return rows.filter((row) => "model" in row).toSorted((a, b) => (a.arm < b.arm ? -1 : 1));
 }
 
-/** Keeps an arm from its first hour on. @returns Whether it may be asked: not one more than are shown. */
+/**
+ * Stores an arm from its first hour on.
+ * @returns Whether it may be asked: `false` if as many arms exist as are shown.
+ */
 export async function rememberArm(ctx: MutationCtx, arm: Arm): Promise<boolean> {
   if ((await findArm(ctx, arm.arm)) !== null) return true;
   if ((await knownArms(ctx)).length >= MOST_ARMS) return false;
@@ -34,7 +37,7 @@ export async function rememberArm(ctx: MutationCtx, arm: Arm): Promise<boolean> 
   return true;
 }
 
-/** The arms that have been held against one, by what they have shown. */
+/** The arms that have been compared with one, with their results. */
 export async function rivalsOf(ctx: QueryCtx, against: string): Promise<Doc<"signalPairs">[]> {
   return ctx.db
     .query("signalPairs")
@@ -42,7 +45,7 @@ export async function rivalsOf(ctx: QueryCtx, against: string): Promise<Doc<"sig
     .take(MOST_ARMS);
 }
 
-/** The prompts there are: which questions are asked. Told with every signal. Whoever changes a question names it anew. */
+/** The versions of the prompts, which are stored with every signal. A changed prompt needs a new version. */
 export const vPromptVersion = v.union(v.literal("signal-2"), v.literal("signal-3"));
 export type PromptVersion = Infer<typeof vPromptVersion>;
 export const PROMPT_VERSIONS = vPromptVersion.members.map(({ value }) => value);
@@ -53,7 +56,7 @@ export function promptNamed(name: string): PromptVersion | null {
   return PROMPT_VERSIONS.find((one) => one === name) ?? null;
 }
 
-/** An arm: a model of the gateway's with one of the prompts. */
+/** An arm: a model of the gateway with one of the prompts. */
 export type Arm = {
   /** `claude-haiku-4.5@signal-2`. */
   arm: string;
@@ -61,7 +64,7 @@ export type Arm = {
   promptVersion: PromptVersion;
 };
 
-/** @throws AppError `invalid_request` for what names none. */
+/** @throws AppError `invalid_request` if it does not name an arm. */
 export function armNamed(arm: string): Arm {
   const [, model = "", prompt = ""] = /^([\w.:/+-]{1,128})@([\w-]{1,32})$/.exec(arm) ?? [];
   const promptVersion = promptNamed(prompt);
@@ -82,14 +85,14 @@ export type Writer = {
   /** `null`: `LLM_MODEL`. */
   model: string | null;
   promptVersion: PromptVersion;
-  /** The event of the daily chain that promoted it; 0: none did. */
+  /** The event of the daily chain that promoted it; 0 if it was not promoted. */
   since: number;
 };
 
 /**
- * The totals that calibrate what a signal states, and learn from how it ends. Another model's record, or another prompt's, does
- * not count.
- * @param model What answered.
+ * The totals that calibrate what a signal states, and learn from how it ends. Another model's record, or another
+ * prompt's, does not count.
+ * @param model The model that answered.
  */
 export function recordNamed(
   arm: string,

@@ -9,14 +9,17 @@ import { dayTradeOf } from "../trade/controls";
 import { LAB_TOKENS, TOKENS } from "../trade/rules";
 import { knownArms, rivalsOf } from "./arms";
 
-/** Days as the inference takes them: each once, when all of it has ended. Until then it is a row of `openDays`. */
+/**
+ * Days as the inference counts them: each day once, when all its signals have ended. Until then it is a row of
+ * `openDays`.
+ */
 
-/** Under this name the arms of the lab have their days together: they are held against one another. */
+/** The arms of the lab share their days under this name, because they are compared with one another. */
 export const LAB = "lab";
 
 /**
- * Notes that a day is to be counted; once noted, it stays as it is.
- * @param dueAt When it is looked at first; left out: whatever ends its signals looks.
+ * Stores that a day has to be counted; a second call changes nothing.
+ * @param dueAt When it is checked first; if left out, the code that ends its signals checks it.
  */
 export async function noteDay(ctx: MutationCtx, arm: string, slot: number, dueAt?: number): Promise<void> {
   if ((await findDay(ctx, arm, slot)) !== null) return;
@@ -30,7 +33,7 @@ async function findDay(ctx: QueryCtx, arm: string, slot: number): Promise<Doc<"o
     .unique();
 }
 
-/** More than an arm can have: a day is over a day after its last signal. */
+/** More than an arm can have, because a day has ended a day after its last signal. */
 const MOST_OPEN = 10;
 
 /** Which days of an arm's signals its totals count, `2026-01-05`. */
@@ -46,8 +49,8 @@ export async function countedDays(ctx: QueryCtx, arm: string, signals: readonly 
 }
 
 /**
- * Adds a day of the daily signals to the totals once nothing of it is open: to be called by whatever ends a signal, a
- * comparison or a run. Before that what has ended early would count alone, and what ends early is no fair sample.
+ * Adds a day of the daily signals to the totals once nothing of it is open. Everything that ends a signal, a comparison
+ * or a run calls it. Until then only the signals that end early would count, and these are not a fair sample.
  */
 export async function completeDay(ctx: MutationCtx, slot: number): Promise<void> {
   const day = await findDay(ctx, DAILY, slot);
@@ -56,14 +59,14 @@ export async function completeDay(ctx: MutationCtx, slot: number): Promise<void>
   await countDay(ctx, day);
 }
 
-/** Days of people that are looked at in one transaction. */
+/** How many days of people's arms are checked in one transaction. */
 const LOOKED_AT = 50;
-/** A day whose trades have not ended is looked at again so much later. */
+/** A day whose trades have not ended is checked again after this time. */
 const AGAIN_MS = HOUR;
 
 /**
- * Adds the days of people's arms that are over, and of which nothing is open, to their totals: as many as one transaction
- * looks at.
+ * Adds those days of people's arms that are over and have nothing open to their totals, as many as one transaction may
+ * check.
  */
 export async function countOpenDays(ctx: MutationCtx, now: number): Promise<void> {
   const due = await ctx.db
@@ -71,7 +74,8 @@ export async function countOpenDays(ctx: MutationCtx, now: number): Promise<void
     .withIndex("by_dueAt", (q) => q.gt("dueAt", 0).lte("dueAt", now))
     .take(LOOKED_AT);
   for (const day of due) {
-    // A person who has seen how one ended may leave the other out: an even part of the day is each token's, traded or not.
+    // A person who has seen how one trade ended could leave the other out. So each token has an equal part of the
+    // day, traded or not.
     const isCounted = await countDay(ctx, day, TOKENS.length);
     if (!isCounted) await ctx.db.patch("openDays", day._id, { dueAt: now + AGAIN_MS });
   }
@@ -81,7 +85,7 @@ export async function countOpenDays(ctx: MutationCtx, now: number): Promise<void
 
 /**
  * Adds a day's trades to their arm's totals, unless one of them is open.
- * @param places By so many the day of all tokens is shared out, where that is not the number of its trades.
+ * @param places The number by which the day of all tokens is divided, if it is not the number of its trades.
  * @returns Whether it is counted.
  */
 async function countDay(
@@ -111,10 +115,10 @@ async function countDay(
   return true;
 }
 
-/** The most that an arm has in the counted hours of a day. */
+/** The most signals that an arm has in the counted hours of a day. */
 const MOST = LAB_TOKENS.length * 24;
 
-/** Adds the oldest day of the lab that is over to what its arms have shown. */
+/** Adds the oldest day of the lab that is over to the results of its arms. */
 export async function countNextDay(ctx: MutationCtx, now: number): Promise<void> {
   const day = await ctx.db
     .query("openDays")
@@ -144,7 +148,7 @@ export async function countNextDay(ctx: MutationCtx, now: number): Promise<void>
   await ctx.db.delete("openDays", day._id);
 }
 
-/** Whether a shadow of the day's counted hours is still open. None can be issued any more: its hour is over. */
+/** Whether a shadow of the day's counted hours is still open. No more can be issued, because their hours are over. */
 async function isOpen(ctx: QueryCtx, from: number): Promise<boolean> {
   const open = await Promise.all(
     LAB_TOKENS.map((token) =>

@@ -6,7 +6,7 @@ import { storedExample, totalsExample } from "../views/examples";
 import type { Lab } from "./history";
 import type { ShadowLab } from "./shapes";
 
-/** The lab as callers see it. Pure; how signals and days count is told in `signals/statistics`. */
+/** The lab as callers see it. Pure; `signals/statistics` explains how signals and days count. */
 
 export function labView({ arms, asked, rivals, ...lab }: Lab): ShadowLab {
   const { writer } = lab;
@@ -35,7 +35,7 @@ function figuresOf(totals: Totals) {
   };
 }
 
-/** @param rivals How many arms have been held against the one that writes. */
+/** @param rivals How many arms have been compared with the one that writes. */
 export function neededOf(rivals: number): number {
   return DECISIVE * Math.max(1, rivals);
 }

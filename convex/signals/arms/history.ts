@@ -10,13 +10,13 @@ import { vSeen, totalsFields } from "../statistics/rows";
 import { vHead, vPromoted } from "../validators";
 import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
 
-/** Shown of the promotions. */
+/** How many promotions are shown. */
 const PROMOTIONS = 20;
 
 const vLab = v.object({
   writer: v.string(),
   asked: v.array(v.string()),
-  /** How many have been held against the one that writes. */
+  /** How many have been compared with the one that writes. */
   rivals: v.number(),
   arms: v.array(vLabArm.extend({ totals: v.object(totalsFields), againstWriter: v.union(vSeen, v.null()) })),
   promotions: v.array(vPromoted.extend({ sequence: v.number() })),
@@ -25,8 +25,8 @@ const vLab = v.object({
 export type Lab = Infer<typeof vLab>;
 
 /**
- * The lab as it is kept: every arm that was ever asked, and who writes the daily signals. As many rows as there are arms,
- * however long they have been asked.
+ * The lab: every arm that was ever asked, and which one writes the daily signals. One row for each arm, no matter how
+ * long it has been asked.
  */
 export const lab = internalQuery({
   args: {},
@@ -52,7 +52,7 @@ export const lab = internalQuery({
   },
 });
 
-/** What a malformed setting spoils is what needs it, not the whole answer. */
+/** A malformed setting spoils only the part that needs it, not the whole answer. */
 function orElse<Value>(read: () => Value, otherwise: Value): Value {
   try {
     return read();

@@ -12,17 +12,17 @@ import { NO_SEEN, seenIn } from "../statistics/days";
 import { armNamed, findArm, nameOfArm, rivalsOf, writerOf } from "./arms";
 import { neededOf } from "./figures";
 
-/** What the operator decides of the shadow lab. */
+/** The operator's decisions about the shadow lab. */
 
-/** The longest reason that is kept. */
+/** The longest reason that is stored. */
 const REASON_CHARS = 300;
 
 const vPromotion = v.object({
-  /** What wrote the daily signals before. */
+  /** The arm that wrote the daily signals before. */
   before: v.string(),
   eValue: v.number(),
   needed: v.number(),
-  /** The event of the record that says so. */
+  /** The event of the record about it. */
   sequence: v.number(),
 });
 

@@ -7,7 +7,7 @@ import { calibration, edge } from "../statistics/shapes";
 const count = z.int().nonnegative();
 const points = z.number();
 
-/** As of the daily signals, in points a slot. */
+/** As for the daily signals, in points per slot. */
 const bounds = edge
   .omit({ trades: true, afterCosts: true, verdict: true })
   .extend({ days: count.describe("Each one observation.") });

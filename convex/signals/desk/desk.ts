@@ -20,7 +20,7 @@ import { settledReasoning } from "./ledgers";
 import { signalQuestion, type Hour, type MarketContext } from "./prompts";
 import type { Task } from "./runs";
 
-/** A price seen longer ago is none to enter a trade at. */
+/** A trade is not entered at a price that is older. */
 const PRICE_AGE_MS = 15 * SECOND;
 
 /** Asks for a signal, and stores it or why there is none. */
@@ -41,8 +41,8 @@ export const write = worker({ runId: v.id("signalRuns") }, async (ctx, { runId, 
 });
 
 /**
- * A signal asked of a model, at a price that somebody measured.
- * @throws AppError `upstream`; `UnusableAnswer` where the model proposes nothing that may be issued.
+ * A model's signal at a measured price.
+ * @throws AppError `upstream`; `UnusableAnswer` if the model proposes nothing that may be issued.
  */
 async function propose(ctx: ActionCtx, task: Task) {
   const { desk, token, promptVersion, since } = task;
@@ -73,7 +73,7 @@ async function propose(ctx: ActionCtx, task: Task) {
   };
 }
 
-/** Why it is of no use to try once more; `null` when it may be. The lab's share of a budget that is spent stays spent. */
+/** Why another attempt is useless; `null` if it may help. If the lab's share of the budget is spent, it stays spent. */
 function endOf(desk: Asking, error: unknown): { reason: Infer<typeof vMissed>; error: string } | null {
   if (error instanceof UnusableAnswer) {
     return { reason: "refused", error: `The model's signal was refused: ${error.problem}` };
@@ -82,7 +82,7 @@ function endOf(desk: Asking, error: unknown): { reason: Infer<typeof vMissed>; e
   return isSpent ? { reason: "budget", error: messageOf(error) } : null;
 }
 
-/** @param closes The service's own hours, for those that no exchange tells. */
+/** @param closes The service's own hourly closes, for hours that no exchange has. */
 async function marketContext(
   ctx: ActionCtx,
   token: LabToken,

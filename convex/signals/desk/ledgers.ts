@@ -16,9 +16,12 @@ import type { SignalContext } from "./prompts";
 import type { Standing } from "../statistics/shapes";
 import type { Proposal, Signal, Week } from "../record/rows";
 
-/** What reviews and a signal's reasoning may state: wins, losses and results are facts of the record, levels the signal's own. Pure. */
+/**
+ * What reviews and the reasoning of a signal may state: wins, losses and results as facts of the record, and the
+ * signal's own levels. Pure.
+ */
 
-/** The names that the desk's readers know: a whole record is everybody's. */
+/** The subject of the whole record, in the words of the desk's readers. */
 const RECORD = "market";
 const BY_RECORD = "the record of this service";
 
@@ -32,7 +35,7 @@ function recordFacts(standing: Standing, observedAt: number): Fact[] {
 type ReviewedSignal = Pick<Signal, "signal" | "entry" | "confidence" | "status"> &
   Partial<Pick<Signal, "tp1" | "tp2" | "sl">> & { pnlPercent?: number | null };
 
-/** @param subject The token; with its day where there are several. */
+/** @param subject The token; with its day if there are several. */
 function signalFacts(subject: string, one: ReviewedSignal, observedAt: number): Fact[] {
   const by = { subject, observedAt, source: BY_RECORD, url: "" };
   const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent: result } = one;
@@ -46,7 +49,7 @@ function ledgerWith(facts: readonly Fact[], words: readonly string[], now: numbe
   return ledgerOf(sources, now, { names: namesOf(facts), focus });
 }
 
-/** What the review of a day may state. */
+/** The facts that the review of a day may state. */
 export function dayLedger(
   signals: readonly (ReviewedSignal & { token: string })[],
   standing: Standing,
@@ -59,7 +62,7 @@ export function dayLedger(
   );
 }
 
-/** What the review of a week may state: a signal by its token and day. */
+/** The facts that the review of a week may state; a signal is named by its token and day. */
 export function weekLedger(recap: Week, now: number): Ledger {
   const days = Object.entries(recap.days).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const named = days.flatMap(([day, signals]) =>
@@ -80,7 +83,7 @@ function reviewLedger(
   return ledgerWith([...recordFacts(standing, now), ...facts], words, now);
 }
 
-/** What nobody knows of trades to come, whatever those that have ended came to. */
+/** Words about future trades, of which nobody knows the results. */
 const PROMISES =
   /\b(?:certain(?:ly|ty)?|guarant\w+|assur\w+|surely|sure (?:thing|profit|win)|risk-?free|promis\w+|(?:can(?:'|’)?t|cannot|never|nobody|no one)\b.*\blos\w+|will|always|tomorrow)\b/i;
 
@@ -91,13 +94,16 @@ export function reviewProblem(review: string, ledger: Ledger): string | null {
   return leftoverProblem(settle(review, ledger, REVIEW).leftovers);
 }
 
-/** A review as readers get it: its figures are the record's; without a sentence that stays, what the record says. */
+/** A review as readers get it: its figures come from the record. If no sentence stays, it is made from the record. */
 export function settledReview(review: string, ledger: Ledger, { wins, losses, expired }: Standing): string {
   const { text } = settle(review, ledger, REVIEW);
   return text === "" ? `Wins ${wins}, losses ${losses}, expired ${expired}.` : text;
 }
 
-/** A signal's reasoning with what was measured printed as measured; figures that the model alone has are marked. */
+/**
+ * The reasoning of a signal, with measured figures printed as they were measured; figures that only the model has are
+ * marked.
+ */
 export function settledReasoning(
   { reasoning, tp1, tp2, sl, confidence }: Proposal,
   { token: subject, nowMs, price, day, funding, calibration }: SignalContext,

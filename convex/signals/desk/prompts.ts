@@ -17,7 +17,7 @@ export type Hour = {
   endsAt: number;
   close: number;
   source: string;
-  /** `null` where only the service's own last price of the hour is known. */
+  /** `null` if only the service's own last price of the hour is known. */
   range: { low: number; high: number; volume: number } | null;
 };
 
@@ -25,7 +25,7 @@ export type MarketContext = {
   /** At most 48, oldest first. */
   hours: Hour[];
   day: { low: number; high: number; open: number; volume: number; source: string } | null;
-  /** Percent per hour, paid by whoever is long where it is positive. */
+  /** Percent per hour; if it is positive, long positions pay it. */
   funding: { percent: number; openInterestUsd: number } | null;
 };
 
@@ -42,11 +42,11 @@ export type SignalContext = MarketContext & {
 
 type Prompt = {
   system: (context: SignalContext) => string;
-  /** What the model is told, part by part. */
+  /** The user's part of the prompt, section by section. */
   parts: readonly ((context: SignalContext) => string)[];
 };
 
-/** What every prompt demands: the rules of issue. */
+/** The rules of issue, which are in every prompt. */
 function demanded({ costBps }: SignalContext): string {
   return (
     "It is entered at the live price, whatever entry you name. A BUY satisfies " +
@@ -56,12 +56,12 @@ function demanded({ costBps }: SignalContext): string {
   );
 }
 
-/** What is no price is no level, which a BUY or a SELL must have: `signals/trade/rules` says so. */
+/** A value that is not a price becomes `null`; `signals/trade/rules` then refuses a BUY or a SELL without levels. */
 const level = usdOrNull.describe("USD; null for HOLD");
 
 /**
- * What the model must send. Whether it may be issued, `signals/trade/rules` says. Levels on a HOLD mean nothing, so whatever
- * stands for them, or does not, is null.
+ * What the model must send. `signals/trade/rules` decides whether it may be issued. Levels of a HOLD mean nothing, so
+ * they are always null.
  */
 export const proposalShape = z
   .object({
@@ -96,7 +96,7 @@ const PROMPTS: Record<PromptVersion, Prompt> = {
       "confidence is held against what happens. Use the figures given and invent none.",
     parts: [...MARKET, ...HISTORY],
   },
-  // Asks for the chance of the levels before an opinion, and measures the moves that levels are to be set by.
+  // Asks for the chance of the levels before an opinion, and gives the typical moves for choosing levels.
   "signal-3": {
     system: (context) =>
       "You forecast short moves of a crypto price and are scored by calibration, not by boldness. You give one signal, " +
@@ -110,7 +110,7 @@ const PROMPTS: Record<PromptVersion, Prompt> = {
   },
 };
 
-/** @param demands What is wrong with a proposal at the live price; `null` when it may be issued. */
+/** @param demands What is wrong with a proposal at the live price; `null` if it may be issued. */
 export function signalQuestion(
   version: PromptVersion,
   context: SignalContext,
@@ -132,7 +132,7 @@ function describeYesterday({ yesterday }: SignalContext): string {
   return `Yesterday's signals:\n${yesterday.map(describeSignal).join("\n")}`;
 }
 
-/** Hours back that moves are told of. */
+/** How many hours back the moves in the prompt go. */
 const MOVES = [1, 6, 24] as const;
 
 /** How the price has moved, and how far it usually moves, in percent. */
@@ -186,7 +186,7 @@ const reviewShape = z.object({ review: line(1_200).describe("two to five sentenc
 
 /**
  * @param ledger What the review may state, by number.
- * @param problemOf What is wrong with the figures of a review; `null` when nothing is.
+ * @param problemOf What is wrong with the figures of a review; `null` if nothing is.
  */
 export function reviewQuestion(
   occasion: string,
@@ -203,7 +203,7 @@ export function reviewQuestion(
     maxTokens: 1_000,
     shape: reviewShape,
     demands: ({ review }) => problemOf(review, ledger),
-    // A figure that comes back is left out with its sentence.
+    // A wrong figure in the second answer is left out with its sentence.
     mend: (given) => given,
   } satisfies Question<typeof reviewShape>;
 }

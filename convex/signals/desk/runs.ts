@@ -36,11 +36,11 @@ import { entered, TOKENS } from "../trade/rules";
 import { issuedCard, picturesOf } from "../views/cards";
 import { tellOfSignal } from "../views/events";
 
-/** The work of issuing signals: what is asked for and when, what the model is told, and what its answer comes to. */
+/** The work of issuing signals: what is asked for and when, what the model gets, and what becomes of its answer. */
 
 /**
- * The daily job. Each token gets one signal a day. A run before 08:00 is a late one for the day before, whose signal would
- * be of no use any more, and issues nothing.
+ * The daily job. Each token gets one signal a day. A run before 08:00 is late for the day before, whose signal would be
+ * useless by then, so it issues nothing.
  */
 export const openDay = cron("issue the day's signals", async (ctx) => {
   const now = Date.now();
@@ -49,10 +49,13 @@ export const openDay = cron("issue the day's signals", async (ctx) => {
   await open(ctx, { desk: "daily", arm: DAILY }, now);
 });
 
-/** Days that are told at most; a service that stood still for longer begins anew. */
+/** The most days that are noted; after a longer standstill the service begins anew. */
 const MOST_MISSED = 400;
 
-/** Days on which nobody asked for a signal, since the service stood still or was set back: none is left out in silence. */
+/**
+ * Notes days on which no signal was asked for, because the service stood still or was set back, so that no day is left
+ * out silently.
+ */
 async function tellMissedDays(ctx: MutationCtx, today: number): Promise<void> {
   const last = await ctx.db
     .query("signalRuns")
@@ -70,8 +73,8 @@ async function tellMissedDays(ctx: MutationCtx, today: number): Promise<void> {
 }
 
 /**
- * The lab's hourly job: every arm of `SHADOW_ARMS` is asked as the daily signals are asked for. Nobody is sent its answers:
- * they are there to find out which model and prompt should write the daily signals.
+ * The lab's hourly job: every arm of `SHADOW_ARMS` is asked in the same way as for the daily signals. The answers are
+ * sent to nobody: they show which model and prompt should write the daily signals.
  */
 export const openHour = cron("ask the shadow arms", async (ctx) => {
   for (const one of armsToAsk()) {
@@ -80,7 +83,7 @@ export const openHour = cron("ask the shadow arms", async (ctx) => {
   }
 });
 
-/** The arms that are to be asked. A malformed setting is the operator's to mend, and no reason for a cron to fail. */
+/** The arms to ask. The operator has to mend a malformed setting; the cron does not fail because of it. */
 function armsToAsk(): Arm[] {
   try {
     return namedShadowArms().map(armNamed);
@@ -91,8 +94,8 @@ function armsToAsk(): Arm[] {
 }
 
 /**
- * Opens one run for each token of a slot. However often and however often at once it is called, there is one: the row is
- * looked for and written in one transaction.
+ * Opens one run for each token of a slot. Repeated or simultaneous calls still make one run, because the row is looked
+ * up and written in one transaction.
  */
 async function open(
   ctx: MutationCtx,
@@ -107,7 +110,7 @@ async function open(
     if ((await findRun(ctx, place)) !== null) continue;
     const begun = { state: "writing" as const, attempt: 1, announced: false };
     const runId = await ctx.db.insert("signalRuns", { ...place, ...begun });
-    // With a new run alone: a day that is counted already is not counted again.
+    // Only with a new run: a day that is counted already is not counted again.
     await noteDay(ctx, desk === "lab" ? LAB : arm, slotAt("daily", now));
     const onFailure = failureHandler(internal.signals.desk.runs.failed, { runId });
     const terms = { place: { lane: "service" as const, owner, request: false }, until: slot + slotMs };
@@ -127,7 +130,7 @@ const vTask = v.object({
 });
 export type Task = Infer<typeof vTask>;
 
-/** `null` when the run has ended. */
+/** `null` if the run has ended. */
 export const task = internalQuery({
   args: { runId: v.id("signalRuns"), now: v.number() },
   returns: v.union(vTask, v.null()),
@@ -149,7 +152,7 @@ export const task = internalQuery({
   },
 });
 
-/** The record of a token that a model is told of: whose last signal it wrote, since it writes them. */
+/** The record on a token that the model is shown: that of the arm that wrote its last signal. */
 async function recordOf(
   ctx: QueryCtx,
   { arm, token, since }: Pick<Doc<"signals">, "arm" | "token"> & { since: number },
@@ -163,7 +166,10 @@ async function recordOf(
   return isIts ? totalsOf(ctx, last.record, token) : noOutcomes();
 }
 
-/** Issues the signal while its slot lasts: row, event, and of a daily one its card once no other one is waited for. */
+/**
+ * Issues the signal while its slot lasts: the row, the event, and for a daily signal the card, once no other token is
+ * waited for.
+ */
 export const store = change(
   {
     runId: v.id("signalRuns"),
@@ -202,7 +208,7 @@ export const store = change(
   },
 );
 
-/** Ends a run without a signal that another attempt would not get either. */
+/** Ends a run without a signal, if another attempt would not help. */
 export const end = change(
   { runId: v.id("signalRuns"), job: vJob, reason: vMissed, error: v.string() },
   async (ctx, { runId, job, reason, error }) => {
@@ -238,7 +244,7 @@ async function close(
   const about = { arm, token, slot: slotWords(desk, slot), reason, error };
   if (desk === "daily") log.error("signals.none issued", about);
   else log.warn("signals.no shadow signal", about);
-  // An arm of the lab may have been asked with a prompt that is gone by now.
+  // An arm of the lab may have been asked with a prompt that no longer exists.
   const promptVersion = desk === "lab" ? null : (await writerOf(ctx, arm)).promptVersion;
   await keepMissed(ctx, { desk, arm, slot, token, promptVersion }, reason);
   if (desk === "lab") return;
@@ -247,8 +253,8 @@ async function close(
 }
 
 /**
- * Sends the day's signals that stand on no card yet, and anchors them. The tokens wait for each other's first attempt, so that a usual
- * day makes one card; one that has to be tried again comes on a card of its own.
+ * Sends the day's signals that are on no card yet, and anchors them. The tokens wait for each other's first attempt, so
+ * that there is usually one card; a signal that needs another attempt gets a card of its own.
  */
 async function announce(ctx: MutationCtx, slot: number): Promise<void> {
   const runs = await Promise.all(TOKENS.map((token) => findRun(ctx, { arm: DAILY, slot, token })));
@@ -263,6 +269,6 @@ async function announce(ctx: MutationCtx, slot: number): Promise<void> {
     picture: await picturesOf(issued),
   });
   for (const { _id } of ready) await ctx.db.patch("signalRuns", _id, { announced: true });
-  // Before anybody can know how they end.
+  // This is before anybody can know their outcomes.
   if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.record.notary.send, {});
 }

@@ -16,8 +16,8 @@ import type { Stretch } from "../trade/rows";
 import type { LabToken } from "../trade/rules";
 
 /**
- * What is known of a price's path: one-minute candles of Coinbase; where it has none, Binance's; where neither has any,
- * the service's own samples. For actions.
+ * The known path of a price: one-minute candles of Coinbase, otherwise those of Binance, otherwise the service's own
+ * samples. For actions.
  */
 
 /** Epoch ms, both included. */
@@ -43,15 +43,16 @@ async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stre
 type Subject = Pick<Slot, "desk" | "token">;
 type Seen = { priceUsd: number; source: PriceSource; observedAt: number };
 
-/** A price that its source has seen since a moment (epoch ms), such as a trade is entered at. @throws AppError `upstream` */
+/** A price that its source has seen since a moment (epoch ms), for the entry of a trade. @throws AppError `upstream` */
 export async function priceSince(ctx: ActionCtx, subject: Subject, since: number): Promise<Seen> {
   const { desk, token } = subject;
-  // What is measured for a token whose prices are kept serves others too; the lab's shadows add nothing to them.
+  // If a token's prices are stored, a measurement also serves others; measurements for the lab's shadows are not
+  // stored.
   const kept = desk === "lab" ? undefined : PRICED_TOKENS.find((one) => one === token);
   return kept === undefined ? findTicked(token, since) : measuredPrice(ctx, kept, since);
 }
 
-/** What somebody measures at this moment, as the end of a path; nothing where nobody does. */
+/** The price at this moment as the end of a path; empty if nobody measures it. */
 async function measuredNow(ctx: ActionCtx, subject: Subject): Promise<Stretch[]> {
   const price = await reached(priceSince(ctx, subject, 0), "signals.no measured price", {
     token: subject.token,
@@ -59,7 +60,7 @@ async function measuredNow(ctx: ActionCtx, subject: Subject): Promise<Stretch[]>
   return price === null ? [] : [point(price.observedAt, price.priceUsd, "price")];
 }
 
-/** The minute that has not closed is no gap. */
+/** The minute that has not closed does not count as a gap. */
 function isWhole(candles: readonly Stretch[], { from, to }: Span): boolean {
   return uncoveredMinutes(candles, from, Math.min(to, Math.floor(Date.now() / MINUTE) * MINUTE)) === 0;
 }
@@ -75,7 +76,7 @@ async function candlesOf(
   return ((await reached(asking, "signals.no candles", { token })) ?? []).map(stretchOf);
 }
 
-/** What is asked of the outside; `null` where it is out of reach, with a word to the operator. */
+/** The answer of a provider; `null` if it cannot be reached, which is logged for the operator. */
 export async function reached<Value>(
   asking: Promise<Value>,
   event: string,
@@ -95,10 +96,13 @@ function stretchOf({ openedAt, open, high, low, close }: Candle): Stretch {
   return { from: openedAt, to: openedAt + MINUTE, open, high, low, close, by: "candle" };
 }
 
-/** Looks of a tick: usually one holds all. More, after an outage, wait for the next tick. */
+/**
+ * The most looks in a tick: usually one is enough for all signals. After an outage, further ones wait for the next
+ * tick.
+ */
 const LOOKS = 20;
 
-/** Looks at a token's price once, and at the path of each of a desk's open signals of it. */
+/** Looks at a token's price once, and at the path of each open signal of a desk on it. */
 export const look = providerAction({ desk: vDesk, token: vLabToken }, async (ctx, { desk, token }) => {
   const price = await measuredNow(ctx, { desk, token });
   let after = 0;

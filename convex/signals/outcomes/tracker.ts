@@ -17,38 +17,41 @@ import { vStretch, type Stretch } from "../trade/rows";
 import { LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
 
 /**
- * The outcome tracker. Of each token that has open signals, a tick asks for one live price and for the one-minute candles
- * since its last look; the first level touched decides. Once a signal has expired, its controls are told from the whole
- * path. A tick that is lost is made good by the next, for what is open is read from the table.
+ * The outcome tracker. For each token with open signals, a tick asks for one live price and for the one-minute candles
+ * since its last look; the first level that is touched decides. Once a signal has expired, the whole path decides how
+ * its controls ended. If a tick is lost, the next one does its work, because open signals are read from the table.
  *
- * Only measured prices (an exchange's, a feed's, a ticker's) decide: the language model's market data may be invented, and
- * a record of wins, losses and results built on it would be worth nothing.
+ * Only measured prices (an exchange's, a feed's, a ticker's) decide: the language model's market data may be invented,
+ * and a record of wins, losses and results built on it would be worth nothing.
  */
 
-/** Signals that are held against one path: of the lab, four arms for seven hours. More wait for the next look. */
+/** How many signals are compared with one path: in the lab, four arms for seven hours. More wait for the next look. */
 const BATCH = 40;
-/** Enough to find one that is due: few wait for their expiry alone. */
+/** Enough to find one that is due, because few only wait for their expiry. */
 const SAMPLE = 4;
-/** The signals of a batch are issued within this: after an outage a path, and what is asked for it, stays short. */
+/** The signals of a batch were issued within this time, so that paths and requests stay short after an outage. */
 const BATCH_MS = LIFETIME_MS + 2 * HOUR;
 
 export const track = cron("track signal outcomes", async (ctx) => {
   await lookAt(ctx, "daily");
 });
 
-/** The lab's tick: it counts the next day that is over, too. A tick of its own, so that no fault of the lab's is the record's. */
+/**
+ * The lab's tick, which also counts the next day that is over. It is separate, so that a fault in the lab does not
+ * affect the record.
+ */
 export const trackShadows = cron("track shadow signals", async (ctx) => {
   await lookAt(ctx, "lab");
   await countNextDay(ctx, Date.now());
 });
 
-/** The tick of people's signals: it counts their days that are over, too. */
+/** The tick of people's signals, which also counts their days that are over. */
 export const trackPeople = cron("track people's signals", async (ctx) => {
   await lookAt(ctx, "people");
   await countOpenDays(ctx, Date.now());
 });
 
-/** More days than one transaction has counted. */
+/** There are more days than one transaction can count. */
 export const countPeople = dueWork(async (ctx) => {
   await countOpenDays(ctx, Date.now());
 });
@@ -61,7 +64,7 @@ async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
   }
 }
 
-/** The oldest open signals that were issued after a moment, and which part of the path is to be known of them. */
+/** The oldest open signals that were issued after a moment, and the part of the path that is needed for them. */
 export const next = internalQuery({
   args: { desk: vDesk, token: vLabToken, after: v.number(), now: v.number() },
   returns: v.union(
@@ -91,7 +94,7 @@ export const next = internalQuery({
 
 type Wanted = { desk: Desk; token: LabToken; after: number; now: number };
 
-/** Those that are pending, or have expired and wait for their controls, as far as one path serves them. */
+/** Signals that are pending, or have expired and wait for their controls, as many as one path serves. */
 async function openSignals(
   ctx: QueryCtx,
   { desk, token, after, now }: Wanted,
@@ -108,13 +111,13 @@ async function openSignals(
   return due.filter(({ generatedAt }) => generatedAt <= first + BATCH_MS);
 }
 
-/** The controls need the whole path, an open signal what no look has walked yet. */
+/** The controls need the whole path, an open signal only the part that no look has covered yet. */
 function knownFrom(signal: Doc<"signals">, now: number): number {
   const isCompared = hasControls(signal) && now >= signal.expiresAt;
   return isCompared ? signal.generatedAt : signal.walkedUntil;
 }
 
-/** Holds open signals, and their controls once they are due, against what was seen. */
+/** Compares open signals, and their controls once they are due, with the path that was seen. */
 export const settle = change(
   { signalIds: v.array(v.id("signals")), seen: v.array(vStretch) },
   async (ctx, { signalIds, seen }) => {

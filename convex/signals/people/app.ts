@@ -13,14 +13,14 @@ export const mine = query({
   handler: async (ctx): Promise<OwnArm[]> => ctx.runQuery(internal.signals.people.arms.mine, {}),
 });
 
-/** Begins an arm. @throws AppError `invalid_request`; `conflict` for a name that is taken, or the eleventh arm */
+/** Begins an arm. @throws AppError `invalid_request`; `conflict` if the name is taken, or for the eleventh arm */
 export const make = mutation({
   args: { name: v.string() },
   returns: vOwnArm,
   handler: async (ctx, args): Promise<OwnArm> => ctx.runMutation(internal.signals.people.arms.make, args),
 });
 
-/** Ends an arm for good; what it has proposed stays. @throws AppError `not_found`; `conflict` for one that has ended */
+/** Ends an arm for good; what it has proposed stays. @throws AppError `not_found`; `conflict` if it has ended */
 export const end = mutation({
   args: { arm: v.string() },
   returns: vOwnArm,

@@ -26,11 +26,11 @@ import { problemsOf, volatilityOf } from "../trade/rules";
 import type { OwnArm } from "./shapes";
 
 /**
- * Arms of people: whoever is signed in proposes signals before the fact, and the same machine as the service's own measures
- * their entry, ends them, counts them and chains them. What was proposed stays: no signal is taken back, and no arm.
+ * Arms of people: signed-in users propose signals in advance. The code of the service's own signals measures their
+ * entry, ends them, counts them and chains them. Neither a signal nor an arm can be taken back.
  */
 
-/** An owner has so many in all, ended ones too: else those that lose would be ended, and others begun. */
+/** The most arms of an owner, including ended ones: otherwise losing arms would be ended and others begun. */
 const MOST_ARMS = 10;
 
 type Arm = Extract<Doc<"signalArms">, { number: number }>;
@@ -47,7 +47,7 @@ async function armsOf(ctx: QueryCtx, userId: string): Promise<Arm[]> {
   return ownedIn(rows);
 }
 
-/** An owner's arm that signals may be proposed to. @throws AppError `not_found`; `conflict` for one that has ended. */
+/** An owner's arm that accepts signals. @throws AppError `not_found`; `conflict` if it has ended. */
 async function armToUse(ctx: QueryCtx, userId: string, arm: string): Promise<Arm> {
   const [row] = ownedIn([await findArm(ctx, arm)]);
   if (row?.userId !== userId) throw new AppError("not_found", `You have no arm ${arm}`);
@@ -56,7 +56,7 @@ async function armToUse(ctx: QueryCtx, userId: string, arm: string): Promise<Arm
 }
 
 /**
- * Whose arms the caller may use: the signed-in user's, or of a key with the scope `record` its owner's.
+ * The user whose arms the caller may use: the signed-in user, or the owner of a key with the scope `record`.
  * @throws AppError `unauthorized`, `forbidden`, `not_found` before the first sign-in
  */
 async function ownerAsking(ctx: QueryCtx, keyHash?: string, now?: number): Promise<string> {
@@ -66,10 +66,10 @@ async function ownerAsking(ctx: QueryCtx, keyHash?: string, now?: number): Promi
   return userId;
 }
 
-/** @param isOwners Whether the name is shown to the owner, who sees it before the operator has let it stand. */
+/** @param isOwners Whether the owner is asking, who sees the name before the operator has accepted it. */
 async function view(ctx: QueryCtx, row: OwnedArm, isOwners: boolean): Promise<OwnArm> {
   const { arm, userId, name = null, nameState, number, since, endedAt, listed } = row;
-  // So much more its e-value has to show: one of several arms seems good sooner than one alone.
+  // How much more its e-value has to show: the best of several arms seems good sooner than a single arm.
   const of = userId === undefined ? MOST_ARMS : Math.max(number, (await armsOf(ctx, userId)).length);
   return {
     ...{ arm, name: isOwners || nameState === "shown" ? name : null, nameState, number, of, listed },
@@ -80,7 +80,7 @@ async function view(ctx: QueryCtx, row: OwnedArm, isOwners: boolean): Promise<Ow
 
 const vAsking = { keyHash: v.optional(v.string()) };
 
-/** The arms of whoever asks. */
+/** The caller's arms. */
 export const mine = internalQuery({
   args: { ...vAsking, now: v.optional(v.number()) },
   returns: v.array(vOwnArm),
@@ -90,7 +90,7 @@ export const mine = internalQuery({
   },
 });
 
-/** What a name may be: never what an arm's id looks like. */
+/** The form of a name, which must not look like an arm's id. */
 const NAME = /^(?!arm-)[a-z][a-z0-9-]{2,29}$/;
 
 export const make = internalMutation({
@@ -119,12 +119,12 @@ export const make = internalMutation({
   },
 });
 
-/** `arm-` and 64 random bits: the chain, which nothing can be taken out of, knows an arm by this alone. */
+/** `arm-` and 64 random bits. The chain, from which nothing can be removed, contains only this of an arm. */
 function newArm(): string {
   return `arm-${bytesToHex(crypto.getRandomValues(new Uint8Array(8)))}`;
 }
 
-/** Ends an arm: nothing is proposed to it any more. What it has proposed is ended, counted and shown as before. */
+/** Ends an arm: it accepts no more proposals. Its signals are ended, counted and shown as before. */
 export const end = internalMutation({
   args: { ...vAsking, arm: v.string() },
   returns: vOwnArm,
@@ -138,7 +138,7 @@ export const end = internalMutation({
   },
 });
 
-/** Counts a proposal against its owner's limit, before anybody is asked for a price. */
+/** Counts a proposal against its owner's limit, before a provider is asked for a price. */
 export const admit = internalMutation({
   args: { ...vAsking, arm: v.string(), token: vToken },
   returns: v.null(),
@@ -151,7 +151,7 @@ export const admit = internalMutation({
   },
 });
 
-/** Issues what was proposed, entered at the price that was measured since: row, event and controls. */
+/** Issues a proposed signal at the price that was measured after the proposal: row, event and controls. */
 export const issue = internalMutation({
   args: {
     ...vAsking,
@@ -194,13 +194,13 @@ export const issue = internalMutation({
 /** In the place of a model and a prompt. */
 const OWN = "own";
 
-/** @throws AppError `conflict` where the arm has its signal of the token and day. */
+/** @throws AppError `conflict` if the arm already has a signal for the token and day. */
 async function assertFree(ctx: QueryCtx, slot: { arm: string; token: "BTC" | "ETH"; slot: number }) {
   if ((await findSlot(ctx, slot)) !== null)
     throw new AppError("conflict", `The arm has its ${slot.token} signal of ${dayOf(slot.slot)} already`);
 }
 
-/** An arm by its id, or by a name that the operator has let stand; `null` without one. */
+/** An arm by its id, or by a name that the operator has accepted; `null` if there is none. */
 export const called = internalQuery({
   args: { called: v.string() },
   returns: v.union(vOwnArm, v.null()),
@@ -213,7 +213,7 @@ export const called = internalQuery({
 
 const MOST_LISTED = 100;
 
-/** The arms that are listed, newest first: those with 30 outcomes, whatever these are. */
+/** The listed arms, newest first: those with 30 outcomes, no matter which. */
 export const listed = internalQuery({
   args: {},
   returns: v.array(v.object({ arm: vOwnArm, n: v.number(), excess: v.union(v.number(), v.null()) })),
@@ -248,8 +248,8 @@ export const waiting = internalQuery({
 });
 
 /**
- * The operator lets a name stand, or not, at any time:
- * `npx convex run signals/people/arms:nameDecided '{"arm":"arm-…","shown":true}'`. Without its name an arm is shown by its id.
+ * The operator accepts or refuses a name, at any time: `npx convex run signals/people/arms:nameDecided
+ * '{"arm":"arm-…","shown":true}'`. Without its name an arm is shown by its id.
  */
 export const nameDecided = internalMutation({
   args: { arm: v.string(), shown: v.boolean() },

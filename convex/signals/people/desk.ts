@@ -4,8 +4,8 @@ import { proposed, vWish } from "./proposals";
 
 /**
  * Proposes a signal to one of the caller's arms, entered at the price that is measured now.
- * @throws AppError `invalid_request` where its levels break the rules at that price; `conflict` for the second of a token and
- * day; `unauthorized`, `forbidden`, `not_found`, `rate_limited`, `upstream`
+ * @throws AppError `invalid_request` if its levels break the rules at that price; `conflict` for a second signal for
+ * the token and day; `unauthorized`, `forbidden`, `not_found`, `rate_limited`, `upstream`
  */
 export const propose = action({
   args: vWish,

@@ -10,7 +10,10 @@ import { publicSignal } from "../views/shapes";
 import { signalView } from "../views/signals";
 import { ownArm, ownArmExample } from "./shapes";
 
-/** People's own arms over HTTP: with a token, with a key, or with a key in the body, for what can post a body and no header. */
+/**
+ * People's own arms over HTTP: with a token, with a key, or with a key in the body for clients that cannot send
+ * headers.
+ */
 
 const key = z
   .string()
@@ -27,7 +30,7 @@ const headers = {
   Authorization: "`Bearer <token>` of the web application, or a key with the scope `record`.",
 };
 
-/** Whose key came along, in the body or as a header. */
+/** The key that was sent, in the body or as a header. */
 function keyFrom(caller: Caller, key: string | undefined): { keyHash?: string } {
   const keyHash = key === undefined ? caller.keyHash : sha256Hex(key);
   return keyHash === undefined ? {} : { keyHash };

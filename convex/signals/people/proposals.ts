@@ -7,7 +7,10 @@ import { priceSince } from "../outcomes/sight";
 import { vToken, type Signal } from "../record/rows";
 import { problemsOf } from "../trade/rules";
 
-/** Takes what people propose: a price is measured after it has come, so that nobody proposes what they have seen happen. */
+/**
+ * Accepts people's proposals. The price is measured after a proposal has arrived, so that nobody can propose what has
+ * already happened.
+ */
 
 export const vWish = v.object({
   arm: v.string(),
@@ -22,7 +25,7 @@ export const vWish = v.object({
 
 /**
  * Issues a wish at the price that is measured now.
- * @param keyHash Of the key that came along; left out for a signed-in user.
+ * @param keyHash Of the key that was sent; left out for a signed-in user.
  */
 export const proposed = counted(
   async (ctx, wish: Infer<typeof vWish>, keyHash: string | undefined): Promise<Signal> => {

@@ -12,16 +12,19 @@ import { vSignal } from "../record/rows";
 
 /** A day's signals and the AI's review of them, written once per day and set of outcomes. */
 
-/** After a failure the figures go without a review for this long: callers do not pay for a gateway that is down. */
+/**
+ * After a failure the figures are shown without a review for this long, so that callers do not wait for a gateway that
+ * is down.
+ */
 const REST_MS = MINUTE;
 
 const vDay = v.object({
   signals: v.array(vSignal),
-  /** The review of just these outcomes; `null` while there is none. */
+  /** The review of exactly these outcomes; `null` while there is none. */
   review: v.union(v.string(), v.null()),
 });
 
-/** The day's signals as they stand, and their review where it has been written. */
+/** The day's signals as they are now, and their review if it has been written. */
 export const ofDay = internalQuery({
   args: { day: v.string() },
   returns: vDay,

@@ -22,8 +22,8 @@ import { pictureOfWeek, weekCard } from "../views/cards";
 const ATTEMPTS = 4;
 
 /**
- * The weekly job: opens the recap of the latest week that is due, once, however often it runs; run late, on Monday or
- * after, it still opens that of the week before. The figures are those of this moment.
+ * The weekly job: opens the recap of the latest week that is due, once, no matter how often it runs. If it runs late,
+ * on Monday or after, it still opens the recap of the week before. The figures are those of this moment.
  */
 export const openDue = cron("recap the week's signals", async (ctx) => {
   const now = Date.now();
@@ -41,7 +41,7 @@ export const openDue = cron("recap the week's signals", async (ctx) => {
   } else await finish(ctx, recapId, null);
 });
 
-/** What the review is about; `null` when it is written. */
+/** The material of the review; `null` if it is written. */
 export const task = internalQuery({
   args: { recapId: v.id("weeklyRecaps") },
   returns: v.union(v.object({ week: v.string(), figures: vWeek }), v.null()),

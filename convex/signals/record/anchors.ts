@@ -14,12 +14,12 @@ import { append, headOf, newestOf } from "./chain";
 import type { Anchor, ChainHead } from "./events";
 
 /**
- * Anchors: as soon as the day's signals are issued the head of the signal record goes to Base, in a transaction of an account
- * that holds gas and nothing else. What a block holds was so when the block was made: nobody can rewrite the events up to it
- * any more, the operator included. The transaction machine follows, reprices and repairs it like any other.
+ * Anchors: as soon as the day's signals are issued the head of the signal record goes to Base, in a transaction of an
+ * account that holds gas and nothing else. What is in a block existed when the block was made, so nobody can rewrite
+ * the events up to it, not even the operator. The transaction machine follows, reprices and repairs it like any other.
  */
 
-/** For the cron, every hour: what could not be anchored when it was issued, and days without a signal. */
+/** For the cron, every hour: anchors signals that could not be anchored at their issue, and days without a signal. */
 export const anchorDue = cron("anchor the signal record", async (ctx) => {
   await fixShadows(ctx);
   await fixPeople(ctx);
@@ -46,7 +46,10 @@ async function fixShadows(ctx: MutationCtx): Promise<void> {
   await append(ctx, { desk: "daily", statement: { kind: "shadow", content } });
 }
 
-/** The same of the chain of people's signals, every hour in which it has grown: what they propose ends within hours. */
+/**
+ * The same for the chain of people's signals, in every hour in which it has grown, because their signals end within
+ * hours.
+ */
 async function fixPeople(ctx: MutationCtx): Promise<void> {
   const head = await headOf(ctx, "people");
   const [last] = await newestOf(ctx, "people", 1);
@@ -55,10 +58,10 @@ async function fixPeople(ctx: MutationCtx): Promise<void> {
   await append(ctx, { desk: "daily", statement: { kind: "people", content } });
 }
 
-/** Where no signal is issued, what else has been told is anchored this long after the last anchor. */
+/** If no signal is issued, other events are anchored this long after the last anchor. */
 const LONGEST_MS = 25 * HOUR;
 
-/** The head to anchor now with this account; `null` when none is due. */
+/** The head to anchor now with this account; `null` if none is due. */
 export const due = internalQuery({
   args: { address: v.string(), now: v.number() },
   returns: vHead,
@@ -79,8 +82,8 @@ async function headDue(ctx: QueryCtx, address: string, now: number): Promise<Cha
 }
 
 /**
- * The operator tells that the deployment was set back to a backup:
- * `npx convex run signals/record/anchors:restored '{"reason":"backup of 2026-11-20"}'`. It tells so itself where its anchors say so.
+ * The operator notes that the deployment was set back to a backup: `npx convex run signals/record/anchors:restored
+ * '{"reason":"backup of 2026-11-20"}'`. The service notes it itself if its anchors show it.
  */
 export const restored = internalMutation({
   args: { reason: v.string() },
@@ -102,7 +105,10 @@ async function tellRestored(ctx: MutationCtx, reason: string): Promise<ChainHead
   return append(ctx, { desk: "daily", statement: { kind: "restored", content } });
 }
 
-/** Whether the account has sent what this deployment does not know of: it was set back since, and has not told. */
+/**
+ * Whether the account has sent transactions that this deployment does not know: it was set back since, and this was not
+ * noted.
+ */
 async function isSetBack(ctx: QueryCtx, address: string, nonce: number): Promise<boolean> {
   const [last] = await lastSentBy(ctx, "anchor", address, 1);
   if (last?.nonce === undefined || nonce <= last.nonce + 1) return false;
@@ -110,7 +116,7 @@ async function isSetBack(ctx: QueryCtx, address: string, nonce: number): Promise
   return notice === undefined || Date.parse(notice.content.at) < last.createdAt;
 }
 
-/** Stores an anchor's bytes and takes their nonce; `null` when another was faster. */
+/** Stores an anchor's bytes and takes their nonce; `null` if another attempt was faster. */
 export const store = internalMutation({
   args: {
     address: v.string(),
@@ -129,7 +135,7 @@ export const store = internalMutation({
   },
 });
 
-/** What the accounts that ever were the anchor's have signed, by nonce. */
+/** What all present and former accounts of the anchor have signed, by nonce. */
 export const page = internalQuery({
   args: { address: v.union(v.string(), v.null()), from: v.number(), limit: v.number() },
   returns: v.object({
@@ -147,7 +153,7 @@ export const page = internalQuery({
   },
 });
 
-/** The newest anchor, of whichever account; `null`: nothing was ever anchored. */
+/** The newest anchor of any account; `null` if nothing was ever anchored. */
 export const latest = internalQuery({
   args: {},
   returns: v.union(vAnchor.extend({ address: v.string() }), v.null()),

@@ -5,15 +5,15 @@ import type { ChainHead, PersonEvent, ShadowEvent, SignalEvent } from "./events"
 import type { Desk, DeskEvent } from "./rows";
 
 /**
- * The chain of signal events: each carries the hash of its content and of the event before it, so that none can be
- * changed, taken out, moved or put in without every later hash, and the head that was published, ceasing to fit.
- * `npm run verify-signals` works them out by code of its own.
+ * The chain of signal events: each contains the hash of its content and of the event before it. If one is changed,
+ * removed, moved or inserted, all later hashes and the published head no longer fit. `npm run verify-signals` computes
+ * them with its own code.
  */
 
-/** What stands before the first event. */
+/** The hash before the first event. */
 export const GENESIS = "0".repeat(64);
 
-/** What is said by an event of a chain, before it is linked. */
+/** The statement of an event, before it is linked to the chain. */
 type StatementOf<Event extends { kind: string; content: object }> = Event extends unknown
   ? Pick<Event, "kind" | "content">
   : never;
@@ -68,7 +68,7 @@ export async function headOf(ctx: QueryCtx, desk: Desk): Promise<ChainHead | nul
 export async function append(ctx: MutationCtx, entry: ChainEntry): Promise<ChainHead> {
   const links = linksAfter(await headOf(ctx, entry.desk), entry.statement);
   const { sequence, hash } = links;
-  // The same thrice: an entry's desk is what tells the types of the chains apart.
+  // The same code three times, because the desk of an entry distinguishes the types of the chains.
   if (entry.desk === "daily") {
     await ctx.db.insert("signalEvents", { desk: entry.desk, event: { ...entry.statement, ...links } });
   } else if (entry.desk === "lab") {
@@ -79,7 +79,7 @@ export async function append(ctx: MutationCtx, entry: ChainEntry): Promise<Chain
   return { sequence, hash };
 }
 
-/** Events of a desk's chain behind a sequence number, in order. */
+/** Events of a desk's chain after a sequence number, in order. */
 export async function eventsAfter(
   ctx: QueryCtx,
   desk: Desk,

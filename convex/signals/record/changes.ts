@@ -12,9 +12,12 @@ import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries"
 import { changeTotals, scopesOf, totalsOf } from "./model";
 import type { Signal, Course, Missed, Slot } from "./rows";
 
-/** What happens to signals: each change with its event and its totals. Apart from what is read, which others read as well. */
+/**
+ * Changes to signals, each with its event and its totals. Reading is in `signals/record/model`, which others use as
+ * well.
+ */
 
-/** The moment at which an arm's signal is issued now: later than every other's, since callers page by it. */
+/** The time of issue of an arm's new signal: later than that of every other signal, because callers page by it. */
 export async function nextIssueTime(ctx: QueryCtx, arm: string, now: number): Promise<number> {
   const newest = await ctx.db
     .query("signals")
@@ -24,10 +27,10 @@ export async function nextIssueTime(ctx: QueryCtx, arm: string, now: number): Pr
   return Math.max(now, (newest?.generatedAt ?? 0) + 1);
 }
 
-/** What is issued: the proposal entered at its price, and what was known then. */
+/** A signal to issue: the proposal at its price, and what was known at that time. */
 type Issue = Omit<Signal, Course> & {
   momentum: Signal["momentum"];
-  /** Hours of the prompt's candles that were not to be had. */
+  /** How many hours of the prompt's candles were not available. */
   missingHours: number;
 };
 
@@ -36,7 +39,7 @@ export async function issueSignal(
   ctx: MutationCtx,
   { missingHours, momentum, ...issue }: Issue,
 ): Promise<void> {
-  // Before the coin, which the chain's head flips.
+  // This comes before the coin, which the chain's head flips.
   if (issue.desk === "daily") await noteChange(ctx, issue);
   const begun = { ...issue, ...beginningOf(issue, await totalsOf(ctx, issue.record, "ALL")) };
   const isCompared = issue.desk !== "lab" && positionOf(issue) !== null;
@@ -48,7 +51,7 @@ export async function issueSignal(
   await ctx.db.insert("signals", { ...signal, event: sequence });
 }
 
-/** Tells, before a signal, that it is another's than the last one was. Who was promoted has been told of. */
+/** Appends an event before a signal if another arm writes it than the last one. A promotion has an event already. */
 async function noteChange(
   ctx: MutationCtx,
   { model, promptVersion, costBps }: Pick<Signal, "model" | "promptVersion" | "costBps">,
@@ -64,7 +67,7 @@ async function noteChange(
   await append(ctx, { desk: "daily", statement: { kind: "changed", content } });
 }
 
-/** @param outcomes What its confidence is calibrated by. */
+/** @param outcomes The outcomes by which its confidence is calibrated. */
 function beginningOf(issue: Levels & Pick<Signal, "confidence" | "generatedAt">, outcomes: Outcomes) {
   const { confidence, generatedAt } = issue;
   const position = positionOf(issue);
@@ -84,7 +87,7 @@ async function coinFor(ctx: QueryCtx, { desk, token, slot }: Slot) {
   return coinFlip((await headOf(ctx, desk))?.hash ?? GENESIS, token, dayOf(slot));
 }
 
-/** How many of an arm's slots of a token have had no signal so far. */
+/** How many slots of an arm and token have had no signal so far. */
 async function refusedDays(ctx: QueryCtx, { arm, token }: Pick<Slot, "arm" | "token">): Promise<number> {
   return (await totalsOf(ctx, arm, token)).refused;
 }
@@ -123,7 +126,7 @@ export function hasControls({ coin }: Pick<Signal, "coin">): boolean {
   return coin !== null;
 }
 
-/** Keeps how the control arms of a closed signal ended, with an event. */
+/** Stores how the control arms of a closed signal ended, with an event. */
 export async function keepComparison(
   ctx: MutationCtx,
   row: Doc<"signals">,

@@ -5,9 +5,8 @@ import type { ChainEntry } from "./chain";
 import type { Signal, Missed, Slot } from "./rows";
 
 /**
- * What the events say of signals: of the daily ones their day and its circumstances, of people's their arm besides, of
- * shadows their arm and hour. Pure.
- * `refusedDays`: days without a signal of this token so far.
+ * The contents of events about signals: daily signals with their day and its circumstances, people's signals also with
+ * their arm, shadows with their arm and hour. Pure. `refusedDays`: days without a signal of this token so far.
  */
 
 export function issueEntry(

@@ -1,9 +1,10 @@
 import * as z from "zod";
 
 /**
- * What stands in the chains of signal events, for those who read it; `signals/record/chain` makes and checks it. The daily
- * signals have one chain. The shadows have another, and so have people's signals, so that neither lengthens the record of
- * what was delivered or waits for it: now and then their last hashes become events of that record, and are anchored with it.
+ * The contents of the chains of signal events, for their readers; `signals/record/chain` makes and checks it. The daily
+ * signals have one chain. The shadows have another, and so have people's signals, so that they neither lengthen the
+ * record of delivered signals nor wait for it. From time to time their last hashes become events of that record, and
+ * are anchored with it.
  */
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -18,7 +19,7 @@ const decidedBy = z.enum(["candle", "sample", "price"]);
 export const circumstances = {
   token,
   day,
-  /** What wrote the signal; `null` where nothing answered. */
+  /** The model that wrote the signal; `null` if none answered. */
   model: z.string().nullable(),
   promptVersion: z.string(),
   /** Days without a signal of this token so far. */
@@ -27,7 +28,7 @@ export const circumstances = {
   gapMinutes: z.int().nonnegative(),
 };
 
-/** What was proposed. */
+/** The proposal. */
 export const levels = {
   signal: z.enum(["BUY", "SELL", "HOLD"]),
   /** The measured price at issue. */
@@ -38,12 +39,12 @@ export const levels = {
   confidence: z.number(),
 };
 
-/** In every event of an issue, with what outcomes before it made of its confidence, and who measured its price. */
+/** In every event of an issue, with the confidence as earlier outcomes calibrate it, and the source of its price. */
 export const issue = {
   ...levels,
   calibratedConfidence: z.number(),
   calibrationMethod: z.enum(["shrinkage", "offset", "platt", "isotonic"]),
-  /** Outcomes that the calibration was learned from. */
+  /** The number of outcomes behind the calibration. */
   calibrationOutcomes: z.int().nonnegative(),
   costBps: z.number().nonnegative(),
   generatedAt: time,
@@ -57,7 +58,7 @@ export const issuedContent = z.strictObject({
   ...circumstances,
   timeframe: z.literal("1h"),
   ...issue,
-  /** How far the price had moved, percent a year; `null`: not known. Absent: from before this was told. */
+  /** How far the price had moved, in percent a year; `null` if not known. Absent in events of earlier versions. */
   volatility: z.number().nullable().exactOptional(),
   /** The sides of the control arms; `null` for HOLD, and where the price of a day ago is not known. */
   coin: side.nullable(),
@@ -73,13 +74,18 @@ export const ending = {
   exitPrice: z.number().nullable(),
   pnlPercent: z.number().nullable(),
   decidedBy: decidedBy.nullable(),
-  /** The order in which the levels were touched is not known: the stop was told. Absent: from before this was kept. */
+  /**
+   * The order in which the levels were touched is not known, so the stop decided. Absent in events of earlier versions.
+   */
   inDoubt: z.boolean().exactOptional(),
 };
 
 export const closedContent = z.strictObject({ ...circumstances, ...ending });
 
-/** How the same trade the other way round ended, and the price at expiry: with the signal's own end, all control arms. */
+/**
+ * How the opposite trade ended, and the price at expiry: together with the signal's own outcome, these give all control
+ * arms.
+ */
 export const comparedContent = z.strictObject({
   ...circumstances,
   mirrorStatus: status,
@@ -98,33 +104,36 @@ export const promotedContent = z.strictObject({
   arm: z.string(),
   model: z.string(),
   promptVersion: z.string(),
-  /** What wrote the signals before. */
+  /** The arm that wrote the signals before. */
   previousModel: z.string(),
   previousPromptVersion: z.string(),
-  /** Of its shadow signals against those of the arm before it, over so many days; what would have been needed. */
+  /**
+   * The comparison of its shadow signals with those of the previous arm: the number of days, and the e-value that was
+   * needed.
+   */
   eValue: z.number().nonnegative(),
   days: z.int().nonnegative(),
   needed: z.number().positive(),
-  /** The operator's reason where the e-value did not say so; else `null`. */
+  /** The operator's reason if the e-value was too small; otherwise `null`. */
   forced: z.string().nullable(),
   at: time,
 });
 
-/** How far the chain of people's signals had come: as for the shadows', every hour in which it has grown. */
+/** The head of the chain of people's signals, as for the shadows' chain, in every hour in which it has grown. */
 const peopleContent = z.strictObject({
   peopleSequence: z.int().positive(),
   peopleHash: hash,
   at: time,
 });
 
-/** How far the chain of shadow signals had come: from here on what it said until then is fixed as this event is. */
+/** The head of the chain of shadow signals: its events up to then are fixed as well as this event. */
 const shadowContent = z.strictObject({
   shadowSequence: z.int().positive(),
   shadowHash: hash,
   at: time,
 });
 
-/** From here on another model answers, it is asked with another prompt, or trades are told to cost something else. */
+/** From here on another model answers, the prompt is another one, or the assumed costs are others. */
 const changedContent = z.strictObject({
   model: z.string(),
   promptVersion: z.string(),
@@ -132,7 +141,7 @@ const changedContent = z.strictObject({
   at: time,
 });
 
-/** The deployment was set back to a backup: what had been told between that and now is not in this chain. */
+/** The deployment was set back to a backup: events between the backup and now are not in this chain. */
 const restoredContent = z.strictObject({ reason: z.string(), at: time });
 
 /** In every event of the lab's: which arm was asked what, and when. */
@@ -143,7 +152,7 @@ export const shadowSlot = {
   hour: time,
 };
 
-/** As of a daily signal, without what stands beside those; calibrated by the arm's own outcomes before it. */
+/** As for a daily signal, without the controls; calibrated by the arm's own earlier outcomes. */
 const shadowIssued = z.strictObject({
   ...shadowSlot,
   model: z.string(),
@@ -160,10 +169,13 @@ const missedContent = z.strictObject({
   at: time,
 });
 
-/** Of a person's signal all that is told of a daily one, and whose it is. An arm has no name here: names are the owner's. */
+/**
+ * A person's signal has the contents of a daily one, and its arm. The arm has no name here, because names are words of
+ * the owner.
+ */
 const ofArm = { arm: z.string() };
 
-/** From here on there is an arm. `number`: its owner had so many with it. */
+/** From here on the arm exists. `number`: how many arms its owner then had. */
 const begunContent = z.strictObject({ ...ofArm, number: z.int().positive(), at: time });
 
 /** In every event of a chain. */
@@ -199,7 +211,7 @@ export const personEvent = z.discriminatedUnion("kind", [
   z.strictObject({ ...link, kind: z.literal("compared"), content: comparedContent.extend(ofArm) }),
 ]);
 
-/** The same as callers are told of it, who know the contents from the daily chain. */
+/** The same in the words for callers, who know the contents from the daily chain. */
 export const personLink = z.object({
   ...link,
   kind: z.enum(["begun", "issued", "closed", "compared"]),
@@ -221,7 +233,7 @@ const hex = z.string().regex(/^0x[0-9a-f]{64}$/i);
 /** A transaction of the anchor's account as this service knows it. */
 export const anchorShape = z.object({
   nonce: z.int().nonnegative(),
-  /** The event whose hash it holds; `null` for one that only keeps the account's nonces together. */
+  /** The event whose hash it contains; `null` for a transaction that only fills a nonce of the account. */
   sequence: z.int().positive().nullable(),
   hash: z.string().nullable().describe("The hash of that event"),
   txHashes: z

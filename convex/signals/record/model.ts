@@ -9,7 +9,7 @@ import { dayStart } from "../trade/calendar";
 import { REGIMES, regimeOf, TOKENS, type Token } from "../trade/rules";
 import { DAILY, type Scope, type Signal, type Slot } from "./rows";
 
-/** Signals, their runs and their totals as they are kept. What happens to them is in `signals/record/changes`. */
+/** Reads signals, their runs and their totals. Changes are in `signals/record/changes`. */
 
 export async function findSlot(
   ctx: QueryCtx,
@@ -28,7 +28,7 @@ export async function signalsOfDay(ctx: QueryCtx, day: string, arm = DAILY): Pro
   return rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
 }
 
-/** The daily signals of a UTC day, and the review of just these outcomes; `null` while there is none. */
+/** The daily signals of a UTC day, and the review of exactly these outcomes; `null` while there is none. */
 export async function reviewedDay(ctx: QueryCtx, day: string) {
   const signals = await signalsOfDay(ctx, day);
   const written = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
@@ -41,7 +41,7 @@ export function outcomesKey(signals: readonly Pick<Signal, "token" | "status">[]
   return signals.map(({ token, status }) => `${token} ${status}`).join(", ");
 }
 
-/** The newest daily signal of each of the tokens that has one, whatever became of it, in the order of `TOKENS`. */
+/** The newest daily signal of each token that has one, with any outcome, in the order of `TOKENS`. */
 export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Promise<Signal[]> {
   const wanted = TOKENS.filter((token) => tokens.includes(token));
   const newest = (token: Token) =>
@@ -69,16 +69,16 @@ export async function findRun(
     .unique();
 }
 
-/** A run that is under way; `null` for one that has ended. */
+/** A run that is under way; `null` if it has ended. */
 export async function findOpenRun(ctx: QueryCtx, runId: Id<"signalRuns">): Promise<Doc<"signalRuns"> | null> {
   const run = await ctx.db.get("signalRuns", runId);
   return run?.state === "writing" ? run : null;
 }
 
-/** The cuts of an arm's record beside its tokens. */
+/** The cuts of an arm's record, besides its tokens. */
 export const CUTS = ["BUY", "SELL", ...REGIMES] as const;
 
-/** Which totals of its arm a signal is in. A shadow is in those of its token and of all. */
+/** The totals of its arm in which a signal counts. A shadow counts in those of its token and in those of all. */
 export function scopesOf({ desk, token, signal, volatility }: ScopedSignal): Scope[] {
   if (desk === "lab") return [token, "ALL"];
   const side = signal === "HOLD" ? [] : [signal];

@@ -9,7 +9,7 @@ import { handOut, signForService } from "../../wallets/transactions/progress/sig
 import { anchorData } from "./chain";
 import type { ChainHead } from "./events";
 
-/** Signs and hands out the day's anchor, where one is due. What fails is tried again an hour later. */
+/** Signs and sends the day's anchor, if one is due. After a failure it is tried again an hour later. */
 export const send = providerAction({}, async (ctx) => {
   try {
     const address = serviceAddress("anchor");

@@ -5,14 +5,13 @@ import type { ChainHead } from "./events";
 import { totalsOf } from "./model";
 import { DAILY, type Desk } from "./rows";
 
-/** The record's head as it is published, and where: what whoever issues and closes signals needs to know of its anchors. */
+/** The published head of the record and its anchors, for the code that issues and closes signals. */
 
-/** Anchors of one address that are looked at for an event: an hour has one at most. */
+/** How many anchors of one address are checked for an event: an hour has one at most. */
 const LATEST = 16;
 
 /**
- * Whether an anchor of a desk's event, or of one behind it, was seen in a block by a moment (epoch ms). Shadows are nobody's
- * to date.
+ * Whether an anchor of a desk's event, or of a later one, was in a block by a moment (epoch ms). Shadows are not dated.
  */
 export async function anchoredBefore(
   ctx: QueryCtx,
@@ -30,7 +29,7 @@ export async function anchoredBefore(
   );
 }
 
-/** The event of the daily chain that holds an event of people's. */
+/** The event of the daily chain that fixes an event of people's chain. */
 async function holderOf(ctx: QueryCtx, event: number): Promise<number | undefined> {
   const holders = (await newestOf(ctx, "people", LATEST)).filter(
     ({ content }) => content.peopleSequence >= event,

@@ -10,7 +10,10 @@ export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 
-/** What totals are of: a token's signals, all, or those of one side, or issued while the price moved so far. */
+/**
+ * The scope of totals: the signals of a token, all signals, those of one side, or those issued while the price moved
+ * this far.
+ */
 export const vScope = v.union(
   ...[...vLabToken.members, v.literal("ALL"), v.literal("BUY"), v.literal("SELL")],
   ...[v.literal("calm"), v.literal("usual"), v.literal("wild")],
@@ -18,8 +21,8 @@ export const vScope = v.union(
 export type Scope = Infer<typeof vScope>;
 
 /**
- * Who asks for signals: for the daily ones, which are delivered, or in the lab for shadows, which nobody is sent. `people`:
- * nobody does; signed-in users propose them to arms of their own.
+ * Where signals come from. `daily`: a model is asked for them, and they are delivered. `lab`: models are asked for
+ * shadows, which are sent to nobody. `people`: signed-in users propose them to arms of their own.
  */
 export const vDesk = v.union(v.literal("daily"), v.literal("lab"), v.literal("people"));
 export type Desk = Infer<typeof vDesk>;
@@ -37,12 +40,12 @@ export const vPriceAtIssue = v.object({
   observedAt: v.number(),
 });
 
-/** What is asked for: an arm has one signal a slot and token. */
+/** The place of a signal: an arm has one for each slot and token. */
 export const slotFields = {
   desk: vDesk,
   /** `daily`; in the lab a model and a prompt, `claude-haiku-4.5@signal-2`; of people `arm-` and 16 hex digits. */
   arm: v.string(),
-  /** When the period began that it is for, epoch ms: the UTC day, of a shadow the hour. */
+  /** When its period began, epoch ms: the UTC day, or the hour of a shadow. */
   slot: v.number(),
   token: vLabToken,
 };
@@ -54,17 +57,17 @@ const courseFields = {
   expiresAt: v.number(),
   /** The stated confidence as outcomes before this signal calibrate it. */
   calibrated: vCalibrated,
-  /** Until when the tracker knows the path (epoch ms), and the minutes before that which no candle covers. */
+  /** Until when the tracker knows the path (epoch ms), and how many minutes before that no candle covers. */
   walkedUntil: v.number(),
   gapMinutes: v.number(),
-  /** The sides of the control arms; `null` for HOLD, for a shadow, and where the price of a day ago was not known. */
+  /** The sides of the control arms; `null` for HOLD, for a shadow, and if the price of a day ago was not known. */
   coin: vSide,
   momentum: vSide,
   /** How its controls ended, from its expiry on. */
   compared: v.optional(vComparison),
-  /** Which event of its desk's chain issued it. Absent: from before this was kept. */
+  /** The event of its desk's chain that issued it. Absent on rows of earlier versions. */
   event: v.optional(v.number()),
-  /** The tracker still looks at it: it is pending, or its controls are to be compared once it has expired. */
+  /** Whether the tracker still looks at it: it is pending, or its controls will be compared once it has expired. */
   open: v.boolean(),
   ...vOutcome.omit("status", "gapMinutes").partial().fields,
 };
@@ -74,15 +77,15 @@ export const signalFields = {
   ...slotFields,
   ...vProposal.fields,
   generatedAt: v.number(),
-  /** What answered, as the gateway names it. */
+  /** The model that answered, as the gateway names it. */
   model: v.string(),
   promptVersion: v.string(),
-  /** Whose totals its confidence is calibrated by, and learn from how it ends: see `signals/arms/arms`. */
+  /** The totals that calibrate its confidence and that its outcome adds to: see `signals/arms/arms`. */
   record: v.string(),
   price: vPriceAtIssue,
   /** What getting in and out costs, in basis points of the stake. */
   costBps: v.number(),
-  /** Of the price when it was issued, percent a year. Absent: not known, or from before this was kept. */
+  /** Of the price at its issue, in percent a year. Absent if it is not known, and on rows of earlier versions. */
   volatility: v.optional(v.number()),
   ...courseFields,
 };
@@ -92,11 +95,11 @@ export type Proposal = Pick<Signal, keyof typeof vProposal.fields>;
 
 const vWeekSignal = vSignal.pick("signal", "entry", "confidence", "status").extend({
   pnlPercent: v.union(v.number(), v.null()),
-  // Rows of before have none.
+  // Absent on rows of earlier versions.
   costBps: v.optional(v.number()),
 });
 
-/** What a week came to, as it stood when its recap was opened. */
+/** The results of a week at the time when its recap was opened. */
 export const weekFields = {
   /** By UTC day, Monday to Sunday. */
   days: v.record(
@@ -125,21 +128,24 @@ export const vOwnedArm = v.object({
   arm: v.string(),
   /** Absent: its owner has left. */
   userId: v.optional(v.string()),
-  /** What its owner wants it to be called; nobody else sees that before the operator has let it stand. */
+  /** The name that its owner has chosen; nobody else sees it before the operator has accepted it. */
   name: v.optional(v.string()),
   nameState: v.union(v.literal("waiting"), v.literal("shown"), v.literal("refused")),
-  /** The how manieth of its owner's it is, from 1 on. */
+  /** Its number among its owner's arms, from 1 on. */
   number: v.number(),
   since: v.number(),
-  /** Epoch ms: nothing is proposed to it any more. */
+  /** Epoch ms: from then on it accepts no proposals. */
   endedAt: v.optional(v.number()),
-  /** It has enough outcomes to be listed. */
+  /** Whether it has enough outcomes to be listed. */
   listed: v.boolean(),
 });
 
 export type OwnedArm = Infer<typeof vOwnedArm>;
 
-/** Why there is no signal: the model proposed nothing usable; it, or a measured price, was out of reach for too long; the lab's share of the budget was spent. */
+/**
+ * Why there is no signal: the model proposed nothing usable; the model or a measured price could not be reached for too
+ * long; or the lab's share of the budget was spent.
+ */
 export const vMissed = v.union(v.literal("refused"), v.literal("failed"), v.literal("budget"));
 export type Missed = Infer<typeof vMissed>;
 

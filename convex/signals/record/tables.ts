@@ -27,16 +27,18 @@ export const signalTables = {
     .index("by_desk", ["desk", "slot"])
     .index("by_open", ["desk", "open", "token", "generatedAt"]),
 
-  /** The work of issuing them, one row a slot and token. Written by `signals/desk/runs`; kept like the signals. */
+  /**
+   * The work of issuing them, one row for each slot and token. Written by `signals/desk/runs`; kept like the signals.
+   */
   signalRuns: defineTable({
     ...slotFields,
     desk: vAsking,
     state: v.union(v.literal("writing"), v.literal("issued"), vMissed),
-    /** Which one is under way, or was the last. */
+    /** The attempt that is under way, or the last one. */
     attempt: v.number(),
-    /** Its signal stands on a card already. */
+    /** Whether its signal is on a card already. */
     announced: v.boolean(),
-    /** Why there is no signal, or why the last attempt came to nothing. */
+    /** Why there is no signal, or why the last attempt failed. */
     error: v.optional(v.string()),
   })
     .index("by_slot", ["arm", "slot", "token"])
@@ -44,15 +46,15 @@ export const signalTables = {
     .index("by_state", ["state", "desk"]),
 
   /**
-   * The tamper-evident record: a chain of each desk's, append-only. Written by `signals/record/chain` in the mutation that
-   * makes the change. Kept.
+   * The tamper-evident record: an append-only chain for each desk. Written by `signals/record/chain` in the mutation
+   * that makes the change. Kept.
    */
   signalEvents: defineTable(vDeskEvent)
     .index("by_sequence", ["desk", "event.sequence"])
     .index("by_kind", ["desk", "event.kind", "event.sequence"]),
 
   /**
-   * Totals of an arm's closed signals, by token and in all. A promoted arm's daily signals have totals of their own
+   * Totals of an arm's closed signals, by token and for all. A promoted arm's daily signals have totals of their own
    * beside those of the record. Written by `signals/record/model` in the mutation that closes a signal. Kept.
    */
   signalTotals: defineTable({
@@ -64,14 +66,15 @@ export const signalTables = {
   }).index("by_arm", ["arm", "scope"]),
 
   /**
-   * Days that are not in the totals' blocks and in the pairs' yet, one row an arm and day, of all arms of the lab one. Written by
-   * `signals/arms/days` when the first signal is asked for or issued, deleted when the day counts.
+   * Days that are not yet counted in the totals and in the pairs: one row for each arm and day, and one for all arms of
+   * the lab. Written by `signals/arms/days` when the first signal is asked for or issued, deleted when the day has been
+   * counted.
    */
   openDays: defineTable({
     arm: v.string(),
     /** When the day begins, epoch ms. */
     slot: v.number(),
-    /** When it is looked at next, epoch ms. Absent: of the daily signals and of the lab, whose ticks know. */
+    /** When it is checked next, epoch ms. Absent for the daily signals and the lab, whose ticks check it. */
     dueAt: v.optional(v.number()),
   })
     .index("by_arm", ["arm", "slot"])
@@ -79,8 +82,8 @@ export const signalTables = {
 
   /**
    * Every arm that the lab has ever asked, and signed-in users' own arms. Written by `signals/arms/arms`,
-   * `signals/people` and `signals/record/changes` (listed). Kept: an arm that could be taken back would only ever have
-   * won. When its user leaves, it belongs to nobody.
+   * `signals/people` and `signals/record/changes` (listed). Kept: if arms could be taken back, only winning ones would
+   * remain. When its user leaves, it belongs to nobody.
    */
   signalArms: defineTable(v.union(vLabArm, vOwnedArm))
     .index("by_arm", ["arm"])
@@ -90,7 +93,10 @@ export const signalTables = {
     .index("by_nameState", ["nameState"])
     .index("by_listed", ["listed", "since"]),
 
-  /** What an arm of the lab has shown against another, day by day, both ways round. Written by `signals/arms/days`. Kept. */
+  /**
+   * The results of an arm of the lab against another one, day by day, in both directions. Written by
+   * `signals/arms/days`. Kept.
+   */
   signalPairs: defineTable({ arm: v.string(), against: v.string(), ...pairFields }).index("by_against", [
     "against",
   ]),
@@ -114,7 +120,7 @@ export const signalTables = {
     attempt: v.number(),
     openedAt: v.number(),
     ...weekFields,
-    /** `null`: the model was out of reach; absent while it is being written. */
+    /** `null` if the model could not be reached; absent while it is being written. */
     review: v.optional(v.union(v.string(), v.null())),
     model: v.optional(v.string()),
     generatedAt: v.optional(v.number()),
@@ -123,7 +129,7 @@ export const signalTables = {
     .index("by_state", ["state"]),
 };
 
-/** Nobody looks at a shadow of this age: the totals have it, and the chain says all that it said. */
+/** Nobody looks at a shadow of this age: its result is in the totals, and its contents are in the chain. */
 const SHADOW_DAYS = 35;
 
 export const signalRecords: RecordsOf<typeof signalTables> = {
