@@ -7,7 +7,7 @@ import { LAB_TOKENS, TOKENS, type LabToken } from "../trade/rules";
 
 type Slots = {
   tokens: readonly LabToken[];
-  /** How long a slot lasts, and its name. What is not issued in its slot is never issued. */
+  /** How long a slot lasts, and its name. A signal that is not issued in its slot is never issued. */
   slotMs: number;
   slotName: string;
 };

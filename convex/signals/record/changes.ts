@@ -51,7 +51,10 @@ export async function issueSignal(
   await ctx.db.insert("signals", { ...signal, event: sequence });
 }
 
-/** Appends an event before a signal if another arm writes it than the last one. A promotion has an event already. */
+/**
+ * Appends an event before a signal if its model, prompt or costs differ from those of the last one. After a promotion,
+ * the event of the promotion says so already.
+ */
 async function noteChange(
   ctx: MutationCtx,
   { model, promptVersion, costBps }: Pick<Signal, "model" | "promptVersion" | "costBps">,

@@ -58,7 +58,7 @@ export function addOutcome(
   };
 }
 
-/** The record on which a prompt tells a model how it has done: its decided trades so far. */
+/** A model's own record for its prompt: its decided trades so far. */
 export const vTrackRecord = v.object({
   n: v.number(),
   wins: v.number(),
@@ -117,7 +117,7 @@ function curveOf(decided: readonly number[][]): { a: number; b: number } {
   return { a, b };
 }
 
-/** Of a percent; 0 and 100 count as half a percent inside. */
+/** The log-odds of a percentage; 0 and 100 count as half a percent inside. */
 function logOdds(percent: number): number {
   const p = Math.min(99.5, Math.max(0.5, percent)) / 100;
   return Math.log(p / (1 - p));

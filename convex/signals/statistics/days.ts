@@ -14,9 +14,9 @@ import {
 import type { Arms, Days, pairFields, vArm, vEarlierArm, vKeptArms } from "./rows";
 import { addDay, LEAST_NET, NO_BLOCKS, type Seen } from "./inference";
 
-/** What the model's trades and those of the control arms come to, day by day. Pure. */
+/** The results of the model's trades and of the control arms, day by day. Pure. */
 
-/** Whom each trade of the model is held against, as a pair of arms of the lab is. */
+/** The rivals with which each trade of the model is compared, like a pair of arms of the lab. */
 const RIVALS = ["coin", "alwaysLong"] as const;
 
 const NO_TRADES = { trades: 0, pnlSum: 0, costSum: 0 };
@@ -29,12 +29,14 @@ export const NO_ARMS: Arms = {
   buyAndHold: NO_TRADES,
 };
 
-/** A pair's days. Of those from before `most` was kept the least is known: the upper bound is of the days since. */
+/**
+ * A pair's days. For days before `most` was stored only the least is known, so the upper bound is that of later days.
+ */
 export function seenIn({ days, blocks = NO_BLOCKS }: ObjectType<typeof pairFields>): Seen {
   return days ?? { least: blocks, most: NO_BLOCKS };
 }
 
-/** The arms of a row, whenever it was written. */
+/** The arms of a row of any version. */
 export function armsIn(kept: Infer<typeof vKeptArms>): Arms {
   if ("paired" in kept) return kept;
   const { model, coin, momentum, alwaysLong, buyAndHold } = kept;
@@ -50,8 +52,8 @@ export function armsIn(kept: Infer<typeof vKeptArms>): Arms {
 }
 
 /**
- * The sums with one more day, of which every trade has ended. A day without trades adds nothing.
- * @param places By so many a day is shared out; left out: by an arm's trades.
+ * The sums with one more day, on which every trade has ended. A day without trades adds nothing.
+ * @param places The number by which a day is divided; if left out, the number of an arm's trades.
  */
 export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[], places?: number): Arms {
   if (trades.length === 0) return arms;
@@ -73,14 +75,17 @@ export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[], places?:
   return { ...after, paired: { coin: against("coin"), alwaysLong: against("alwaysLong") } };
 }
 
-/** A trade against that of a rival. One on the same side is the same trade, whatever nobody has seen of it. */
+/**
+ * A trade compared with that of a rival. On the same side it is the same trade, also if parts of its path are not
+ * known.
+ */
 function pairOf(own: ArmTrade, other: ArmTrade): Pair {
   return own.position.signal === other.position.signal
     ? { own: NO_EXCESS, other: NO_EXCESS }
     : { own: excessOf(own), other: excessOf(other) };
 }
 
-/** A trade's excess over chance: as little and as great as it may be, and the least after costs. */
+/** A trade's excess over chance: the least and the most that it may be, and the least after costs. */
 type Excess = Record<keyof Days, number>;
 const NO_EXCESS: Excess = { least: 0, most: 0, net: 0 };
 
@@ -89,7 +94,7 @@ function excessOf({ position, costBps, ...ending }: ArmTrade): Excess {
   return { least, most: mostExcess(position, ending), net: least - breakEvenOf(position, costBps) };
 }
 
-/** One more day of trades, shared out over so many places. */
+/** One more day of trades, divided by so many places. */
 export function addDayOfEndings(days: Days, ended: readonly ArmTrade[], places: number): Days {
   const excesses = ended.map(excessOf);
   const mean = (of: keyof Days) => excesses.reduce((sum, one) => sum + one[of], 0) / places;
@@ -131,8 +136,9 @@ export function addArmDay(days: Days, day: readonly DayShadow[]): Days {
 }
 
 /**
- * The days of an arm against another with one more: of the slots in which both have answered, each against the other in the
- * same hour, at the price of the same minutes. What nobody has seen counts against the arm that is to be shown better.
+ * The days of an arm against another with one more: of the slots in which both have answered, each compared with the
+ * other in the same hour, at the price of the same minutes. Unknown parts of a path count against the arm that is
+ * tested for being better.
  */
 export function addPairDay(
   { least, most }: Seen,
@@ -148,7 +154,7 @@ export function addPairDay(
 
 type Pair = { own: Excess; other: Excess };
 
-/** One more day of pairs, shared out over so many places. */
+/** One more day of pairs, divided by so many places. */
 function addDifferences({ least, most }: Seen, pairs: readonly Pair[], places: number): Seen {
   const mean = (of: (pair: Pair) => number) =>
     (SCALE * pairs.reduce((sum, pair) => sum + of(pair), 0)) / places;
@@ -164,10 +170,10 @@ function addDifferences({ least, most }: Seen, pairs: readonly Pair[], places: n
   };
 }
 
-/** What a pair's days say is worth this much more in shares of an excess. */
+/** The factor from a pair's days to shares of an excess. */
 export const PAIR_UNIT = 1 / SCALE;
 
-/** Nothing without a position. */
+/** Empty without a position. */
 function tradeOf(one: DayShadow): ArmTrade[] {
   const position = positionOf(one);
   const { exitPrice, gapMinutes, inDoubt, costBps } = one;

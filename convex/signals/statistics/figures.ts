@@ -14,14 +14,17 @@ import {
 } from "./inference";
 import type { Edge, SignalStats } from "./shapes";
 
-/** The figures of a signal history, from its totals. Pure; how each kind of signal counts is told in `signals/statistics/totals`. */
+/**
+ * The figures of a signal history, from its totals. Pure; `signals/statistics/totals` explains how each kind of signal
+ * counts.
+ */
 
 /** Confidences in tenths: 0 to under 10, 10 to under 20, … 90 to 100. */
 const BINS = 10;
 
 /**
  * The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`.
- * @param needed What e-values have to reach: more where one of several arms of somebody's is looked at.
+ * @param needed What e-values have to reach: more for one of several arms of the same owner.
  */
 export function statisticsOf(totals: Totals, needed = DECISIVE): SignalStats {
   const { wins, losses, expired, holds, priced, held } = totals;
@@ -59,8 +62,8 @@ export function statisticsOf(totals: Totals, needed = DECISIVE): SignalStats {
 }
 
 /**
- * `59 trades: +0.42 % after costs; a coin flip −7.20 %. Too early to call it skill.` The coin's trades are those of whole days,
- * so both are told of these.
+ * `59 trades: +0.42 % after costs; a coin flip −7.20 %. Too early to call it skill.` The coin's trades are those of
+ * whole days, so both figures are about whole days.
  */
 function summaryOf({ arms: { model, coin } }: Totals, { verdict }: Edge): string {
   if (model.trades === 0) return "No day of trades is over yet.";
@@ -86,7 +89,7 @@ function edgeOf({ trades, days }: Arms["model"], results: number, needed: number
   };
 }
 
-/** The weaker of what the days say before and after costs. */
+/** The weaker of the results before and after costs. */
 function verdictOf(
   { eValue, highPoints }: Pick<Edge, "eValue" | "highPoints">,
   afterCosts: number,
@@ -203,24 +206,24 @@ export function winrateOf(wins: number, losses: number): number | null {
   return ratio(wins * 100, wins + losses);
 }
 
-/** `null` where there is nothing to divide by. */
+/** `null` if there is nothing to divide by. */
 export function ratio(over: number, under: number): number | null {
   if (under === 0) return null;
   const value = over / under;
   return Number.isFinite(value) ? rounded(value) : null;
 }
 
-/** To so many decimals, so that 0.1 + 0.2 reads 0.3; never -0. */
+/** Rounded to so many decimals, so that 0.1 + 0.2 is 0.3; never -0. */
 export function rounded(value: number, decimals = 10): number {
   return Number(value.toFixed(decimals)) + 0;
 }
 
-/** Beyond this an e-value says no more, and JSON cannot hold them all. */
+/** Larger e-values say no more, and JSON cannot represent all of them. */
 const GREATEST_E = 1e12;
 
 type Bounds = Omit<Edge, "trades" | "afterCosts" | "verdict">;
 
-/** @param days `most` is taken for the upper bound alone. */
+/** @param days `most` is used only for the upper bound. */
 function boundsShown(days: Seen): Bounds {
   return shownOf(days, boundsOf(days), eValueOf(days.least), 1);
 }
@@ -231,7 +234,7 @@ export function differenceShown(days: Seen): Bounds {
   return shownOf(days, boundsOf(days, DIFFERENCE_TERMS), eValue, PAIR_UNIT);
 }
 
-/** @param unit What a whole excess is, where it is not that of one trade from stop to target. */
+/** @param unit The unit of a whole excess, if it is not that of one trade from stop to target. */
 function shownOf({ least }: Seen, { low, high }: ReturnType<typeof boundsOf>, eValue: number, unit: number) {
   return {
     ...{ days: least.days, excessPoints: meanPoints(least, unit), eValue: shown(eValue) },
@@ -247,7 +250,7 @@ function shown(eValue: number): number {
   return rounded(Math.min(eValue, GREATEST_E));
 }
 
-/** How a verdict reads in a sentence, and as one of its own. */
+/** The words of a verdict inside a sentence, and as a sentence of its own. */
 export const VERDICT_WORDS = {
   "no record yet": { within: "no record yet", alone: "Too early to call it anything" },
   "better than chance": {

@@ -28,11 +28,11 @@ export const NO_BLOCKS: Blocks = { days: 0, sum: 0, squares: 0, cubes: 0, fourth
 
 /** A day's excess is never below: reward to risk is at least 0.8, so the chance at most 1 / 1.8. A hair for rounding. */
 export const LEAST_EXCESS = -(5 / 9) - 1e-6;
-/** Nor what is left of it after costs below this: the target lies beyond them. */
+/** After costs it is never below this, because the target lies beyond the costs. */
 export const LEAST_NET = -1 - 1e-6;
 const GREATEST_EXCESS = 1;
 
-/** What of the days nobody has seen counts as little, and as much, as it may: for what is claimed, and against it. */
+/** The days with their unknown parts counted as little and as much as possible: for a claim, and against it. */
 export type Seen = { least: Blocks; most: Blocks };
 
 /**
@@ -48,7 +48,7 @@ export const DIFFERENCE_TERMS: Terms = { stakes: [0.17, 0.42, 0.7, 1.1, 1.6], bo
 /** The wealth at which chance is ruled out: each bound errs, at any time ever, with a probability of 1 / 20. */
 export const DECISIVE = 20;
 
-/** @throws RangeError for what no day can come to. */
+/** @throws RangeError for a result that a day cannot have. */
 export function addDay(blocks: Blocks, excess: number, floor = LEAST_EXCESS): Blocks {
   if (!(excess >= floor && excess <= GREATEST_EXCESS)) {
     throw new RangeError(`A day's excess over chance must lie between ${floor} and ${GREATEST_EXCESS}`);
@@ -91,7 +91,7 @@ function meanOf({ days, sum }: Blocks): number {
   return days === 0 ? 0 : sum / days;
 }
 
-/** Where between a mean that is ruled out and one that is not the change lies. */
+/** The boundary between a mean that is ruled out and one that is not. */
 function edgeOf(isRuledOut: (m: number) => boolean, outside: number, inside: number): number {
   let [out, within] = [outside, inside];
   // Halving a range of 2 to the last bit of a double.

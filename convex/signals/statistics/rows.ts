@@ -1,6 +1,6 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 
-/** What rows keep of statistics; `days`, `totals` and `calibration` work it out. */
+/** The statistics in rows; `days`, `totals` and `calibration` compute them. */
 
 const vBlocks = v.object({
   days: v.number(),
@@ -13,12 +13,12 @@ const vBlocks = v.object({
 /** Sums of results in percentage points: of trades that ended at a price, before costs, and what these trades cost. */
 const results = { trades: v.number(), pnlSum: v.number(), costSum: v.number() };
 
-/** What days come to before costs, as `Seen`. */
+/** The results of days before costs, as `Seen`. */
 export const vSeen = v.object({ least: vBlocks, most: vBlocks });
-/** What two arms have shown against each other, as a row keeps it; `blocks` in one from before `most` was kept. */
+/** The results of two arms against each other, as a row stores them; rows of earlier versions have `blocks`. */
 export const pairFields = { days: v.optional(vSeen), blocks: v.optional(vBlocks) };
 
-/** `net`: after costs, as little as it may be. */
+/** `net`: the least possible result after costs. */
 const vDays = vSeen.extend({ net: vBlocks });
 export type Days = Infer<typeof vDays>;
 export const vArm = v.object({ ...results, days: vDays });
@@ -29,12 +29,12 @@ const vArms = v.object({
   momentum: vArm,
   alwaysLong: vArm,
   buyAndHold: v.object(results),
-  /** What the model's days have shown against theirs. Absent: from before this was kept. */
+  /** The results of the model's days against theirs. Absent on rows of earlier versions. */
   paired: v.optional(v.object({ coin: vSeen, alwaysLong: vSeen })),
 });
 export type Arms = Infer<typeof vArms>;
 
-/** Arms as a row keeps them that was written before `most` and `net` were. */
+/** Arms in a row of a version without `most` and `net`. */
 export const vEarlierArm = v.object({ ...results, blocks: vBlocks });
 const vEarlierArms = v.object({
   ...{ model: vEarlierArm, coin: vEarlierArm, momentum: vEarlierArm, alwaysLong: vEarlierArm },
@@ -77,7 +77,7 @@ export const totalsFields = {
   /** EXPIRED ones, HOLD included. */
   expired: v.number(),
   holds: v.number(),
-  /** Days without a signal; of the lab's arms hours. */
+  /** Days without a signal; for the lab's arms, hours. */
   refused: v.number(),
   /** Sum of the trades' score minus chance. */
   excess: v.number(),
@@ -89,7 +89,7 @@ export const totalsFields = {
   priced: v.number(),
   before: vCurve,
   after: vCurve,
-  /** Sums of what WINs and what LOSSes brought before costs. */
+  /** Sums of the results of WINs and of LOSSes before costs. */
   winSum: v.number(),
   lossSum: v.number(),
 
@@ -102,11 +102,14 @@ export const totalsFields = {
   won: v.array(v.number()),
   /** Decided trades by stated confidence and chance: see `signals/statistics/calibration`. */
   decided: v.array(v.array(v.number())),
-  /** Sums over so many decided trades of the squared errors of what was stated, of what was calibrated, and of the chance. */
+  /**
+   * Sums over so many decided trades of the squared errors of the stated confidence, of the calibrated one, and of the
+   * chance.
+   */
   skill: v.object({ n: v.number(), stated: v.number(), calibrated: v.number(), chance: v.number() }),
-  /** The same of the logarithms of what was given to what happened. */
+  /** The same with the logarithms of the probability that was given to the outcome. */
   logs: v.object({ n: v.number(), stated: v.number(), calibrated: v.number(), chance: v.number() }),
-  /** So many trades, and how long they were open in all, ms. */
+  /** The number of trades, and how long they were open in total, ms. */
   held: v.object({ n: v.number(), ms: v.number() }),
   /** Sum over decided trades of (calibrated confidence / 100 - outcome)², an outcome being 1 for WIN and 0 for LOSS. */
   calibratedSquares: v.number(),
@@ -114,7 +117,7 @@ export const totalsFields = {
   /** Closed signals, HOLD included, whose issue had been anchored before their outcome. */
   anchored: v.number(),
 
-  /** Trades and their controls, of days that are over; of the lab's arms the days alone. */
+  /** Trades and their controls on days that are over; for the lab's arms only the days. */
   arms: vArms,
 };
 
@@ -125,7 +128,7 @@ export const vCalibrated = v.object({
   confidence: v.number(),
   /** `platt` and `isotonic`: of earlier versions. */
   method: v.union(v.literal("shrinkage"), v.literal("offset"), v.literal("platt"), v.literal("isotonic")),
-  /** Outcomes it was learned from. */
+  /** The number of outcomes behind it. */
   n: v.number(),
 });
 export type Calibrated = Infer<typeof vCalibrated>;

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * The statistics of closed signals as `/mcp/signals/history` tells them. Percentages are numbers: 1.5 is 1.5 %.
- * Figures are rounded to ten decimals.
+ * The statistics of closed signals as `/mcp/signals/history` shows them. Percentages are numbers: 1.5 is 1.5 %. Figures
+ * are rounded to ten decimals.
  */
 
 const count = z.int().nonnegative();
@@ -189,7 +189,7 @@ export const signalStats = z.object({
 
 export type SignalStats = z.output<typeof signalStats>;
 
-/** How a handful of signals stands: a day's, a week's. Percentages are numbers: 1.5 is 1.5 %. */
+/** The results of a few signals: of a day, of a week. Percentages are numbers: 1.5 is 1.5 %. */
 export const standing = z.object({
   wins: z.number(),
   losses: z.number(),

@@ -3,7 +3,7 @@ import { afterCosts, leastExcess, positionOf, type Levels } from "../trade/rules
 import { rounded, winrateOf } from "./figures";
 import type { Standing } from "./shapes";
 
-/** What a few signals come to, as reviews and recaps show it. Pure. */
+/** The results of a few signals, as reviews and recaps show them. Pure. */
 
 type Standable = Levels &
   Partial<Pick<Outcome, "pnlPercent" | "exitPrice">> & {
@@ -37,7 +37,7 @@ export function standingOf(signals: readonly Standable[]): Standing {
   };
 }
 
-/** Score minus chance of a closed trade, -1 to 1; `null` for what is open, or none. */
+/** Score minus chance of a closed trade, -1 to 1; `null` if it is open or not a trade. */
 export function excessIn(signal: Standable): number | null {
   const position = positionOf(signal);
   const { exitPrice, gapMinutes } = signal;

@@ -5,7 +5,7 @@ import { outcomeOf } from "./path";
 import { pnlPercent, positionOf, type Ending, type Levels, type Position } from "./rules";
 
 /**
- * The arms that stand beside every trade of the model, with the same time, entry, distances and costs: a coin flip, the
+ * The control arms of every trade of the model, with the same time, entry, distances and costs: a coin flip, the
  * direction of the last 24 hours, and always long; besides them buying at the issue and selling at the expiry. Pure.
  */
 
@@ -23,14 +23,14 @@ export function coinFlip(seed: string, token: string, day: string): Side {
   return Number.parseInt(first, 16) < 8 ? "BUY" : "SELL";
 }
 
-/** The side of the last 24 hours; `null` when the price then is not known. */
+/** The side of the last 24 hours; `null` if the price at that time is not known. */
 export function momentumOf(priceUsd: number, dayAgoUsd: number | null): Side | null {
   if (dayAgoUsd === null) return null;
   return priceUsd >= dayAgoUsd ? "BUY" : "SELL";
 }
 
 /**
- * The close of the hour that ended a day ago; `null` where it is not known.
+ * The close of the hour that ended a day ago; `null` if it is not known.
  * @param hours Oldest first.
  */
 export function dayAgo(hours: readonly { endsAt: number; close: number }[], now: number): number | null {
@@ -38,7 +38,7 @@ export function dayAgo(hours: readonly { endsAt: number; close: number }[], now:
   return hour === undefined || hour.endsAt <= now - DAY - HOUR ? null : hour.close;
 }
 
-/** The same trade the other way round: levels as far from the entry, on the other sides. */
+/** The opposite trade: the levels are as far from the entry, on the other sides. */
 export function mirrored({ signal, entry, tp1, sl }: Position): Position {
   return {
     signal: signal === "BUY" ? "SELL" : "BUY",
@@ -77,12 +77,12 @@ export function comparisonOf(
   };
 }
 
-/** A trade of an arm as it ended. */
+/** The outcome of an arm's trade. */
 export type ArmTrade = Ending & { position: Position; costBps: number };
 
 /**
- * What each arm made of the same moment: the model's own trade, or the one the other way round. An arm without a side has none.
- * `heldPnl`: of whoever has bought and held, before costs; `null` without a price.
+ * The trade of each arm at the same moment: the model's own, or the opposite one. An arm without a side has none.
+ * `heldPnl`: the result of buying and holding, before costs; `null` without a price.
  */
 export type DayTrade = Record<Exclude<Arm, "momentum">, ArmTrade> & {
   momentum?: ArmTrade;

@@ -14,16 +14,19 @@ import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from 
  */
 
 /**
- * The price at expiry is the last one known from this long before it. Only where there is none is it the first of this long
- * after it, since the tracker looks every 30 minutes: such a path has gaps, so that the result counts at most as chance.
+ * The price at expiry is the last known one within this time before it. If there is none, it is the first one within
+ * this time after it, because the tracker looks every 30 minutes: such a path has gaps, so the result counts at most as
+ * chance.
  */
 const BEFORE_EXPIRY_MS = 10 * MINUTE;
 const AFTER_EXPIRY_MS = 35 * MINUTE;
 
-/** Candles that are not to be had may only be late: what is told without them waits for them this long. */
+/** Missing candles may only be late: an outcome without them waits for them this long. */
 const PATIENCE_MS = 2 * HOUR;
 
-/** One that nobody could price is closed without a result once it is expired for as long again as it lived. */
+/**
+ * A signal without any price is closed without a result after its expiry, once the time of its life has passed again.
+ */
 const UNPRICED_MS = 2 * LIFETIME_MS;
 
 export function point(at: number, priceUsd: number, by: Decider): Stretch {
@@ -31,8 +34,8 @@ export function point(at: number, priceUsd: number, by: Decider): Stretch {
 }
 
 /**
- * How a signal stands; `null` while it goes on.
- * @param seen What is known of the path since the signal was issued, in any order.
+ * The outcome of a signal; `null` while it is open.
+ * @param seen The known path since the signal was issued, in any order.
  * @param earlierGaps Minutes before the first of `seen` that no candle covers.
  * @param since Until when the path is known from earlier looks; the issue for the first.
  */
@@ -46,7 +49,7 @@ export function outcomeOf(
   }: { seen: readonly Stretch[]; since: number; earlierGaps: number; now: number },
 ): Outcome | null {
   const { generatedAt, expiresAt } = signal;
-  // What an earlier look has walked is over.
+  // Parts that an earlier look has covered are done.
   const position = positionOf(signal);
   const path = withinLife(signal, position, seen).filter(({ to }) => to > since || since === generatedAt);
   const ended = (
@@ -69,7 +72,7 @@ export function outcomeOf(
   return ended("EXPIRED", position === null ? priceUsd : between(position.sl, priceUsd, position.tp1), how);
 }
 
-/** What of the stretches lies in the signal's life, in order. */
+/** The parts of the stretches within the signal's life, in order. */
 function withinLife(
   { generatedAt, expiresAt }: { generatedAt: number; expiresAt: number },
   position: Position | null,
@@ -100,13 +103,13 @@ function firstTouch({ signal, tp1, sl }: Position, path: readonly Stretch[], gen
     // Before the issue its candle may have touched the stop, too.
     const inDoubt = won || isOfIssue;
     if (stopped) return { status: "LOSS" as const, level: sl, at: from, by, inDoubt };
-    // Of the candle of issue its close has won.
+    // In the candle of issue, its close has won.
     if (won) return { status: "WIN" as const, level: tp1, at: isOfIssue ? to : from, by, inDoubt: false };
   }
   return null;
 }
 
-/** The last known price up to a moment, else the first one behind it; of two at the same time, a candle's. */
+/** The last known price up to a moment, otherwise the first one after it; of two at the same time, that of a candle. */
 function priceAt(moment: number, seen: readonly Stretch[]): { priceUsd: number; by: Decider } | null {
   const known = seen
     .flatMap(({ from, to, open, close, by }) => [
@@ -128,7 +131,7 @@ function between(one: number, value: number, other: number): number {
   return Math.min(Math.max(value, Math.min(one, other)), Math.max(one, other));
 }
 
-/** Candles, and beside them what else is known of times that no candle covers. */
+/** Candles, and other prices for times that no candle covers. */
 export function assembled(candles: readonly Stretch[], points: readonly Stretch[]): Stretch[] {
   const covers = ({ from, to }: Stretch, time: number) => from <= time && time <= to;
   return [...candles, ...points.filter((one) => !candles.some((candle) => covers(candle, one.from)))];
@@ -147,7 +150,7 @@ export function uncoveredMinutes(seen: readonly Stretch[], from: number, to: num
   return Math.floor(uncovered / MINUTE);
 }
 
-/** Whether candles may still change what was told of a path up to a moment. */
+/** Whether candles may still change the outcome of a path up to a moment. */
 export function isSettled(
   { closedAt, gapMinutes }: { closedAt: number; gapMinutes: number },
   now: number,
@@ -155,7 +158,7 @@ export function isSettled(
   return gapMinutes === 0 || now >= closedAt + PATIENCE_MS;
 }
 
-/** How far beyond earlier looks the path of a signal that goes on is known for good; `null`: no further. */
+/** How far beyond earlier looks the path of an open signal is finally known; `null` if no further. */
 export function walkedOn(
   {
     walkedUntil: since,
@@ -169,7 +172,7 @@ export function walkedOn(
   return { walkedUntil, gapMinutes: gapMinutes + uncoveredMinutes(seen, since, walkedUntil) };
 }
 
-/** Until when candles tell the path, up to the first hole that may still be filled; `since` without any. */
+/** Until when candles cover the path, up to the first gap that may still be filled; `since` if there are none. */
 function settledUntil(seen: readonly Stretch[], since: number, now: number): number {
   let known = since;
   for (const { from, to } of seen.filter(({ by }) => by === "candle").toSorted((a, b) => a.from - b.from)) {

@@ -1,15 +1,15 @@
 import { HOUR } from "../../lib/time";
 
-/** What a signal must be, and what it brings. Pure. Prices are USD, `pnlPercent` 1.5 is 1.5 %. */
+/** The rules of signals, and their results. Pure. Prices are USD, `pnlPercent` 1.5 is 1.5 %. */
 
 export const TOKENS = ["BTC", "ETH"] as const;
 export type Token = (typeof TOKENS)[number];
 
-/** What the shadow arms are asked about. */
+/** The tokens of the shadow arms. */
 export const LAB_TOKENS = ["BTC", "ETH", "SOL"] as const;
 export type LabToken = (typeof LAB_TOKENS)[number];
 
-/** A token that has daily signals. @throws RangeError for one that has none. */
+/** A token that has daily signals. @throws RangeError if it has none. */
 export function delivered(token: LabToken): Token {
   const found = TOKENS.find((one) => one === token);
   if (found === undefined) throw new RangeError(`${token} has no daily signals`);
@@ -18,7 +18,7 @@ export function delivered(token: LabToken): Token {
 
 export type Direction = "BUY" | "SELL" | "HOLD";
 
-/** A signal expires this long after it was issued. Nothing later counts. */
+/** A signal expires this long after its issue. Later prices do not count. */
 export const LIFETIME_MS = 6 * HOUR;
 
 /** The model's own entry may be this far from the live price, which then takes its place: a fraction. */
@@ -28,15 +28,15 @@ export const MAX_ENTRY_DISTANCE = 0.005;
 export const MIN_REWARD_TO_RISK = 0.8;
 
 /**
- * The stop is at least this far away, a fraction of the entry. A nearer one is touched within the minute of issue, and by
- * steps of the price that are longer than the way to it: what it loses then is more than what is told.
+ * The stop is at least this far away, a fraction of the entry. A nearer one is touched within the minute of issue, and
+ * by steps of the price that are longer than the way to it, so that the loss is larger than the recorded one.
  */
 const MIN_STOP_DISTANCE = 0.0015;
 
-/** Of fewer results than this there is no record yet: no verdict, no ratios, no calibrated confidence. */
+/** With fewer results than this there is no record yet: no verdict, no ratios, no calibrated confidence. */
 export const RECORD_FROM = 30;
 
-/** Ratios of decimals are a hair off what they are on paper. */
+/** A tolerance, because ratios of decimals are not exact. */
 const HAIR = 1e-9;
 
 export type Levels = {
@@ -56,20 +56,20 @@ export function positionOf({ signal, entry, tp1, sl }: Levels): Position | null 
   return signal === "HOLD" || tp1 === null || sl === null ? null : { signal, entry, tp1, sl };
 }
 
-/** What a trade is held against when it is issued. */
+/** The market in which a trade is issued. */
 export type Market = {
   /** The measured price, at which the trade is entered. */
   priceUsd: number;
-  /** What getting in and out costs, in basis points of the stake. */
+  /** The costs of getting in and out, in basis points of the stake. */
   costBps: number;
 };
 
-/** The proposal as it is issued: entered at the measured price, whatever the model had for it. */
+/** The proposal as it is issued: its entry is the measured price, no matter which entry the model named. */
 export function entered<Proposal extends Levels>(proposal: Proposal, { priceUsd }: Market): Proposal {
   return { ...proposal, entry: priceUsd };
 }
 
-/** What is wrong with a proposed signal in this market, for the model to mend; `null` when it may be issued. */
+/** What is wrong with a proposed signal in this market, for the model to mend; `null` if it may be issued. */
 export function problemsOf(proposal: Levels & { confidence: number }, market: Market): string | null {
   const { signal, entry, confidence } = proposal;
   const { priceUsd } = market;
@@ -132,7 +132,7 @@ export function afterCosts(pnl: number, costBps: number): number {
   return Number((pnl - costBps / 100).toFixed(6)) + 0;
 }
 
-/** How far a price moves, as it was when a signal was issued: in percent a year, of the hours before. */
+/** How far the price moved in the hours before a signal was issued, in percent a year. */
 export const REGIMES = ["calm", "usual", "wild"] as const;
 export type Regime = (typeof REGIMES)[number];
 const CALM_BELOW = 35;
@@ -143,7 +143,7 @@ export function regimeOf(volatility: number): Regime {
   return volatility < WILD_FROM ? "usual" : "wild";
 }
 
-/** Fewer hours than this tell nothing of it. */
+/** With fewer hours than this it is not known. */
 const FEWEST_HOURS = 12;
 
 /**
@@ -157,7 +157,7 @@ export function volatilityOf(closes: readonly number[]): { volatility?: number }
   return { volatility: Number((100 * Math.sqrt(mean * 24 * 365)).toFixed(1)) };
 }
 
-/** More minutes than this without a candle, and an outcome may be anything. */
+/** With more minutes than this without a candle, the outcome is not certain. */
 const MAX_GAP_MINUTES = 5;
 
 /** 0 to 1; at most 1 / (1 + 0.8) by the rules of issue. */
@@ -165,17 +165,17 @@ export function chanceOf({ entry, tp1, sl }: Position): number {
   return Math.abs(entry - sl) / Math.abs(tp1 - sl);
 }
 
-/** How a trade ended, and how much of it nobody saw. */
+/** How a trade ended, and how many minutes of its path are not known. */
 export type Ending = {
   /** `null` when nobody knew one. */
   exitPrice: number | null;
   gapMinutes: number;
-  /** The order in which its levels were touched is not known. Absent: from before this was kept. */
+  /** Whether the order in which its levels were touched is not known. Absent on rows of earlier versions. */
   inDoubt?: boolean | undefined;
 };
 
 /**
- * Score minus chance, -5/9 to 1, as little as it may be: what nobody has seen is no ground for a claim. A trade without a
+ * The least possible score minus chance, -5/9 to 1: unknown parts of a path must not support a claim. A trade without a
  * price counts as stopped, one with gaps at most as chance.
  */
 export function leastExcess(position: Position, { exitPrice, gapMinutes }: Ending): number {
@@ -184,7 +184,7 @@ export function leastExcess(position: Position, { exitPrice, gapMinutes }: Endin
   return hasGaps(gapMinutes) ? Math.min(0, excess) : excess;
 }
 
-/** The same as great as it may be, so that nothing unseen is a ground against the trade either. */
+/** The most possible, so that unknown parts do not count against the trade either. */
 export function mostExcess(position: Position, { exitPrice, gapMinutes, inDoubt }: Ending): number {
   if (exitPrice === null || inDoubt === true) return 1 - chanceOf(position);
   const excess = excessAt(position, exitPrice);
@@ -196,7 +196,7 @@ function excessAt(position: Position, exitPrice: number): number {
   return (exitPrice - sl) / (tp1 - sl) - chanceOf(position);
 }
 
-/** What the costs are of the way from stop to target: by so much a trade has to beat chance to earn them, 0 to 5/9. */
+/** The costs as a share of the way from stop to target, 0 to 5/9: a trade has to beat chance by this to earn them. */
 export function breakEvenOf({ entry, tp1, sl }: Position, costBps: number): number {
   return ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
 }

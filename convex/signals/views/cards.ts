@@ -44,7 +44,7 @@ export function latestCard(signals: readonly Signal[], head: PublishedHead | nul
   ];
 }
 
-/** A day's record, and what the whole one shows. */
+/** The record of a day, and of all days. */
 export function recapCard(
   day: string,
   signals: readonly Signal[],
@@ -66,7 +66,7 @@ export function recapCard(
   ];
 }
 
-/** A week's record, day by day, and what the whole record shows. */
+/** The record of a week, day by day, and of all weeks. */
 export function weekCard(
   week: string,
   recap: Week,
@@ -96,8 +96,8 @@ export function weekCard(
 }
 
 /**
- * What the whole record shows: first what a person understands, then `2.1 points above chance (−3.0 to +7.4), −8.0 after costs:
- * not distinguishable from chance`, and how much speaks against chance.
+ * The results of the whole record: first in plain words, then `2.1 points above chance (−3.0 to +7.4), −8.0 after
+ * costs: not distinguishable from chance`, and the evidence against chance.
  */
 export function recordLines({ summary, edge }: WholeRecord): Span[] {
   const { days, excessPoints, lowPoints, highPoints, eValue, afterCosts, verdict } = edge;
@@ -169,12 +169,12 @@ function reviewLines(review: string | null): Paragraph[] {
   return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quoted(review)}`]];
 }
 
-/** The model's words between marks: they never stand as a line of the card's own. */
+/** The model's words in quotation marks, so that they never look like a line of the card. */
 function quoted(words: string): string {
   return `“${words}”`;
 }
 
-/** Whoever keeps this line can prove that nothing before it was changed. */
+/** Somebody who keeps this line can prove that nothing before it was changed. */
 export function headLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
   const { sequence, hash, anchoredBy, closed, unanchored } = head;

@@ -4,7 +4,7 @@ import { signalIn, findSlot } from "../record/model";
 import type { Slot } from "../record/rows";
 import { signalView } from "./signals";
 
-/** Tells webhooks of a daily signal as it is stored now, in the form in which callers see it. */
+/** Posts a daily signal to webhooks as it is stored now, in the form that callers see. */
 export async function tellOfSignal(
   ctx: MutationCtx,
   type: "signal.issued" | "signal.closed",

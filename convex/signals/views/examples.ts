@@ -10,7 +10,7 @@ import { addClosed, closedOf, emptyTotals } from "../statistics/totals";
 import { coinFlip, dayTradeOf } from "../trade/controls";
 import { signalView } from "./signals";
 
-/** Values of the API document's examples: one signal, from issue to end, as the code tells of it. */
+/** Values of the API document's examples: one signal, from issue to end, as the code makes it. */
 
 const generatedAt = Date.parse(EXAMPLE_TIME);
 const outcome = {

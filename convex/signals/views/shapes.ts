@@ -73,7 +73,7 @@ export const publicSignal = z.object({
 
 export type PublicSignal = z.output<typeof publicSignal>;
 
-/** A token that has signals; nothing for all of them. */
+/** A token that has signals; left out for all of them. */
 export const signalToken = absentWhenEmpty(tokenOf(TOKENS, "must be BTC or ETH")).describe(
   "BTC or ETH, in any case, or by name; omit for both.",
 );

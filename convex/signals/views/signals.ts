@@ -75,7 +75,7 @@ function net(pnl: number | null, costBps: number): number | null {
 export const ARM_NAMES = ["coin", "momentum", "alwaysLong", "buyAndHold"] as const;
 type ArmName = (typeof ARM_NAMES)[number];
 
-/** What a record comes to as a whole: sums of results after costs. */
+/** The results of a whole record: sums of results after costs. */
 type Whole = {
   /** Of all its trades. */
   sum: number;
@@ -86,8 +86,8 @@ type Whole = {
 };
 
 /**
- * The trades among the newest signals of a record in the order in which they were closed, added up from its first trade on:
- * the sums that a point says stay, whatever comes later.
+ * The trades among the newest signals of a record in the order in which they were closed, added up from its first trade
+ * on. The sum of a point does not change later.
  */
 export function equityOf(
   signals: readonly PublicSignal[],
