@@ -99,7 +99,7 @@ function budgetSection({ resetsAt, providers }: Checks["budget"]): Html {
     <p class="small">It starts anew at ${moment(resetsAt)}.</p>`;
 }
 
-/** @param part 0 to 1, which the words beside it tell. */
+/** @param part 0 to 1; the words beside it say it, too. */
 function bar(part: number): Html {
   return html`<svg class="chart bar" aria-hidden="true" focusable="false">
     <rect class="track" width="100%" height="100%" rx="4" />
@@ -160,7 +160,7 @@ function orMore(count: number): string {
   return count >= MANY ? `${MANY} or more` : String(count);
 }
 
-/** Those that have run last come first, those that never have last. */
+/** The most recent ones come first, those that have never run come last. */
 function jobItems(crons: Checks["crons"]): Html[] {
   return Object.entries(crons)
     .toSorted(([, a], [, b]) => (a ?? Infinity) - (b ?? Infinity))

@@ -16,12 +16,12 @@ import type { OwnArm } from "../signals/people/shapes";
 import type { OwnRecordData, RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
 
 /**
- * What the pages show, read as the JSON endpoints read it. Nothing is asked of the outside, and nothing is begun: what
- * is stored is shown, with its age.
+ * The data of the pages, read as the JSON endpoints read it. No provider is asked and no work is begun: stored data are
+ * shown, with their age.
  */
 
 const RECORD_HOURS = 168;
-/** Signals of a list. */
+/** How many signals a list has. */
 const LISTED = 20;
 const EQUITY_SIGNALS = 100;
 
@@ -37,7 +37,7 @@ export async function readRecord(
   return { ...record, token: token ?? null, head: proof.head, lab: labView(lab) };
 }
 
-/** No event: the head alone. */
+/** No events, only the head. */
 const NEWEST = { after: Number.MAX_SAFE_INTEGER, limit: 1 };
 
 /** @param called A person's arm, by its id or name. @throws AppError `not_found` */
@@ -56,7 +56,7 @@ export async function readOwnRecord(
 
 type Filter = { arm?: string; token: Token | null; needed?: number; older: string | undefined };
 
-/** What every arm's record shows alike. */
+/** The part that the records of all arms have in common. */
 async function readArm(ctx: ActionCtx, { needed, older, ...filter }: Filter) {
   const { arm, token } = filter;
   const before = wholeHour(Date.now());
@@ -92,7 +92,7 @@ async function readArm(ctx: ActionCtx, { needed, older, ...filter }: Filter) {
 /** One more than are listed, to know whether there are more. */
 const behind = (older: string) => ({ limit: LISTED + 1, before: Date.parse(older) });
 
-/** The first of them, and where the others begin: signals of one moment stay together. */
+/** The first signals of a list, and where the rest begins: signals of one moment stay together. */
 function listOf(signals: readonly PublicSignal[]): Pick<RecordData, "signals" | "older"> {
   const next = signals[LISTED]?.generatedAt;
   const shown = signals.slice(0, LISTED);
@@ -103,11 +103,11 @@ function listOf(signals: readonly PublicSignal[]): Pick<RecordData, "signals" | 
   };
 }
 
-/** Where a signal's path is shown. */
+/** How much of the path is shown before the issue of a signal and after its end. */
 const BEFORE_MS = 2 * HOUR;
 const AFTER_MS = 30 * MINUTE;
 
-/** From where to where a signal's path is shown, epoch ms. */
+/** The time for which a signal's path is shown, epoch ms. */
 export function windowOf({ generatedAt, expiresAt }: { generatedAt: string; expiresAt: string }) {
   return { from: Date.parse(generatedAt) - BEFORE_MS, to: Date.parse(expiresAt) + AFTER_MS };
 }
@@ -168,15 +168,15 @@ export type Read<Value> = { value: Value } | "failed";
 
 export type HomeData = Awaited<ReturnType<typeof readHome>>;
 
-/** From the close of a day ago on, which the change is told against. */
+/** From the close of a day ago on, from which the change is computed. */
 const HOME_HOURS = 25;
 const HOME_WHALES = 5;
 
-/** What a part costs when it fails is that part alone. */
+/** If a part fails, only that part is missing. */
 export async function readHome(ctx: ActionCtx) {
   const [prices, market, signals, whales] = await Promise.all([
     settled("prices", readPrices(ctx, HOME_HOURS)),
-    // As it was last stored, however old: a visitor's look begins no refresh.
+    // As it was last stored, no matter how old: a visit does not begin a refresh.
     settled("market", ctx.runQuery(internal.market.snapshots.current, { focus: "" })),
     settled("signals", latestSignals(ctx)),
     settled("whales", readWhales(ctx, 24, HOME_WHALES)),

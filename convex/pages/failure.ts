@@ -4,7 +4,7 @@ import { spokenFailure } from "../lib/text/failures";
 import { pageReply } from "./layout";
 import { html } from "./markup";
 
-/** What a browser sees where something is not there, or has failed. */
+/** The page of an error. */
 
 const TITLES: Readonly<Record<number, string>> = {
   400: "That cannot be read",

@@ -11,7 +11,7 @@ import type { SignalData } from "./shapes";
 import { bigUsd, usd } from "../lib/text/numbers";
 import { ago, change, moment, since, sourceNames } from "./words";
 
-/** The first page: prices, today's signals, the last whales, the market as it was last seen. */
+/** The first page: prices, today's signals, the last whales, the last stored market. */
 
 const LISTED = 10;
 
@@ -74,7 +74,7 @@ type TokenPrice = Extract<HomeData["prices"], object>["value"]["prices"]["BTC"];
 
 type Listed = MarketFigures["top20"][number];
 
-/** What the list of the market says of a coin, where it was not measured. */
+/** The change in the market's list, for coins that were not measured. */
 function listedCoin(market: HomeData["market"], symbol: string): Listed | null {
   const rows = market === "failed" ? undefined : market.value?.figures.top20;
   return rows?.find((row) => row.symbol === symbol) ?? null;
@@ -125,7 +125,7 @@ function signalCard(data: SignalData): Html {
   </section>`;
 }
 
-/** Whom the terms of what the table shows want named beside it, with a link. */
+/** The sources that have to be named with a link beside the table, by their terms. */
 function credit({ top20 }: MarketFigures): Html | null {
   const isListed = top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
   return isListed
@@ -138,7 +138,7 @@ function marketTable(
   prices: HomeData["prices"],
   now: number,
 ): Html {
-  /** A coin has one change on this page: that of its measured hours, where there are any. */
+  /** A coin has one change on this page: that of its measured hours, if there are any. */
   const changeOf = (symbol: string, listed: number | null) => {
     const known: Readonly<Record<string, TokenPrice>> = prices === "failed" ? {} : prices.value.prices;
     return known[symbol]?.change24hPercent ?? listed;

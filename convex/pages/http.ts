@@ -23,7 +23,7 @@ import {
   whalesPageExample,
 } from "./shapes";
 
-/** Pages for people, each with what it shows as JSON. Whatever makes HTML is loaded when a page is asked for. */
+/** Pages for people, each with its content as JSON. The code that makes HTML is loaded when a page is asked for. */
 
 const PAGE_HEADERS = {
   Vary: "Which answer it is depends on what the caller accepts.",
@@ -41,7 +41,7 @@ type Shown<Input extends z.ZodType, Output extends z.ZodType> = Pick<
   render: (value: z.output<Output>, now: number) => Promise<Page>;
 };
 
-/** A page that shows exactly what its JSON holds. */
+/** A page that shows exactly the content of its JSON. */
 function shown<Input extends z.ZodType, Output extends z.ZodType>({
   read,
   render,
@@ -59,7 +59,7 @@ function shown<Input extends z.ZodType, Output extends z.ZodType>({
   });
 }
 
-/** A page of this moment, in the frame that all of them have. */
+/** A page in the common frame, at this moment. */
 async function framed(content: (now: number) => Page | Promise<Page>): Promise<Reply<string>> {
   const now = Date.now();
   const { pageReply } = await import("./layout");

@@ -14,7 +14,7 @@ const MARK = new Html(
   '<svg class="mark" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d="M1.5 12l4-5 3 3 6-7"/></svg>',
 );
 
-/** Its text is what the policy names, letter by letter. */
+/** The policy names exactly this text. */
 const SHEET = new Html(`<style>${STYLE}</style>`);
 
 const HEADERS = pageHeaders(STYLE, "'self'");
@@ -29,12 +29,12 @@ const PLACES = [
 ] as const;
 
 export type Page = {
-  /** Of the tab and, where it is not the first page, of the heading. */
+  /** The title of the tab and, except on the first page, of the heading. */
   title: string;
   description: string;
-  /** The address, by which the list of pages knows where the reader is. */
+  /** The address, so that the list of pages can mark the current one. */
   path: string;
-  /** Where programs get the same: addresses of this service. */
+  /** Where programs get the same data: addresses of this service. */
   data: readonly string[];
   /** From the main heading on. */
   content: Part;

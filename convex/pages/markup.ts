@@ -1,7 +1,7 @@
 import { typeset } from "../lib/text/numbers";
 import { escaped } from "../ops/html";
 
-/** HTML whose parts are text unless they are HTML themselves: what a stranger wrote never becomes markup. */
+/** HTML whose parts are text unless they are HTML themselves, so that a stranger's words never become markup. */
 export class Html {
   constructor(readonly text: string) {}
 }

@@ -9,7 +9,7 @@ import { windowOf } from "./data";
 import { signed, usd } from "../lib/text/numbers";
 import { moment, since, sourceNames } from "./words";
 
-/** What several pages show alike. */
+/** Parts that several pages have in common. */
 
 const SIDES = {
   BUY: ["up", "▲"],
@@ -39,7 +39,7 @@ export function ending({ signal, status, afterCostsPercent, exitPrice }: PublicS
   return html`<span class="${kind}">${ENDINGS[status]}${result}</span>`;
 }
 
-/** The chart of one signal with what is to be known of its prices. */
+/** The chart of one signal, with notes on its prices. */
 export function signalFigure({ signal, issued, path }: SignalData): Html {
   const known =
     path.length === 0
@@ -51,7 +51,7 @@ export function signalFigure({ signal, issued, path }: SignalData): Html {
   </figure>`;
 }
 
-/** A way into the bot; nothing where the operator has not named it. */
+/** A link to the bot; empty if the operator has not named it. */
 export function botLink(words: string): Html | null {
   const bot = optional("MESSENGER_BOT_NAME");
   return bot === undefined
@@ -59,7 +59,7 @@ export function botLink(words: string): Html | null {
     : html`${words}: <a href="https://t.me/${bot}" rel="noopener nofollow">@${bot}</a>.`;
 }
 
-/** The same with what to say there. */
+/** The same with a command for it. */
 export function askBot(words: string, command: string): Html {
   const bot = optional("MESSENGER_BOT_NAME");
   const name =
@@ -67,7 +67,7 @@ export function askBot(words: string, command: string): Html {
   return html`${words}${name}: <code>${command}</code>`;
 }
 
-/** Movements, newest first, each with what its description adds. */
+/** Movements, newest first, each with the additional words of its description. */
 export function movementList(alerts: WhalesData["alerts"], now: number): Html {
   const items = alerts.map((alert) => {
     const { direction, detectedAt, verified, source } = alert;
@@ -91,13 +91,13 @@ export function movementList(alerts: WhalesData["alerts"], now: number): Html {
   </ul>`;
 }
 
-/** The way to a signal's page. A person's has none, and its id names the arm before a colon. */
+/** The link to a signal's page. A person's signal has no page; its id names the arm before a colon. */
 export function signalLink(id: string): Part {
   const [, own] = id.split(":");
   return own === undefined ? html`<a href="/signals/${id}">${id}</a>` : html`<span class="id">${own}</span>`;
 }
 
-/** A list of signals, each with the way to its page. */
+/** A list of signals, each with a link to its page. */
 export function signalTable(name: string, signals: readonly PublicSignal[]): Html {
   return wideTable(name, signals, [
     {
@@ -118,7 +118,9 @@ export function signalTable(name: string, signals: readonly PublicSignal[]): Htm
 
 type Column<Row> = {
   head: string;
-  /** `name`: what a row is called by. `right`: figures, one below the other. `extra`: what a phone has no room for. */
+  /**
+   * `name`: the name of a row. `right`: figures, one below the other. `extra`: a column for which a phone has no room.
+   */
   kind?: "name" | "right" | "extra" | "right extra";
   cell: (row: Row) => Part;
 };
@@ -128,7 +130,7 @@ export function numbers<Row>(head: string, cell: (row: Row) => Part): Column<Row
   return { head, kind: "right", cell };
 }
 
-/** A table that can be scrolled by keyboard where it is wider than its place. */
+/** A table that can be scrolled by keyboard if it is wider than its place. */
 export function wideTable<Row>(name: string, rows: readonly Row[], columns: readonly Column<Row>[]): Html {
   const classOf = (kind?: string) => (kind === undefined || kind === "name" ? null : html` class="${kind}"`);
   const heads = columns.map(({ head, kind }) => html`<th scope="col" ${classOf(kind)}>${head}</th>`);
@@ -158,7 +160,7 @@ export function wideTable<Row>(name: string, rows: readonly Row[], columns: read
   </div>`;
 }
 
-/** What is told by name: terms, and what each comes to. */
+/** A list of terms with their values. */
 export function facts(terms: readonly (readonly [term: string, value: Part])[]): Html[] {
   return terms.map(
     ([term, value]) =>

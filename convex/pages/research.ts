@@ -10,7 +10,7 @@ import type { ResearchData } from "./shapes";
 import { usd } from "../lib/text/numbers";
 import { since, sourceNames } from "./words";
 
-/** The latest research on a token: what was measured apart from what a model said. */
+/** The latest research on a token, with measured figures apart from a model's words. */
 
 const OFFERED = ["BTC", "ETH", "SOL"];
 
@@ -70,7 +70,7 @@ function measuredSection(token: string, measured: ResearchData["measured"]): Htm
   </section>`;
 }
 
-/** The newer of the two comes first, and the other one behind it. */
+/** The newer of the two comes first. */
 function latestFirst({ report, snapshot }: ResearchData, now: number): Html[] {
   const parts: { at: number; shown: Html }[] = [];
   if (report !== null) {
@@ -145,7 +145,7 @@ function writing(
   </section>`;
 }
 
-/** A text with its citations set small, each a link to what it cites. */
+/** A text with its citations in small type, each a link to its source. */
 function cited(text: string, sources: Result["sources"]): Html[] {
   return linkedCitations(text, sources).map((span) =>
     typeof span === "object" && "href" in span
@@ -154,7 +154,7 @@ function cited(text: string, sources: Result["sources"]): Html[] {
   );
 }
 
-/** What the figures of a text were held against, by the numbers that it cites. */
+/** The facts with which the figures of a text were compared, by the numbers that it cites. */
 function sourcesOf(id: string, sources: Result["sources"], now: number): Html | null {
   if (sources.length === 0) return null;
   const items = sources.map(({ id: number, name, url, observedAt, says }) => {
@@ -170,13 +170,13 @@ function sourcesOf(id: string, sources: Result["sources"], now: number): Html | 
   </details>`;
 }
 
-/** A source's name, which leads to the page that it gave. */
+/** A source's name, with a link to its page. */
 function sourceLink(name: string, url: string | null): Html {
   const href = safeAddress(url);
   return href === null ? html`${name}` : html`<a href="${href}" rel="noopener nofollow">${name}</a>`;
 }
 
-/** The summary begins with its outlook's mark, which the tag beside it tells in words. */
+/** The summary begins with the mark of its outlook, which the tag beside it says in words. */
 function withoutMark(summary: string): string {
   return summary.replace(/^(?:🟢|🔴|🟡)\s*/u, "");
 }

@@ -10,7 +10,7 @@ const DARK_WAYS = {
   trouble: "#eec07c",
 };
 
-/** What the variables of `CHART_STYLE` stand for in the dark scheme. */
+/** The values of the variables of `CHART_STYLE` in the dark scheme. */
 export const DARK_COLOURS: Readonly<Record<string, string>> = { ...DARK, ...DARK_WAYS };
 
 /** The marks of charts, on pages and in pictures alike. */
@@ -31,7 +31,10 @@ export const CHART_STYLE = `.plot { overflow: visible; } .plot.cut { overflow: h
 .reach { stroke-width: 3px; stroke-linecap: round; opacity: 0.45; stroke: var(--even); } .reach.win { stroke: var(--up); } .reach.loss { stroke: var(--down); }
 `;
 
-/** The pages' look: that of the reference, for looking at rather than reading. A phone first, a desk from 48 rem on. */
+/**
+ * The pages' style: that of the reference, but for looking rather than reading. For phones first, for larger screens
+ * from 48 rem on.
+ */
 export const STYLE = `
 ${PALETTE}:root { ${variables(LIGHT_WAYS)} }
 @media (prefers-color-scheme: dark) {

@@ -19,7 +19,7 @@ const WINDOWS = [
 
 export function whalesPage({ hours, count, alerts }: WhalesData, now: number): Page {
   const to = wholeMinute(now);
-  // Of a time that has more of them than are read, what is shown is its end.
+  // If a time has more movements than are read, its end is shown.
   const oldest = alerts.at(-1)?.detectedAt ?? to;
   const from = count < WHALES ? to - hours * HOUR : oldest;
   const choices = WINDOWS.map(([window, name]) => ({

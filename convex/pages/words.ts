@@ -6,7 +6,7 @@ import { html, type Html } from "./markup";
 
 /** Words and times as the pages write them. Pure. */
 
-/** A figure that may not exist. */
+/** A figure, or words if there is none. */
 export function orNone(value: number | null, words: (value: number) => string, none = "none"): string {
   return value === null ? none : words(value);
 }
@@ -20,7 +20,7 @@ export const ARM_WORDS = {
   buyAndHold: "Buy and hold",
 } as const;
 
-/** A change with its direction in a shape, not in colour alone. */
+/** A change with its direction as a shape, and not only as a colour. */
 export function change(value: number | null): Html {
   if (value === null) return html`<span class="flat">no change known</span>`;
   const [kind, mark] = value > 0 ? ["up", "▲"] : value < 0 ? ["down", "▼"] : ["flat", "■"];

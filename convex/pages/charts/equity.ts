@@ -7,13 +7,13 @@ import { ARM_WORDS } from "../words";
 import { chart, dot, namesBeside, PAGE, scaleLines, spread, steps, timeMarks } from "./frame";
 
 const BOTTOM = 900;
-/** Behind the values at the left, and before the names at the right. */
+/** Between the values at the left and the names at the right. */
 const BEGIN = 60;
-/** The names behind it take a quarter of a phone's width. */
+/** The names at the right take a quarter of a phone's width. */
 const END = 720;
 const APART = 65;
 
-/** How results add up beside those of the control arms. At least one trade. */
+/** The sums of results, compared with those of the control arms. At least one trade. */
 export function equityChart(points: readonly EquityPoint[]): Html {
   const sums = points.map(({ sumPercent }) => sumPercent);
   const arms = points.flatMap(({ controls }) => ARM_NAMES.map((arm) => controls[arm]));
@@ -90,7 +90,7 @@ function timeMarksOf(points: readonly EquityPoint[]): Html[] {
   return timeMarks(...spanOf(points), [BEGIN, END]);
 }
 
-/** As many places as tell neighbouring marks apart. */
+/** As many decimals as distinguish neighbouring marks. */
 function tickDigits([first = 0, second = 1]: readonly number[]): number {
   return Math.max(0, Math.ceil(-Math.log10(Math.abs(second - first)) - 1e-9));
 }

@@ -5,26 +5,26 @@ import { html, type Html, type Part } from "../markup";
 
 /**
  * Charts as SVG text that is as wide as its place and keeps the size of its words: shapes are drawn in a plot of a
- * thousand by a thousand that is stretched, words and marks stand at shares of the width and height.
+ * thousand by a thousand, which is stretched; words and marks are placed at shares of the width and height.
  */
 
 export const SPAN = 1_000;
 
-/** What a chart is drawn on. */
+/** The canvas of a chart. */
 export type Canvas = {
-  /** Where it stands in a picture, in pixels; `null` on a page, whose style says. */
+  /** Its place in a picture, in pixels; `null` on a page, where the style decides. */
   place: { x: number; y: number; width: number; height: number } | null;
   /** Where the plot begins, and where it ends and the words below it begin, in lengths of the plot. */
   top: number;
   bottom: number;
-  /** About so many values stand at the left, and the plot begins behind them. */
+  /** About this many values stand at the left, and the plot begins after them. */
   values: number;
   begin: number;
   /** Where the plot ends and names beside it begin. */
   names: number;
-  /** How far apart such names are at least. */
+  /** The least distance between such names. */
   apart: number;
-  /** The size of marks beside what it is on a page. */
+  /** The size of marks, relative to a page. */
   marks: number;
 };
 
@@ -40,8 +40,8 @@ export const PAGE: Canvas = {
 };
 
 /**
- * How long the plot's lengths are across and down. On a page it is stretched, and strokes keep their width; what draws
- * pictures cannot keep it, so there the lengths are pixels.
+ * How long the plot's lengths are across and down. On a page it is stretched, and strokes keep their width. The
+ * renderer of pictures cannot keep it, so there the lengths are pixels.
  */
 function lengths({ place }: Canvas): readonly [number, number] {
   return place === null ? [1, 1] : [place.width / SPAN, place.height / SPAN];
@@ -55,7 +55,9 @@ export function course(places: readonly (readonly [number, number])[], canvas: C
   return path(places.map(([x, y]): [number, number] => [x * across, y * down])) ?? "";
 }
 
-/** A path of steps through places of a page's plot, in as few letters as may be: there are hundreds on a page. */
+/**
+ * A path of steps through places of a page's plot, in as few letters as possible, because a page has hundreds of them.
+ */
 export function steps(places: readonly (readonly [number, number])[]): string {
   return places
     .map(
@@ -90,10 +92,11 @@ export function share(length: number): string {
 export type Size = "" | "spark" | "low" | "square";
 
 /**
- * @param id Of its own on the page.
+ * @param id Unique on the page.
  * @param title What it shows, and `says` its text for screen readers.
- * @param plot Shapes in the plot's own lengths. @param marks Words, lines and marks, at shares. @param isCut What of the plot
- * is beyond its scale is not drawn.
+ * @param plot Shapes in the plot's own lengths.
+ * @param marks Words, lines and marks, at shares.
+ * @param isCut Whether parts of the plot beyond its scale are not drawn.
  */
 export function chart(
   { id, title, says, size = "" }: { id: string; title: string; says: string; size?: Size },
@@ -161,10 +164,10 @@ export function scaleLines(
   });
 }
 
-/** As wide as a day and a month are on a phone. */
+/** The width of a day and a month on a phone. */
 const WORD = 150;
 
-/** Moments below the plot, as many as a phone has room for: hours within two days, days beyond. */
+/** Times below the plot, as many as a phone has room for: hours if the plot covers two days or less, otherwise days. */
 export function timeMarks(from: number, to: number, [begin, end]: readonly [number, number]): Html[] {
   const x = scaleUtc().domain([from, to]).range([begin, end]);
   const written = x.tickFormat(4, to - from <= 2 * DAY ? "%H:%M" : "%-d %b");
@@ -182,7 +185,7 @@ export function below(place: number, word: string): Html {
   >`;
 }
 
-/** Names at the right of what they name, moved apart where they would overlap; in the order given. */
+/** Names to the right of their lines, moved apart where they would overlap; in the given order. */
 export function namesBeside(
   named: readonly { kind: string; at: number; words: string }[],
   canvas: Canvas,
@@ -212,8 +215,8 @@ export function spread(values: readonly number[]): [number, number] {
 }
 
 /**
- * Where names stand beside what is at these heights, in the order given: moved apart where they would overlap, and never out of
- * the chart. Where it is too short for all of them, they share it.
+ * The heights of names beside things at these heights, in the given order: moved apart where they would overlap, and
+ * never outside the chart. If the chart is too short for all of them, they share it.
  */
 export function nameHeights(heights: readonly number[], { apart: least, bottom }: Canvas): number[] {
   const top = least / 2;

@@ -77,8 +77,8 @@ function levelsOf({ entry, tp1, tp2, sl }: PublicSignal): Level[] {
 }
 
 /**
- * From a price to its height: all of the path is shown, as far as the levels stay what is looked at. Where it went further
- * away than they are wide, it leaves the chart.
+ * The height of a price: the whole path is shown, as long as the levels remain readable. If it went further away than
+ * the levels are apart, it leaves the chart.
  */
 export function levelScale(
   levels: readonly number[],
@@ -88,7 +88,7 @@ export function levelScale(
   const prices = path.map(({ priceUsd }) => priceUsd);
   const [low, high] = [Math.min(...levels), Math.max(...levels)];
   const room = high - low;
-  // One level alone is no scale.
+  // A single level does not make a scale.
   const shown =
     room === 0
       ? [...levels, ...prices]

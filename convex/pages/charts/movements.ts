@@ -4,13 +4,13 @@ import { bigUsd } from "../../lib/text/numbers";
 import { across, chart, share, SPAN, timeMarks } from "./frame";
 
 const BOTTOM = 880;
-/** Where the window begins and ends, beside the words of the scale. */
+/** The beginning and end of the window, beside the words of the scale. */
 const ACROSS = [140, SPAN - 15] as const;
 const GLYPHS = { bullish: "▲", bearish: "▼", neutral: "●" } as const;
 
 type Movement = { amount: number; direction: keyof typeof GLYPHS; detectedAt: number };
 
-/** Movements by time and size; each way has a shape of its own. At least one. @param window Epoch ms. */
+/** Movements by time and size; each direction has a shape of its own. At least one. @param window Epoch ms. */
 export function movementsChart(
   movements: readonly Movement[],
   { from, to }: { from: number; to: number },

@@ -6,7 +6,10 @@ import { chart, course, dot, namesBeside, scaleLines, spread, timeMarks, type Ca
 
 type Moved = Pick<PricePoint, "at" | "priceUsd">;
 
-/** How prices have moved against their first, in percent; the first token is what it is about. Each has two prices at least. */
+/**
+ * The moves of prices since their first, in percent; the chart is about the first token. Each token has at least two
+ * prices.
+ */
 export function relativeChart(
   id: string,
   tokens: readonly { name: string; path: readonly Moved[] }[],
@@ -40,7 +43,7 @@ export function relativeChart(
       says: `${named.map(({ words }) => words).join(", ")}.`,
     },
     {
-      // What it is about lies on top.
+      // The token that the chart is about lies on top.
       plot: paths.toReversed(),
       marks: html`${scaleLines(y, (value) => signed(value, 1), canvas.values)}${ends}${namesBeside(named, canvas)}${timeMarks(from, to, [canvas.begin, canvas.names])}`,
     },

@@ -5,7 +5,7 @@ import { below, chart, dot, scaleLines, share, SPAN } from "./frame";
 
 const BOTTOM = 890;
 
-/** What was said of the chance to win against what came of it: on the diagonal both agree. */
+/** The stated chance to win against the actual share of wins: on the diagonal both agree. */
 export function reliabilityChart(bins: SignalStats["calibration"]["bins"]): Html {
   const x = scaleLinear()
     .domain([0, 100])

@@ -5,7 +5,7 @@ import { html, type Html } from "../markup";
 import { usd } from "../../lib/text/numbers";
 import { chart, dot, SPAN, spread } from "./frame";
 
-/** A price's course without scales; `null` for less than two prices. */
+/** A price's course without scales; `null` for fewer than two prices. */
 export function sparkline(id: string, token: string, points: readonly PricePoint[]): Html | null {
   const [first, last] = [points[0], points.at(-1)];
   if (first === undefined || last === undefined || points.length < 2) return null;

@@ -5,8 +5,9 @@ import { across, chart, course, dot, namesBeside, scaleLines, spread, timeMarks,
 type Value = { at: number; value: number };
 
 /**
- * Values over time against a level, with the moments at which something began to hold. @param isEvents Values that are no
- * course, as each is over at once. @param written A value with its unit.
+ * Values over time against a level, with the moments at which something began to hold.
+ * @param isEvents Whether the values are separate events and not a course.
+ * @param written A value with its unit.
  */
 export function thresholdChart(
   { path, fired, level }: { path: readonly Value[]; fired: readonly Value[]; level: number },

@@ -9,7 +9,7 @@ const KINDS = [
   ["x", "down"],
 ] as const;
 
-/** As many columns as there is room for from the first day on, so that a day is never as broad as a page. */
+/** There is room for all columns from the first day on, so that a day is never as wide as a page. */
 const LEAST_DAYS = 30;
 
 export function uptimeChart(days: readonly { day: number; hours: string }[]): Html {
@@ -26,7 +26,7 @@ export function uptimeChart(days: readonly { day: number; hours: string }[]): Ht
   </svg>`;
 }
 
-/** Hours alike that follow one another are one shape. */
+/** Equal hours that follow one another are one shape. */
 function cells(days: readonly { hours: string }[], mark: string): string {
   return days
     .flatMap(({ hours }, column) => {

@@ -8,7 +8,7 @@ import { chart, course, dot, PAGE, scaleLines, SPAN, spread, timeMarks, upright,
 
 const WEEK_MS = 7 * DAY;
 
-/** A price of six digits has room at the left of it on a phone. */
+/** On a phone there is room for a price of six digits at the left. */
 const WEEK: Canvas = { ...PAGE, begin: 165 };
 
 /** A token's signals on the path of its price: from stop to first target, with the entry; at least two prices. */

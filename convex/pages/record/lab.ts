@@ -6,7 +6,7 @@ import { numbers, wideTable } from "../parts";
 import { points } from "../../lib/text/numbers";
 import { moment, orNone } from "../words";
 
-/** What else is asked for signals, in a section of its own on the record's page; nothing where there never was one. */
+/** The shadow arms, in a section of the record's page; empty if there never was one. */
 export function labSection({ writer, arms, promotions, head }: ShadowLab): Html {
   if (arms.length === 0 && promotions.length === 0) return html``;
   const promoted = promotions.map(

@@ -9,7 +9,7 @@ import { labSection } from "./lab";
 import { sections, sentence, type Shown } from "./sections";
 import { verifySection } from "./verification";
 
-/** How the signals have done. */
+/** The pages of records. */
 
 export function recordPage(data: RecordData): Page {
   const { token } = data;
@@ -41,7 +41,7 @@ export function recordPage(data: RecordData): Page {
   };
 }
 
-/** The same of a person's own arm. */
+/** The same for a person's own arm. */
 export function ownRecordPage(data: OwnRecordData): Page {
   const { arm, name, number, of, since, endedAt, left, listed, needed } = data.arm;
   const title = `The record of ${name ?? arm}`;
@@ -71,13 +71,13 @@ export function ownRecordPage(data: OwnRecordData): Page {
   };
 }
 
-/** The way to the signals behind those that are listed. */
+/** The link to the signals after the listed ones. */
 function older(path: string, { older: before }: Shown, query = ""): Html | null {
   if (before === null) return null;
   return html`<p><a href="${`${path}?${query}before=${before}`}">Older signals</a></p>`;
 }
 
-/** Nothing but the signals of an earlier time. */
+/** Only the signals of an earlier time. */
 function olderPage(title: string, path: string, data: Shown, query = ""): Page {
   const { signals, before } = data;
   const back = query === "" ? path : `${path}?${query.slice(0, -1)}`;

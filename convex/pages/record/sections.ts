@@ -13,7 +13,7 @@ import { ARM_WORDS, moment, orNone, sourceNames } from "../words";
 
 /** The parts of a record's page. */
 
-/** What every record shows. */
+/** The parts that every record has. */
 export type Shown = Omit<RecordData, "lab" | "token">;
 
 export function sections(
@@ -30,14 +30,14 @@ export function sections(
     ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${signalTable("Signals, newest first; results after costs", signals)}</div>`}`;
 }
 
-/** What all of it comes to, in one sentence. */
+/** The whole result in one sentence. */
 export function sentence({ stats }: Shown): Html | null {
   return stats.n === 0 ? null : html`<p class="note">${stats.summary}</p>`;
 }
 
 type Stats = RecordData["stats"];
 
-/** Trades in the table; all that are drawn are in the JSON. */
+/** How many trades the table has; the JSON has all that are drawn. */
 const LISTED = 8;
 
 const VERDICTS = {

@@ -6,9 +6,9 @@ import type { RecordData } from "../shapes";
 import { moment } from "../words";
 import type { Shown } from "./sections";
 
-/** How anybody can hold a record against its chain of events. */
+/** How anybody can check a record against its chain of events. */
 
-/** @param heldBy Of people's chain, which event of the record has its head. */
+/** @param heldBy For people's chain: the event of the record that contains its head. */
 export function verifySection({ head, anchor, stats, unanchored }: Shown, heldBy?: number | null): Html {
   if (head === null) return html`<p>The chain of events begins with the first signal.</p>`;
   return html`<div class="card">
@@ -37,7 +37,7 @@ export function verifySection({ head, anchor, stats, unanchored }: Shown, heldBy
   </div>`;
 }
 
-/** A block holds what was so when it was made. */
+/** The content of a block existed when the block was made. */
 function anchorFact(anchor: RecordData["anchor"]): [string, Part] {
   if (anchor === null) return ["Anchor on Base", "none yet"];
   const { address, sequence, signedAt, status, txHashes } = anchor;
