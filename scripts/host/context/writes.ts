@@ -45,7 +45,7 @@ function change(expected: string | undefined, id: unknown, work: (document: Docu
   core.parts.check(component, table, fields);
   inTransaction(execution).put(
     { component, table },
-    { ...fields, _id: document._id, _creationTime: document._creationTime },
+    { _creationTime: document._creationTime, _id: document._id, ...fields },
   );
   core.options.onWrite();
 }

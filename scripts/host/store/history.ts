@@ -21,7 +21,8 @@ export class History {
 
   /** Whether every change since this commit to the tables that were read is remembered. */
   knows(sequence: number, reads: ReadSet): boolean {
-    return reads.tables().every((name) => (this.#tables.get(name)?.forgotten ?? 0) <= sequence);
+    for (const name of reads.tables()) if ((this.#tables.get(name)?.forgotten ?? 0) > sequence) return false;
+    return true;
   }
 
   /** A change after this commit to what was read. */

@@ -37,20 +37,20 @@ function resolve(transaction: Transaction, component: string, source: Source): R
 /** Equalities first, then at most one field with bounds, in the index's order. */
 function rangeOf(steps: readonly RangeStep[], fields: readonly string[]): Range {
   const equal: (Value | undefined)[] = [];
-  const bounds: { lower?: Bound; upper?: Bound } = {};
+  let lower: Bound | undefined;
+  let upper: Bound | undefined;
   for (const { type, fieldPath, value: json } of steps) {
     const value = valueOf(json);
-    const bounded = bounds.lower !== undefined || bounds.upper !== undefined;
+    const bounded = lower !== undefined || upper !== undefined;
     if (fieldPath !== fields[equal.length] || (type === "Eq" && bounded)) {
       throw new Error(
         `Incorrect field used in \`withIndex\`, expected "${fields[equal.length]}", got "${fieldPath}"`,
       );
     }
     if (type === "Eq") equal.push(value);
-    else if (type.startsWith("G")) bounds.lower = { value, inclusive: type === "Gte" };
-    else bounds.upper = { value, inclusive: type === "Lte" };
+    else if (type.startsWith("G")) lower = { value, inclusive: type === "Gte" };
+    else upper = { value, inclusive: type === "Lte" };
   }
-  const { lower, upper } = bounds;
   return {
     lower: lower === undefined ? equal : [...equal, lower.value],
     withLower: lower?.inclusive ?? true,
@@ -67,9 +67,12 @@ function valueOf(json: unknown): Value | undefined {
 /** The rows of a query, in order. Rows that a filter rejects count as read, as on the platform. */
 export function rowsOf(transaction: Transaction, component: string, query: Query): Row[] {
   const { place, index, range, descending } = resolve(transaction, component, query.source);
-  const filters = query.operators.flatMap((one) => ("filter" in one ? [one.filter] : []));
-  const limits = query.operators.flatMap((one) => ("limit" in one ? [one.limit] : []));
-  const limit = Math.min(Infinity, ...limits);
+  const filters: Expression[] = [];
+  let limit = Infinity;
+  for (const one of query.operators) {
+    if ("filter" in one) filters.push(one.filter);
+    else limit = Math.min(limit, one.limit);
+  }
   if (filters.length === 0) return transaction.rows(place, index, range, { descending, limit });
   return transaction
     .rows(place, index, range, { descending, limit: Infinity })

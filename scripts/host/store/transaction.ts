@@ -20,8 +20,8 @@ export class ReadSet {
   /** By table. */
   readonly #parts = new Map<string, { ids: Set<string>; ranges: { index: Index; range: Range }[] }>();
 
-  tables(): string[] {
-    return [...this.#parts.keys()];
+  tables(): Iterable<string> {
+    return this.#parts.keys();
   }
 
   addId(place: Place, id: string): void {
@@ -55,6 +55,9 @@ export class ReadSet {
     return part;
   }
 }
+
+/** Most tables that a transaction reads it has not written to. */
+const NO_WRITES: ReadonlyMap<string, Row | null> = new Map();
 
 export type Order = { descending: boolean; limit: number };
 
@@ -118,7 +121,7 @@ export class Transaction {
   insert(place: Place, fields: Fields, now: number): Row {
     const database = this.databaseOf(place.component);
     const _id = database.newId(place.table);
-    return this.put(place, { ...fields, _id, _creationTime: database.newCreationTime(now) });
+    return this.put(place, { _creationTime: database.newCreationTime(now), _id, ...fields });
   }
 
   put(place: Place, document: Document): Row {
@@ -199,11 +202,14 @@ export class Transaction {
     else written.rows.set(id, row);
   }
 
-  #ownWrites(place: Place): Map<string, Row | null> {
-    const own = new Map<string, Row | null>();
-    if (this.#stale > 0) return own;
+  #ownWrites(place: Place): ReadonlyMap<string, Row | null> {
+    if (this.#stale > 0) return NO_WRITES;
     const name = nameOf(place);
-    for (const frame of this.#frames) for (const [id, row] of frame.get(name)?.rows ?? []) own.set(id, row);
+    let own: ReadonlyMap<string, Row | null> = NO_WRITES;
+    for (const frame of this.#frames) {
+      const written = frame.get(name)?.rows;
+      if (written !== undefined) own = own === NO_WRITES ? written : new Map([...own, ...written]);
+    }
     return own;
   }
 }
@@ -222,9 +228,12 @@ function readPart(index: Index, range: Range, rows: readonly Row[], { descending
 
 /** Its fields in order, as a store keeps them. */
 function sorted(document: Document): Document {
+  const names = Object.keys(document);
+  // A changed document usually has the fields of the one before.
+  if (names.every((name, i) => i === 0 || (names[i - 1] ?? "") < name)) return document;
   const { _id, _creationTime } = document;
   const fields: Fields = {};
-  for (const name of Object.keys(document).sort()) fields[name] = document[name];
+  for (const name of names.sort()) fields[name] = document[name];
   return Object.assign(fields, { _id, _creationTime });
 }
 
