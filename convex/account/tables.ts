@@ -41,7 +41,7 @@ export const accountTables = {
     .index("by_tokenIdentifier_and_state", ["tokenIdentifier", "state"])
     .index("by_codeHash", ["codeHash"]),
 
-  /** Changes of lost logins, opened by an operator. Written by `account/recovery`. Kept: they say why an account is whose. */
+  /** Changes of lost logins, opened by an operator. Written by `account/recovery`. Kept: they say why an account belongs to somebody. */
   rebinds: defineTable({
     userId: v.string(),
     /** The identity provider's issuer and subject, of the lost login and of the new one. */
@@ -57,11 +57,11 @@ export const accountTables = {
 
 export const accountRecords: RecordsOf<typeof accountTables> = {
   pendingClaims: {
-    keep: "they say why an account is whose",
+    keep: "they say why an account belongs to somebody",
     ownedBy: { rows: ofUser("by_userId_and_state"), section: "claims", onDeletion: "stay" },
     withheld: ["codeHash", "tokenIdentifier"],
   },
-  rebinds: { keep: "they say why an account is whose" },
+  rebinds: { keep: "they say why an account belongs to somebody" },
   accountDeletions: {
     keep: "the record of a user's wish",
     ownedBy: { rows: ofUser("by_userId"), section: "deletions", onDeletion: "stay" },

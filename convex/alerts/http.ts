@@ -11,7 +11,7 @@ import { alertShape, replayShape } from "./views";
 
 type AlertAnswer = z.input<typeof alertShape>;
 
-const id = (what: string) => text(64).describe(`The \`${what}\` that an earlier answer told.`);
+const id = (what: string) => text(64).describe(`The \`${what}\` from an earlier answer.`);
 
 const example = {
   alertId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
@@ -41,9 +41,9 @@ const propose: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/alerts",
   summary:
-    "Reads an alert from a person's words, or takes it as a `condition`, says when it would have fired, and keeps it until it is confirmed.",
+    "Reads an alert from a person's words, or takes it as a `condition`, answers when it would have fired, and keeps it until it is confirmed.",
   description:
-    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), of any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to hold every number and coin of the words; what does not agree is refused, with what to say. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
+    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), for any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to contain every number and coin of the words. If they do not agree, the answer is an error that says what to send instead. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
   errors: { ...USER_TOKEN_ERRORS, invalid_request: "`error` says what to say instead." },
   example: {
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
@@ -61,7 +61,7 @@ const propose: MountedEndpoint = endpoint({
   },
   input: z.object({
     userId,
-    text: text(300).optional().describe("What to be told of, in any language, at most 300 characters."),
+    text: text(300).optional().describe("What to be alerted to, in any language, at most 300 characters."),
     condition: conditionShape.optional().describe("The same for programs, instead of `text`."),
   }),
   returns: z.object({ alert: alertShape, replay: replayShape }),
@@ -103,7 +103,7 @@ const changing = (
     errors: {
       ...USER_TOKEN_ERRORS,
       not_found: "This user has no such alert.",
-      conflict: "As many are active as may be, or it is off.",
+      conflict: "The user has as many active alerts as allowed, or the alert is off.",
     },
     example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
     input: z.object({ userId, alertId: id("alertId") }),
@@ -117,9 +117,9 @@ const changing = (
 const accept = changing(
   "/alerts/confirm",
   {
-    summary: "Switches a proposed alert on, or keeps an active one for as long again.",
+    summary: "Switches a proposed alert on, or keeps an active one for the same time again.",
     description:
-      "It fires each time its condition begins to hold, at most once an hour; what holds already has to end first. It ends by itself after 90 days, after 30 where nobody has signed in for the `userId`: a card says so a week before. A signed-in user may have 20 active ones, others 5.",
+      "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days if nobody has signed in for the `userId`: a card says so a week before. A signed-in user may have 20 active alerts, others 5.",
   },
   (ctx, input, address) => ctx.runMutation(internal.alerts.proposals.accept, { ...input, address }),
 );
@@ -128,7 +128,7 @@ const end = changing(
   "/alerts/off",
   {
     summary: "Switches an alert off, or drops a proposal.",
-    description: "It stays in the list for 90 days, and is not switched on again.",
+    description: "It stays in the list for 90 days, and cannot be switched on again.",
   },
   (ctx, input) => ctx.runMutation(internal.alerts.proposals.end, input),
 );

@@ -108,7 +108,7 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
     keep: [
       {
         days: 1,
-        why: "nobody has said yes to it",
+        why: "nobody has confirmed it",
         aged: (rows, before) =>
           rows.withIndex("by_state", (q) => q.eq("state", "proposed").lt("createdAt", before)),
       },

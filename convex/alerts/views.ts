@@ -9,9 +9,9 @@ const moment = z.number().transform(iso).pipe(z.iso.datetime());
 
 export const alertShape = z.object({
   alertId: z.string(),
-  number: z.int().describe("Counts the user's alerts: what the bot calls it"),
+  number: z.int().describe("Its number among the user's alerts, which the bot shows"),
   state: z.enum(["proposed", "active", "off"]),
-  words: z.string().describe("What it waits for, as it was understood"),
+  words: z.string().describe("Its condition in words"),
   condition: conditionShape,
   readBy: z.enum(["grammar", "model"]).describe("Who read the words"),
   createdAt: moment,
@@ -24,7 +24,7 @@ export const alertShape = z.object({
 
 export const replayShape = z.object({
   days: z.int().describe("How far back was looked"),
-  knownSince: moment.nullable().describe("Since when anything is kept of them"),
+  knownSince: moment.nullable().describe("The beginning of the stored observations"),
   count: z.int().describe("How often it would have fired"),
   fired: z
     .array(
@@ -38,8 +38,6 @@ export const replayShape = z.object({
   now: z
     .object({ at: moment, value: z.number(), source: z.string() })
     .nullable()
-    .describe(
-      "What was last observed; null where nothing was within the hour, and for movements and digests",
-    ),
-  holdsNow: z.boolean().describe("Whether the condition holds by that"),
+    .describe("The last observation; null if there is none within the hour, and for movements and digests"),
+  holdsNow: z.boolean().describe("Whether the condition holds for it"),
 });

@@ -39,12 +39,12 @@ const webhook: MountedEndpoint = endpoint({
   path: "/messenger/webhook",
   summary: "Webhook of the messenger's bot: one update, answered through the outbox.",
   description:
-    "Reads people's messages and taps, each `update_id` once. The answer comes as a message of its own, or in the place of the one with the button. `npm run register-webhook` tells the messenger of this address.",
+    "Reads people's messages and taps, each `update_id` once. The answer is a message of its own, or replaces the message with the button. `npm run register-webhook` tells the messenger of this address.",
   needs: ["MESSENGER_WEBHOOK_SECRET"],
   errors: { unauthorized: "The secret token is missing or wrong." },
   headers: {
     "X-Telegram-Bot-Api-Secret-Token":
-      "The webhook's secret, which the messenger was given with its address.",
+      "The webhook's secret, which the messenger got together with the address.",
   },
   example: {
     input: {

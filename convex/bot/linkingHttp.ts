@@ -37,20 +37,20 @@ function guard({ header }: RequestHead): void {
   if (equalBytes(utf8ToBytes(sent), utf8ToBytes(secret))) return;
   throw new AppError(
     "unauthorized",
-    "This service links for bots that have its secret: Authorization: Bearer <secret>",
+    "This service accepts links only from bots that have its secret: Authorization: Bearer <secret>",
   );
 }
 
 const BOTS_SECRET = {
   Authorization:
-    "`Bearer <secret>`: the operator's secret for bots that link accounts. Needed where the operator has set one, not looked at elsewhere.",
+    "`Bearer <secret>`: the operator's secret for bots that link accounts. Needed if the operator has set one, otherwise ignored.",
 };
 const NO_SECRET = "The operator has set a secret for bots that link accounts, and it was not sent.";
 
 const confirmed = z
   .boolean()
   .describe(
-    "Whether the link is proven: by the account, in its chat with the service's own bot, or by a bot that has the operator's secret. The service's own notices, buttons and trades rely on confirmed links only.",
+    "Whether the link is proved: by the account, in its chat with the service's own bot, or by a bot that has the operator's secret. The service's own notices, buttons and trades rely on confirmed links only.",
   );
 
 const connect: MountedEndpoint = endpoint({
@@ -58,7 +58,7 @@ const connect: MountedEndpoint = endpoint({
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
   description:
-    "For a bot to call when somebody sends it a code, which is good for 10 minutes and one link; every call counts as a guess at one. Where the operator has set no secret for bots, anybody can call this: the link is not confirmed then, and the account is sent nothing of the user's until it says `/confirm` with the same code to the service's own bot. Only the account, through that bot, or the signed-in user replaces or ends a link.",
+    "A bot calls this when somebody sends it a code, which is valid for 10 minutes and one link; every call counts as a guess. If the operator has set no secret for bots, anybody can call this. The link is then not confirmed, and the account gets nothing of the user's until it sends `/confirm` with the same code to the service's own bot. Only the account, through that bot, or the signed-in user replaces or ends a link.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   guard,
   headers: BOTS_SECRET,

@@ -70,7 +70,7 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
   if (messengerChatId?.startsWith("@") === true)
     throw new AppError(
       "invalid_request",
-      "messengerChatId must be a numeric chat id where the owner is asked: by name a channel is set with the owner's token",
+      "messengerChatId must be a numeric chat id if the owner has to be asked: a channel's name needs the owner's token",
     );
   const bot = messengerBotToken ? botOf(userId, messengerBotToken) : {};
   const wish = { kind: "delivery" as const, ...bot, ...changes };
@@ -128,7 +128,7 @@ export function settingsEndpoint(named: {
     summary: named.summary,
     description:
       named.description ??
-      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored, never answered and not tried out: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`. A private chat that its account has confirmed as another user's gets nothing through the default bot.",
+      "If the user has set a bot of their own, it sends their reports; otherwise the default bot does. The token is sealed before it is stored, never returned and not tested: if the messenger refuses it for the next card, `deliveryProblem` of `/mcp/research/status` says so. A private chat that its account has confirmed as another user's gets nothing through the default bot.",
     limit: "settings",
     // The person who sets the chat can read the reports.
     access: async (ctx, { userId }, caller) => {

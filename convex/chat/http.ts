@@ -26,7 +26,7 @@ const chat: MountedEndpoint = endpoint({
   path: "/mcp/chat",
   summary: "Chat with a named agent, with live market context.",
   description:
-    "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure is a cited fact's, or its sentence ends with `[model]`. A request for a private key gets a fixed security message and reaches no model.",
+    "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure comes from a cited fact, or its sentence ends with `[model]`. A request for a private key gets a fixed security message, and no model is asked.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "chat",
   access: "shown",
@@ -69,7 +69,7 @@ const chat: MountedEndpoint = endpoint({
   }),
   returns: z.object({
     answer: z.string(),
-    agentId: z.string().describe("The agent that answered, by the name it was asked for"),
+    agentId: z.string().describe("The agent that answered, by the name in the request"),
     model: z.string().describe("The model that answered; none when no model was asked"),
     sources: z
       .array(citedSource.extend({ observedAt: z.iso.datetime() }))

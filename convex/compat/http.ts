@@ -39,7 +39,7 @@ const latest: MountedEndpoint = endpoint({
   path: "/signals/latest",
   summary: "The latest signals as a bare map; now /mcp/signals/latest.",
   description:
-    "With `token` it has that token's key only, otherwise both; null means that no signal was issued yet. Every level is a number: a HOLD has no targets and no stop, so its entry price stands there.",
+    "With `token` it has only that token's key, otherwise both; null means that no signal was issued yet. Every level is a number: a HOLD has no targets and no stop, so its entry price is used.",
   example: {
     input: { token: "BTC" },
     output: {
@@ -166,7 +166,7 @@ const percent = z.number().describe("Percent; 0 without a result");
 const recap: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/recap/today",
-  summary: "How the signals of this UTC day stand; now /mcp/signals/recap.",
+  summary: "The results of the signals of this UTC day; now /mcp/signals/recap.",
   description:
     "Every figure is a number, and 0 without a result. When there is no review in time, `aiReview` says so.",
   errors: { rate_limited: "A review had to be written, and this caller has asked for too many." },

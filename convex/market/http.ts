@@ -48,7 +48,7 @@ const market: MountedEndpoint = endpoint({
   summary:
     "Live market snapshot: key prices, trending coins, top 20; with `token`, that token's figures too.",
   description:
-    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer or fails: `fetchedAt` says which. While the gateway alone fails, the rows are those of the price sources and market lists. A cached read costs nothing and is not counted.",
+    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer or fails: `fetchedAt` says which. While only the gateway fails, the rows are those of the price sources and market lists. A cached read costs nothing and is not counted.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors: {
     ...errors,
@@ -109,7 +109,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
   path: "/mcp/token",
   summary: "Figures of one token and an answer to a question about it.",
   description:
-    "Answers to the same question are shared for 60 seconds. A request for a private key or seed phrase gets a fixed security message and reaches no model.",
+    "Answers to the same question are shared for 60 seconds. A request for a private key or seed phrase gets a fixed security message, and no model is asked.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors,
   example: {

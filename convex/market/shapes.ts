@@ -33,7 +33,7 @@ export type AskedFigures = z.output<typeof askedRows.token>;
 
 export const rowSource = z.enum(["chainlink", "coinbase", "binance", "coingecko", "model"]);
 const source = rowSource.describe(
-  "The source of price and change: a price feed, an exchange, CoinGecko (coingecko.com), or the model alone",
+  "The source of price and change: a price feed, an exchange, CoinGecko (coingecko.com), or only the model",
 );
 const sizeSource = rowSource.describe("The source of capitalisation and volume");
 
@@ -64,7 +64,7 @@ export const marketFigures = z.object({
   focus: tokenFigures
     .nullable()
     .optional()
-    .describe("Figures of the token asked for; null when the gateway knows none. Left out without `token`."),
+    .describe("Figures of the requested token; null if the gateway knows none. Left out without `token`."),
 });
 
 /** The answer of `GET /mcp/market`. */

@@ -41,7 +41,7 @@ const latest: MountedEndpoint = endpoint({
   summary:
     "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
   description:
-    "A signal is generated once a day per token, entered at the measured price, and walked along one-minute candles until it is won, lost or, after 6 hours, expired. With `userId` the answer waits a few seconds for the card's delivery. With `token` it has that token's key alone; null: none was issued yet.",
+    "A signal is generated once a day per token, entered at the measured price, and walked along one-minute candles until it is won, lost or, after 6 hours, expired. With `userId` the answer waits a few seconds for the card's delivery. With `token` it has only that token's key; null means that none was issued yet.",
   errors: { rate_limited: tooManyCards, not_configured: neverIssued },
   example: {
     input: { token: "BTC", userId: EXAMPLE_USER },
@@ -77,7 +77,7 @@ const history: MountedEndpoint = endpoint({
   path: "/mcp/signals/history",
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
   description:
-    "`stats` are of all closed signals of the scope, whatever `limit` and `days` say; a rate of nothing is null. 1.5 is 1.5 %. The headline is `stats.edge`: the excess over the chance of each signal's own levels, with an interval that holds at all times together.",
+    "`stats` are about all closed signals of the scope, and do not depend on `limit` and `days`; a rate without any signal is null. 1.5 is 1.5 %. The headline is `stats.edge`: the excess over the chance of each signal's own levels, with an interval that holds at all times together.",
   errors: { not_configured: neverIssued },
   example: {
     input: { token: "BTC", limit: 1 },
@@ -89,16 +89,16 @@ const history: MountedEndpoint = endpoint({
       `1 to ${MOST_LISTED}; ${USUALLY_LISTED} when left out, or ${MOST_LISTED} with days`,
     ),
     days: absentWhenEmpty(wholeNumber(1, 365)).describe(
-      "Only signals of the last so many days, 1 to 365, to the moment",
+      "Only signals of this many days before now, 1 to 365",
     ),
     before: absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC time")).describe(
-      "Only signals generated before this time: the last `generatedAt` of a page gets the next one.",
+      "Only signals generated before this time: send the last `generatedAt` of a page to get the next one.",
     ),
   }),
   returns: z.object({
     signals: z.array(publicSignal),
     stats: signalStats,
-    count: z.number().describe("How many signals this answer holds"),
+    count: z.number().describe("How many signals this answer contains"),
   }),
   handler: async (ctx, { token, limit, days, before }) => {
     await assertIssued(ctx, token);
@@ -126,9 +126,9 @@ const recap: MountedEndpoint = endpoint({
   path: "/mcp/signals/recap",
   access: "shown",
   summary:
-    "How the signals of this UTC day stand, before 08:00 those of the day before; with an AI-written review (null when the model is out of reach).",
+    "The results of the signals of this UTC day, before 08:00 those of the day before; with an AI-written review (null if the model cannot be reached).",
   description:
-    "The review is written once per day and set of outcomes, and shared. A missing one never keeps the figures back; a day without signals has none.",
+    "The review is written once per day and set of outcomes, and shared. The figures are answered even if it is missing; a day without signals has no review.",
   errors: { rate_limited: tooManyCards, not_configured: neverIssued },
   example: {
     input: {},

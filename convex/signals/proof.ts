@@ -40,9 +40,9 @@ const shadow: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/shadow",
   summary:
-    "Models and prompts that are asked for a signal every hour, which nobody is sent, and what they have shown.",
+    "Models and prompts that are asked for a signal every hour, which is sent to nobody, and their results.",
   description:
-    "Off where the operator names no arms. Every shadow signal is an event before its outcome can be known, in a hash chain of its own, whose head is in /signals/proof once a day. An arm that has shown more than the one that writes the daily signals may be promoted to write them.",
+    "Off if the operator names no arms. Every shadow signal is an event before its outcome can be known, in a hash chain of its own, whose head is in /signals/proof once a day. An arm that has shown more than the one that writes the daily signals may be promoted to write them.",
   example: { input: { after: 2_892 }, output: { ...shadowLabExample, events: [], count: 0 } },
   input: page,
   returns: shadowLab.extend({
@@ -105,10 +105,10 @@ const anchors: MountedEndpoint = endpoint({
     limit,
   }),
   returns: z.object({
-    addresses: z.array(z.string()).describe("Every account that was ever the anchor's, oldest first"),
-    address: z.string().nullable().describe("The account told of; null: there is none"),
+    addresses: z.array(z.string()).describe("Every account that the anchor has ever used, oldest first"),
+    address: z.string().nullable().describe("The account of this answer; null if there is none"),
     anchors: z.array(anchorShape),
-    count: z.number().describe("How many transactions this answer holds"),
+    count: z.number().describe("How many transactions this answer contains"),
   }),
   handler: async (ctx, { address = null, ...range }) => {
     const page = await ctx.runQuery(internal.signals.record.anchors.page, { address, ...range });

@@ -117,7 +117,7 @@ export const whaleRecords: RecordsOf<typeof whaleTables> = {
     keep: "a row an hour: what was asked, and why an hour has no alerts",
     openWhen: { whaleWatches: waiting("by_state", "state", OPEN, "startedAt") },
   },
-  whaleAlerts: { keep: "what the service has told" },
+  whaleAlerts: { keep: "the alerts that the service has shown" },
   whaleCursors: { keep: "one row: how far Base has been read" },
   whalePlaces: { keep: "some hundred rows: a new one takes the place of the oldest" },
 };

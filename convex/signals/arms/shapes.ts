@@ -26,11 +26,11 @@ const shadowArm = z.object({
   wins: count,
   losses: count,
   expired: count,
-  missed: count.describe("Asked, and no signal."),
+  missed: count.describe("Asked for, but no signal was issued."),
   excessPoints: points
     .nullable()
     .describe(
-      "Mean over all trades of score minus chance. Neighbouring hours overlap: this alone proves nothing.",
+      "Mean over all trades of score minus chance. Neighbouring hours overlap, so this proves nothing by itself.",
     ),
   averageBeforeCostsPercent: z.number().nullable(),
   averageAfterCostsPercent: z.number().nullable(),
@@ -41,12 +41,17 @@ const shadowArm = z.object({
     ),
   calibration: z
     .object({ n, brier, calibratedBrier })
-    .describe("Calibrated by its own earlier outcomes alone."),
+    .describe("Calibrated only by its own earlier outcomes."),
   againstWriter: bounds
-    .extend({ writer: z.string(), needed: z.number().describe("To be promoted: 20 for each arm compared.") })
+    .extend({
+      writer: z.string(),
+      needed: z
+        .number()
+        .describe("The e-value that is needed for a promotion: 20 for each arm that was compared."),
+    })
     .nullable()
     .describe(
-      "The same of the difference from the arm that writes the daily signals; null: never asked in the same hours.",
+      "The same for the difference from the arm that writes the daily signals; null if both were never asked in the same hours.",
     ),
 });
 export type ShadowArm = z.output<typeof shadowArm>;
@@ -59,6 +64,6 @@ export const shadowLab = z.object({
   writer: z.string().describe("The arm that writes the daily signals."),
   arms: z.array(shadowArm).describe("Every arm that was ever asked, by name."),
   promotions: z.array(promotion).describe("The newest 20, newest first."),
-  head: chainHead.nullable().describe("Of the shadow signals' chain of events; null before the first."),
+  head: chainHead.nullable().describe("Of the shadow signals' chain of events; null before the first event."),
 });
 export type ShadowLab = z.output<typeof shadowLab>;

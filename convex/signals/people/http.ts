@@ -23,7 +23,7 @@ const key = z
 const arm = text(40).describe("The id of an arm of yours, `arm-…`");
 
 const errors = {
-  unauthorized: "Neither the web application's token came along nor a key that is good.",
+  unauthorized: "Neither the web application's token nor a valid key was sent.",
   forbidden: "The key lacks the scope record.",
 } as const;
 const headers = {
@@ -39,10 +39,9 @@ function keyFrom(caller: Caller, key: string | undefined): { keyHash?: string } 
 const list: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/records",
-  summary:
-    "People's own arms with 30 outcomes or more, whatever these are: each record is at /record/{name}.",
+  summary: "People's own arms with 30 outcomes or more, no matter which: each record is at /record/{name}.",
   description:
-    "Signed-in users propose signals before the fact; the service measures the entry, ends, counts and chains them as its own. The newest hundred, newest first: an order by results would show luck.",
+    "Signed-in users propose signals in advance; the service measures the entry, and ends, counts and chains them like its own. The newest hundred, newest first, because an order by results would show luck.",
   needs: [],
   example: {
     input: {},
@@ -54,7 +53,7 @@ const list: MountedEndpoint = endpoint({
       z.object({
         arm: ownArm,
         n: z.int().describe("Signals that have ended"),
-        excess: z.number().nullable().describe("Points over chance a day, after costs"),
+        excess: z.number().nullable().describe("Points above chance per day, after costs"),
       }),
     ),
   }),
@@ -64,9 +63,9 @@ const list: MountedEndpoint = endpoint({
 const make: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/records",
-  summary: "Begins an arm of the caller's own, to propose signals to.",
+  summary: "Creates an arm of the caller's own, which accepts signals.",
   description:
-    "At most ten for each owner, ended ones counted, and none is taken back. Its name is shown once the operator has let it stand; the chain knows the arm by its id alone.",
+    "An owner has at most ten arms, including ended ones, and none can be taken back. The name is shown once the operator has accepted it; the chain contains only the id.",
   needs: [],
   limit: "settings",
   errors: { ...errors, conflict: "The name is taken, or the owner has had ten arms." },
@@ -84,7 +83,7 @@ const mine: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/records/mine",
   summary: "The caller's own arms, ended ones too.",
-  description: "Listed or not: others see an arm among /records from 30 outcomes on.",
+  description: "Listed or not: others see an arm in /records from 30 outcomes on.",
   needs: [],
   limit: "settings",
   errors,
@@ -103,15 +102,15 @@ const mine: MountedEndpoint = endpoint({
 const propose: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/records/signals",
-  summary: "Proposes a signal to an arm of the caller's own, before the fact.",
+  summary: "Proposes a signal to an arm of the caller's own.",
   description:
-    "It is entered at the price that is measured after the request has come, by the rules of the service's own signals, and ends at its target, at its stop or after six hours. One a token and UTC day for each arm; it is an event of a hash chain at once, in an anchor within the hour, and cannot be taken back.",
+    "Its entry is the price that is measured after the request has arrived, by the rules of the service's own signals, and it ends at its target, at its stop or after six hours. An arm has one signal for each token and UTC day. The signal becomes an event of a hash chain at once, is in an anchor within the hour, and cannot be taken back.",
   needs: [],
   limit: "signal",
   errors: {
     ...errors,
     not_found: "The caller has no such arm.",
-    conflict: "The arm has its signal of this token and day already, or has ended.",
+    conflict: "The arm already has a signal for this token and day, or has ended.",
   },
   headers,
   example: {
@@ -125,10 +124,10 @@ const propose: MountedEndpoint = endpoint({
     arm,
     token: tokenOf(TOKENS, "must be BTC or ETH").describe("BTC or ETH"),
     signal: z.enum(["BUY", "SELL"]),
-    tp1: z.number().positive().describe("First target, USD: at it the signal is won"),
+    tp1: z.number().positive().describe("First target, USD: the signal is won when it is reached"),
     tp2: z.number().positive().optional().describe("Second target, USD; tp1 when left out"),
     sl: z.number().positive().describe("Stop, USD"),
-    confidence: wholeNumber(0, 100).describe("Percent: how probable it is that tp1 comes before sl"),
+    confidence: wholeNumber(0, 100).describe("Percent: the probability that tp1 is reached before sl"),
     key,
   }),
   returns: z.object({ signal: publicSignal }),
@@ -146,7 +145,7 @@ const end: MountedEndpoint = endpoint({
   path: "/records/end",
   summary: "Ends an arm of the caller's own for good.",
   description:
-    "What it has proposed goes on to its outcome and stays on its record. An ended arm counts among the caller's ten.",
+    "Its open signals go on to their outcomes and stay on its record. An ended arm still counts among the caller's ten.",
   needs: [],
   limit: "settings",
   errors: { ...errors, not_found: "The caller has no such arm.", conflict: "It has ended already." },

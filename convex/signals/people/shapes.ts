@@ -3,19 +3,21 @@ import * as z from "zod";
 /** What callers see of people's arms. */
 
 export const ownArm = z.object({
-  arm: z.string().describe("Its id: the chain knows it by this alone"),
-  name: z.string().nullable().describe("null: it is called by its id. The operator decides on names"),
+  arm: z.string().describe("Its id, the only thing of it that the chain contains"),
+  name: z.string().nullable().describe("null if it is called by its id. The operator decides about names"),
   nameState: z.enum(["waiting", "shown", "refused"]),
-  number: z.int().positive().describe("The how manieth of its owner's it is"),
-  of: z.int().positive().describe("So many its owner has had, ended ones too"),
+  number: z.int().positive().describe("Its number among its owner's arms"),
+  of: z.int().positive().describe("How many arms its owner has had, including ended ones"),
   since: z.iso.datetime(),
-  endedAt: z.iso.datetime().nullable().describe("Nothing is proposed to it any more"),
+  endedAt: z.iso.datetime().nullable().describe("From then on it accepts no proposals"),
   left: z.boolean().describe("Its owner has deleted their data; the record stays"),
   listed: z.boolean().describe("30 of its signals have ended"),
   needed: z
     .int()
     .positive()
-    .describe("What its e-values have to reach to read better than chance: 20 for each arm of its owner's"),
+    .describe(
+      "What its e-values have to reach to be called better than chance: 20 for each arm of its owner",
+    ),
 });
 export type OwnArm = z.output<typeof ownArm>;
 

@@ -136,7 +136,7 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
   signals: {
     keep: {
       days: SHADOW_DAYS,
-      why: "totals and chain hold what shadows came to; the daily signals are the track record and stay",
+      why: "totals and chain contain the results of shadows; the daily signals are the track record and stay",
       aged: (rows, before) => rows.withIndex("by_desk", (q) => q.eq("desk", "lab").lt("slot", before)),
       ended: ({ status }) => status !== "PENDING",
     },
@@ -159,10 +159,10 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
       },
     },
   },
-  signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
+  signalEvents: { keep: "the tamper-evident record: with a gap it proves nothing" },
   signalTotals: { keep: "three or four rows for each arm" },
-  signalPairs: { keep: "a row for each two arms" },
-  openDays: { keep: "they go when their day counts" },
+  signalPairs: { keep: "a row for each pair of arms" },
+  openDays: { keep: "they are deleted when their day has been counted" },
   signalArms: {
     keep: "a row for each arm that was ever asked, and for each of a user's: a record that could be taken back would prove nothing",
     ownedBy: {

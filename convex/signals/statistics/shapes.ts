@@ -19,21 +19,21 @@ const bounds = {
 };
 
 export const edge = z.object({
-  trades: count.describe("BUY and SELL signals of days that are over."),
+  trades: count.describe("BUY and SELL signals on days that are over."),
   days: count.describe("Days with a trade: BTC and ETH move together, so a day is one observation."),
   ...bounds,
   eValue: z
     .number()
     .nonnegative()
     .describe(
-      "What betting on an edge has made of 1: without an edge it ever reaches 20 with a probability of 5 % at most.",
+      "The wealth of a bet on an edge that began with 1: without an edge, the probability that it ever reaches 20 is at most 5 %.",
     ),
   afterCosts: z
     .object({
       excessPoints: points
         .nullable()
-        .describe("Mean over days, less what each trade needs to earn its costs."),
-      eValue: z.number().nonnegative().describe("The same bet on what is left after costs."),
+        .describe("Mean over days, minus what each trade needs to earn its costs."),
+      eValue: z.number().nonnegative().describe("The same bet on the excess after costs."),
     })
     .describe("A trade's break-even is its costs as a share of the way from stop to target."),
   verdict: z
@@ -45,7 +45,7 @@ export const edge = z.object({
       "not told from chance",
     ])
     .describe(
-      "Nothing below 30 results. better than chance: both e-values are at least 20; better before costs: the first alone is.",
+      "There is no record yet below 30 results. better than chance: both e-values are at least 20; better before costs: only the first one is.",
     ),
 });
 export type Edge = z.output<typeof edge>;
@@ -60,7 +60,7 @@ const arm = z.object({ ...averages, days: count, ...bounds });
 const controls = z
   .object({
     model: arm,
-    coin: arm.describe("The side of a coin flipped by the hash of the event before the signal's."),
+    coin: arm.describe("The side of a coin flip, from the hash of the event before the signal's event."),
     momentum: arm.describe("The side of the last 24 hours."),
     alwaysLong: arm,
     buyAndHold: z.object(averages).describe("Bought at the issue, sold at the expiry, no levels."),
@@ -71,14 +71,14 @@ const pair = edge.omit({ trades: true, afterCosts: true, verdict: true });
 const paired = z
   .object({ coin: pair, alwaysLong: pair })
   .describe(
-    "The model's trades against the same trades of the coin and of always long, trade by trade: an e-value of 20 says that it chooses sides better. Always HOLD is the zero of all results.",
+    "The model's trades compared with the same trades of the coin and of always long, trade by trade: an e-value of 20 means that the model chooses sides better. An arm that always holds would have results of zero.",
   );
 
 const result = z.object({
   totalPnlPercent: percent.describe(
-    "Sum of the signed percentages: the same stake on every signal, gains not reinvested. Nothing compounds.",
+    "Sum of the signed percentages: the same stake on every signal, without reinvesting gains.",
   ),
-  expectancyPercent: percent.nullable().describe("What a trade brings on average, expired ones included."),
+  expectancyPercent: percent.nullable().describe("The average result of a trade, including expired ones."),
   bestPnlPercent: percent.nullable(),
   worstPnlPercent: percent.nullable(),
   profitFactor: z
@@ -100,7 +100,7 @@ const risk = z
     maxDrawdown: z
       .object({
         percent: z.number().nonnegative().describe("Percentage points of the cumulative PnL."),
-        peakAt: z.iso.datetime().nullable().describe("null: the fall began at 0, before the first trade."),
+        peakAt: z.iso.datetime().nullable().describe("null if the fall began at 0, before the first trade."),
         troughAt: z.iso.datetime(),
       })
       .nullable()
@@ -111,21 +111,21 @@ const risk = z
 const brier = z.number().min(0).max(1).nullable();
 
 export const calibration = z.object({
-  n: count.describe("WIN and LOSS signals it is about."),
+  n: count.describe("The number of WIN and LOSS signals."),
   brier: brier.describe(
     "Brier score of the stated confidence as the probability of a WIN: mean squared error, 0 perfect, 0.25 a coin toss.",
   ),
   calibratedBrier: brier.describe(
-    "The same of the calibrated confidence, each from outcomes before its signal alone.",
+    "The same for the calibrated confidence, which uses only outcomes before its signal.",
   ),
   skill: figure.describe(
-    "1 - brier / the Brier score of the levels' own chance: 0 says no more than the levels, below 0 less. null below 30.",
+    "1 - brier / the Brier score of the levels' own chance: at 0 the confidence says no more than the levels, below 0 less. null below 30.",
   ),
-  calibratedSkill: figure.describe("The same of the calibrated confidence."),
+  calibratedSkill: figure.describe("The same for the calibrated confidence."),
   logScore: z
     .object({ n: count, stated: figure, calibrated: figure, chance: figure })
     .describe(
-      "Mean logarithmic score, 0 perfect, -0.693 a coin toss, of the stated and the calibrated confidence and of the levels' own chance; of trades decided since this is kept.",
+      "Mean logarithmic score, 0 perfect, -0.693 a coin toss, of the stated and the calibrated confidence and of the levels' own chance; for trades that were decided since this is stored.",
     ),
   bins: z
     .array(
@@ -138,25 +138,25 @@ export const calibration = z.object({
       }),
     )
     .describe(
-      "By stated confidence, from (included) to (excluded, but 100): where the two figures agree, it is right.",
+      "By stated confidence, from (included) to (excluded, except for 100): if the two figures agree, the confidence is right.",
     ),
 });
 
 export const signalStats = z.object({
-  summary: z.string().describe("What it comes to, in two sentences."),
+  summary: z.string().describe("The result in two sentences."),
   n: count.describe("Closed signals, HOLD included."),
   wins: count,
   losses: count,
   expired: count.describe("Closed by age, HOLD included."),
-  holds: count.describe("HOLD signals: no position, so they are in none of the figures below."),
-  refusedDays: count.describe("Days on which a token got no signal, each token counted."),
+  holds: count.describe("HOLD signals take no position, so they are in none of the figures below."),
+  refusedDays: count.describe("Days on which a token got no signal, counted for each token."),
   gaps: z
     .object({ trades: count, minutes: count, sharePercent: share.nullable() })
     .describe(
-      "Minutes of all trades' paths that no candle covers, and the trades with more than 5 of them: these count for an edge at most as chance.",
+      "Minutes of all trades' paths that no candle covers, and the trades with more than 5 such minutes, which count at most as chance for an edge.",
     ),
   edge: edge.describe(
-    "The headline: score minus chance. A trade's score is where between stop (0) and tp1 (100) it ended; its chance is the score of a price without direction, risk / (risk + reward), whatever the time limit. Before costs.",
+    "The headline: score minus chance. A trade's score is the place between stop (0) and tp1 (100) where it ended; its chance is the score of a price without direction, risk / (risk + reward), for any time limit. Before costs.",
   ),
   controls,
   paired,
@@ -168,11 +168,11 @@ export const signalStats = z.object({
   trades: count.describe("BUY and SELL signals with a PnL, expired ones included: the n of the results."),
   beforeCosts: result,
   afterCosts: result,
-  costsPercent: percent.describe("What getting in and out has cost in all: it is the difference of the two."),
+  costsPercent: percent.describe("The total costs of getting in and out: the difference of the two."),
   exposure: z
     .object({ hours: z.number().nonnegative(), averageHours: z.number().nonnegative().nullable() })
     .describe(
-      "How long trades were open in all, and each on average; of trades that closed since this is kept.",
+      "How long trades were open in total, and on average; for trades that closed since this is stored.",
     ),
   averageWinPercent: percent.nullable().describe("Before costs."),
   averageLossPercent: percent.nullable().describe("Negative, before costs."),
@@ -195,7 +195,7 @@ export const standing = z.object({
   losses: z.number(),
   expired: z.number(),
   pending: z.number(),
-  winrate: z.number().nullable().describe("0 to 100; null when none was won or lost"),
+  winrate: z.number().nullable().describe("0 to 100; null if none was won or lost"),
   trades: z.number().describe("BUY and SELL that were closed at a price: the n of the results"),
   totalPnlPercent: z.number(),
   totalAfterCostsPercent: z.number(),

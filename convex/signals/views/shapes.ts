@@ -13,7 +13,7 @@ export const publicSignal = z.object({
   id: z
     .string()
     .describe(
-      "Token and UTC day, BTC-2026-11-20: it is at /signals/{id}; of a person's arm behind the arm's id",
+      "Token and UTC day, such as BTC-2026-11-20, for /signals/{id}; for a person's arm with the arm's id before it",
     ),
   token: z.enum(["BTC", "ETH"]),
   timeframe: z.literal("1h"),
@@ -24,12 +24,12 @@ export const publicSignal = z.object({
   sl: numberOrNull.describe("USD; null for HOLD"),
   confidence: z.number().describe("0 to 100, as the model stated it"),
   calibratedConfidence: numberOrNull.describe(
-    "0 to 100: what outcomes before this signal make of it; never changed afterwards. null: fewer than 30, no record yet",
+    "0 to 100: the confidence, calibrated by outcomes before this signal; never changed afterwards. null if there are fewer than 30, so no record yet",
   ),
   chancePercent: numberOrNull.describe(
     "The score of a price without direction between sl (0) and tp1 (100): risk / (risk + reward); null for HOLD",
   ),
-  costPercent: z.number().describe("What getting in and out costs"),
+  costPercent: z.number().describe("The costs of getting in and out"),
   breakEvenPercent: numberOrNull.describe(
     "The mean score at which such trades earn their costs: chancePercent and the costs' share of the way from sl to tp1",
   ),
@@ -45,12 +45,12 @@ export const publicSignal = z.object({
     .nullable()
     .optional()
     .describe(
-      "One-minute candles, stored 5-minute samples, or a look at the live price; null when nothing told",
+      "One-minute candles, stored 5-minute samples, or a look at the live price; null if no price was known",
     ),
   gapMinutes: z.number().describe("Minutes of its path so far that no candle covers"),
   exitPrice: numberOrNull
     .optional()
-    .describe("USD: the level touched, or the price at expiry; null when nobody knew one"),
+    .describe("USD: the level touched, or the price at expiry; null if no price was known"),
   pnlPercent: numberOrNull
     .optional()
     .describe("Before costs, signed by direction, 1.5 is 1.5 %; null for HOLD and without an exit price"),
@@ -61,13 +61,13 @@ export const publicSignal = z.object({
   controls: z
     .object({
       coin: control,
-      momentum: control.nullable().describe("null: the price of a day ago was not known"),
+      momentum: control.nullable().describe("null if the price of a day ago was not known"),
       alwaysLong: control,
       buyAndHold: control,
     })
     .optional()
     .describe(
-      "The same trade with other sides, and bought and held to the expiry; from its expiry on, not for HOLD",
+      "The same trade with other sides, and buying and holding to the expiry; shown from its expiry on, not for HOLD",
     ),
 });
 
@@ -84,7 +84,7 @@ export const recordCut = signalStats
     cut: z
       .string()
       .describe(
-        "BUY or SELL; calm, usual or wild: the price moved by less than 35, less than 65 or more percent a year when the signal was issued; of the daily signals also a model and its prompt",
+        "BUY or SELL; calm, usual or wild: the price moved by less than 35, less than 65 or more percent a year when the signal was issued; for the daily signals also a model and its prompt",
       ),
     averageAfterCostsPercent: numberOrNull,
   });
@@ -104,7 +104,7 @@ export const equityPoint = z.object({
   controls: z
     .object({ coin: sum, momentum: sum, alwaysLong: sum, buyAndHold: sum })
     .describe(
-      "The sums of the control arms, from the first trade of the record on as well; a trade whose controls are not known yet adds nothing to them",
+      "The sums of the control arms, also from the first trade of the record on; a trade whose controls are not known yet adds nothing",
     ),
 });
 export type EquityPoint = z.output<typeof equityPoint>;
