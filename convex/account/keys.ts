@@ -80,7 +80,10 @@ export const create = mutation({
       throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
     const daily = dailyUsd === undefined ? undefined : microUsdFrom("dailyUsd", dailyUsd);
     if ((await goodKeys(ctx, userId)).length >= MOST_KEYS)
-      throw new AppError("conflict", `At most ${MOST_KEYS} keys can be good at a time: revoke one first`);
+      throw new AppError(
+        "conflict",
+        `At most ${MOST_KEYS} keys can be valid at the same time: revoke one first`,
+      );
     const key = newKey();
     const createdAt = Date.now();
     const keyId = await ctx.db.insert("apiKeys", {

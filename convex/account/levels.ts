@@ -92,7 +92,7 @@ export const set = mutation({
   },
 });
 
-const CLAIMING = "A claim of yours waits: the level can be set once it has taken effect or has ended";
+const CLAIMING = "You have a pending claim: the level can be set once it has taken effect or has ended";
 
 async function standingOf(ctx: QueryCtx, userId: string): Promise<Infer<typeof vStanding>> {
   const row = await levelRowOf(ctx, userId);
@@ -126,7 +126,7 @@ function settingOf(
 ): LevelSetting {
   if ((level === "open") !== (capUsd !== undefined)) {
     const problem =
-      level === "open" ? "must be an amount in USD such as 250 or 99.50" : "is for the level open alone";
+      level === "open" ? "must be an amount in USD such as 250 or 99.50" : "is only for the level open";
     throw new AppError("invalid_request", `capUsd ${problem}`);
   }
   if (lossPercent !== undefined && !(Number.isInteger(lossPercent) && lossPercent >= 1 && lossPercent <= 100))

@@ -61,7 +61,7 @@ export const remove = mutation({
     if (!(await unlist(ctx, userId, address)))
       throw new AppError("not_found", "This address is not on the list");
     await recordAudit(ctx, { actor: userId, action: "recipient removed", subject: address });
-    const paragraphs: Paragraph[] = [[{ bold: "🔐 A recipient is off your list" }], [address]];
+    const paragraphs: Paragraph[] = [[{ bold: "🔐 A recipient was removed from your list" }], [address]];
     await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
     return null;
   },

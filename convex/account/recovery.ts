@@ -69,7 +69,7 @@ export const open = internalMutation({
     await tell(ctx, user.userId, [
       [{ bold: "🔐 Your account will get another login" }],
       [
-        `Whoever runs this service was told that your login is lost. On ${dateTime(dueAt)} your account and its wallets will be bound to another one.`,
+        `The people who run this service were told that your login is lost. On ${dateTime(dueAt)} your account and its wallets will be bound to another one.`,
       ],
       ["If you did not ask for that, sign in to the web application before then and refuse it."],
     ]);

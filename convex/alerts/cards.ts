@@ -19,7 +19,7 @@ export function changeCard(alert: Alert): AlertCard {
   return {
     answer: [
       [{ bold: alert.words }],
-      ["Send it as you want it: ", { command: "alert" }, ` ${lineOf(alert.condition)}`],
+      ["Send it again with your changes: ", { command: "alert" }, ` ${lineOf(alert.condition)}`],
     ],
     buttons: [
       [

@@ -43,7 +43,7 @@ export const ONLY_LOGIN: Paragraph = [
   { command: "freeze" },
   " stops everything that moves your money, and ",
   { command: "newid" },
-  " replaces an account id that has leaked. To unlink it, first have whoever runs this service give your account a login to the web application.",
+  " replaces an account id that has leaked. To unlink it, first ask the people who run this service to give your account a login to the web application.",
 ];
 
 /** For somebody who confirms although there is no link: the code was never used, or the link has ended. */

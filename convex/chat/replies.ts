@@ -42,7 +42,7 @@ export type Reply = Grounded & { model: string; tokensUsed: number };
 /** Answers one question of a conversation with live context. For actions. */
 export const answer = counted(
   async (ctx, { agentId, question, messages, caller, personal, proven }: Question): Promise<Reply> => {
-    if (!isAgent(agentId)) throw new Error("There is no agent of this id");
+    if (!isAgent(agentId)) throw new Error("There is no agent with this id");
     const startedAt = performance.now();
     const own = caller.userId ?? null;
     const [portfolio] = await Promise.all([

@@ -237,7 +237,7 @@ export async function deliveryProblemOf(ctx: QueryCtx, userId: string): Promise<
   const ended = latest.find(({ state, error }) => ENDED.includes(state) && error !== CALLED_OFF);
   return ended === undefined || ended.state === "sent"
     ? null
-    : (ended.error ?? "The messenger did not take it");
+    : (ended.error ?? "The messenger did not accept it");
 }
 
 const ENDED = ["sent", "failed", "skipped"];

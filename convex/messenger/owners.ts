@@ -206,7 +206,7 @@ export async function endFreeze(ctx: MutationCtx, userId: string, from: "chat" |
 const FROZEN: Paragraph[] = [
   [{ bold: "🧊 Your account is frozen" }],
   [
-    "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined.",
+    "From now on nothing is signed for its wallets, no matter who asks. Transactions that were sent to the chain before may still be mined.",
   ],
 ];
 /** The ways to end it. */

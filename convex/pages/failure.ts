@@ -9,7 +9,7 @@ import { html } from "./markup";
 const TITLES: Readonly<Record<number, string>> = {
   400: "That cannot be read",
   404: "Nothing is here",
-  405: "Nothing is to be seen here",
+  405: "There is nothing to show here",
   429: "That was too often",
 };
 

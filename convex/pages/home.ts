@@ -161,7 +161,7 @@ function marketTable(
     .join(", ");
   return html`<div class="card">${coins}</div>
     <p class="small">
-      ${names === "" ? "As a language model tells it; no source could be reached to check it" : `Prices held against ${names}; a language model has put the list together`},
+      ${names === "" ? "According to a language model; no source could be reached to check it" : `Prices checked against ${names}; a language model has put the list together`},
       ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}">${iso(fetchedAt).slice(11, 16)} UTC</time>).
       Trending: ${trending}. ${credit(figures)}
     </p>`;

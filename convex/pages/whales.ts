@@ -36,7 +36,8 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): P
     ${
       alerts.length === 0
         ? html`<p class="note">
-            Nothing was seen in this period. ${botLink("To be told of the next one, say so in a chat")}
+            Nothing was seen in this period.
+            ${botLink("To get an alert on the next one, ask for it in a chat")}
           </p>`
         : html`<h2 id="sizes">By time and size</h2>
             <div class="card">

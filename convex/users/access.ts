@@ -112,7 +112,7 @@ async function credentialOf(
   if (!isSent) return { by: "id" };
   const { tokenIdentifier } = await requireIdentity(ctx);
   if (tokenIdentifier !== owner.tokenIdentifier) {
-    throw new AppError("forbidden", "This userId has another owner than the token is of");
+    throw new AppError("forbidden", "This userId has another owner than the token");
   }
   return { by: "owner" };
 }

@@ -47,7 +47,7 @@ export async function nameOf(ctx: QueryCtx, userId: string): Promise<string> {
 }
 
 export function replacedId(): AppError {
-  return new AppError("not_found", "There is no such userId: its owner has put another in its place");
+  return new AppError("not_found", "There is no such userId: its owner has replaced it with another one");
 }
 
 /** The row of an account's current id; `null` if that is still the first one. */

@@ -111,7 +111,7 @@ describe("a tapped button", () => {
     const old = { data: `resume ${(await app.rows("shifts"))[0]?._id ?? ""}` };
     await tap(app, "Stop SOL");
     vi.setSystemTime(Date.now() + 11 * 60_000);
-    expect((await tap(app, "Undo", old))[0]?.text).toContain("does nothing any more");
+    expect((await tap(app, "Undo", old))[0]?.text).toContain("no longer works");
     expect(await states()).toEqual(stopped);
   });
 
@@ -194,7 +194,7 @@ describe("a tapped button", () => {
     await say(app, "/alert ETH below 900", LONG);
     expect(await app.rows("alerts")).toMatchObject([{ number: 1, asked: "ETH below 900" }]);
     const [gone] = await tap(app, "Set", { data });
-    expect(gone?.text).toContain("does nothing any more");
+    expect(gone?.text).toContain("no longer works");
     await say(app, "/alert ETH below 900", LONG);
     expect(await app.rows("alerts")).toMatchObject([{ state: "proposed" }]);
     await tap(app, "Set");

@@ -211,7 +211,7 @@ describe("/ask", () => {
 
   test("says so when the model fails or its key is missing", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
-    const said = /^No language model answers just now, so I read alerts [^]*send a coin's name/;
+    const said = /^No language model answers just now, so I can read alerts [^]*send a coin's name/;
     expect((await say(app, "/ask Why?", LONG))[1]).toMatch(said);
     closeApp();
     const keyless = createBotApp({ env: { LLM_GATEWAY_API_KEY: "" } });

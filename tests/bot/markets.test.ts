@@ -178,7 +178,7 @@ describe("alerts", () => {
       text: expect.stringContaining("❔ BTC at $118,800 or above"),
     });
     const [changed] = await tap(app, "Change");
-    expect(changed?.text).toContain("Send it as you want it: /alert BTC above 118,800");
+    expect(changed?.text).toContain("Send it again with your changes: /alert BTC above 118,800");
     const [refused] = await tap(app, "No");
     expect(refused).toMatchObject({ method: "editMessageText", text: "Not set: BTC at $118,800 or above." });
     expect((await states()).map(([, state]) => state)).toEqual(["proposed", "off"]);
@@ -192,7 +192,7 @@ describe("alerts", () => {
     // Without the model the lines of the grammar still work, and the bot says so.
     app.standins.fail("llm", { mode: "status", status: 503 });
     expect((await say(app, "Sag mir, wenn BTC unter 80000 fällt", LONG))[1]).toContain(
-      "No language model answers just now, so I read alerts in these words only: BTC above 100,000",
+      "No language model answers just now, so I can read alerts only in these words: BTC above 100,000",
     );
     expect((await say(app, "BTC below 80,000", LONG))[1]).toContain("❔ BTC at $80,000 or below");
   });
@@ -257,7 +257,7 @@ describe("prices", () => {
     );
     for (const words of ["btc", "Bitcoin?", "$ETH", "shiba inu"])
       expect((await say(app, words))[0]).toMatch(/^<b>(?:BTC|ETH|SHIB) \$/);
-    expect((await say(app, "/price nocoin"))[0]).toContain("I have no price of that");
+    expect((await say(app, "/price nocoin"))[0]).toContain("I have no price for that");
     const [welcome] = await say(app, "/start");
     expect(welcome).toMatch(/^<b>Welcome!<\/b>\nBTC \$[^]*\nETH \$[^]*\nSOL \$/);
     const buttons = app.cards().at(-1)?.keyboard?.flat() ?? [];

@@ -70,8 +70,8 @@ describe("a card of a user without a chat, in the service's own", () => {
 });
 
 test.for([
-  ["that somebody named", { messengerChatId: VICTIM }, "too many cards of those who named it"],
-  ["of the service's own", {}, "too many cards of users without one"],
+  ["that somebody named", { messengerChatId: VICTIM }, "too many cards from people who named it"],
+  ["of the service's own", {}, "too many cards from users without a chat"],
 ] as const)(
   "a chat %s gets 60 such cards an hour, whoever orders them and from wherever; the service's own do not count",
   async ([_name, where, error], { app }) => {

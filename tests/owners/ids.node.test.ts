@@ -56,7 +56,7 @@ describe("a userId that was replaced", () => {
       expect([request[0], status, body]).toEqual([
         request[0],
         404,
-        { error: "There is no such userId: its owner has put another in its place" },
+        { error: "There is no such userId: its owner has replaced it with another one" },
       ]);
       expect([request[0], (await ask(app, request, "person-42")).status]).toEqual([request[0], 404]);
     }

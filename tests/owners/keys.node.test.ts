@@ -134,7 +134,7 @@ describe("a key", () => {
     const [added, removed] = (await cards(app)).slice(-2).map(({ text }) => text);
     expect([added, removed]).toEqual([
       expect.stringContaining("new recipient"),
-      expect.stringContaining(`off your list</b>\n\n${address}`),
+      expect.stringContaining(`removed from your list</b>\n\n${address}`),
     ]);
     const wrong: Wish[] = [{ scopes: [] }, { scopes: ["read"], name: "<b>" }, { scopes: ["read"], days: 0 }];
     for (const wish of wrong)

@@ -88,12 +88,12 @@ describe("a link for an owner", () => {
     if (row === undefined) throw new Error("The link has a row");
     expect(JSON.stringify(row)).not.toContain(start.slice(-12));
     await say(app, "/start own_AAAABBBBCCCC");
-    expect(await newest(app)).toContain("not good any more");
+    expect(await newest(app)).toContain("no longer valid");
     await say(app, "/own AAAABBBBCCCC");
-    expect(await newest(app)).toContain("not good any more");
+    expect(await newest(app)).toContain("no longer valid");
     await app.t.run((ctx) => ctx.db.patch("codes", row._id, { expiresAt: Date.now() - 1 }));
     await say(app, start);
-    expect(await newest(app)).toContain("not good any more");
+    expect(await newest(app)).toContain("no longer valid");
     expect(await app.rows("users")).toEqual([]);
   });
 

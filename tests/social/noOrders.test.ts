@@ -182,7 +182,7 @@ test("a post of which the network sent a part only is no order", async () => {
   const { app, told } = await world();
   expect(await told(activity([said], { truncated: true }))).toMatchObject({
     status: "ignored",
-    reason: "The network sent a part of the post only",
+    reason: "The network sent only a part of the post",
     authorId: ALICE.id,
   });
   await mention(app, "buy 10 usd of eth… https://t.co/abc");

@@ -179,7 +179,7 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
     await mallory.mutation(api.users.profile.signIn, {});
     for (const level of ["closed", "guarded"] as const)
       await expect(mallory.mutation(api.account.levels.set, { level })).rejects.toMatchObject({
-        data: { code: "conflict", message: expect.stringContaining("A claim of yours waits") },
+        data: { code: "conflict", message: expect.stringContaining("You have a pending claim") },
       });
     await expect(claim(app, "carol", WEAK)).rejects.toMatchObject({ data: { code: "conflict" } });
     await app.pass(47 * HOUR, { cronsRun: false });

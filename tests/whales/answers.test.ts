@@ -26,7 +26,7 @@ describe("an answer", () => {
   ])("that is %s holds no alerts, and says so", (_name, text) => {
     const { alerts, note } = readAnswer(text);
     expect(alerts).toEqual([]);
-    expect(note).toBe("The agent's answer held no list of alerts");
+    expect(note).toBe("The agent's answer contained no list of alerts");
   });
 
   test("with an empty list is an answer: there were none", () => {
@@ -188,7 +188,7 @@ describe("what the agent says", () => {
     expect(await app.rows("whaleWatches")).toMatchObject([
       {
         state: "done",
-        note: "The agent's answer held no list of alerts",
+        note: "The agent's answer contained no list of alerts",
         counts: { stored: 0, merged: 0, dropped: 0 },
       },
     ]);

@@ -26,7 +26,7 @@ export const replace = internalMutation({
       paragraphs: [
         [{ bold: "🔁 Your account has a new id" }],
         [
-          "The old one is nobody's from now on. Programs and assistants that use it need the new one, which is shown where it was replaced; your keys go on.",
+          "The old one belongs to nobody from now on. Programs and assistants that use it need the new one, which is shown where it was replaced; your keys stay valid.",
         ],
         ["If that was not you, freeze your account."],
       ],

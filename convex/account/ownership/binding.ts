@@ -118,7 +118,7 @@ export async function bind(
     ...{ userId, kind: "claim" },
     paragraphs: [
       [{ bold: "🔐 Your account id has an owner now" }],
-      ["Somebody who knows it has made it theirs: from now on what it has is its owner's."],
+      ["Somebody who knows it has become its owner: from now on what it has belongs to them."],
     ],
   });
   await endLeftovers(ctx, userId, keep);

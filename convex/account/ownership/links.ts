@@ -102,7 +102,7 @@ async function ownable(
 ): Promise<Pick<Doc<"codes">, "userId" | "maskedName"> | { refusal: string }> {
   const row = await codeByHash(ctx, "owner", codeHash(code));
   if (row === null || row.expiresAt <= now)
-    return { refusal: "This link is not good any more: connect the wallet again for a new one." };
+    return { refusal: "This link is no longer valid: connect the wallet again for a new one." };
   const refusal = await refusalOf(ctx, messengerLogin(messengerId), row.userId);
   return refusal === null ? row : { refusal: reasonOf({ code: "conflict", message: refusal }) };
 }

@@ -55,7 +55,7 @@ export async function openClaim(
         `Somebody has claimed the account id that this chat is set for. It could be guessed, and has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet is theirs.`,
       ],
       [
-        "If that is not you: contest it before then, in the web application or with whoever runs this service, by this code: ",
+        "If that is not you: contest it before then, in the web application or with the people who run this service, with this code: ",
         { bold: code },
       ],
     ],

@@ -67,7 +67,7 @@ function coinTrouble({ condition }: Line, words: string, facts: readonly Fact[])
   const [other] = [...coins].filter((coin) => coin !== token && !isMoney(coin));
   return other === undefined
     ? null
-    : `${other} is one coin more than an alert is about: send each as an alert of its own.`;
+    : `${other} is a second coin, and an alert is about one: send each as an alert of its own.`;
 }
 
 const CLOCK =
@@ -91,7 +91,7 @@ function numberTrouble(line: Line, words: string): string | null {
     return `I read ${level}, and your words have no such number in digits: write it in digits.`;
   if (further !== undefined)
     return `${amount.words} and ${further.words} are two numbers, and an alert has one: send each as an alert of its own.`;
-  if (!isWorth(line, amount)) return `You wrote ${amount.words}, and I read ${level}: say it once more.`;
+  if (!isWorth(line, amount)) return `You wrote ${amount.words}, and I read ${level}: please write it again.`;
   return unitTrouble(line, amount, words);
 }
 
@@ -114,17 +114,18 @@ function unitTrouble({ condition }: Line, { unit, words, sign }: Quantity, text:
 function spanTrouble({ condition, hours }: Line, words: string): Doubt | null {
   if (condition.kind === "digest") return null;
   const [span, further] = quantitiesIn(words).filter(({ unit }) => unit === "hours");
-  if (further !== undefined) return { say: "I read two spans of time: say one." };
+  if (further !== undefined) return { say: "I read two spans of time: name only one." };
   if (hours === null) {
     if (span === undefined) return null;
     return {
-      say: `I cannot look at ${span.words} here: for a time, say by how many percent, as in down 5 % in 24 h.`,
+      say: `I cannot use ${span.words} here: with a time, say by how many percent, as in down 5 % in 24 h.`,
     };
   }
   const spoken = span === undefined ? spanAlone(words) : span.values;
   const isSame = Array.isArray(spoken) ? spoken.includes(hours) : spoken === hours;
   if (isSame) return null;
-  if (spoken !== null) return { say: `I read ${hours} h, and your words say another time: say it in hours.` };
+  if (spoken !== null)
+    return { say: `I read ${hours} h, and your words say another time: write it in hours.` };
   if (condition.kind !== "change")
     return hours === FUNDING_HOURS ? null : { say: "Is that per hour, or per 8 h?" };
   return {
@@ -160,7 +161,7 @@ function timeTrouble(time: string, words: string): string | null {
     hours.includes(hour) && Number(minutes) === minute && (Number(spokenHour) !== 12 || hour === 12);
   return further === undefined && isSame
     ? null
-    : `I read ${time}, and your words say it otherwise: write it like 07:30.`;
+    : `I read ${time}, and your words say another time: write it like 07:30.`;
 }
 
 /** Signs and the line's own words, which say a direction in every language that has them. */

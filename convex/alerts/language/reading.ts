@@ -24,7 +24,7 @@ export type Reading =
 /** The answer to words that ask for no alert. */
 export const SAID = {
   none: HOW_TO_SAY,
-  unread: `No language model answers just now, so I read alerts in these words only: ${EXAMPLES.join(" · ")}.`,
+  unread: `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`,
 } as const;
 
 /**

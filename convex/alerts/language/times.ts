@@ -32,5 +32,5 @@ export function nextTime(time: string, timeZone: string, after: number): number 
     const shown = candidates.find((at) => at + offsetAt(timeZone, at) === wall) ?? candidates.at(-1) ?? wall;
     if (shown > after) return shown;
   }
-  throw new Error("No moment of the day fits the time asked for");
+  throw new Error("No moment of the day fits the requested time");
 }

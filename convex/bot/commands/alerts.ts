@@ -21,7 +21,7 @@ export const alertCommands: readonly Command[] = [
   {
     name: "alert",
     argument: "WORDS",
-    summary: "Be told when something happens, in your own words",
+    summary: "Get an alert when something happens, in your own words",
     access: "own",
     inPlace: true,
     run: async (ctx, { userId, argument, isTap }) => {
@@ -80,6 +80,6 @@ const CHANGES: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">) =>
 
 /** The answer to a button of an alert that no longer exists. */
 const GONE: Outcome = {
-  answer: notice("This button does nothing any more: what was proposed is forgotten after a day. Ask again."),
+  answer: notice("This button no longer works: a proposal is forgotten after a day. Ask again."),
   buttons: [[{ text: "My alerts", command: "alerts" }]],
 };

@@ -33,7 +33,7 @@ export const ownerCommands: readonly Command[] = [
   },
   {
     name: "unfreeze",
-    summary: "End a freeze two hours from now, where this account is the owner",
+    summary: "End a freeze two hours from now, if this account is the owner's only login",
     access: "linked",
     binds: true,
     run: (ctx, { userId, sender }) =>
@@ -58,7 +58,7 @@ export const ownerCommands: readonly Command[] = [
   },
   {
     name: "block",
-    summary: "For 24 hours, refuse orders that come by your account id alone",
+    summary: "For 24 hours, refuse orders that are made with only your account id",
     access: "linked",
     binds: true,
     run: async (ctx, { userId }) => {
@@ -72,7 +72,7 @@ export const ownerCommands: readonly Command[] = [
   },
   {
     name: "newid",
-    summary: "Put a new account id in the place of one that has leaked",
+    summary: "Replace an account id that has leaked with a new one",
     access: "linked",
     binds: true,
     inPlace: true,
@@ -82,7 +82,7 @@ export const ownerCommands: readonly Command[] = [
           answer: [
             [{ bold: "🔁 A new account id?" }],
             [
-              "The old one is nobody's from then on: programs and assistants that use it need the new one. What waits for your approval is void. Wallets, settings and keys stay.",
+              "From then on the old one belongs to nobody: programs and assistants that use it need the new one. Orders that wait for your approval are void. Wallets, settings and keys stay.",
             ],
           ],
           buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
@@ -117,7 +117,7 @@ export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request
       [address === null ? "There is no wallet yet." : { code: address }],
       [`Its account is called ${pseudonym}.`],
       [
-        "If you tap Own, this chat decides: orders by the account id alone wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
+        "If you tap Own, this chat decides: orders with only the account id wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
       ],
       ...(isWeak ? [["Its id could be guessed, so it is yours 48 hours after your tap."]] : []),
     ],

@@ -116,7 +116,7 @@ export async function startOutcome(ctx: MutationCtx, { isLate }: Pick<Request, "
     answer: [
       [{ bold: "Welcome!" }, ...known.map((one) => `\n${line(one)}`)],
       [
-        "Tell me in your own words, in any language, what you want to be told of: “wake me when SOL is above 300”.",
+        "Tell me in your own words, in any language, what you want to be alerted to: “wake me when SOL is above 300”.",
       ],
       ["A coin's name alone is its price. All I can do: ", { command: "help" }],
     ],
@@ -133,7 +133,7 @@ export const priceCommand: Command = {
   run: async (ctx: MutationCtx, request: Request) => {
     const coin = request.argument === "" ? "BTC" : request.argument;
     const unknown = reply(
-      "I have no price of that. Try ",
+      "I have no price for that. Try ",
       { command: "price" },
       " SOL. I follow the 100 largest coins.",
     );

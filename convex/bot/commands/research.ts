@@ -105,7 +105,7 @@ export const researchCommands: readonly Command[] = [
           jobId !== null && (await ctx.runMutation(internal.research.shifts.resume, { userId, jobId }));
         const shift = jobId === null ? null : await ctx.db.get("shifts", jobId);
         if (jobId === null || shift === null || !goesOn)
-          return reply("This button does nothing any more: a stop can be taken back for ten minutes.");
+          return reply("This button no longer works: a stop can be undone for ten minutes.");
         return {
           answer: notice(`I follow ${nameOf(shift.focus)} again, until ${dateTime(shift.stopsAt)}.`),
           buttons: [[stopButton(jobId, shift.token ?? null)]],

@@ -177,8 +177,8 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
   const holders = row.holders ?? config?.setBy ?? holdersOf({ userId: row.userId, address: null });
   if ((isNamed || isLodger) && isFirstTry(row) && !(await namedChatHasLeft(ctx, chatId ?? "", holders))) {
     const error = isNamed
-      ? "This chat gets too many cards of those who named it"
-      : "The service's own chat gets too many cards of users without one";
+      ? "This chat gets too many cards from people who named it"
+      : "The service's own chat gets too many cards from users without a chat";
     await apply(ctx, row, job, { state: "skipped", error });
     return null;
   }

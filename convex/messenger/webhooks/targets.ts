@@ -36,7 +36,7 @@ export function refusalOf(address: string): string | null {
   if (address.length > MAX_URL || !URL.canParse(address)) return "must be an https address";
   const { protocol, hostname, port, username, password, hash } = new URL(address);
   if (protocol !== "https:") return "must be an https address";
-  if (username !== "" || password !== "") return "must not hold a name or a password";
+  if (username !== "" || password !== "") return "must not contain a user name or a password";
   if (hash !== "") return "must not have a part after #";
   // Other ports would make the service a port scanner.
   if (port !== "" && port !== "8443") return "must be on port 443 or 8443";

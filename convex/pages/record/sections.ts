@@ -122,7 +122,7 @@ function excessSection({ controls, paired, gaps, costsPercent, exposure }: Stats
           ${facts([
             ["Trade by trade against the coin", pairWords(paired.coin)],
             ["Trade by trade against always long", pairWords(paired.alwaysLong)],
-            ["Always HOLD", "0: the zero of every result"],
+            ["Always HOLD", "0: the zero point of every result"],
             ["Costs in all", signed(-costsPercent)],
             [
               "Open on average",

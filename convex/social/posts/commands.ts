@@ -184,7 +184,7 @@ function isAction(word: string): word is Command["action"] {
 function commandOf(action: Command["action"], found: Record<string, string | undefined>): Reading {
   const amount = found.amount ?? "";
   const unit = unitOf(found.unit);
-  if (unit === null) return none("The post does not say what the amount is of");
+  if (unit === null) return none("The post does not say which token the amount is in");
   const coin = unit === "USD" ? null : unit;
   const [from, to] = [tokenOf(found.from), tokenOf(found.to)];
   const sides = sidesOf(action, coin, from, to);

@@ -201,7 +201,7 @@ function objectionTo(
   text: string,
   { own, history, isCut }: Pick<Raw, "own" | "history" | "isCut">,
 ) {
-  if (isCut) return "The network sent a part of the post only";
+  if (isCut) return "The network sent only a part of the post";
   // Each version has its own id, and the first may have been executed.
   if (history.some((version) => namesAnother(version, tweetId)))
     return "The post was edited: write a new one";

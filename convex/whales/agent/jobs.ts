@@ -47,7 +47,7 @@ export const begin = internalMutation({
     const note =
       state === "claimed"
         ? "The prompt was not sent within its hour"
-        : "It is not known whether the agent API took the prompt: it is not sent again";
+        : "It is not known whether the agent API accepted the prompt: it is not sent again";
     if (state === "claimed" || state === "prompting") await end(ctx, watchId, { state: "failed", note });
     return null;
   },

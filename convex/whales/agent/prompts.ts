@@ -57,7 +57,8 @@ type ReadAnswer = {
 /** Reads the agent's answer: a list of alerts, with any prose and fence around it; each alert is accepted or dropped. */
 export function readAnswer(response: string): ReadAnswer {
   const list = answerShape.safeParse(extractJson(response));
-  if (!list.success) return { alerts: [], dropped: 0, note: "The agent's answer held no list of alerts" };
+  if (!list.success)
+    return { alerts: [], dropped: 0, note: "The agent's answer contained no list of alerts" };
   const usable = list.data
     .flatMap((item) => {
       const named = withTexts(item);
