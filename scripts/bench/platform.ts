@@ -52,7 +52,7 @@ export async function run(progress: Progress): Promise<Table> {
   const minute = await idleMinute(idle, clock);
   const retries = await shareOfRetries(progress);
   progress("sends");
-  const send = (await msOfASend()) / clock.emptyMs();
+  const send = await msOfASend();
   const rows: Row[] = [
     { what: "idle calls a day", measured: idle.calls, goal: 6_000 },
     {
@@ -93,10 +93,11 @@ export async function run(progress: Progress): Promise<Table> {
       digits: 2,
     },
     {
-      what: "a send of 20 wallets side by side beside a plain client's, times an empty module",
+      what: "a send of 20 wallets side by side beside a plain client's",
       measured: send,
-      goal: 3 / QUIET_MS,
+      goal: 3,
       digits: 2,
+      unit: "ms",
     },
     { what: "retries under the conflicts bench", measured: retries, goal: 2, digits: 1, unit: "%" },
   ];
@@ -118,6 +119,7 @@ export async function run(progress: Progress): Promise<Table> {
       ...dearest(idle).map((line) => `idle day: ${line}`),
       ...dearest(shift).map((line) => `shift: ${line}`),
       `shift: the longest transaction, ${shift.longest.name}`,
+      `a send: ${figure(send / clock.emptyMs(), 2)} times an empty module`,
     ],
     measured: { idle: { hours: IDLE_HOURS, ...useOf(idle) }, shift: useOf(shift) },
   };
