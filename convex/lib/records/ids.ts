@@ -33,7 +33,7 @@ const LEAST_BITS = 72;
 
 /** Whether a person or a program could guess a `userId`: it is short, public, or made of words, sequences and repetitions. */
 export function isGuessable(id: string): boolean {
-  return id.length < LEAST_ID_CHARS || isPublic(id) || guessBits(id) < LEAST_BITS;
+  return id.length < LEAST_ID_CHARS || isPublic(id) || guessBits(id, LEAST_BITS) < LEAST_BITS;
 }
 
 /** The warning about a wallet under an id that could be guessed, with a strong id; `null` for a good one. */
@@ -90,15 +90,16 @@ const LEAST_REPEAT = 4;
 /**
  * About how many bits it takes to guess a text: fewer if it is usual, repeated or like a word. An estimate, not a list
  * of what people choose.
+ * @param enough Bits beyond these are not counted.
  */
-export function guessBits(id: string): number {
+export function guessBits(id: string, enough = Infinity): number {
   const text = id.replace(PUBLISHED, " ");
   // Some other letters have another length in lower case.
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   const costs = bitsOfEach(text, lower);
   const all = USUAL + lower;
   let bits = 0;
-  for (let at = 0; at < lower.length;) {
+  for (let at = 0; at < lower.length && bits < enough;) {
     const length = longestMatch(all, USUAL.length + at);
     const repeats = length > 0 && sum(costs.slice(at, at + length)) > REPEAT_BITS;
     bits += repeats ? REPEAT_BITS : (costs[at] ?? 0);
@@ -113,10 +114,10 @@ export function guessBits(id: string): number {
  */
 function longestMatch(text: string, at: number): number {
   const least = text.slice(at, at + LEAST_REPEAT);
-  if (least.length < LEAST_REPEAT || text.lastIndexOf(least, at - 1) === -1) return 0;
+  // What stands at `at` is found there at the latest.
+  if (least.length < LEAST_REPEAT || text.indexOf(least) === at) return 0;
   let length = LEAST_REPEAT;
-  while (at + length < text.length && text.lastIndexOf(text.slice(at, at + length + 1), at - 1) !== -1)
-    length++;
+  while (at + length < text.length && text.indexOf(text.slice(at, at + length + 1)) < at) length++;
   return length;
 }
 
@@ -126,12 +127,13 @@ function longestMatch(text: string, at: number): number {
  */
 function bitsOfEach(text: string, lower: string): number[] {
   const letter = /[a-z]/.test(text) && /[A-Z]/.test(text.slice(1)) ? 5.7 : LETTER;
-  const costs: number[] = Array.from({ length: lower.length }, (_, at) => {
+  const costs: number[] = [];
+  for (let at = 0; at < lower.length; at++) {
     const char = lower.charAt(at);
-    if (/[a-z]/.test(char)) return letter;
-    if (/\d/.test(char)) return 3.3;
-    return /[ -~]/.test(char) ? 1 : 7;
-  });
+    if (char >= "a" && char <= "z") costs.push(letter);
+    else if (char >= "0" && char <= "9") costs.push(3.3);
+    else costs.push(char >= " " && char <= "~" ? 1 : 7);
+  }
   for (const { index, 0: written } of text.matchAll(WORDS)) {
     const row = written.toLowerCase();
     const isCommon = Array.from(row, (_, at) => at > 0 && PAIRS.has(row.slice(at - 1, at + 1)));
