@@ -55,6 +55,14 @@ function newClient(url: string, timeoutMs: number): ChainClient {
   });
 }
 
+/**
+ * The id of the node's chain. viem's `getChainId` would join a request under way, and a client is shared: one that is
+ * never answered would hold up every later caller.
+ */
+export async function chainIdOf(client: ChainClient): Promise<number> {
+  return Number(await client.request({ method: "eth_chainId" }));
+}
+
 async function counted(request: Promise<Response>): Promise<Response> {
   try {
     const response = await request;
