@@ -70,22 +70,34 @@ const UNLISTED_MOST = 50_000_000n;
 const CHAT_DAILY = 100_000_000n;
 
 /** Whether the value of a transfer has to be known. */
-export function needValue({ perTransfer, rolling, unlisted }: Limits): boolean {
+export async function isLimited(ctx: QueryCtx, transfer: Transfer, now: number): Promise<boolean> {
+  return needValue(await unusedLimits(ctx, transfer, now));
+}
+
+function needValue({ perTransfer, rolling, unlisted }: UnusedLimits): boolean {
   return perTransfer !== null || unlisted !== null || rolling.some(({ most }) => most !== null);
 }
 
 /** The limits that a transfer counts against, and their use at `now` (epoch ms). */
 export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): Promise<Limits> {
-  const own = await ownLimits(ctx, transfer, now);
-  const unlisted = await unlistedOf(ctx, transfer, now);
-  const rolling = (await bounds(ctx, transfer, own, unlisted)).map(async (bound) => {
+  const limits = await unusedLimits(ctx, transfer, now);
+  const rolling = limits.rolling.map(async (bound) => {
     const row = await windowOf(ctx, transfer.userId, bound);
     const entries = (row?.entries ?? []).filter(({ at }) => at > now - DAY);
     return { ...bound, used: sumOf(entries), entries, row };
   });
+  return { ...limits, rolling: await Promise.all(rolling) };
+}
+
+/** Without their use. */
+type UnusedLimits = Omit<Limits, "rolling"> & { rolling: readonly Bound[] };
+
+async function unusedLimits(ctx: QueryCtx, transfer: Transfer, now: number): Promise<UnusedLimits> {
+  const own = await ownLimits(ctx, transfer, now);
+  const unlisted = await unlistedOf(ctx, transfer, now);
   return {
     perTransfer: lower(configured("MAX_TRANSFER_USD"), own?.most),
-    rolling: await Promise.all(rolling),
+    rolling: await bounds(ctx, transfer, own, unlisted),
     unlisted,
   };
 }

@@ -5,7 +5,7 @@ import { AppError } from "../../lib/errors";
 import { approvingLink, approvalFromNote } from "../../messenger/model";
 import { APPROVED, OWNER, permitNow, verdictNow } from "../../users/access";
 import { walletOf } from "../model";
-import { limitsOf, needValue } from "../limits/policies";
+import { isLimited } from "../limits/policies";
 import { vSource, vWalletKind } from "../tables";
 import { byId, deedOf, openedWith, openTransaction, takeTerm } from "./model";
 import { nextInTerm, vNext } from "./progress/queue";
@@ -115,12 +115,11 @@ export const wallet = internalQuery({
     const row = await walletOf(ctx, userId, kind);
     if (row === null) return null;
     const isRepeat = (await openedWith(ctx, userId, idempotencyKey)) !== null;
-    const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
     return {
       walletId: row.walletId,
       address: row.address,
       isRepeat,
-      isLimited: needValue(limits),
+      isLimited: await isLimited(ctx, { userId, permit, address: caller, request }, now),
       isAsked,
       isAskedBeyond,
     };
