@@ -45,7 +45,6 @@ const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
   "lib/outside/notes": "what an action's providers cost, until its next mutation stores it",
   "lib/security/seals": "keys as they were derived, by their text",
   "lib/text/locales": "formats of numbers, by language",
-  "providers/chain/rpc/client": "clients of the chain, by address: they hold nothing of a call",
   "providers/models/structure": "what an action was told of gateways, by its context",
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */

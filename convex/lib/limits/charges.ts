@@ -118,7 +118,7 @@ const WHOSE: readonly (readonly [string, string])[] = [
   ["Network", "the limit of the network that your address is in"],
 ];
 
-export const rateLimiter = new RateLimiter(components.rateLimiter);
+const rateLimiter = new RateLimiter(components.rateLimiter);
 
 /** What is counted once per user and once per network address. */
 export type LimitName = {

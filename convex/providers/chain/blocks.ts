@@ -1,15 +1,7 @@
 import { HttpRequestError, ResponseBodyTooLargeError, toEventSelector, type Hex } from "viem";
-import { getBlockNumber } from "viem/actions";
+import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
-import {
-  causeOf,
-  chainClient,
-  chainIdOf,
-  guarded,
-  refusal,
-  requireChain,
-  type ChainClient,
-} from "./rpc/client";
+import { causeOf, chainClient, guarded, refusal, requireChain, type ChainClient } from "./rpc/client";
 import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./rpc/shapes";
 
 /**
@@ -71,7 +63,7 @@ export type Log = z.output<typeof logShape>;
 export async function readHeight(): Promise<number> {
   const client = chainClient();
   return guarded(async () => {
-    const [chainId, height] = await Promise.all([chainIdOf(client), getBlockNumber(client)]);
+    const [chainId, height] = await Promise.all([getChainId(client), getBlockNumber(client)]);
     requireChain(chainId);
     return Number(height);
   });

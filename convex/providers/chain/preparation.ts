@@ -1,15 +1,7 @@
 import type { Address, Hex } from "viem";
-import { estimateGas, getBalance, getTransactionCount } from "viem/actions";
+import { estimateGas, getBalance, getChainId, getTransactionCount } from "viem/actions";
 import { unusableFailure } from "../call";
-import {
-  chainClient,
-  chainIdOf,
-  guarded,
-  requireChain,
-  revertOf,
-  UPSTREAM,
-  type ChainClient,
-} from "./rpc/client";
+import { chainClient, guarded, requireChain, revertOf, UPSTREAM, type ChainClient } from "./rpc/client";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./fees";
 import { answerIn, dataOf, erc20, gasPriceOracle, multicall3, type Outcome, type Read } from "./rpc/methods";
 import { MULTICALL3, readMany } from "./rpc/reads";
@@ -54,7 +46,7 @@ export async function prepareTransaction(
   const client = chainClient();
   return guarded(async () => {
     const [chainId, mined, market, gas, called] = await Promise.all([
-      chainIdOf(client),
+      getChainId(client),
       getTransactionCount(client, { address: from, blockTag: "latest" }),
       readFees(client),
       estimate(client, from, transaction),

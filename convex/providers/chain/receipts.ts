@@ -1,6 +1,7 @@
 import type { Hex } from "viem";
+import { getChainId } from "viem/actions";
 import * as z from "zod";
-import { chainClient, chainIdOf, guarded, requireChain, type ChainClient } from "./rpc/client";
+import { chainClient, guarded, requireChain, type ChainClient } from "./rpc/client";
 import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./blocks";
 import { account, bigQuantity, hash, hexData, quantity } from "./rpc/shapes";
 
@@ -63,7 +64,7 @@ export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | n
   const client = chainClient();
   return guarded(async () => {
     const [chainId, ...found] = await Promise.all([
-      chainIdOf(client),
+      getChainId(client),
       ...hashes.map((txHash) => lookUp(client, txHash)),
     ]);
     requireChain(chainId);

@@ -1,8 +1,8 @@
 import { toEventSelector, type Address, type Hex } from "viem";
-import { getBlockNumber } from "viem/actions";
+import { getBlockNumber, getChainId } from "viem/actions";
 import type * as z from "zod";
 import { USDC } from "../../lib/money/base";
-import { chainClient, chainIdOf, guarded, requireChain, type ChainClient } from "./rpc/client";
+import { chainClient, guarded, requireChain, type ChainClient } from "./rpc/client";
 import { placeOf } from "./blocks";
 import { receiptShape, transfersIn, type LoggedTransfer } from "./receipts";
 
@@ -47,7 +47,7 @@ export async function sightTransfers(
   const client = chainClient();
   return guarded(async () => {
     const [chainId, head, receipts] = await Promise.all([
-      chainIdOf(client),
+      getChainId(client),
       getBlockNumber(client),
       Promise.all(sought.map(({ txHash }) => readReceipt(client, txHash))),
     ]);

@@ -1,10 +1,10 @@
 import { hashTypedData, isAddressEqual, parseAbiItem, recoverAddress, type Address, type Hex } from "viem";
-import { getBlock, getBlockNumber, getCode, getLogs, verifyHash } from "viem/actions";
+import { getBlock, getBlockNumber, getChainId, getCode, getLogs, verifyHash } from "viem/actions";
 import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { sha256Hex } from "../../lib/security/digests";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
-import { chainClient, chainIdOf, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc/client";
+import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc/client";
 import { placeOf } from "./blocks";
 import { answerOf, authorizations, dataOf, erc20 } from "./rpc/methods";
 import { read } from "./rpc/reads";
@@ -53,7 +53,7 @@ export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPaym
   const client = chainClient();
   return guarded(async () => {
     const [chainId, { receipt, transaction }, head] = await Promise.all([
-      chainIdOf(client),
+      getChainId(client),
       lookUp(client, hash),
       getBlock(client, { blockTag: "latest" }),
     ]);

@@ -164,8 +164,10 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
 /** The least that the owner of a swap has approved; `null` if nobody was asked. */
 async function approvedLeast(ctx: ActionCtx, { transaction: { permissionId } }: Job): Promise<bigint | null> {
   if (permissionId === undefined) return null;
-  const { live } = internal.wallets.transactions.permissions;
-  const { minBuyAmount } = await ctx.runQuery(live, { permissionId, now: Date.now() });
+  const { minBuyAmount } = await ctx.runQuery(internal.wallets.transactions.permissions.live, {
+    permissionId,
+    now: Date.now(),
+  });
   return minBuyAmount === undefined ? null : BigInt(minBuyAmount);
 }
 

@@ -29,23 +29,16 @@ const chain = defineChain({
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
-/** A client holds nothing of the calls that it was made for, and a send asks for six. */
-const clients = new Map<string, ChainClient>();
-
-/** @param timeoutMs Of one HTTP request. */
+/**
+ * A client for one use: viem joins some requests of a client to those under way, and a shared one would let a request
+ * that is never answered hold up every later caller.
+ * @param timeoutMs Of one HTTP request.
+ */
 export function chainClient(timeoutMs = deadlines.chain): ChainClient {
-  const url = setting("CHAIN_RPC_URL");
-  const key = `${timeoutMs} ${url}`;
-  let client = clients.get(key);
-  if (client === undefined) clients.set(key, (client = newClient(url, timeoutMs)));
-  return client;
-}
-
-function newClient(url: string, timeoutMs: number): ChainClient {
   return createClient({
     chain,
     cacheTime: 0,
-    transport: http(url, {
+    transport: http(setting("CHAIN_RPC_URL"), {
       batch: { wait: 0 },
       retryCount: 0,
       // The deadlines are our own, in real time: see `lib/outside/deadlines`.
@@ -53,14 +46,6 @@ function newClient(url: string, timeoutMs: number): ChainClient {
       fetchFn: (input, init) => counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
     }),
   });
-}
-
-/**
- * The id of the node's chain. viem's `getChainId` would join a request under way, and a client is shared: one that is
- * never answered would hold up every later caller.
- */
-export async function chainIdOf(client: ChainClient): Promise<number> {
-  return Number(await client.request({ method: "eth_chainId" }));
 }
 
 async function counted(request: Promise<Response>): Promise<Response> {
