@@ -21,13 +21,42 @@ export type Outcome = {
   transfers: LoggedTransfer[];
 };
 
-export const receiptShape = z.object({
+const receiptShape = z.object({
+  transactionHash: hash,
   status: quantity,
   blockNumber: quantity,
   blockHash: hash,
-  logs: z.array(logShape),
+  logs: z.array(logShape.extend({ removed: z.boolean().nullish() })),
 });
+export type Receipt = z.output<typeof receiptShape>;
+
+const ANOTHER = "it is another transaction's";
+
+type Place = { transactionHash: string; blockHash: string };
+type PlacedLog = {
+  transactionHash: string | null;
+  blockHash: string | null;
+  removed?: boolean | null | undefined;
+};
+
+/** Whether a receipt is the one that was asked for, with the logs of its own block: a node can confuse them. */
+export function isOf(txHash: string, { logs, ...receipt }: Place & { logs: readonly PlacedLog[] }): boolean {
+  const [asked, block] = [txHash.toLowerCase(), receipt.blockHash.toLowerCase()];
+  return (
+    receipt.transactionHash.toLowerCase() === asked &&
+    logs.every(
+      ({ transactionHash, blockHash, removed }) =>
+        transactionHash?.toLowerCase() === asked && blockHash?.toLowerCase() === block && removed !== true,
+    )
+  );
+}
+
+/** What a node may answer for a transaction's receipt: `null`, or that transaction's own. */
+export const receiptShapeOf = (txHash: Hex) =>
+  receiptShape.refine((receipt) => isOf(txHash, receipt), ANOTHER).nullable();
+
 const transactionShape = z.object({
+  hash,
   from: account,
   to: account.nullable().optional(),
   value: bigQuantity,
@@ -42,13 +71,16 @@ export async function lookUp(client: ChainClient, txHash: Hex) {
     client.request({ method: "eth_getTransactionByHash", params: [txHash] }),
   ]);
   return {
-    receipt: receiptShape.nullable().parse(receipt),
-    transaction: transactionShape.nullable().parse(transaction),
+    receipt: receiptShapeOf(txHash).parse(receipt),
+    transaction: transactionShape
+      .refine((one) => one.hash === txHash.toLowerCase(), ANOTHER)
+      .nullable()
+      .parse(transaction),
   };
 }
 
 /** The transfers in a receipt, in the order of their logs; none if the transaction failed. */
-export function transfersIn({ status, logs }: z.output<typeof receiptShape>): LoggedTransfer[] {
+export function transfersIn({ status, logs }: Receipt): LoggedTransfer[] {
   const first = logs[0]?.logIndex ?? 0;
   return (status === 1 ? logs : []).flatMap(transferOf).map(({ token, from, to, amount, logIndex }) => {
     return { token, from, to, amount, logIndex, position: logIndex - first };

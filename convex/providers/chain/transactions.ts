@@ -1,7 +1,9 @@
 import { formatTransactionReceipt, type Address, type Hex, type Log, type RpcTransactionReceipt } from "viem";
 import { getBalance, getTransactionCount, sendRawTransaction } from "viem/actions";
 import { messageOf } from "../../lib/errors";
-import { chainClient, chainFailure, guarded, refusalText, type ChainClient } from "./rpc/client";
+import { unusableFailure } from "../call";
+import { isOf } from "./receipts";
+import { chainClient, chainFailure, guarded, refusalText, UPSTREAM, type ChainClient } from "./rpc/client";
 
 /** Sends signed transactions. Every call is safe to repeat: the same bytes have one effect. */
 
@@ -91,7 +93,11 @@ export async function minedOf(hashes: readonly Hex[]): Promise<Mined | null> {
 
 function receiptsOf(client: ChainClient, hashes: readonly Hex[]): Promise<(RpcTransactionReceipt | null)[]> {
   return Promise.all(
-    hashes.map((hash) => client.request({ method: "eth_getTransactionReceipt", params: [hash] })),
+    hashes.map(async (hash) => {
+      const receipt = await client.request({ method: "eth_getTransactionReceipt", params: [hash] });
+      if (receipt !== null && !isOf(hash, receipt)) throw unusableFailure(UPSTREAM);
+      return receipt;
+    }),
   );
 }
 

@@ -1,10 +1,9 @@
 import { toEventSelector, type Address, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
-import type * as z from "zod";
 import { USDC } from "../../lib/money/base";
 import { chainClient, guarded, requireChain, type ChainClient } from "./rpc/client";
 import { placeOf } from "./blocks";
-import { receiptShape, transfersIn, type LoggedTransfer } from "./receipts";
+import { receiptShapeOf, transfersIn, type LoggedTransfer, type Receipt } from "./receipts";
 
 /** Reads transactions that may have moved USDC from the chain. */
 
@@ -32,8 +31,6 @@ export type Sighting =
 export type Sought = { txHash: Hex; seenIn?: { blockNumber: number; blockHash: string } };
 
 const AUTHORIZATION_USED = toEventSelector("AuthorizationUsed(address,bytes32)");
-
-type Receipt = z.output<typeof receiptShape>;
 
 /**
  * Looks up transactions, all in one round trip, with a second one for those that have vanished.
@@ -64,11 +61,11 @@ export async function sightTransfers(
   });
 }
 
-/** The receipt, `null` if the node has none, `undefined` if it did not answer. */
+/** The receipt, `null` if the node has none, `undefined` if it did not answer, or for another transaction. */
 async function readReceipt(client: ChainClient, txHash: Hex): Promise<Receipt | null | undefined> {
   try {
     const answer = await client.request({ method: "eth_getTransactionReceipt", params: [txHash] });
-    return receiptShape.nullable().safeParse(answer).data;
+    return receiptShapeOf(txHash).safeParse(answer).data;
   } catch {
     // The other answers are still useful; if no answer comes, the other calls fail as well.
     return undefined;

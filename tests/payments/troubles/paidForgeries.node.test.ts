@@ -6,6 +6,7 @@ import { proofText } from "../../../convex/payments/reports/proofs/forms";
 import { TOKENS } from "../../../scripts/chain/addresses";
 import { clientOf, lookAlikeOf, sendAs, transferTo } from "../../chain/support";
 import { chain, useChain } from "../../support/chain/chain";
+import { answering } from "../../support/chain/rpc";
 import { freshAddress } from "../../support/chain/walletApp";
 import { closeApp } from "../../support/world";
 import {
@@ -52,6 +53,18 @@ describe("a paid report is not bought with", () => {
     const { status, transactionHash } = await sendAs(chain, PLATFORM, call);
     expect(status).toBe("success");
     await refuse(transactionHash, "no_matching_transfer");
+  });
+
+  test("an invented hash for which a node answers with the payment of somebody else", async ({ app }) => {
+    const paid = await transfer(chain, await payer(chain));
+    const invented = `0x${"ab".repeat(32)}`;
+    const asked = ["eth_getTransactionReceipt", "eth_getTransactionByHash"];
+    const answers = await Promise.all(asked.map((method) => chain.rpc(method, [paid])));
+    answering(({ method, params }) =>
+      asked.includes(method) && params[0] === invented ? { result: answers[asked.indexOf(method)] } : null,
+    );
+    expect((await buyWith(app, invented, { userId: "alice" })).status).toBe(502);
+    expect([await app.rows("paymentClaims"), await app.rows("spentTransfers")]).toEqual([[], []]);
   });
 
   test("the log of a transfer in a transaction that has failed", async () => {
