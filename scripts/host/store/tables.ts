@@ -11,6 +11,8 @@ export class Row {
   readonly size: number;
   /** Whether a commit's time still has to be filled in. */
   readonly isPending: boolean;
+  /** Its entry in each of the table's indexes, once it is committed. */
+  entries: Entry[] = [];
 
   /** @throws Error for a document that the platform does not store. */
   constructor(readonly document: Document) {
@@ -54,13 +56,19 @@ export function tableOf(id: string): string | null {
 
 const isDigit = (unit: number) => unit >= 0x30 && unit <= 0x39;
 
-type Entry = { readonly key: Key; row: Row; block: Entry[] | null };
+/** The key's first two fields lie in the entry itself, because most comparisons end there. */
+type Entry = {
+  readonly first: Value | undefined;
+  readonly second: Value | undefined;
+  readonly key: Key;
+  row: Row;
+  block: Entry[] | null;
+};
 
 export class Index {
   readonly fields: readonly string[];
   readonly #paths: readonly string[][];
   readonly #entries = new Sorted<Entry>();
-  readonly #byId = new Map<string, Entry>();
 
   constructor(fields: readonly string[]) {
     this.fields = [...fields, ...TAIL.filter((field) => !fields.includes(field))];
@@ -87,22 +95,22 @@ export class Index {
     return 0;
   }
 
-  /** Replaces the row with this id by `row`; null deletes it. */
-  set(id: string, row: Row | null): void {
-    const entry = this.#byId.get(id);
+  /** Puts a row in the place of an earlier one, or of none. @returns Its entry. */
+  put(row: Row, before: Entry | undefined): Entry {
     // Most changes of a row leave most of its indexes unchanged.
-    if (entry !== undefined && row !== null && this.#hasKey(row, entry.key)) {
-      entry.row = row;
-      return;
+    if (before !== undefined && this.#hasKey(row, before.key)) {
+      before.row = row;
+      return before;
     }
-    if (entry !== undefined) {
-      this.#entries.remove(entry);
-      this.#byId.delete(id);
-    }
-    if (row === null) return;
-    const added = { key: this.keyOf(row), row, block: null };
-    this.#entries.insert(this.#placeFor(added.key), added);
-    this.#byId.set(id, added);
+    if (before !== undefined) this.remove(before);
+    const key = this.keyOf(row);
+    const entry = { first: key[0], second: key[1], key, row, block: null };
+    this.#entries.insert(this.#placeFor(key), entry);
+    return entry;
+  }
+
+  remove(entry: Entry): void {
+    this.#entries.remove(entry);
   }
 
   /** Whether a row's key is this one for certain. */
@@ -114,7 +122,7 @@ export class Index {
   #placeFor(key: Key): Place {
     const { last, end } = this.#entries;
     const isLow = key.every(isLowText);
-    return last === undefined || comparedKeys(last.key, key, isLow) < 0 ? end : this.#first(key, 0, isLow);
+    return last === undefined || comparedEntry(last, key, isLow) < 0 ? end : this.#first(key, 0, isLow);
   }
 
   /** The rows of a range in order, `limit` at most. */
@@ -126,29 +134,35 @@ export class Index {
     // The order of the entries' keys to the range's other end that still belong to it.
     const sign = descending ? -1 : 1;
     const most = (descending ? withLower : withUpper) ? 0 : -1;
-    const isWanted = ({ key }: Entry) => sign * comparedKeys(key, end, isLow) <= most;
+    const isWanted = (entry: Entry) => sign * comparedEntry(entry, end, isLow) <= most;
     return this.#entries.along(from, descending, limit, isWanted).map(({ row }) => row);
   }
 
   /** The place of the first key that compares with `prefix` as `least` or more: 0 for equal, 1 for after. */
   #first(prefix: Key, least: 0 | 1, isLow = prefix.every(isLowText)): Place {
-    return this.#entries.place(({ key }) => comparedKeys(key, prefix, isLow) < least);
+    return this.#entries.place((entry) => comparedEntry(entry, prefix, isLow) < least);
   }
 }
 
 /** Compares as much of a key as the prefix has. @param isLow Whether all texts of the prefix are known to be low. */
 export function comparedKeys(key: Key, prefix: Key, isLow = false): number {
   for (let i = 0; i < prefix.length; i++) {
-    const a = key[i];
-    const b = prefix[i];
-    if (isLow && typeof a === "string" && typeof b === "string") {
-      if (a !== b) return a < b ? -1 : 1;
-      continue;
-    }
-    const order = compared(a, b);
+    const order = comparedFields(key[i], prefix[i], isLow);
     if (order !== 0) return order;
   }
   return 0;
+}
+
+function comparedEntry({ first, second, key }: Entry, prefix: Key, isLow: boolean): number {
+  if (prefix.length === 0) return 0;
+  const order = comparedFields(first, prefix[0], isLow);
+  if (order !== 0 || prefix.length === 1) return order;
+  return comparedFields(second, prefix[1], isLow) || comparedKeys(key, prefix, isLow);
+}
+
+function comparedFields(a: Value | undefined, b: Value | undefined, isLow: boolean): number {
+  if (!isLow || typeof a !== "string" || typeof b !== "string") return compared(a, b);
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 export class Table {
@@ -165,9 +179,16 @@ export class Table {
 
   /** Replaces the row with this id by `row`; null deletes it. */
   set(id: string, row: Row | null): void {
-    for (const index of this.indexes.values()) index.set(id, row);
+    const before = this.rows.get(id)?.entries;
     if (row === null) this.rows.delete(id);
     else this.rows.set(id, row);
+    let i = 0;
+    for (const index of this.indexes.values()) {
+      const entry = before?.[i];
+      if (row !== null) row.entries[i] = index.put(row, entry);
+      else if (entry !== undefined) index.remove(entry);
+      i += 1;
+    }
   }
 }
 
