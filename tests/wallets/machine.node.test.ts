@@ -131,6 +131,21 @@ describe("the network fee", () => {
     expect(3n * ETHER - (await etherOf(owner))).toBeLessThan(ETHER / 1_000n);
   });
 
+  test.for([
+    ["ends with a block that it does not know", [5n * GWEI, 0n]],
+    ["is empty", []],
+  ] as const)("covers the latest block's, also where the node's history %s", async ([, fees], { app }) => {
+    await app.fundedWallet("alice", { ETH: 3n * ETHER });
+    await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(5n * GWEI).toString(16)}`]);
+    await chain.miner.mine();
+    const baseFeePerGas = fees.map((fee) => `0x${fee.toString(16)}`);
+    const lacking = { oldestBlock: "0x1", baseFeePerGas, gasUsedRatio: [], reward: [] };
+    answering(({ method }) => (method === "eth_feeHistory" ? { result: lacking } : null));
+    expect((await send(app, freshAddress())).body.status).toBe("confirmed");
+    await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
+    await chain.miner.mine();
+  });
+
   test("far above what is usual is not paid, and nothing is signed", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: 3n * ETHER });
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(500n * GWEI).toString(16)}`]);

@@ -7,7 +7,7 @@ import { guarded, refusalText, type ChainClient } from "./rpc/client";
 export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };
 
 export type FeeMarket = {
-  /** The next block's; without a history the latest one's. */
+  /** The latest block's, or the next one's if that is higher. */
   baseFee: bigint;
   tip: bigint;
   /** Nothing is ever signed for a higher fee. */
@@ -31,9 +31,15 @@ export async function readFees(client: ChainClient): Promise<FeeMarket> {
       client.request({ method: "eth_maxPriorityFeePerGas" }),
       recentFees(client),
     ]);
-    const baseFee = history?.baseFees.at(-1) ?? (await latestBaseFee(client));
+    const baseFee = (history === null ? null : baseFeeIn(history)) ?? (await latestBaseFee(client));
     return feeMarket(baseFee, BigInt(suggested), history);
   });
+}
+
+/** The higher of the latest block's and the next one's: a node that does not know the next one may tell 0. */
+function baseFeeIn({ baseFees }: History): bigint | null {
+  const [latest, next] = baseFees.slice(-2);
+  return latest === undefined || next === undefined ? null : most(latest, next);
 }
 
 async function latestBaseFee(client: ChainClient): Promise<bigint> {
