@@ -138,7 +138,10 @@ describe("POST /mcp/defi/send", () => {
     [{ amount: 5 }, "amount must be a string of digits"],
     [{ token: "DOGE" }, "token must be one of ETH, USDC, USDT, DAI, WETH"],
     [{ toAddress: "bob" }, "toAddress must be an address"],
-    [{ toAddress: "0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02914" }, "toAddress must be checksummed correctly"],
+    [
+      { toAddress: "0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02914" },
+      "toAddress must be checksummed correctly, or all in one case",
+    ],
     [{ from: "hosted" }, "from must be custody or basic"],
   ] as const)("refuses %o: %s", async ([fields, error], { app }) => {
     const { status, body } = await send(app, fields);

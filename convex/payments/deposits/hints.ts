@@ -12,6 +12,14 @@ import { vDepositAnswer } from "./validators";
 /** Hints from webhooks, and their answers. */
 
 /**
+ * After this many rows and named logs, a look ends with its transaction, and so many unmatched transfers of one
+ * transaction get a reason of their own. Each costs up to three questions, of the platform's 4,096 in a transaction.
+ */
+const ENOUGH = 400;
+
+const UNMATCHED = "unmatched: it is credited once its sending address is linked";
+
+/**
  * Stores the transactions that a webhook names, and starts a check of all that are not settled. A settled one is
  * checked again if the chain is said to have dropped it, or if it has brought nothing.
  * @throws AppError `rate_limited` if a caller without signatures names too many new transactions: each costs a row and
@@ -37,35 +45,45 @@ export const receive = change(
 /** `unsettled`: some of the checks are running. */
 export type DepositAnswer = Infer<typeof vDepositAnswer>;
 
-/** The state of the named transactions, with all their transfers: the same answer for the first call and for repeats. */
+/**
+ * The state of the named transactions, with all their transfers: the same answer for the first call and for repeats.
+ * `looked` is how many it goes into, the first ones: one transaction can hold very many transfers.
+ */
 export const stand = internalQuery({
-  args: { hints: v.array(v.object({ txHash: v.string(), logIndex: v.optional(v.number()) })) },
-  returns: vDepositAnswer,
-  handler: async (ctx, { hints }): Promise<DepositAnswer> => {
+  args: { hints: v.array(v.object({ txHash: v.string(), logIndexes: v.array(v.number()) })) },
+  returns: v.object({ answer: vDepositAnswer, looked: v.number() }),
+  handler: async (ctx, { hints }): Promise<{ answer: DepositAnswer; looked: number }> => {
     const answer: DepositAnswer = { unsettled: false, credited: [], pending: [], ignored: [] };
-    for (const txHash of new Set(hints.map((hint) => hint.txHash))) {
-      const named = hints.flatMap((hint) =>
-        hint.txHash === txHash && hint.logIndex !== undefined ? [hint.logIndex] : [],
-      );
-      await add(ctx, answer, txHash, named);
+    let looked = 0;
+    let read = 0;
+    for (const { txHash, logIndexes } of hints) {
+      if (read >= ENOUGH) break;
+      read += await add(ctx, answer, txHash, logIndexes);
+      looked++;
     }
-    return answer;
+    return { answer, looked };
   },
 });
 
-async function add(ctx: QueryCtx, answer: DepositAnswer, txHash: string, named: readonly number[]) {
+/** @returns How much was read or said. */
+async function add(
+  ctx: QueryCtx,
+  answer: DepositAnswer,
+  txHash: string,
+  named: readonly number[],
+): Promise<number> {
   const hint = await hintOf(ctx, txHash);
   if (hint?.state !== "settled") {
     answer.unsettled ||= hint?.state === "checking";
     answer.pending.push({ txHash });
-    return;
+    return 1;
   }
   if (hint.reason !== undefined) {
     answer.ignored.push({ txHash, reason: hint.reason });
-    return;
+    return 1;
   }
   const rows = await depositsOf(ctx, txHash);
-  for (const row of rows) {
+  for (const [index, row] of rows.entries()) {
     const { logIndex, state, amount, credits = 0, reason = "" } = row;
     switch (state) {
       case "credited":
@@ -75,7 +93,10 @@ async function add(ctx: QueryCtx, answer: DepositAnswer, txHash: string, named: 
         answer.ignored.push({ txHash, reason });
         break;
       case "unmatched":
-        answer.ignored.push({ txHash, reason: await unmatchedReason(ctx, row) });
+        answer.ignored.push({
+          txHash,
+          reason: index < ENOUGH ? await unmatchedReason(ctx, row) : UNMATCHED,
+        });
         break;
       case "pending":
       case "reversed":
@@ -85,12 +106,13 @@ async function add(ctx: QueryCtx, answer: DepositAnswer, txHash: string, named: 
     if (rows.some((row) => row.logIndex === logIndex && row.state !== "reversed")) continue;
     answer.ignored.push({ txHash, reason: `log ${logIndex} is not a USDC transfer to the platform wallet` });
   }
+  return 1 + rows.length + named.length;
 }
 
 /** A report may have taken its price out of it, before or since. */
 async function unmatchedReason(ctx: QueryCtx, row: Doc<"deposits">): Promise<string> {
   const { lessReport, credits } = await worthOf(ctx, row);
-  if (!lessReport) return "unmatched: it is credited once its sending address is linked";
+  if (!lessReport) return UNMATCHED;
   return credits === 0
     ? SPENT
     : "unmatched: the rest that no report has used is credited once its sending address is linked";

@@ -12,6 +12,9 @@ import type { DepositAnswer } from "./hints";
 import { answerShape, depositPayload, type DepositHint } from "./payloads";
 import { isSigned } from "./signatures";
 
+/** How many transactions of a payload are stored, and looked up, at once: it can name thousands. */
+const TAKEN_TOGETHER = 100;
+
 /** Pause between two reads of the rows. */
 const ROW_PAUSE_MS = 50;
 
@@ -32,7 +35,7 @@ const deposit: MountedEndpoint = endpoint({
   summary:
     "Webhook of a chain indexer: every named transaction is read from the chain, and its USDC transfers to the platform wallet are credited to their senders, each once.",
   description:
-    "The payload is only a hint: amounts, senders and receivers are read from the chain alone. Taken in the forms of Alchemy (Address Activity), Coinbase CDP, QuickNode Streams and a plain one. What is `pending` after 3 seconds is settled later. The same payload again credits nothing twice.",
+    "The payload is only a hint: amounts, senders and receivers are read from the chain alone. Taken in the forms of Alchemy (Address Activity), Coinbase CDP, QuickNode Streams and a plain one. A payload may name as many transactions as its 1 MiB holds; of one transaction, the answer goes into the first 100 named logs. What is `pending` after 3 seconds is settled later. The same payload again credits nothing twice. Without a webhook secret, transactions named for the first time are counted, 100 at a time: after a 429, those that were taken stay, and the same payload again goes on with the rest.",
   needs: ["PLATFORM_WALLET_ADDRESS"],
   limit: "deposit",
   errors: { unauthorized: "A webhook secret is configured, and the signature is missing, old or wrong." },
@@ -50,7 +53,14 @@ const deposit: MountedEndpoint = endpoint({
   input: depositPayload,
   returns: z.object({ success: z.boolean(), ...answerShape.shape }),
   handler: async (ctx, hints, { caller }) => {
-    await ctx.runMutation(internal.payments.deposits.hints.receive, { hints: byTransaction(hints), caller });
+    // A refusal or a failure in between loses nothing: what is stored is known when the payload comes again.
+    for (let start = 0; start < hints.length; start += TAKEN_TOGETHER) {
+      const named = hints.slice(start, start + TAKEN_TOGETHER);
+      await ctx.runMutation(internal.payments.deposits.hints.receive, {
+        hints: named.map(({ txHash, removed }) => ({ txHash, removed })),
+        caller,
+      });
+    }
     const { credited, pending, ignored } = await waitingAs(
       ctx,
       caller,
@@ -73,29 +83,25 @@ async function awaitAnswer(
   ctx: ActionCtx,
   hints: readonly DepositHint[],
   patienceMs: number,
-): Promise<DepositAnswer> {
+): Promise<Omit<DepositAnswer, "unsettled">> {
   const deadline = AbortSignal.timeout(patienceMs);
-  const named = hints.map(({ txHash, logIndex }) => ({
-    txHash,
-    ...(logIndex === undefined ? {} : { logIndex }),
-  }));
-  const look = () => ctx.runQuery(internal.payments.deposits.hints.stand, { hints: named });
   const pause = createPauses(ROW_PAUSE_MS);
-  let answer = await look();
-  while (answer.unsettled && patienceMs > 0 && !deadline.aborted) {
-    await pause();
-    answer = await look();
+  const whole: Omit<DepositAnswer, "unsettled"> = { credited: [], pending: [], ignored: [] };
+  for (let start = 0; start < hints.length;) {
+    const named = hints.slice(start, start + TAKEN_TOGETHER);
+    const { answer, looked } = await ctx.runQuery(internal.payments.deposits.hints.stand, {
+      hints: named.map(({ txHash, logIndexes }) => ({ txHash, logIndexes })),
+    });
+    if (answer.unsettled && patienceMs > 0 && !deadline.aborted) {
+      await pause();
+      continue;
+    }
+    whole.credited.push(...answer.credited);
+    whole.pending.push(...answer.pending);
+    whole.ignored.push(...answer.ignored);
+    start += looked;
   }
-  return answer;
-}
-
-/** One hint per transaction: whole transactions are looked up. */
-function byTransaction(hints: readonly DepositHint[]): { txHash: string; removed: boolean }[] {
-  const removals = new Map<string, boolean>();
-  for (const { txHash, removed } of hints) {
-    removals.set(txHash, removed || removals.get(txHash) === true);
-  }
-  return Array.from(removals, ([txHash, removed]) => ({ txHash, removed }));
+  return whole;
 }
 
 export const depositEndpoints: MountedEndpoint[] = [deposit];

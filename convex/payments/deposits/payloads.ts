@@ -9,10 +9,14 @@ import { jsonSchemaOf } from "../../lib/http/jsonSchema";
 export type DepositHint = {
   /** Lower case. */
   txHash: string;
-  logIndex?: number;
-  /** The provider says that the chain has dropped it. */
+  /** The logs that were named, for the answer alone: whole transactions are looked up. */
+  logIndexes: number[];
+  /** The provider says that the chain has dropped it, or a log of it. */
   removed: boolean;
 };
+
+/** A transaction, or one log of it. */
+type Named = { txHash: string; logIndex?: number; removed: boolean };
 
 export const answerShape = z.object({
   credited: z.array(
@@ -27,8 +31,11 @@ export const answerShape = z.object({
   ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
 });
 
-/** The most transfers one call may name. */
-export const MAX_HINTS = 100;
+/**
+ * The most logs of one transaction that the answer goes into. Providers tell of all transfers of a block in one payload,
+ * so whoever fills a transaction with logs must not keep the others' out.
+ */
+export const MAX_LOGS = 100;
 
 const TX_HASH = /^0[xX][0-9a-fA-F]{64}$/;
 
@@ -56,7 +63,7 @@ const removed = z.boolean("must be true or false").nullish();
 
 const plain = z
   .object({ txHash, logIndex, removed })
-  .transform((body) => [hint(body.txHash, body.logIndex, body.removed)])
+  .transform((body) => [mention(body.txHash, body.logIndex, body.removed)])
   .describe("Plain form: one transaction, or one log of it.");
 
 /** Address Activity. Of its categories only `token` and `erc20` carry logs of tokens. */
@@ -75,23 +82,22 @@ const alchemy = z
   .transform(({ event }) =>
     event.activity
       .filter(({ category }) => category == null || /^(?:token|erc20)$/i.test(category))
-      .map(({ hash, log }) => hint(hash, log?.logIndex, log?.removed)),
+      .map(({ hash, log }) => mention(hash, log?.logIndex, log?.removed)),
   )
   .describe("Alchemy's Address Activity; categories other than token and erc20 are ignored.");
 
 /** `onchain.activity.detected`. */
 const cdpEvent = z
   .object({ transaction_hash: txHash, log_index: logIndex })
-  .transform((body) => [hint(body.transaction_hash, body.log_index, false)])
+  .transform((body) => [mention(body.transaction_hash, body.log_index, false)])
   .describe("Coinbase CDP's onchain.activity.detected.");
 
 /** `wallet.activity.detected`. */
 const cdpWallet = z
   .object({ data: z.object({ transactionHash: txHash, logIndex }) })
-  .transform(({ data }) => [hint(data.transactionHash, data.logIndex, false)])
+  .transform(({ data }) => [mention(data.transactionHash, data.logIndex, false)])
   .describe("Coinbase CDP's wallet.activity.detected.");
 
-const MAX_DEPTH = 6;
 const maybeHash = txHash.optional().catch(undefined);
 const streamed = z.object({
   txHash: maybeHash,
@@ -102,9 +108,13 @@ const streamed = z.object({
   removed: removed.catch(undefined),
 });
 
+/** Fields that only a block has, of those that also has a `hash`. */
+const OF_BLOCKS = ["parentHash", "transactionsRoot", "transactions"];
+
 /**
  * A stream's batch. The stream's filter decides the form of `data`, so every object in it that names a transaction
- * counts, at any depth. If the batch replaces dropped blocks, everything it names is checked again.
+ * counts, at any depth. A block names those in its `transactions`, as objects or as hashes. If the batch replaces
+ * dropped blocks, everything it names is checked again.
  */
 const quickNode = z
   .object({
@@ -113,9 +123,11 @@ const quickNode = z
   })
   .transform(({ data, metadata }) => {
     const reorged = ![undefined, null, false, 0, ""].some((none) => none === metadata?.blocks_reorged);
-    return data.flatMap((entry) => named(entry, reorged, 0));
+    return namedIn(data, reorged);
   })
-  .describe("QuickNode Streams: every object in `data` that names a transaction counts, at any depth.");
+  .describe(
+    "QuickNode Streams: every object in `data` that names a transaction counts, at any depth. A block's own hash names none; its `transactions` do, as objects or as hashes.",
+  );
 
 /** The body of the deposit webhook, in any of the known forms; its output is the named transactions, without repetitions. */
 export const depositPayload = z
@@ -130,25 +142,35 @@ export const depositPayload = z
         context.addIssue({ code: "custom", message, path: [...path], input: input ?? null });
       }
     }
-    if (hints.length > MAX_HINTS) {
-      context.addIssue({
-        code: "custom",
-        message: `must name at most ${MAX_HINTS} transfers`,
-        path: [Object.hasOwn(body, "event") ? "event" : "data"],
-      });
-    }
     return hints;
   })
   .meta({ accepts: () => jsonSchemaOf(z.union([plain, alchemy, quickNode, cdpEvent, cdpWallet]), "input") });
 
-function named(entry: unknown, reorged: boolean, depth: number): DepositHint[] {
-  if (typeof entry !== "object" || entry === null || depth > MAX_DEPTH) return [];
-  const own = streamed.safeParse(entry).data;
-  const name = own?.txHash ?? own?.transactionHash ?? own?.transaction_hash ?? own?.hash;
-  if (own !== undefined && name !== undefined) {
-    return [hint(name, own.logIndex, own.removed === true || reorged)];
+/** In the order of the text. Without recursion, because a body may be nested very deeply. */
+function namedIn(data: readonly unknown[], reorged: boolean): Named[] {
+  const found: Named[] = [];
+  const open: unknown[] = data.toReversed();
+  while (open.length > 0) {
+    const entry = open.pop();
+    if (typeof entry !== "object" || entry === null) continue;
+    const own = streamed.safeParse(entry).data;
+    const isBlock = OF_BLOCKS.some((name) => Object.hasOwn(entry, name));
+    const name =
+      own?.txHash ?? own?.transactionHash ?? own?.transaction_hash ?? (isBlock ? undefined : own?.hash);
+    if (own !== undefined && name !== undefined) {
+      found.push(mention(name, own.logIndex, own.removed === true || reorged));
+    } else {
+      for (const [key, inner] of Object.entries(entry).toReversed()) {
+        open.push(key === "transactions" && Array.isArray(inner) ? inner.map(asObject) : inner);
+      }
+    }
   }
-  return Object.values(entry).flatMap((inner) => named(inner, reorged, depth + 1));
+  return found;
+}
+
+/** An entry of a block's list: a transaction, or its hash alone. */
+function asObject(entry: unknown): unknown {
+  return typeof entry === "string" ? { hash: entry } : entry;
 }
 
 function isLogIndex(value: unknown): boolean {
@@ -157,7 +179,7 @@ function isLogIndex(value: unknown): boolean {
 }
 
 /** Recognises a form by the one field that only it has. */
-function shapeOf(body: Record<string, unknown>): z.ZodType<DepositHint[]> {
+function shapeOf(body: Record<string, unknown>): z.ZodType<Named[]> {
   if (body.event !== undefined) return alchemy;
   if (body.transaction_hash !== undefined) return cdpEvent;
   if (Array.isArray(body.data)) return quickNode;
@@ -165,22 +187,25 @@ function shapeOf(body: Record<string, unknown>): z.ZodType<DepositHint[]> {
   return plain;
 }
 
-/** One hint per transfer; a removal wins, because it needs another check. */
-function distinct(hints: readonly DepositHint[]): DepositHint[] {
-  const byTransfer = new Map<string, DepositHint>();
-  for (const one of hints) {
-    const key = `${one.txHash}:${one.logIndex ?? ""}`;
-    const before = byTransfer.get(key);
-    byTransfer.set(key, { ...one, removed: one.removed || before?.removed === true });
+/** One hint per transaction; a removal wins, because it needs another check. */
+function distinct(mentions: readonly Named[]): DepositHint[] {
+  const byHash = new Map<string, { logs: Set<number>; removed: boolean }>();
+  for (const { txHash: hash, logIndex: index, removed: isRemoved } of mentions) {
+    const one = byHash.get(hash) ?? { logs: new Set(), removed: false };
+    if (index !== undefined && one.logs.size < MAX_LOGS) one.logs.add(index);
+    one.removed ||= isRemoved;
+    byHash.set(hash, one);
   }
-  return [...byTransfer.values()];
+  return Array.from(byHash, ([hash, { logs, removed: isRemoved }]) => {
+    return { txHash: hash, logIndexes: [...logs], removed: isRemoved };
+  });
 }
 
-function hint(
+function mention(
   hash: string,
   index: number | null | undefined,
   isRemoved: boolean | null | undefined,
-): DepositHint {
+): Named {
   return {
     txHash: hash,
     ...(index === null || index === undefined ? {} : { logIndex: index }),

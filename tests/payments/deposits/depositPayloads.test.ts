@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NEVER } from "../../../convex/lib/time";
 import { nextMatch, nextRecheck, waitDelay } from "../../../convex/payments/deposits/model";
-import { depositPayload, MAX_HINTS } from "../../../convex/payments/deposits/payloads";
+import { depositPayload, MAX_LOGS } from "../../../convex/payments/deposits/payloads";
 import { isSigned } from "../../../convex/payments/deposits/signatures";
 
 const HASH = `0x${"ab".repeat(32)}`;
@@ -11,13 +11,20 @@ const OTHER = `0x${"cd".repeat(32)}`;
 const txHash = fc.stringMatching(/^0x[0-9a-fA-F]{64}$/);
 const logIndex = fc.integer({ min: 0, max: 9_999 });
 const transfers = fc.uniqueArray(fc.record({ txHash, logIndex, removed: fc.boolean() }), {
-  maxLength: MAX_HINTS,
-  selector: ({ txHash: hash, logIndex: index }) => `${hash.toLowerCase()}:${index}`,
+  maxLength: 100,
+  selector: ({ txHash: hash }) => hash.toLowerCase(),
 });
 type Transfers = typeof transfers extends fc.Arbitrary<infer Value> ? Value : never;
 
 const hints = (body: unknown) => depositPayload.parse(body);
-const lower = (named: Transfers) => named.map((one) => ({ ...one, txHash: one.txHash.toLowerCase() }));
+const whole = (named: Transfers, reorged: boolean) =>
+  named.map(({ txHash: hash, logIndex: index, removed }) => ({
+    txHash: hash.toLowerCase(),
+    logIndexes: [index],
+    removed: removed || reorged,
+  }));
+const hashes = (count: number) =>
+  Array.from({ length: count }, (_, index) => `0x${index.toString(16).padStart(64, "0")}`);
 
 describe("payloads", () => {
   test("Alchemy's transfers of ether and NFTs name nothing", () => {
@@ -27,7 +34,7 @@ describe("payloads", () => {
     }));
     expect(hints({ event: { activity } })).toEqual([]);
     expect(hints({ event: { activity: [{ hash: HASH, category: "erc20" }] } })).toEqual([
-      { txHash: HASH, removed: false },
+      { txHash: HASH, logIndexes: [], removed: false },
     ]);
   });
 
@@ -39,11 +46,31 @@ describe("payloads", () => {
         const half = Math.floor(entries.length / 2);
         const data = [entries.slice(0, half), { block: 1, transfers: entries.slice(half) }];
         const metadata = { network: "base-mainnet", blocks_reorged: reorged ? [7] : null };
-        const all = lower(named).map((one) => ({ ...one, removed: one.removed || reorged }));
-        expect(hints({ data, metadata })).toEqual(all);
+        expect(hints({ data, metadata })).toEqual(whole(named, reorged));
       }),
     );
     expect(hints({ data: [null, 1, "x", {}, []] })).toEqual([]);
+    const deep = JSON.parse(`${"[".repeat(20_000)}{"hash":"${HASH}"}${"]".repeat(20_000)}`);
+    expect(hints({ data: [deep] })).toHaveLength(1);
+  });
+
+  test("a block of QuickNode's names its transactions, as objects or as hashes, and not itself", () => {
+    const header = {
+      hash: OTHER,
+      number: "0x1",
+      parentHash: `0x${"ef".repeat(32)}`,
+      transactionsRoot: OTHER,
+    };
+    const names = (...data: unknown[]) => hints({ data }).map((one) => one.txHash);
+    const [first = "", second = ""] = hashes(2);
+    const mined = [first, second].map((hash) => ({ hash, blockHash: OTHER, input: "0x" }));
+    expect(names({ ...header, transactions: mined })).toEqual([first, second]);
+    expect(names([{ ...header, transactions: [first, second] }])).toEqual([first, second]);
+    expect(names({ hash: OTHER, transactions: [first, "0x12", 7, null] })).toEqual([first]);
+    expect(names({ ...header, uncles: [HASH], withdrawals: [] })).toEqual([]);
+    const receipts = [{ transactionHash: HASH, blockHash: OTHER, logs: [{ transactionHash: HASH }] }];
+    expect(names({ block: { ...header, transactions: mined }, receipts })).toEqual([first, second, HASH]);
+    expect(names(mined)).toEqual([first, second]);
   });
 
   test("repetitions count once, and a removal among them stays", () => {
@@ -55,15 +82,28 @@ describe("payloads", () => {
       { ...named, txHash: OTHER },
     ];
     expect(hints({ data })).toEqual([
-      { ...named, removed: true },
-      { ...named, txHash: OTHER, removed: false },
+      { txHash: HASH, logIndexes: [1], removed: true },
+      { txHash: OTHER, logIndexes: [1], removed: false },
     ]);
   });
 
-  test("at most a hundred transfers", () => {
-    const data = Array.from({ length: MAX_HINTS + 1 }, (_, index) => ({ txHash: HASH, logIndex: index }));
-    expect(hints({ data: data.slice(1) })).toHaveLength(MAX_HINTS);
-    expect(depositPayload.safeParse({ data }).error?.issues[0]?.message).toContain("at most 100");
+  test("transactions count, not their logs: one with very many pushes none aside", () => {
+    const logs = Array.from({ length: 5_000 }, (_, index) => ({
+      hash: HASH,
+      category: "token",
+      log: { logIndex: `0x${index.toString(16)}`, removed: index === 4_999 },
+    }));
+    const [noisy, quiet] = hints({
+      event: { activity: [...logs, { hash: OTHER, log: { logIndex: "0x7" } }] },
+    });
+    expect([noisy?.txHash, noisy?.logIndexes.length, noisy?.removed]).toEqual([HASH, MAX_LOGS, true]);
+    expect(quiet).toEqual({ txHash: OTHER, logIndexes: [7], removed: false });
+  });
+
+  test("as many transactions as the largest body holds", () => {
+    const data = [{ transactions: hashes(15_000) }];
+    expect(JSON.stringify({ data }).length).toBeLessThan(1024 * 1024);
+    expect(hints({ data })).toHaveLength(15_000);
   });
 
   test("whatever comes, the outcome is hints or a refusal", () => {
