@@ -19,15 +19,15 @@ export const check = worker({ checks: v.array(vCheck) }, async (ctx, { checks })
   if (sought.length === 0) return "over";
   const later: Check[] = [];
   try {
-    const { head, sightings } = await sightTransfers(
+    const sightings = await sightTransfers(
       sought.map(({ txHash, seenIn }) => ({
         txHash: asHex(txHash),
         ...(seenIn === undefined ? {} : { seenIn }),
       })),
       asAddress(required("PLATFORM_WALLET_ADDRESS")),
     );
-    for (const [i, { hintId, attempt }] of sought.entries()) {
-      const finding = findingOf(sightings[i], head);
+    for (const [i, { hintId, attempt, seenIn }] of sought.entries()) {
+      const finding = findingOf(sightings[i], seenIn !== undefined);
       if (finding === null) {
         later.push({ hintId, attempt });
         continue;
@@ -53,13 +53,21 @@ export const check = worker({ checks: v.array(vCheck) }, async (ctx, { checks })
 
 type Piece = Check & { finding: Finding; next: number };
 
-function findingOf(sighting: Sighting | undefined, head: number) {
-  if (sighting === undefined || sighting.kind === "unknown") return null;
-  if (sighting.kind === "absent") return sighting;
-  return {
-    ...sighting,
-    // Its own block is the first confirmation; a lagging node may not know it yet.
-    confirmations: Math.max(head - sighting.blockNumber, 0) + 1,
-    transfers: sighting.transfers.map(({ amount, ...rest }) => ({ ...rest, amount: amount.toString() })),
-  };
+/** `null` if the chain's answer says nothing. @param isKept Deposits of it stand: an answer that is too large takes none back. */
+function findingOf(sighting: Sighting | undefined, isKept: boolean): Finding | null {
+  switch (sighting?.kind) {
+    case undefined:
+    case "unknown":
+    case "refused":
+      return null;
+    case "too large":
+      return isKept ? null : sighting;
+    case "absent":
+      return sighting;
+    case "mined":
+      return {
+        ...sighting,
+        transfers: sighting.transfers.map(({ amount, ...rest }) => ({ ...rest, amount: amount.toString() })),
+      };
+  }
 }

@@ -68,6 +68,7 @@ export type Check = Infer<typeof vCheck>;
 /** The chain's answer about a transaction. */
 export const vFinding = v.union(
   v.object({ kind: v.literal("absent") }),
+  v.object({ kind: v.literal("too large") }),
   v.object({
     kind: v.literal("mined"),
     succeeded: v.boolean(),
@@ -167,6 +168,7 @@ export async function endCheck(ctx: MutationCtx, hint: Doc<"depositHints">, find
     if (hint.state === "settled" || waited < (await patienceFor(ctx, hint))) return waitOn(ctx, hint);
     return settleHint(ctx, hint, "the chain does not know this transaction");
   }
+  if (finding.kind === "too large") return settleHint(ctx, hint, "its receipt is too large to be read");
   if (!finding.succeeded) return settleHint(ctx, hint, "the transaction failed");
   if (finding.transfers.length === 0) {
     return settleHint(ctx, hint, "it holds no USDC transfer to the platform wallet");

@@ -1,7 +1,7 @@
 import type { Hex } from "viem";
 import { getChainId } from "viem/actions";
 import * as z from "zod";
-import { chainClient, guarded, requireChain, type ChainClient } from "./rpc/client";
+import { clientApart, guarded, requireChain, type ChainClient } from "./rpc/client";
 import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./blocks";
 import { account, bigQuantity, hash, hexData, quantity } from "./rpc/shapes";
 
@@ -93,7 +93,7 @@ export function transfersIn({ status, logs }: Receipt): LoggedTransfer[] {
  * @throws AppError `upstream` if the chain cannot be reached, or is another one.
  */
 export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | null)[]> {
-  const client = chainClient();
+  const client = clientApart();
   return guarded(async () => {
     const [chainId, ...found] = await Promise.all([
       getChainId(client),

@@ -4,7 +4,7 @@ import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { sha256Hex } from "../../lib/security/digests";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
-import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc/client";
+import { chainClient, clientApart, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc/client";
 import { placeOf } from "./blocks";
 import { answerOf, authorizations, dataOf, erc20 } from "./rpc/methods";
 import { read } from "./rpc/reads";
@@ -50,7 +50,7 @@ export type MissingPayment = { kind: "missing"; known: boolean };
  * @throws AppError `upstream`, also if the RPC serves another chain.
  */
 export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPayment> {
-  const client = chainClient();
+  const client = clientApart();
   return guarded(async () => {
     const [chainId, { receipt, transaction }, head] = await Promise.all([
       getChainId(client),

@@ -8,6 +8,7 @@ import {
   RpcRequestError,
   type Client,
   type HttpTransport,
+  ResponseBodyTooLargeError,
 } from "viem";
 import { CHAIN_ID } from "../../../lib/money/base";
 import { deadlines } from "../../../lib/outside/deadlines";
@@ -35,16 +36,31 @@ export type ChainClient = Client<HttpTransport, typeof chain>;
  * @param timeoutMs Of one HTTP request.
  */
 export function chainClient(timeoutMs = deadlines.chain): ChainClient {
-  return createClient({
-    chain,
-    cacheTime: 0,
-    transport: http(setting("CHAIN_RPC_URL"), {
-      batch: { wait: 0 },
-      retryCount: 0,
-      // The deadlines are our own, in real time: see `lib/outside/deadlines`.
-      timeout: 0,
-      fetchFn: (input, init) => counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
-    }),
+  return createClient({ chain, cacheTime: 0, transport: transportFor(timeoutMs) });
+}
+
+/**
+ * The same, with HTTP requests that it shares with no other client: for transactions that strangers may name. viem
+ * refuses an answer above ten megabytes whole, so a giant receipt would fail all who share its request.
+ */
+export function clientApart(): ChainClient {
+  const shared = transportFor(deadlines.chain);
+  // viem joins the requests of one URL and one signal, whoever makes them.
+  const { signal } = new AbortController();
+  const transport: typeof shared = (given) => {
+    const { request, ...rest } = shared(given);
+    return { ...rest, request: (args, options) => request(args, { ...options, signal }) };
+  };
+  return createClient({ chain, cacheTime: 0, transport });
+}
+
+function transportFor(timeoutMs: number): HttpTransport {
+  return http(setting("CHAIN_RPC_URL"), {
+    batch: { wait: 0 },
+    retryCount: 0,
+    // The deadlines are our own, in real time: see `lib/outside/deadlines`.
+    timeout: 0,
+    fetchFn: (input, init) => counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
   });
 }
 
@@ -107,6 +123,21 @@ export function causeOf<Cause extends Error>(
 /** The chain could not be reached, or not in time. */
 function isTransport(error: unknown): boolean {
   return isLate(error) || causeOf(error, HttpRequestError) !== null;
+}
+
+/**
+ * What a node has answered that cannot be used: more than is read, or something else; `null` if it did not answer, or
+ * answers nobody.
+ */
+export function misanswer(error: unknown): "too large" | "refused" | null {
+  if (error instanceof AppError || isLate(error)) return null;
+  if (causeOf(error, ResponseBodyTooLargeError) !== null) return "too large";
+  const transport = causeOf(error, HttpRequestError);
+  if (transport === null) return "refused";
+  // An answer that is no JSON has no status.
+  const { status } = transport;
+  const isAnswer = status === undefined ? causeOf(error, SyntaxError) !== null : !isOutage("chain", status);
+  return isAnswer ? "refused" : null;
 }
 
 function isLate(error: unknown): boolean {
