@@ -54,6 +54,7 @@ describe("one payload for a whole block", () => {
       [...named].sort(),
     );
     expect((await app.rows("depositHints")).map((row) => row.txHash).sort()).toEqual([...named].sort());
+    await app.settle();
     const again = answerShape.parse((await told()).body);
     expect([again.credited.map((one) => one.txHash), again.pending.length]).toEqual([[txHash], 650]);
     expect([(await app.rows("depositHints")).length, await balanceOf(app)]).toEqual([651, 200]);
