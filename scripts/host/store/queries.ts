@@ -21,8 +21,8 @@ function resolve(transaction: Transaction, component: string, source: Source): R
   if (source.type === "Search") throw new Error("The local host has no search indexes");
   const [table = "", name = ""] =
     source.type === "FullTableScan" ? [source.tableName, "by_creation_time"] : source.indexName.split(".");
-  const index = transaction.databaseOf(component).table(table).indexes.get(name);
-  if (index === undefined)
+  const index = transaction.databaseOf(component).table(table).index(name);
+  if (index === null)
     throw new Error(
       `Cannot use index "${name}" for table "${table}" because it is not declared in the schema.`,
     );

@@ -11,7 +11,7 @@ export class Row {
   readonly size: number;
   /** Whether a commit's time still has to be filled in. */
   readonly isPending: boolean;
-  /** Its entry in each of the table's indexes, once it is committed. */
+  /** Its entry in each of the table's made indexes, once it is committed. */
   entries: Entry[] = [];
 
   /** @throws Error for a document that the platform does not store. */
@@ -167,14 +167,27 @@ function comparedFields(a: Value | undefined, b: Value | undefined, isLow: boole
 
 export class Table {
   readonly rows = new Map<string, Row>();
-  readonly indexes: ReadonlyMap<string, Index>;
+  readonly #fields: ReadonlyMap<string, readonly string[]>;
+  /** Those that somebody has asked for, in the order of every row's entries. */
+  readonly #made = new Map<string, Index>();
 
   constructor(indexes: readonly { name: string; fields: readonly string[] }[] = []) {
-    this.indexes = new Map([
-      ["by_creation_time", new Index([])],
-      ["by_id", new Index(["_id"])],
-      ...indexes.map(({ name, fields }) => [name, new Index(fields)] as const),
+    this.#fields = new Map([
+      ["by_creation_time", []],
+      ["by_id", ["_id"]],
+      ...indexes.map(({ name, fields }) => [name, fields] as const),
     ]);
+  }
+
+  /** An index, made when somebody first asks for it: many never do. */
+  index(name: string): Index | null {
+    const made = this.#made.get(name);
+    const fields = this.#fields.get(name);
+    if (made !== undefined || fields === undefined) return made ?? null;
+    const index = new Index(fields);
+    for (const row of this.rows.values()) row.entries.push(index.put(row, undefined));
+    this.#made.set(name, index);
+    return index;
   }
 
   /** Replaces the row with this id by `row`; null deletes it. */
@@ -183,7 +196,7 @@ export class Table {
     if (row === null) this.rows.delete(id);
     else this.rows.set(id, row);
     let i = 0;
-    for (const index of this.indexes.values()) {
+    for (const index of this.#made.values()) {
       const entry = before?.[i];
       if (row !== null) row.entries[i] = index.put(row, entry);
       else if (entry !== undefined) index.remove(entry);
