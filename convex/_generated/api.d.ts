@@ -313,6 +313,7 @@ import type * as payments_deposits_http from "../payments/deposits/http.js";
 import type * as payments_deposits_model from "../payments/deposits/model.js";
 import type * as payments_deposits_owners from "../payments/deposits/owners.js";
 import type * as payments_deposits_payloads from "../payments/deposits/payloads.js";
+import type * as payments_deposits_rows from "../payments/deposits/rows.js";
 import type * as payments_deposits_signatures from "../payments/deposits/signatures.js";
 import type * as payments_deposits_tables from "../payments/deposits/tables.js";
 import type * as payments_deposits_validators from "../payments/deposits/validators.js";
@@ -918,6 +919,7 @@ declare const fullApi: ApiFromModules<{
   "payments/deposits/model": typeof payments_deposits_model;
   "payments/deposits/owners": typeof payments_deposits_owners;
   "payments/deposits/payloads": typeof payments_deposits_payloads;
+  "payments/deposits/rows": typeof payments_deposits_rows;
   "payments/deposits/signatures": typeof payments_deposits_signatures;
   "payments/deposits/tables": typeof payments_deposits_tables;
   "payments/deposits/validators": typeof payments_deposits_validators;

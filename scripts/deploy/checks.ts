@@ -6,7 +6,7 @@ import type { Definitions } from "./definitions";
 import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./rules";
 
 /** The bundle's code without source maps, in bytes. The platform's own limit is 32 MiB, including embedded files. */
-export const SIZE_BUDGET = 3_445_000;
+export const SIZE_BUDGET = 3_450_000;
 
 /** Files that are embedded in modules, in bytes together: only drawing pictures or serving the reference loads them. */
 export const EMBEDDED_BUDGET = 1_570_000;

@@ -9,7 +9,6 @@ import { MINUTE, NEVER } from "../../lib/time";
 import { depositAt, isConfirmed } from "../transfers";
 import {
   changeHint,
-  depositsOf,
   endCheck,
   revertDeposit,
   settleDeposit,
@@ -20,6 +19,7 @@ import {
   type Check,
   type Mined,
 } from "./model";
+import { ALL_TRANSFERS, standingOf } from "./rows";
 import { vSeenIn } from "./tables";
 
 /** Checks of the transactions that webhooks have named: brings the deposits into line with the chain. */
@@ -39,7 +39,7 @@ export const sought = internalQuery({
       checks.map(async ({ hintId, attempt }) => {
         const hint = await current(ctx, { hintId, attempt });
         if (hint === null) return [];
-        const seen = (await depositsOf(ctx, hint.txHash)).find(({ state }) => state !== "reversed");
+        const [seen] = await standingOf(ctx, hint.txHash, 1);
         if (seen === undefined) return [{ hintId, attempt, txHash: hint.txHash }];
         const { blockNumber, blockHash } = seen;
         return [{ hintId, attempt, txHash: hint.txHash, seenIn: { blockNumber, blockHash } }];
@@ -80,9 +80,11 @@ export const reconcile = internalMutation({
 /** Reverses some of the deposits that the chain no longer has. @returns Whether these were all. */
 async function takeBack(ctx: MutationCtx, txHash: string, transfers: Mined["transfers"]): Promise<boolean> {
   const inChain = new Map(transfers.map((transfer) => [transfer.position, transfer]));
-  const gone = (await depositsOf(ctx, txHash)).filter((row) => {
+  // Without any transfer left, all of them go: no more are read than are reversed.
+  const most = transfers.length === 0 ? MOVED_TOGETHER + 1 : ALL_TRANSFERS;
+  const gone = (await standingOf(ctx, txHash, most)).filter((row) => {
     const transfer = inChain.get(row.position);
-    return row.state !== "reversed" && (transfer?.from !== row.from || transfer.amount !== row.amount);
+    return transfer?.from !== row.from || transfer.amount !== row.amount;
   });
   for (const row of gone.slice(0, MOVED_TOGETHER)) await revertDeposit(ctx, row);
   return gone.length <= MOVED_TOGETHER;

@@ -6,7 +6,8 @@ import { optional } from "../../lib/env";
 import { charge } from "../../lib/limits/charges";
 import { vCaller } from "../../lib/limits/callers";
 import { formatUnits } from "../../lib/money/amounts";
-import { depositsOf, hintOf, nameTransaction, SPENT, startChecks, worthOf, type Check } from "./model";
+import { nameTransaction, SPENT, startChecks, worthOf, type Check } from "./model";
+import { depositsOf, hintOf } from "./rows";
 import { vDepositAnswer } from "./validators";
 
 /** Hints from webhooks, and their answers. */

@@ -1,5 +1,4 @@
 import { v, type Infer } from "convex/values";
-import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
@@ -22,6 +21,7 @@ import {
   spentTransfer,
   isConfirmed,
 } from "../transfers";
+import { hasDeposit, hintOf, standingOf } from "./rows";
 import { RECHECKS, vMovedTransfer, vSeenIn } from "./tables";
 
 /**
@@ -29,9 +29,6 @@ import { RECHECKS, vMovedTransfer, vSeenIn } from "./tables";
  * `states.md` draws the states of both. Each function is one step of its caller's transaction. A settled hint with
  * deposits is checked twice more, since the newest blocks can still be replaced.
  */
-
-/** More transfers than a transaction can hold. */
-const ALL_TRANSFERS = 2_000;
 
 /** How many deposits of one address are credited at once. */
 export const CREDIT_BATCH = 50;
@@ -80,19 +77,6 @@ export const vFinding = v.union(
 export type Finding = Infer<typeof vFinding>;
 export type Mined = Extract<Finding, { kind: "mined" }>;
 
-/** All deposits of a transaction, in the order of its log. */
-export async function depositsOf(ctx: QueryCtx, txHash: string): Promise<Doc<"deposits">[]> {
-  return ctx.db
-    .query("deposits")
-    .withIndex("by_transfer", (q) => q.eq("txHash", txHash))
-    .take(ALL_TRANSFERS);
-}
-
-/** The hint of a transaction that a webhook named, or `null`. */
-export async function hintOf(ctx: QueryCtx, txHash: string): Promise<Doc<"depositHints"> | null> {
-  return getOneFrom(ctx.db, "depositHints", "by_txHash", txHash);
-}
-
 /** Whether to look up a transaction that is named again. @param removed The webhook says that the chain has dropped it. */
 async function wantsCheck(
   ctx: QueryCtx,
@@ -103,7 +87,7 @@ async function wantsCheck(
   // A check that has begun answers every caller. An earlier version's was lost if its hint is due.
   if (row.state === "checking" && row.nextCheckAt > now) return false;
   if (row.state !== "settled" || removed) return true;
-  return (await depositsOf(ctx, row.txHash)).every(({ state }) => state === "reversed");
+  return (await standingOf(ctx, row.txHash, 1)).length === 0;
 }
 
 /**
@@ -180,7 +164,7 @@ export async function endCheck(ctx: MutationCtx, hint: Doc<"depositHints">, find
 /** How long an unknown transaction is looked up, in ms. */
 async function patienceFor(ctx: QueryCtx, { txHash }: Doc<"depositHints">): Promise<number> {
   const trusted = optional("DEPOSIT_WEBHOOK_SECRET") !== undefined;
-  return trusted || (await depositsOf(ctx, txHash)).length > 0 ? GIVE_UP_AFTER_MS : GIVE_UP_UNSIGNED_AFTER_MS;
+  return trusted || (await hasDeposit(ctx, txHash)) ? GIVE_UP_AFTER_MS : GIVE_UP_UNSIGNED_AFTER_MS;
 }
 
 async function settleHint(

@@ -89,6 +89,7 @@ export const depositTables = {
     nextMatchAt: v.number(),
   })
     .index("by_transfer", ["txHash", "position"])
+    .index("by_txHash_and_state", ["txHash", "state"])
     .index("by_from_and_state", ["from", "state"])
     .index("by_userId", ["userId"])
     .index("by_nextMatchAt", ["nextMatchAt"]),

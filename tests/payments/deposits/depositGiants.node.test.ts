@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { NEVER } from "../../../convex/lib/time";
 import { readMined } from "../../../convex/providers/chain/transactions";
 import { sightTransfers } from "../../../convex/providers/chain/transfers";
 import { useChain } from "../../support/chain/chain";
@@ -81,6 +82,31 @@ describe("a transaction with a giant receipt", () => {
       readMined(PLATFORM),
     ]);
     expect([giant, own, mined]).toMatchObject([[{ kind: "too large" }], [{ kind: "mined" }], 0]);
+  });
+});
+
+describe("a transaction with thousands of transfers", () => {
+  test("is listed with all of them, and all are reversed when the chain drops it", async ({ app }) => {
+    const COUNT = 2_101;
+    const txHash = `0x${"cd".repeat(32)}`;
+    const reason = "it is worth less than one credit";
+    const dropped = { blockNumber: 1, blockHash: `0x${"22".repeat(32)}` };
+    await app.t.run(async (ctx) => {
+      const times = { openedAt: Date.now(), nextCheckAt: NEVER };
+      await ctx.db.insert("depositHints", { ...times, txHash, state: "settled", attempt: 2, checks: 0 });
+      for (let position = 0; position < COUNT; position++) {
+        const place = { txHash, position, logIndex: position, from: PLATFORM.toLowerCase(), amount: "1" };
+        const state = position % 2 === 0 ? ("ignored" as const) : ("unmatched" as const);
+        const rest = { creditings: 0, seenAt: Date.now(), nextMatchAt: NEVER };
+        await ctx.db.insert("deposits", { ...place, ...dropped, ...rest, state, reason });
+      }
+    });
+    const { ignored: listed } = (await notify(app, { txHash })).body;
+    expect(Array.isArray(listed) && listed.length).toBe(COUNT);
+    expect((await notify(app, { txHash, removed: true })).status).toBe(200);
+    await app.settle();
+    const states = new Set((await app.rows("deposits")).map(({ state }) => state));
+    expect([...states]).toEqual(["reversed"]);
   });
 });
 
