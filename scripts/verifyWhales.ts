@@ -102,7 +102,11 @@ async function outcomesOf(hashes: readonly Hex[]): Promise<Map<string, Outcome |
   for (let next = 0; next < hashes.length; next += AT_ONCE) {
     const asked = hashes.slice(next, next + AT_ONCE);
     const found = await asChecked(readOutcomes(asked));
-    for (const [index, hash] of asked.entries()) outcomes.set(hash, found[index] ?? null);
+    for (const [index, hash] of asked.entries()) {
+      const outcome = found[index] ?? null;
+      if (outcome === "too large") throw new Unreadable(`The receipt of ${hash} is too large to be read`);
+      outcomes.set(hash, outcome);
+    }
   }
   return outcomes;
 }

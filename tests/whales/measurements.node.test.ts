@@ -5,6 +5,7 @@ import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, mined, newWallet, signed } from "../chain/support";
 import { until } from "../support/waits";
 import { chain } from "../support/chain/chain";
+import { answering } from "../support/chain/rpc";
 import { cutOff } from "../support/rows/leases";
 import { createWalletApp, freshAddress } from "../support/chain/walletApp";
 import {
@@ -119,6 +120,21 @@ describe("what is measured", () => {
     ]);
     await lookAtAll(app);
     expect(await listed(app)).toEqual([]);
+  });
+
+  test("is nothing whose receipt is too large to be read, which keeps no other from being told", async ({
+    app,
+  }) => {
+    const [giant, hash] = await moves.send([
+      { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
+      { coin: "USDC", from: freshAddress(), to: OKX, amount: USDC(3) },
+    ]);
+    const filling = "0".repeat(11_000_000);
+    answering(({ method, params }) =>
+      method === "eth_getTransactionReceipt" && params[0] === giant ? { result: { filling } } : null,
+    );
+    await lookAtAll(app);
+    expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
   });
 
   test("before the first look is not looked for", async () => {

@@ -1,7 +1,7 @@
 import type { Hex } from "viem";
 import { getChainId } from "viem/actions";
 import * as z from "zod";
-import { clientApart, guarded, requireChain, type ChainClient } from "./rpc/client";
+import { clientApart, guarded, misanswer, requireChain, type ChainClient } from "./rpc/client";
 import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./blocks";
 import { account, bigQuantity, hash, hexData, quantity } from "./rpc/shapes";
 
@@ -88,33 +88,45 @@ export function transfersIn({ status, logs }: Receipt): LoggedTransfer[] {
 }
 
 /**
- * Looks up transactions by hash, in two round trips for all.
+ * Looks up transactions by hash, in two round trips for all; each for itself if the answer is larger than what is read.
  * @returns In the order asked; `null` for one that is in no block, or about which the node's answers disagree.
  * @throws AppError `upstream` if the chain cannot be reached, or is another one.
  */
-export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | null)[]> {
-  const client = clientApart();
+export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | "too large" | null)[]> {
   return guarded(async () => {
-    const [chainId, ...found] = await Promise.all([
-      getChainId(client),
-      ...hashes.map((txHash) => lookUp(client, txHash)),
-    ]);
-    requireChain(chainId);
-    const numbers = [
-      ...new Set(found.flatMap(({ receipt }) => (receipt === null ? [] : [receipt.blockNumber]))),
-    ];
-    const blocks = await Promise.all(numbers.map((number) => placeOf(client, number)));
-    return found.map(({ receipt, transaction }): Outcome | null => {
-      const block = blocks.find((one) => one !== null && one.hash === receipt?.blockHash) ?? null;
-      if (receipt === null || transaction === null || block === null) return null;
-      if (transaction.blockHash !== block.hash) return null;
-      const { from, to, value } = transaction;
-      return {
-        succeeded: receipt.status === 1,
-        block,
-        payment: to === null || to === undefined ? null : { from, to, amount: value },
-        transfers: transfersIn(receipt),
-      };
-    });
+    try {
+      return await outcomesOf(hashes);
+    } catch (error) {
+      if (misanswer(error) !== "too large") throw error;
+      if (hashes.length === 1) return ["too large"];
+    }
+    const apart: (Outcome | "too large" | null)[] = [];
+    for (const txHash of hashes) apart.push(...(await readOutcomes([txHash])));
+    return apart;
+  });
+}
+
+async function outcomesOf(hashes: readonly Hex[]): Promise<(Outcome | null)[]> {
+  const client = clientApart();
+  const [chainId, ...found] = await Promise.all([
+    getChainId(client),
+    ...hashes.map((txHash) => lookUp(client, txHash)),
+  ]);
+  requireChain(chainId);
+  const numbers = [
+    ...new Set(found.flatMap(({ receipt }) => (receipt === null ? [] : [receipt.blockNumber]))),
+  ];
+  const blocks = await Promise.all(numbers.map((number) => placeOf(client, number)));
+  return found.map(({ receipt, transaction }): Outcome | null => {
+    const block = blocks.find((one) => one !== null && one.hash === receipt?.blockHash) ?? null;
+    if (receipt === null || transaction === null || block === null) return null;
+    if (transaction.blockHash !== block.hash) return null;
+    const { from, to, value } = transaction;
+    return {
+      succeeded: receipt.status === 1,
+      block,
+      payment: to === null || to === undefined ? null : { from, to, amount: value },
+      transfers: transfersIn(receipt),
+    };
   });
 }

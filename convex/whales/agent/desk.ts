@@ -94,7 +94,7 @@ export const check = worker({ alertIds: v.array(v.id("whaleAlerts")) }, async (c
   const outcomes = await readOutcomes(wanted.map(({ txHash }) => txHash));
   const mined = wanted.flatMap(({ alert }, i) => {
     const outcome = outcomes[i] ?? null;
-    return outcome === null ? [] : [{ alert, outcome }];
+    return outcome === null || outcome === "too large" ? [] : [{ alert, outcome }];
   });
   const prices = mined.length === 0 ? null : await feedPrices();
   const agreed = mined.filter(({ alert, outcome }) => prices !== null && agrees(alert, outcome, prices));

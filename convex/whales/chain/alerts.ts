@@ -1,5 +1,6 @@
 import { isHash, type Hex } from "viem";
 import { AppError } from "../../lib/errors";
+import { log } from "../../lib/log";
 import { UPSTREAM } from "../../providers/chain/rpc/client";
 import type { Block, TransferLog } from "../../providers/chain/blocks";
 import { readOutcomes, type Outcome } from "../../providers/chain/receipts";
@@ -39,6 +40,11 @@ export async function alertsIn(
     const outcomes = await readOutcomes(batch);
     for (const [index, txHash] of batch.entries()) {
       const outcome = outcomes[index] ?? null;
+      if (outcome === "too large") {
+        // Whoever fills a receipt with logs shall not stop the observation of all others.
+        log.warn("whales.unreadable", { txHash });
+        continue;
+      }
       if (outcome === null || !blocks.some(({ hash }) => hash === outcome.block.hash)) throw changed();
       alerts.push(...measuredIn(txHash, outcome, board));
     }
