@@ -94,11 +94,10 @@ export async function run(progress: Progress): Promise<Table> {
       digits: 2,
     },
     {
-      what: "a send of 20 wallets side by side beside a plain client's",
-      measured: send,
-      goal: 3,
+      what: "a send of 20 wallets side by side beside a plain client's, times an empty module",
+      measured: send / clock.emptyMs(),
+      goal: 3 / QUIET_MS,
       digits: 2,
-      unit: "ms",
     },
     { what: "retries under the conflicts bench", measured: retries, goal: 2, digits: 1, unit: "%" },
   ];
@@ -120,7 +119,7 @@ export async function run(progress: Progress): Promise<Table> {
       ...dearest(idle).map((line) => `idle day: ${line}`),
       ...dearest(shift).map((line) => `shift: ${line}`),
       `shift: the longest transaction, ${shift.longest.name}`,
-      `a send: ${figure(send / clock.emptyMs(), 2)} times an empty module`,
+      `a send: ${figure(send, 2)} ms`,
     ],
     measured: { idle: { hours: IDLE_HOURS, ...useOf(idle) }, shift: useOf(shift) },
   };
