@@ -5,6 +5,8 @@ import { confirmLink } from "../../convex/messenger/owners";
 import { createApp, test as appTest, type App, type AppSettings } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../web/support";
+import { deadlines } from "../../convex/lib/outside/deadlines";
+import { HOUR } from "../../convex/lib/time";
 
 /** What the tests of the bot share: updates as the messenger sends them. */
 
@@ -14,6 +16,8 @@ export const ALICE = 42;
 export const GROUP = -100_777;
 
 export function createBotApp(options: AppSettings = {}) {
+  // On a busy machine simulated time may pass while a module is still being loaded.
+  deadlines.alertWords = HOUR;
   return createApp({ ...options, env: { MESSENGER_WEBHOOK_SECRET: SECRET, ...options.env } });
 }
 
