@@ -1,5 +1,5 @@
 import type { Address, Hex } from "viem";
-import { checksummed } from "../lib/money/addresses";
+import { checksummed, isAddress } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 
 /** Stored strings, checked and typed again. */
@@ -15,10 +15,6 @@ export function asAddress(text: string): Address {
 export function storedAddress(text: string): Address {
   if (!isAddress(text)) throw new AppError("internal", "A stored address is damaged");
   return text;
-}
-
-function isAddress(text: string): text is Address {
-  return /^0x[0-9a-fA-F]{40}$/.test(text);
 }
 
 export function asHex(text: string): Hex {

@@ -1,4 +1,4 @@
-import { checksummed } from "../lib/money/addresses";
+import { checksummed, isAddress } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 import { BURNING, CONTRACTS, RESERVED } from "./tokens";
 
@@ -7,7 +7,7 @@ import { BURNING, CONTRACTS, RESERVED } from "./tokens";
 const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
 
 const CHECKS: readonly [(value: string) => boolean, string][] = [
-  [(value) => /^0x[0-9a-fA-F]{40}$/.test(value), "must be an address: 0x and 40 hex digits"],
+  [isAddress, "must be an address: 0x and 40 hex digits"],
   [hasSoundChecksum, "must be checksummed correctly, or all in one case"],
   [(value) => /[1-9a-f]/i.test(value.slice(2)), "must not be the zero address"],
   [

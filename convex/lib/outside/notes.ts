@@ -14,8 +14,22 @@ export type Noted = { counts: Count[]; spent: Spent[] };
 const noted = new Map<Provider, Count>();
 const spent = new Map<string, Spent>();
 
-/** Contexts of actions whose notes are all stored by one mutation at the end. */
-export const counting = new WeakSet<ActionCtx>();
+/** How much counted work runs under an action's context, one in another or beside it. */
+const underWay = new WeakMap<ActionCtx, number>();
+
+/** @returns Whether no other runs. */
+export function beginCounting(ctx: ActionCtx): boolean {
+  const others = underWay.get(ctx) ?? 0;
+  underWay.set(ctx, others + 1);
+  return others === 0;
+}
+
+/** @returns Whether no other runs any more. */
+export function endCounting(ctx: ActionCtx): boolean {
+  const left = (underWay.get(ctx) ?? 1) - 1;
+  underWay.set(ctx, left);
+  return left === 0;
+}
 
 /** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
 export function noteCall(provider: Provider, failed: boolean): void {

@@ -5,7 +5,7 @@ import { internalAction, type ActionCtx } from "../../_generated/server";
 import { change } from "../changes";
 import { messageOf } from "../errors";
 import { log } from "../log";
-import { counting, takeNoted, type Noted } from "./notes";
+import { beginCounting, endCounting, takeNoted, type Noted } from "./notes";
 import { keepNoted, vNoted } from "./tallies";
 
 /**
@@ -22,14 +22,16 @@ import { keepNoted, vNoted } from "./tallies";
 export function counted<Given extends unknown[], Value>(
   work: (ctx: ActionCtx, ...given: Given) => Value | Promise<Value>,
 ): (ctx: ActionCtx, ...given: Given) => Promise<Value> {
-  return async (ctx, ...given) =>
-    counting.has(ctx)
-      ? work(ctx, ...given)
-      : countedBy(
-          ctx,
-          async () => work(ctx, ...given),
-          (noted) => store(ctx, noted),
-        );
+  return async (ctx, ...given) => {
+    const isFirst = beginCounting(ctx);
+    try {
+      return await work(ctx, ...given);
+    } finally {
+      const isLast = endCounting(ctx);
+      // Work inside others leaves its notes to them; work beside them may end after the first.
+      if (isFirst || isLast) await store(ctx, takeNoted());
+    }
+  };
 }
 
 /** Counts the provider calls of some work in a mutation that its end needs anyhow. */
@@ -38,11 +40,11 @@ export async function countedBy<Value>(
   work: () => Promise<Value>,
   end: (noted: Noted) => Promise<unknown>,
 ): Promise<Value> {
-  counting.add(ctx);
+  beginCounting(ctx);
   try {
     return await work();
   } finally {
-    counting.delete(ctx);
+    endCounting(ctx);
     await end(takeNoted());
   }
 }

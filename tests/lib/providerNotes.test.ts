@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { noteCall, type Noted } from "../../convex/lib/outside/notes";
+import { counted, countedBy } from "../../convex/lib/outside/providerCalls";
+
+/** An action's context, of which counted work uses one thing: the mutation that stores what was noted. */
+function context() {
+  const stored: Noted[] = [];
+  const runMutation = (_reference: unknown, noted: Noted) => Promise.resolve(void stored.push(noted));
+  const calls = () => stored.flatMap(({ counts }) => counts).reduce((sum, one) => sum + one.calls, 0);
+  return { ctx: { runMutation }, stored, calls };
+}
+
+/** Calls a provider, and once more when it may go on. */
+const asking = counted(async (_ctx, until: Promise<void>) => {
+  noteCall("chain", false);
+  await until;
+  noteCall("chain", false);
+});
+
+async function run(ctx: object, until: Promise<void>): Promise<void> {
+  await Reflect.apply(asking, null, [ctx, until]);
+}
+
+test("calls of work beside other work are stored, whichever ends first", async () => {
+  const { ctx, calls } = context();
+  let goOn = () => {};
+  const later = new Promise<void>((resolve) => (goOn = resolve));
+  const [first, second] = [run(ctx, Promise.resolve()), run(ctx, later)];
+  await first;
+  goOn();
+  await second;
+  expect(calls()).toBe(4);
+});
+
+test("calls of work inside other work are stored once, with the others'", async () => {
+  const { ctx, stored, calls } = context();
+  const outer = async () => run(ctx, Promise.resolve());
+  const ended: Noted[] = [];
+  const end = (noted: Noted) => Promise.resolve(void ended.push(noted));
+  await Reflect.apply(countedBy<void>, null, [ctx, outer, end]);
+  expect([stored.length, ended.map(({ counts }) => counts)]).toEqual([
+    0,
+    [[{ provider: "chain", calls: 2, failures: 0 }]],
+  ]);
+  expect(calls()).toBe(0);
+});
