@@ -48,6 +48,7 @@ const app = defineApp({
     DAILY_BUDGET_USD: v.optional(v.string()),
     PLATFORM_WALLET_ADDRESS: v.optional(v.string()),
     CONFIRMATIONS: v.optional(v.string()),
+    DEPOSITS_FROM_BLOCK: v.optional(v.string()),
     CREDITS_PER_USDC: v.optional(v.string()),
     TOKENS_PER_CREDIT: v.optional(v.string()),
     DEPOSIT_WEBHOOK_SECRET: v.optional(v.string()),

@@ -10,7 +10,7 @@ const chat = () => import("./chat/http").then(({ chatEndpoints }) => chatEndpoin
 const compat = () => import("./compat/http").then(({ compatEndpoints }) => compatEndpoints);
 const compatMessenger = () =>
   import("./compat/messengerHttp").then(({ compatMessengerEndpoints }) => compatMessengerEndpoints);
-const deposits = () => import("./payments/deposits/http").then(({ depositEndpoints }) => depositEndpoints);
+const deposits = () => import("./payments/depositHttp").then(({ depositEndpoints }) => depositEndpoints);
 const linking = () => import("./bot/linkingHttp").then(({ linkingEndpoints }) => linkingEndpoints);
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./bot/settingsHttp").then(({ messengerEndpoints }) => messengerEndpoints);
@@ -18,7 +18,7 @@ const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
 const ownRecords = () => import("./signals/people/http").then(({ ownRecordEndpoints }) => ownRecordEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
 const paidReports = () =>
-  import("./payments/reports/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
+  import("./payments/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
 const prices = () => import("./prices/http").then(({ priceEndpoints }) => priceEndpoints);
 const proofs = () => import("./signals/proof").then(({ proofEndpoints }) => proofEndpoints);
 const reference = () => import("./ops/reference/texts").then(({ texts }) => Object.values(texts));

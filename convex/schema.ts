@@ -11,9 +11,7 @@ import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
 import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";
 import { opsRecords, opsTables } from "./ops/tables";
-import { depositRecords, depositTables } from "./payments/deposits/tables";
-import { paidRecords, paidTables } from "./payments/reports/tables";
-import { transferRecords, transferTables } from "./payments/tables";
+import { paymentRecords, paymentTables } from "./payments/tables";
 import { priceRecords, priceTables } from "./prices/tables";
 import { researchRecords, researchTables } from "./research/tables";
 import { runRecords, runTables } from "./runs/tables";
@@ -42,9 +40,7 @@ export default defineSchema({
   ...walletTables,
   ...transactionTables,
   ...orderTables,
-  ...transferTables,
-  ...paidTables,
-  ...depositTables,
+  ...paymentTables,
   ...custodyTables,
   ...whaleTables,
   ...creditTables,
@@ -71,9 +67,7 @@ export const records: Records = {
   ...walletRecords,
   ...transactionRecords,
   ...orderRecords,
-  ...transferRecords,
-  ...paidRecords,
-  ...depositRecords,
+  ...paymentRecords,
   ...custodyRecords,
   ...whaleRecords,
   ...creditRecords,

@@ -6,7 +6,6 @@ import { citedSource } from "../convex/evidence/shapes";
 import { change, checkedCounts } from "../convex/research/writing/checks";
 import { onchainShape, sentimentShape } from "../convex/research/writing/prompts";
 import { ownChecks } from "../convex/ops/shapes";
-import { answerShape } from "../convex/payments/deposits/payloads";
 import { resultShape } from "../convex/research/writing/resultShape";
 import {
   coin,
@@ -79,10 +78,6 @@ export const STORED: Readonly<
   "ops/validators": {
     from: "ops/shapes",
     validators: { vOwnChecks: validatorOf(ownChecks) },
-  },
-  "payments/deposits/validators": {
-    from: "payments/deposits/payloads",
-    validators: { vDepositAnswer: validatorOf(answerShape.extend({ unsettled: z.boolean() })) },
   },
   "research/validators": {
     from: "research",

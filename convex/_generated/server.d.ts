@@ -70,6 +70,7 @@ type Env = {
   readonly DAILY_BUDGET_USD: string | undefined;
   readonly PLATFORM_WALLET_ADDRESS: string | undefined;
   readonly CONFIRMATIONS: string | undefined;
+  readonly DEPOSITS_FROM_BLOCK: string | undefined;
   readonly CREDITS_PER_USDC: string | undefined;
   readonly TOKENS_PER_CREDIT: string | undefined;
   readonly DEPOSIT_WEBHOOK_SECRET: string | undefined;

@@ -128,6 +128,8 @@ const shapes = {
   ),
   /** A thousand blocks are half an hour. */
   CONFIRMATIONS: like(/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000"),
+  /** The first block whose deposits are read. */
+  DEPOSITS_FROM_BLOCK: like(/^[1-9]\d{0,9}$/, "must be a block's number"),
   CREDITS_PER_USDC: count,
   TOKENS_PER_CREDIT: count,
   DEPOSIT_WEBHOOK_SECRET: secret,
@@ -155,7 +157,7 @@ export const defaults = {
   SOCIAL_TRADE_CONFIDENCE: "0.8",
   WHALE_CARD_USD: "1000000",
   LINK_CODE_MINUTES: "10",
-  CONFIRMATIONS: "1",
+  CONFIRMATIONS: "10",
   ROUND_TRIP_COST_BPS: "15",
   CREDITS_PER_USDC: "100",
   TOKENS_PER_CREDIT: "1000",

@@ -26,16 +26,6 @@ const DUE: Record<string, Due> = {
       (await rowsDue(db.query("transactions"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
     takeUp: internal.wallets.transactions.progress.outcome.followUpDue,
   },
-  "named deposits": {
-    since: async ({ db }, now) =>
-      (await rowsDue(db.query("depositHints"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
-    takeUp: internal.payments.deposits.checks.checkDue,
-  },
-  "unmatched deposits": {
-    since: async ({ db }, now) =>
-      (await rowsDue(db.query("deposits"), "nextMatchAt", now).first())?.nextMatchAt ?? null,
-    takeUp: internal.payments.deposits.owners.matchDue,
-  },
   "old paid reports": {
     since: async ({ db }, now) => {
       const old = await db
@@ -44,7 +34,7 @@ const DUE: Record<string, Due> = {
         .first();
       return old?.forgetAt ?? null;
     },
-    takeUp: internal.payments.reports.progress.forgetReports,
+    takeUp: internal.payments.claims.forgetReports,
   },
   alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
   "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.posts.begin },
@@ -55,6 +45,7 @@ const DUE: Record<string, Due> = {
 const OVERDUE_MS = 15 * MINUTE;
 /** Started every few minutes, in this transaction: separate calls would double their number. */
 const BEGUN = [
+  { every: 1, begin: internal.payments.deposits.begin },
   { every: 2, begin: internal.whales.chain.cursor.begin },
   { every: 5, begin: internal.market.samples.takeDue },
 ];

@@ -1,13 +1,15 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import type { RecordsOf } from "../lib/records/records";
+import { literals } from "../lib/literals";
+import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
+import { vResult, vSourceStates } from "../research/shapes";
 
 export const vTransfer = v.object({
   /** Lower case. */
   txHash: v.string(),
   /**
-   * The index of its log in the transaction, from 0. Unlike a log's index in the block, it stays the same when a
-   * reorganisation moves the transaction into another block.
+   * Its index among the transaction's transfers of USDC to the platform wallet, from 0. Unlike a log's index in the
+   * block, it stays the same when a reorganisation moves the transaction into another block.
    */
   position: v.number(),
   /** Lower case. */
@@ -17,7 +19,55 @@ export const vTransfer = v.object({
 });
 export type Transfer = Infer<typeof vTransfer>;
 
-export const transferTables = {
+/** A transfer with its log's index in the block, which indexers name. */
+export const vDeposit = v.object({ ...vTransfer.fields, logIndex: v.number() });
+
+/** Where a reading of deposits goes on: the last block that is stored; `null` before the first reading. */
+export const vReading = v.object({ wallet: v.string(), from: v.union(v.number(), v.null()) });
+export type Reading = Infer<typeof vReading>;
+
+export const vPaidReport = v.object({
+  result: vResult,
+  sources: vSourceStates,
+});
+
+/** An EIP-3009 authorization: a USDC holder lets anybody move `value` to `to`, once per nonce. */
+export const vAuthorization = v.object({
+  /** Addresses and the nonce in lower case. */
+  from: v.string(),
+  to: v.string(),
+  /** Digits, USDC's smallest unit. */
+  value: v.string(),
+  /** Digits, epoch seconds. */
+  validAfter: v.string(),
+  validBefore: v.string(),
+  nonce: v.string(),
+  signature: v.string(),
+});
+export type Authorization = Infer<typeof vAuthorization>;
+
+export const vProof = v.union(
+  /** A transaction that has paid; `signature` is its payer's, of the proof's text. */
+  v.object({ kind: v.literal("hash"), txHash: v.string(), signature: v.optional(v.string()) }),
+  /** A payment that the service has executed. */
+  v.object({ kind: v.literal("authorization"), authorization: vAuthorization }),
+);
+export type Proof = Infer<typeof vProof>;
+
+/** The order: what is bought, and by whom. */
+export const vOrder = v.object({
+  userId: v.optional(v.string()),
+  /** A token's symbol, "" for the whole market. */
+  focus: v.string(),
+  /** Distinguishes orders: a proof redeems one order. */
+  bodyHash: v.string(),
+});
+export type Order = Infer<typeof vOrder>;
+
+/** The codes of `lib/errors.ts` that a caller gets for a failure. */
+export const vTroubleCode = literals("upstream", "internal", "not_configured");
+
+export const paymentTables = {
   /**
    * Every USDC transfer to the platform wallet that bought something. Transfers are spent only here, so that the part
    * that a report has used never becomes credits. Written by `payments/transfers` alone. Kept for ever: a row that died
@@ -30,8 +80,102 @@ export const transferTables = {
     /** The deposit that credited it, or the rest of it. */
     depositKey: v.optional(v.string()),
   }).index("by_transfer", ["txHash", "position"]),
+
+  /** One per transfer to the platform wallet that is worth a credit, from confirmed blocks. Written by `payments/deposits`. Kept. */
+  deposits: defineTable({
+    ...vDeposit.fields,
+    /** `unmatched`: its sender has no user yet, or may be paying a report. `ignored`: a report has used it up. */
+    state: literals("unmatched", "credited", "ignored"),
+    /** The user it was credited to; removed when they delete their data, because the ledger has it too. */
+    userId: v.optional(v.string()),
+    credits: v.optional(v.number()),
+    seenAt: v.number(),
+  })
+    .index("by_transfer", ["txHash", "position"])
+    .index("by_from_and_state", ["from", "state"])
+    .index("by_userId", ["userId"]),
+
+  /** How far the chain has been read: a row for each platform wallet that was ever configured. Written by `payments/deposits`. */
+  depositCursors: defineTable({
+    /** Lower case. */
+    wallet: v.string(),
+    /** Up to this block, transfers were not read. */
+    start: v.number(),
+    /** Up to this block, they are stored. */
+    block: v.number(),
+    /** When the newest blocks were read again last. */
+    rereadAt: v.number(),
+  }).index("by_wallet", ["wallet"]),
+
+  /**
+   * Payments for a report, one row each: who redeemed it for what, and its progress. Written by `payments/claims` and
+   * `payments/model`.
+   * Kept for ever: a claim that died would open its payment to replay.
+   */
+  paymentClaims: defineTable({
+    /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<position>` for a transfer on the chain. */
+    key: v.string(),
+    order: vOrder,
+    /** The hash of the proof (`proofs.shownProof`). */
+    shown: v.string(),
+    /**
+     * `settling`: a signed payment is being executed. `paid`: its report is being written, or waits for its payer to ask
+     * again. `refused`: the signed payment could not be executed, and nothing was moved.
+     */
+    state: literals("settling", "paid", "delivered", "refused"),
+    /** Why the latest attempt failed, until there is another. */
+    trouble: v.optional(v.object({ code: vTroubleCode, message: v.string() })),
+    /** Why a signed payment was refused. */
+    refusal: v.optional(v.object({ reason: v.string(), error: v.string() })),
+    /** Lower case. */
+    payer: v.string(),
+    authorization: v.optional(vAuthorization),
+    /** The relayer's transaction that executes it. */
+    settlementId: v.optional(v.id("transactions")),
+    /** Whether a facilitator was asked to execute it: it may have done so whatever it answered. */
+    handedOver: v.optional(v.boolean()),
+    /** The transaction that paid. */
+    txHash: v.optional(v.string()),
+    createdAt: v.number(),
+    /** Kept as long as the same proof returns it. */
+    report: v.optional(v.object({ ...vPaidReport.fields, model: v.string(), generatedAt: v.number() })),
+    /** When the report is deleted; absent without one. */
+    forgetAt: v.optional(v.number()),
+  })
+    .index("by_key", ["key"])
+    .index("by_txHash", ["txHash"])
+    .index("by_state", ["state"])
+    .index("by_payer_and_state", ["payer", "state"])
+    .index("by_forgetAt", ["forgetAt"])
+    .index("by_userId", ["order.userId"]),
 };
 
-export const transferRecords: RecordsOf<typeof transferTables> = {
+export const paymentRecords: RecordsOf<typeof paymentTables> = {
+  depositCursors: { keep: "one row for each platform wallet" },
+  deposits: {
+    keep: "money that came in",
+    ownedBy: {
+      rows: ofUser("by_userId"),
+      section: "deposits",
+      // A transfer without its row could be credited again; the ledger has the user it was credited to.
+      onDeletion: { anonymise: (db, { _id }) => db.patch("deposits", _id, { userId: undefined }) },
+    },
+  },
   spentTransfers: { keep: "a row that died would open its transfer to replay" },
+  paymentClaims: {
+    keep: "a claim that died would open its payment to replay",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("order.userId", userId)),
+      section: "payments",
+      // A payment without its row could be used again. The same proof and request still find their claim: orders are
+      // distinguished by their hash.
+      onDeletion: {
+        anonymise: (db, { _id, order: { focus, bodyHash } }) =>
+          db.patch("paymentClaims", _id, { order: { focus, bodyHash } }),
+      },
+    },
+    final: { field: "state", states: ["delivered"] },
+    openWhen: { paidReports: waiting("by_state", "state", ["settling"], "createdAt") },
+    withheld: ["authorization"],
+  },
 };

@@ -24,7 +24,6 @@ export const REASONS = [
   "insufficient_funds",
   "invalid_exact_evm_nonce_already_used",
   "payment_not_found",
-  "payment_not_confirmed",
   "transaction_failed",
   "no_matching_transfer",
   "payment_expired",

@@ -1,10 +1,9 @@
-import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deduct, depositor, standingOf } from "../credits/model";
 import { creditsFor } from "../credits/rates";
-import { setting } from "../lib/env";
+import { rowsByBoth } from "../lib/records/rows";
 import { PRICE } from "./terms";
 import type { Transfer } from "./tables";
 
@@ -15,23 +14,14 @@ import type { Transfer } from "./tables";
 
 type Place = Pick<Transfer, "txHash" | "position">;
 
-export function isConfirmed({ confirmations }: { confirmations: number }): boolean {
-  return confirmations >= Number(setting("CONFIRMATIONS"));
-}
-
 /** The key of a transfer: `0x…:3`. */
 export function transferKey({ txHash, position }: Place): string {
   return `${txHash.toLowerCase()}:${position}`;
 }
 
-/**
- * The ledger's key of a deposit. A key is credited once and reversed once, so a transfer that is mined again after a
- * reorganisation gets a new one.
- * @param crediting Counts from 1.
- */
-export function depositKey(transfer: Place, crediting: number): string {
-  const key = `deposit:${transferKey(transfer)}`;
-  return crediting === 1 ? key : `${key}:${crediting}`;
+/** The ledger's key of a deposit. */
+export function depositKey(transfer: Place): string {
+  return `deposit:${transferKey(transfer)}`;
 }
 
 /** The ledger's key of a report that was paid out of a deposit's credits. */
@@ -42,6 +32,11 @@ export function reportKey(transfer: Place): string {
 /** The key of a signed payment's claim. */
 export function authorizationKey({ from, nonce }: { from: string; nonce: string }): string {
   return `auth:${from.toLowerCase()}:${nonce.toLowerCase()}`;
+}
+
+/** A payer's claims in a state, the oldest first. @param payer In lower case. */
+export function claimsOf(ctx: QueryCtx, payer: string, state: Doc<"paymentClaims">["state"]) {
+  return rowsByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
 }
 
 export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
@@ -77,56 +72,6 @@ export async function spendTransfer(
   await ctx.db.patch("spentTransfers", row._id, use);
 }
 
-/** Removes a deposit's mark from a transfer that the chain has dropped: mined again, it can be credited again. */
-export async function releaseDeposit(ctx: MutationCtx, transfer: Place): Promise<void> {
-  const row = await spentTransfer(ctx, transfer);
-  if (row === null) return;
-  if (row.claimKey === undefined) await ctx.db.delete("spentTransfers", row._id);
-  else await ctx.db.patch("spentTransfers", row._id, { depositKey: undefined });
-}
-
-/** How many transfers of one transaction are searched for the one that a claim took. */
-const MANY_TRANSFERS = 50;
-
-/** The part of a claim's transfer beyond the price of its report. */
-export const vRest = v.object({
-  /** Digits, USDC's smallest unit. */
-  amount: v.string(),
-  /** `pending` until the chain was asked, `kept` while its sender has no user. */
-  state: v.union(v.literal("credited"), v.literal("kept"), v.literal("pending"), v.literal("ignored")),
-  /** Credits for the account of the paying wallet. */
-  credits: v.union(v.number(), v.null()),
-});
-export type Rest = Infer<typeof vRest>;
-
-/** `null` if a claim has used its whole transfer. */
-export async function restOf(
-  ctx: QueryCtx,
-  { key, txHash }: Pick<Doc<"paymentClaims">, "key" | "txHash">,
-): Promise<Rest | null> {
-  if (txHash === undefined) return null;
-  const rows = await ctx.db
-    .query("spentTransfers")
-    .withIndex("by_transfer", (q) => q.eq("txHash", txHash))
-    .take(MANY_TRANSFERS);
-  const transfer = rows.find(({ claimKey }) => claimKey === key);
-  if (transfer === undefined || BigInt(transfer.amount) <= PRICE) return null;
-  const amount = (BigInt(transfer.amount) - PRICE).toString();
-  const deposit = await depositAt(ctx, transfer);
-  switch (deposit?.state) {
-    case "credited":
-      return { amount, state: "credited", credits: deposit.credits ?? null };
-    case "unmatched":
-      return { amount, state: "kept", credits: null };
-    case "ignored":
-      return { amount, state: "ignored", credits: null };
-    case "pending":
-    case "reversed":
-    case undefined:
-      return { amount, state: "pending", credits: null };
-  }
-}
-
 export async function depositAt(ctx: QueryCtx, { txHash, position }: Place): Promise<Doc<"deposits"> | null> {
   return ctx.db
     .query("deposits")
@@ -135,23 +80,20 @@ export async function depositAt(ctx: QueryCtx, { txHash, position }: Place): Pro
 }
 
 /**
- * Buys a report with a transfer that was credited as a deposit before: its price is taken from the credits, in the
- * transaction that claims it.
+ * Pays a report out of the credits that its transfer brought: its price is taken from them, in the transaction that
+ * claims it.
  * @returns `false` if the credits are another user's (unless the payer has signed), or are spent.
  */
 export async function payFromCredits(
   ctx: MutationCtx,
   transfer: Place,
-  userId: string | undefined,
-  strength: Doc<"paymentClaims">["strength"],
+  by: { userId?: string; proven: boolean },
 ): Promise<boolean> {
   const deposit = await depositAt(ctx, transfer);
   if (deposit?.state !== "credited") return false;
   // The ledger has the user, even if the deposit's row was made anonymous.
-  const owner = await depositor(ctx, depositKey(deposit, deposit.creditings));
-  if (owner === null || (strength < 2 && owner !== userId)) return false;
-  // A signed payment is known before it is mined: the deposit has left the report's price out from the start.
-  if (deposit.lessReport === true) return true;
+  const owner = await depositor(ctx, depositKey(deposit));
+  if (owner === null || (!by.proven && owner !== by.userId)) return false;
   const amount = creditsFor(PRICE);
   const { balance } = await standingOf(ctx, owner);
   if (amount > 0 && balance < amount) return false;

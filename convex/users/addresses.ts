@@ -100,7 +100,7 @@ export const link = internalMutation({
     if (before === null) await ctx.db.insert("linkedAddresses", link);
     else await ctx.db.replace("linkedAddresses", before._id, link);
     // Earlier deposits from it belong to the user too.
-    await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.creditAddress, { address });
+    await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
     return { address };
   },
 });

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { proofText } from "../../convex/payments/reports/proofs/forms";
+import { proofText } from "../../convex/payments/proofs";
 import { buyWith, ONE, payer, PLATFORM, transfer, test } from "../payments/payer";
 import { chain, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";

@@ -22,7 +22,13 @@ export const RELAYER = relayer.address;
 const relayerKey = toHex(relayer.getHdKey().privateKey ?? new Uint8Array());
 
 export function createPaidApp(chain: Chain, options: WorldOptions = {}): WalletApp {
-  const env = { PLATFORM_WALLET_ADDRESS: PLATFORM, X402_RELAYER_PRIVATE_KEY: relayerKey, ...options.env };
+  const env = {
+    PLATFORM_WALLET_ADDRESS: PLATFORM,
+    X402_RELAYER_PRIVATE_KEY: relayerKey,
+    CONFIRMATIONS: "1",
+    DEPOSITS_FROM_BLOCK: "1",
+    ...options.env,
+  };
   return createWalletApp(chain, { ...options, env });
 }
 

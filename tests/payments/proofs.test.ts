@@ -1,6 +1,8 @@
 import fc from "fast-check";
+import { parseSignature, serializeCompactSignature, signatureToCompactSignature } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { parseProof, proofHeader } from "../../convex/payments/reports/proofs/forms";
+import { parseProof, proofHeader } from "../../convex/payments/proofs";
 
 /** Proofs as callers write them. */
 
@@ -8,7 +10,8 @@ const digit = fc.constantFrom(..."0123456789abcdefABCDEF");
 const hex = (bytes: number) =>
   fc.string({ unit: digit, minLength: 2 * bytes, maxLength: 2 * bytes }).map((text) => `0x${text}`);
 const txHash = hex(32);
-const requestId = fc.string({ minLength: 1, maxLength: 200, unit: "binary-ascii" });
+const name = fc.string({ maxLength: 200, unit: "binary-ascii" });
+const signature = hex(64).map((text) => `${text}1b`);
 const uint = fc.bigInt({ min: 0n, max: 2n ** 255n }).map(String);
 
 const toBase64 = (text: string) => Buffer.from(text, "utf8").toString("base64");
@@ -35,42 +38,52 @@ describe("a proof", () => {
       }),
     ));
 
-  test("of a hash and a requestId means the same, plain and in either base64", () =>
+  test("of a hash with a name of the client's own is the hash, plain and in either base64", () =>
     fc.assert(
-      fc.property(txHash, requestId, wrapping, (hash, id, wrap) => {
-        fc.pre(id.trim() === id);
-        expect(parseProof(wrap(`${hash}:${id}`))).toEqual({
-          kind: "hash",
-          txHash: hash.toLowerCase(),
-          requestId: id,
-        });
+      fc.property(txHash, name, wrapping, (hash, id, wrap) => {
+        expect(parseProof(wrap(`${hash}:${id}`))).toEqual({ kind: "hash", txHash: hash.toLowerCase() });
       }),
     ));
 
-  test("in JSON takes the hash under its three names, a signature and a requestId", () =>
+  test("in JSON takes the hash under its three names, and a signature", () =>
     fc.assert(
       fc.property(
         txHash,
         fc.constantFrom("txHash", "transactionHash", "transaction"),
-        fc.option(hex(65), { nil: undefined }),
-        fc.option(requestId, { nil: undefined }),
+        fc.option(signature, { nil: undefined }),
         wrapping,
-        (hash, name, signature, id, wrap) => {
-          const json = JSON.stringify({ [name]: hash, signature, requestId: id, other: 1 });
+        (hash, field, signed, wrap) => {
+          const json = JSON.stringify({ [field]: hash, signature: signed, requestId: "other" });
           expect(parseProof(wrap(json))).toEqual({
             kind: "hash",
             txHash: hash.toLowerCase(),
-            ...(signature === undefined ? {} : { signature: signature.toLowerCase() }),
-            ...(id === undefined ? {} : { requestId: id }),
+            ...(signed === undefined ? {} : { signature: signed.toLowerCase() }),
           });
         },
       ),
     ));
 
+  test("takes a signature however it is written: v of 0 and 1, and the 64 bytes of ERC-2098", async () => {
+    const account = privateKeyToAccount(generatePrivateKey());
+    for (let i = 0; i < 20; i++) {
+      const whole = await account.signMessage({ message: `message ${i}` });
+      const { r, s, yParity } = parseSignature(whole);
+      const forms = [
+        whole,
+        `${whole.slice(0, -2)}0${yParity}`,
+        serializeCompactSignature(signatureToCompactSignature({ r, s, yParity })),
+      ];
+      for (const form of forms) {
+        const proof = JSON.stringify({ txHash: `0x${"a".repeat(64)}`, signature: form });
+        expect(parseProof(proof)).toMatchObject({ signature: whole });
+      }
+    }
+  });
+
   test("of x402 version 1 or 2 is its authorization in lower case", () =>
     fc.assert(
-      fc.property(authorization, hex(65), fc.boolean(), wrapping, (terms, signature, first, wrap) => {
-        const payload = { signature, authorization: terms };
+      fc.property(authorization, signature, fc.boolean(), wrapping, (terms, signed, first, wrap) => {
+        const payload = { signature: signed, authorization: terms };
         const payment = first
           ? { x402Version: 1, scheme: "exact", network: "base", payload }
           : {
@@ -82,7 +95,7 @@ describe("a proof", () => {
             };
         expect(parseProof(wrap(JSON.stringify(payment)))).toEqual({
           kind: "authorization",
-          authorization: { ...lower(terms), signature: signature.toLowerCase() },
+          authorization: { ...lower(terms), signature: signed.toLowerCase() },
         });
       }),
     ));
@@ -113,7 +126,7 @@ describe("a proof", () => {
     expect(parseProof(text)).toMatchObject({ kind: "refused", reason: "invalid_payload" });
   });
 
-  test("longer than 8 KiB, or with a requestId longer than 256, is invalid", () => {
+  test("longer than 8 KiB, or with a name longer than 256, is invalid", () => {
     const hash = `0x${"a".repeat(64)}`;
     expect(parseProof(JSON.stringify({ txHash: hash, more: "x".repeat(9_000) }))).toMatchObject({
       reason: "invalid_payload",

@@ -14,7 +14,6 @@ import type { Chain } from "../../scripts/chain";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { clientOf, newWallet, balanceOf } from "../chain/support";
-import { ran } from "../stack/processes";
 import { ONE, PLATFORM } from "./payer";
 
 /** The x402 clients from npm, as published, buy from the whole local stack over HTTP. */
@@ -98,7 +97,7 @@ describe("@x402/fetch", () => {
     expect(mined.status).toBe("success");
   });
 
-  test("is all that an agent needs to find the report, preview it, buy it and verify what it got", async () => {
+  test("is all that an agent needs to find the report, preview it and buy it", async () => {
     // Somebody has asked for research before, as on every service that is not new.
     expect((await fetch(`${stack.siteUrl}/mcp/research`, order({ token: "BTC" }))).status).toBe(200);
     // It knows the address alone. The 402 says how the endpoint is called, what it costs, and that a look is free.
@@ -125,12 +124,6 @@ describe("@x402/fetch", () => {
       expect.stringContaining("Bitcoin (BTC)"),
     ]);
     expect([bought.status, await usdcOf(account.address)]).toEqual([200, 0n]);
-    // The receipt proves it to whoever has the offer and trusts nobody else; another buyer's name does not.
-    const receipt = bought.headers.get("payment-response") ?? "";
-    const verify = (...args: string[]) =>
-      ran("scripts/verifyReceipt.ts", [receipt, "--offer", offer, ...args]);
-    expect(await verify("--payer", account.address)).toMatchObject({ code: 0 });
-    expect(await verify("--payer", PLATFORM)).toMatchObject({ code: 1 });
   });
 
   test("pays for each of two orders that it sends at once", async () => {

@@ -2,7 +2,6 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
-import { NEVER } from "../../convex/lib/time";
 import { createApp, test } from "../support/app";
 import { browserOf } from "./support";
 
@@ -23,9 +22,8 @@ async function lived() {
   await alice.mutation(api.chat.runs.start, { question: "How is the market?" });
   await app.t.run(async (ctx) => {
     const transfer = { txHash: "0xab", position: 0, logIndex: 0, from: "0xcd", amount: "1000000" };
-    const block = { blockNumber: 1, blockHash: "0x01", seenAt: 1, nextMatchAt: NEVER };
-    const deposit = { ...transfer, ...block, state: "credited", credits: 100, creditings: 1 } as const;
-    const paid = { strength: 2, overridden: false, state: "delivered" } as const;
+    const deposit = { ...transfer, seenAt: 1, state: "credited", credits: 100 } as const;
+    const paid = { shown: "hash", state: "delivered" } as const;
     for (const owner of [userId, "bob"]) {
       await ctx.db.insert("deposits", { ...deposit, userId: owner });
       await ctx.db.insert("paymentClaims", {

@@ -1,7 +1,8 @@
-import { HttpRequestError, ResponseBodyTooLargeError, toEventSelector, type Hex } from "viem";
+import { toEventSelector, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
-import { causeOf, chainClient, guarded, refusal, requireChain, type ChainClient } from "./rpc/client";
+import { isTooMuch } from "./ranges";
+import { chainClient, guarded, requireChain, type ChainClient } from "./rpc/client";
 import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./rpc/shapes";
 
 /**
@@ -172,33 +173,6 @@ export function transferOf(log: Log): TransferLog[] {
       blockHash: log.blockHash,
     },
   ];
-}
-
-/** Refusals for asking too often, which asking for less does not cure. */
-const TOO_OFTEN = /\brate\b|per second|throughput|capacity|credits|quota|daily/i;
-/**
- * How nodes say that a range, or its content, is too large. Their words, from their issues and documents: "query
- * returned more than 10000 results", "range 1000000 exceeds limit of 10000" (Infura), "Log response size exceeded", "up
- * to a 500 block range" (Alchemy), "query exceeds max results 20000" and "query exceeds max block range 100000" (reth),
- * "eth_getLogs is limited to a 10,000 range" (QuickNode), "ranges over 10000 blocks are not supported" (dRPC), "range
- * is bigger than range limit" (Tenderly), "block range is larger than max block range", "range is too large", "query
- * timeout".
- */
-const TOO_MUCH =
-  /\branges?\b|more than \d|max(?:imum)? results|response size|too (?:many|large)|time(?:d )?out/i;
-
-function isTooMuch(error: unknown): boolean {
-  if (causeOf(error, ResponseBodyTooLargeError) !== null) return true;
-  const answered = causeOf(error, HttpRequestError);
-  if (answered !== null) {
-    return answered.status === 413 || (answered.status === 400 && saysTooMuch(answered.details));
-  }
-  const refused = refusal(error);
-  return refused !== null && saysTooMuch(`${refused.details} ${JSON.stringify(refused.data ?? "")}`);
-}
-
-function saysTooMuch(words: string): boolean {
-  return TOO_MUCH.test(words) && !TOO_OFTEN.test(words);
 }
 
 function topicOf(address: string): Hex {

@@ -1,31 +1,40 @@
-import { hashTypedData, isAddressEqual, parseAbiItem, recoverAddress, type Address, type Hex } from "viem";
+import {
+  isAddressEqual,
+  parseAbiItem,
+  parseErc6492Signature,
+  recoverAddress,
+  toEventSelector,
+  type Address,
+  type Hex,
+} from "viem";
 import { getBlock, getBlockNumber, getChainId, getCode, getLogs, verifyHash } from "viem/actions";
-import { CHAIN_ID, USDC } from "../../lib/money/base";
-import { sha256Hex } from "../../lib/security/digests";
+import { USDC } from "../../lib/money/base";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
 import { chainClient, clientApart, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc/client";
 import { placeOf } from "./blocks";
 import { answerOf, authorizations, dataOf, erc20 } from "./rpc/methods";
 import { read } from "./rpc/reads";
-import { lookUp, transfersIn, type LoggedTransfer } from "./receipts";
+import { inRanges } from "./ranges";
+import { lookUp, transfersIn, type LoggedTransfer, type Receipt } from "./receipts";
 
 /** USDC on Base from its payee's view: transfers in mined transactions, and EIP-3009 authorizations. */
 
-/** How many blocks one search for a used authorization covers; public nodes allow no more at once. */
-const LOOK_BACK_BLOCKS = 2_000n;
+/** How many blocks before its earliest time a search for a used authorization begins, and how many it asks for at once. */
+const LOOK_BACK_BLOCKS = 2_000;
 /** Blocks come every two seconds. */
 const BLOCK_MS = 2_000;
-const MARGIN = 300n;
 /** A week. */
-const DEEPEST = 302_400n;
+const DEEPEST = 302_400;
 
-/** The end of a signature that would deploy its wallet first (ERC-6492): no call of a signer's choosing is ever made. */
-export const UNDEPLOYED_SUFFIX = "6492649264926492649264926492649264926492649264926492649264926492";
+/** The end of a signature in a wrapper that would deploy its wallet first (ERC-6492). */
+const WRAPPED = "6492".repeat(16);
 
 const authorizationUsed = parseAbiItem(
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
 );
+
+const AUTHORIZATION_USED = toEventSelector(authorizationUsed);
 
 export type MinedPayment = {
   kind: "mined";
@@ -38,7 +47,12 @@ export type MinedPayment = {
   to: string | null;
   input: Hex;
   /** Only of USDC, in the order of their logs. */
-  transfers: LoggedTransfer[];
+  transfers: PaidTransfer[];
+};
+
+export type PaidTransfer = LoggedTransfer & {
+  /** The nonce of the sender's signed authorization (EIP-3009) that it executed. */
+  authorization?: string;
 };
 
 /** `known`: a node has it, but it is not mined yet. */
@@ -69,9 +83,19 @@ export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPaym
       confirmations: Math.max(1, Number(head.number) - receipt.blockNumber + 1),
       ageSeconds: Math.max(0, Number(head.timestamp) - block.time / SECOND),
       ...{ sender, to, input },
-      transfers: transfersIn(receipt).filter(({ token }) => token === USDC.toLowerCase()),
+      transfers: transfersIn(receipt)
+        .filter(({ token }) => token === USDC.toLowerCase())
+        .map((transfer) => ({ ...transfer, ...authorizationBefore(receipt, transfer.logIndex) })),
     };
   });
+}
+
+/** The nonce of the authorization that the contract logs right before its transfer. */
+function authorizationBefore({ logs }: Receipt, logIndex: number): { authorization?: string } {
+  const at = logs.findIndex((one) => one.logIndex === logIndex);
+  const [event, authorizer, nonce] = logs[at - 1]?.topics ?? [];
+  const isOurs = logs[at - 1]?.address === USDC.toLowerCase() && event === AUTHORIZATION_USED;
+  return isOurs && authorizer === logs[at]?.topics[1] && nonce !== undefined ? { authorization: nonce } : {};
 }
 
 export type SignedAuthorization = {
@@ -92,16 +116,18 @@ export function authorizationCall(one: SignedAuthorization): { to: Address; data
 }
 
 /**
- * Whether an authorization was used or cancelled, its payer's balance, and the SHA-256 of the payer's code (`null` for
- * an account with a key).
+ * Whether an authorization was used or cancelled, its payer's balance, whether the payer is a contract, and the time of
+ * the chain that says so, in epoch seconds.
  * @throws AppError `upstream`
  */
 export async function readAuthorization(
   from: Address,
   nonce: Hex,
-): Promise<{ used: boolean; balance: bigint; codeHash: string | null }> {
+): Promise<{ used: boolean; balance: bigint; isContract: boolean; at: bigint }> {
   const client = chainClient();
   return guarded(async () => {
+    // The block first: what is read after it is at least as new.
+    const { timestamp: at } = await getBlock(client, { blockTag: "latest" });
     const [state, amount, code] = await Promise.all([
       read(client, { to: USDC, data: dataOf(authorizations.state, [from, nonce]) }),
       read(client, { to: USDC, data: dataOf(erc20.balanceOf, [from]) }),
@@ -109,7 +135,7 @@ export async function readAuthorization(
     ]);
     const [used] = answerOf(authorizations.state, state);
     const [balance] = answerOf(erc20.balanceOf, amount);
-    return { used, balance, codeHash: code === undefined ? null : sha256Hex(code) };
+    return { used, balance, isContract: code !== undefined, at };
   });
 }
 
@@ -121,50 +147,37 @@ export async function readAuthorization(
 export async function findAuthorizationUse(
   from: Address,
   nonce: Hex,
-  { sinceMs }: { sinceMs?: number } = {},
+  { sinceMs = Date.now() }: { sinceMs?: number } = {},
 ): Promise<Hex | null> {
   const client = chainClient();
   return guarded(async () => {
-    const head = await getBlockNumber(client);
-    const age = sinceMs === undefined ? 0 : Math.max(0, Date.now() - sinceMs);
-    const wanted = BigInt(Math.ceil(age / BLOCK_MS));
-    const depth = wanted < LOOK_BACK_BLOCKS ? LOOK_BACK_BLOCKS : wanted > DEEPEST ? DEEPEST : wanted + MARGIN;
-    const lowest = head > depth ? head - depth : 0n;
-    // The newest first; nodes answer for a limited number of blocks per request.
-    for (let toBlock = head; ; toBlock -= LOOK_BACK_BLOCKS + 1n) {
-      const first = toBlock - LOOK_BACK_BLOCKS;
-      const fromBlock = first > lowest ? first : lowest;
-      const logs = await getLogs(client, {
+    const last = Number(await getBlockNumber(client));
+    const age = Math.ceil(Math.max(0, Date.now() - sinceMs) / BLOCK_MS);
+    const first = Math.max(0, last - Math.min(age + LOOK_BACK_BLOCKS, DEEPEST));
+    const pieces = inRanges({ first, last, span: LOOK_BACK_BLOCKS }, (fromBlock, toBlock) =>
+      getLogs(client, {
         address: USDC,
         event: authorizationUsed,
         args: { authorizer: from, nonce },
-        fromBlock,
-        toBlock,
-      });
-      const used = logs.at(-1)?.transactionHash;
+        fromBlock: BigInt(fromBlock),
+        toBlock: BigInt(toBlock),
+      }),
+    );
+    for await (const { value } of pieces) {
+      const used = value.at(-1)?.transactionHash;
       if (used !== undefined) return used;
-      if (fromBlock === lowest) return null;
     }
+    return null;
   });
 }
 
-const DOMAIN = { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC } as const;
-const uint256 = { type: "uint256" } as const;
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", ...uint256 },
-    { name: "validAfter", ...uint256 },
-    { name: "validBefore", ...uint256 },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
-
-/** Whether the payer has signed an authorization, whatever the payer's balance. @throws AppError `upstream` */
-export async function isSigned({ signature, ...message }: SignedAuthorization): Promise<boolean> {
-  const typed = { domain: DOMAIN, types: TYPES, primaryType: "TransferWithAuthorization", message } as const;
-  return signedBy(message.from, hashTypedData(typed), signature);
+/**
+ * The signature in the wrapper of a wallet that was made after it was signed (ERC-6492); others are as they are. The
+ * wrapper's own call is never made.
+ */
+export function unwrapped(signature: Hex): { signature: Hex; isWrapped: boolean } {
+  const isWrapped = signature.toLowerCase().endsWith(WRAPPED);
+  return { signature: isWrapped ? parseErc6492Signature(signature).signature : signature, isWrapped };
 }
 
 /**
@@ -173,7 +186,6 @@ export async function isSigned({ signature, ...message }: SignedAuthorization): 
  * @throws AppError `upstream`
  */
 export async function signedBy(address: Address, hash: Hex, signature: Hex): Promise<boolean> {
-  if (signature.toLowerCase().endsWith(UNDEPLOYED_SUFFIX)) return false;
   const signer = await recoverAddress({ hash, signature }).catch(() => null);
   if (signer !== null && isAddressEqual(signer, address)) return true;
   return guarded(async () => {

@@ -27,10 +27,6 @@ export async function cronsComeBy(app: WalletApp): Promise<void> {
         handedOutAt: earlier(handedOutAt),
       });
     }
-    for (const { _id, unlocatedSince } of await ctx.db.query("paymentClaims").collect()) {
-      if (unlocatedSince !== undefined)
-        await ctx.db.patch("paymentClaims", _id, { unlocatedSince: unlocatedSince - PASS_MS });
-    }
     for (const { _id, at } of await ctx.db.query("work").collect())
       await ctx.db.patch("work", _id, { at: at - PASS_MS });
   });

@@ -1,0 +1,194 @@
+import * as z from "zod";
+import { optional, required, siteUrl } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { EXAMPLE_ADDRESS } from "../lib/http/examples";
+import { checksummed } from "../lib/money/addresses";
+import { CHAIN_ID, USDC } from "../lib/money/base";
+import {
+  DESCRIPTION,
+  NETWORK,
+  NETWORK_V2,
+  PAID_PATH,
+  PRICE,
+  PRICE_SHOWN,
+  REASONS,
+  type Reason,
+} from "./terms";
+
+/** How to pay, for callers: the 402, and the receipt headers of x402. */
+
+/** How long a signed authorization should be valid, in seconds. */
+const TIMEOUT_SECONDS = 300;
+const RETRY_AFTER_MS = 3_000;
+/** This proof may become valid with time alone. */
+const WAITABLE: readonly Reason[] = ["payment_not_found"];
+
+/** The paid endpoint's address, as payers and facilitators see it. */
+export function paidResource(): string {
+  return siteUrl() + PAID_PATH;
+}
+
+/** Whether the service can execute signed payments. Otherwise it only accepts transaction hashes. */
+export function settlesAuthorizations(): boolean {
+  return optional("X402_RELAYER_PRIVATE_KEY") !== undefined || optional("X402_FACILITATOR_URL") !== undefined;
+}
+
+/**
+ * The 402 for plain callers and x402 clients of both versions: `paymentDetails` and version 1 in the body, version 2 in
+ * the header. Only `error` varies, because clients send the requirements back.
+ */
+export function paymentRequired(refused?: { reason?: Reason; error: string }): AppError {
+  const [resource, payTo] = [paidResource(), payee()];
+  const signable = settlesAuthorizations();
+  const reason = refused?.reason;
+  const second = {
+    x402Version: 2,
+    error: reason ?? "Payment required",
+    resource: { url: resource, ...DESCRIBED, description: `${DESCRIPTION}; GET with ?preview=1 is free` },
+    accepts: [{ scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) }],
+    extensions: { bazaar: { info: { input: CALL, output: ANSWER }, schema: CALL_SCHEMA } },
+  };
+  return new AppError("payment_required", refused?.error ?? UNPAID, {
+    body: { ...(reason === undefined ? {} : { reason }), ...termsOf(resource, payTo, signable) },
+    headers: {
+      "Cache-Control": "no-store",
+      ...(signable ? { "PAYMENT-REQUIRED": encode(second) } : {}),
+      ...(reason === undefined ? {} : receipt({ success: false, errorReason: reason, transaction: "" })),
+    },
+    ...(reason !== undefined && WAITABLE.includes(reason) ? { retryAfterMs: RETRY_AFTER_MS } : {}),
+  });
+}
+
+/** For catalogues (x402's bazaar): how to call the endpoint, and what it answers. Short: clients send it back. */
+const CALL = { type: "http", method: "POST", bodyType: "json", body: { token: "BTC" } };
+const ANSWER = { type: "json", example: { success: true, token: "BTC" } };
+const CALL_SCHEMA = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  type: "object",
+  properties: { input: { type: "object", properties: { method: { const: "POST" } } } },
+  required: ["input"],
+};
+
+const UNPAID = `Payment required: ${PRICE_SHOWN} USDC on Base`;
+const DESCRIBED = { description: DESCRIPTION, mimeType: "application/json" };
+
+/** The price and the payee: the 402's body beside `error` and `reason`. */
+function termsOf(resource: string, payTo: string, signable: boolean) {
+  return {
+    paymentDetails: {
+      network: NETWORK,
+      asset: "USDC",
+      address: payTo,
+      amount: PRICE_SHOWN,
+      description: DESCRIPTION,
+      chainId: CHAIN_ID,
+      assetAddress: USDC,
+    },
+    ...(signable ? { x402Version: 1, accepts: [requirementOne(resource, payTo)] } : {}),
+  };
+}
+
+/** The payment requirement of x402 version 1. */
+export function requirementOne(resource: string, payTo = payee()) {
+  const maxAmountRequired = PRICE.toString();
+  return {
+    scheme: "exact",
+    network: NETWORK,
+    maxAmountRequired,
+    resource,
+    ...DESCRIBED,
+    ...commonTerms(payTo),
+    outputSchema: { input: { ...CALL, discoverable: true }, output: ANSWER },
+  };
+}
+
+function commonTerms(payTo: string) {
+  return {
+    asset: USDC,
+    payTo,
+    maxTimeoutSeconds: TIMEOUT_SECONDS,
+    extra: { name: "USD Coin", version: "2" },
+  };
+}
+
+/** The platform wallet. */
+function payee(): string {
+  const wallet = required("PLATFORM_WALLET_ADDRESS");
+  return checksummed(wallet) ?? wallet;
+}
+
+type Receipt =
+  | { success: true; transaction: string; payer: string }
+  | { success: false; errorReason: Reason; transaction: "" };
+
+/** The outcome of a payment, under the header names of both versions. */
+export function receipt(outcome: Receipt): Record<string, string> {
+  return {
+    "PAYMENT-RESPONSE": encode({ ...outcome, network: NETWORK_V2 }),
+    "X-PAYMENT-RESPONSE": encode({ ...outcome, network: NETWORK }),
+    "Cache-Control": "no-store",
+  };
+}
+
+/** Standard base64 with padding, which clients check. All texts are ASCII. */
+function encode(value: object): string {
+  return btoa(JSON.stringify(value));
+}
+
+/** Version 1's, as `requirementOne` makes it. */
+const requirement = z.object({
+  scheme: z.literal("exact"),
+  network: z.literal(NETWORK),
+  maxAmountRequired: z.string().describe("In USDC's smallest unit: 1 USDC is 1000000"),
+  resource: z.url().describe("This endpoint's own address"),
+  description: z.string(),
+  mimeType: z.string(),
+  asset: z.string().describe("USDC's contract"),
+  payTo: z.string().describe("The platform wallet"),
+  maxTimeoutSeconds: z.int(),
+  extra: z.object({ name: z.string(), version: z.string() }).describe("USDC's EIP-712 domain"),
+  outputSchema: z.record(z.string(), z.unknown()).describe("For catalogues: the call and its answer"),
+});
+
+/** The 402's fields beside `error`, for the API document. */
+const paymentTerms = {
+  reason: z.enum(REASONS).optional().describe("Why a proof was refused, for programs"),
+  paymentDetails: z.object({
+    network: z.literal(NETWORK),
+    asset: z.literal("USDC"),
+    address: z.string().describe("The platform wallet: send the payment there"),
+    amount: z.literal(PRICE_SHOWN).describe("In USDC"),
+    description: z.string(),
+    chainId: z.literal(CHAIN_ID),
+    assetAddress: z.literal(USDC),
+  }),
+  x402Version: z.literal(1).optional().describe("Left out if signed payments cannot be executed"),
+  accepts: z.array(requirement).optional().describe("x402 version 1; version 2 is in the header"),
+};
+
+const termsExample = {
+  error: UNPAID,
+  ...termsOf(`https://example.convex.site${PAID_PATH}`, EXAMPLE_ADDRESS, true),
+};
+
+/** Headers of every answer to a proof that was checked. */
+export const RECEIPT_HEADERS = {
+  "Cache-Control": "no-store",
+  "X-Payment-Response": "The payment's outcome in the form of x402 version 1, in base64.",
+  "Payment-Response": "The same for version 2.",
+};
+
+/** The 402 and the 404 of GET and POST, for the API document. */
+export const NOTHING_TO_SELL =
+  "No source knows the token, and the payment is not used; or, for a GET, there is nothing to preview.";
+export const PAYMENT_REQUIRED = {
+  when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says if no source knows the token, or if the body is malformed: then do not pay. Always for a GET without `preview`.",
+  body: z.object(paymentTerms),
+  headers: {
+    "Payment-Required":
+      "The payment requirements in the form of x402 version 2, in base64, with the extension bazaar.",
+    ...RECEIPT_HEADERS,
+    "Retry-After": "Seconds; if time alone can make the proof valid.",
+  },
+  example: termsExample,
+};

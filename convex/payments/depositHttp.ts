@@ -1,0 +1,95 @@
+import { hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { optional } from "../lib/env";
+import { AppError, messageOf } from "../lib/errors";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
+import { EXAMPLE_TX } from "../lib/http/examples";
+import { log } from "../lib/log";
+import { deadlines } from "../lib/outside/deadlines";
+import { equalBytes, hmacSha256 } from "../lib/security/crypto";
+import { within } from "../lib/time";
+
+/** Named transactions that the answer goes into. */
+const MOST_NAMED = 100;
+
+const hash = z
+  .string("must be a string")
+  .trim()
+  .regex(/^0[xX][0-9a-fA-F]{64}$/, "must be a transaction hash: 0x and 64 hex digits")
+  .toLowerCase();
+
+/** Any provider's payload: it only says that there is something to read, and which transactions to answer about. */
+const payload = z.looseObject({ txHash: hash.optional() }).transform((body) => {
+  const named = JSON.stringify(body)
+    .toLowerCase()
+    .match(/0x[0-9a-f]{64}(?![0-9a-f])/g);
+  return { named: [...new Set(named ?? [])].slice(0, MOST_NAMED), asked: body.txHash };
+});
+
+const deposit: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/indexer/deposit",
+  summary:
+    "Webhook of a chain indexer: has the USDC transfers to the platform wallet read from the chain now.",
+  description:
+    "The service reads these transfers from the chain every minute anyway; a webhook makes it read at once. Nothing in the payload is believed, so every provider's form is taken. The answer goes into the first 100 transaction hashes in it, as far as they are known after 3 seconds. `pending` is the plain form's `txHash` while it is not known.",
+  needs: ["PLATFORM_WALLET_ADDRESS"],
+  limit: "deposit",
+  errors: { unauthorized: "A webhook secret is configured, and the signature is missing or wrong." },
+  headers: {
+    "X-Webhook-Signature":
+      "HMAC-SHA256 of the raw body under the webhook secret, in hex; also as `X-Alchemy-Signature`.",
+  },
+  example: {
+    input: { txHash: EXAMPLE_TX },
+    output: {
+      success: true,
+      credited: [{ txHash: EXAMPLE_TX, logIndex: 12, amountUsdc: "25.5", credits: 2_550 }],
+      pending: [],
+      ignored: [],
+    },
+  },
+  guard: requireSignature,
+  input: payload,
+  returns: z.object({
+    success: z.boolean(),
+    credited: z.array(
+      z.object({ txHash: z.string(), logIndex: z.int(), amountUsdc: z.string(), credits: z.int() }),
+    ),
+    pending: z.array(z.object({ txHash: z.string() })).describe("Not known yet"),
+    ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
+  }),
+  handler: async (ctx, { named, asked }) => {
+    await within(AbortSignal.timeout(deadlines.deposit), readNow(ctx));
+    const { credited, ignored } = await ctx.runQuery(internal.payments.deposits.known, { named });
+    const isKnown = [...credited, ...ignored].some(({ txHash }) => txHash === asked);
+    const pending = asked === undefined || isKnown ? [] : [{ txHash: asked }];
+    return { success: true, credited, pending, ignored };
+  },
+});
+
+/** What a failed reading leaves out, the next minute's reads. */
+async function readNow(ctx: ActionCtx): Promise<void> {
+  try {
+    const { readDeposits } = await import("./depositReader");
+    await readDeposits(ctx, await ctx.runQuery(internal.payments.deposits.reading, {}));
+  } catch (error) {
+    log.warn("deposits.not read", { reason: messageOf(error) });
+  }
+}
+
+/** @throws AppError `unauthorized` if a secret is configured and the request is not signed with it. */
+function requireSignature({ header }: RequestHead, body: string): void {
+  const secret = optional("DEPOSIT_WEBHOOK_SECRET");
+  if (secret === undefined) return;
+  const mac = hmacSha256(utf8ToBytes(secret), utf8ToBytes(body));
+  const isSigned = ["x-webhook-signature", "x-alchemy-signature"].some((name) => {
+    const given = header(name)?.trim().toLowerCase() ?? "";
+    return /^[0-9a-f]{64}$/.test(given) && equalBytes(mac, hexToBytes(given));
+  });
+  if (!isSigned) throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
+}
+
+export const depositEndpoints: MountedEndpoint[] = [deposit];

@@ -1,0 +1,50 @@
+import { internal } from "../_generated/api";
+import { creditsFor } from "../credits/rates";
+import { optional, setting } from "../lib/env";
+import { counted, providerAction } from "../lib/outside/providerCalls";
+import { readHeight } from "../providers/chain/blocks";
+import { transfersTo, type IncomingTransfer } from "../providers/chain/deposits";
+import { asAddress } from "../wallets/addresses";
+import { vReading, type Reading } from "./tables";
+
+/** Reads the transfers to the platform wallet from the chain, in confirmed blocks. */
+
+/** Transfers that one transaction stores: each costs about ten of its 4,096 reads. */
+const TOGETHER = 100;
+/** Blocks without a deposit after which the cursor moves all the same; about ten minutes. */
+const UNSTORED_BLOCKS = 300;
+
+/**
+ * Reads from the cursor to the newest confirmed block. A fresh deployment begins at `DEPOSITS_FROM_BLOCK`, or with the
+ * next block: what was sent before is not credited.
+ * @throws AppError `upstream`
+ */
+export const readDeposits = counted(async (ctx, { wallet, from }: Reading): Promise<void> => {
+  const last = (await readHeight()) - Number(setting("CONFIRMATIONS")) + 1;
+  const { advance } = internal.payments.deposits;
+  let stored = from;
+  if (stored === null) {
+    const first = optional("DEPOSITS_FROM_BLOCK");
+    stored = first === undefined ? last : Number(first) - 1;
+    await ctx.runMutation(advance, { wallet, from: null, to: stored, transfers: [] });
+  }
+  for await (const { last: to, value } of transfersTo(asAddress(wallet), stored + 1, last)) {
+    const transfers = value.filter(({ amount }) => creditsFor(amount) > 0).map(row);
+    if (transfers.length === 0 && to - stored < UNSTORED_BLOCKS) continue;
+    for (let start = 0; start < transfers.length; start += TOGETHER) {
+      // The cursor waits for the last page: pages are stored once, whoever reads them again.
+      const page = transfers.slice(start, start + TOGETHER);
+      await ctx.runMutation(advance, { wallet, from: stored, to: stored, transfers: page });
+    }
+    await ctx.runMutation(advance, { wallet, from: stored, to, transfers: [] });
+    stored = to;
+  }
+});
+
+function row({ amount, ...transfer }: IncomingTransfer) {
+  return { ...transfer, amount: amount.toString() };
+}
+
+export const read = providerAction({ reading: vReading }, async (ctx, { reading }) => {
+  await readDeposits(ctx, reading);
+});

@@ -1,0 +1,161 @@
+import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { creditDeposit } from "../credits/model";
+import { creditsFor } from "../credits/rates";
+import { change } from "../lib/changes";
+import { dueWork } from "../lib/cronRuns";
+import { isSet, required } from "../lib/env";
+import { formatUnits } from "../lib/money/amounts";
+import { rowsByBoth } from "../lib/records/rows";
+import { HOUR } from "../lib/time";
+import { userIdByAddress } from "../wallets/model";
+import { PRICE } from "./terms";
+import { vDeposit, vReading, type Reading } from "./tables";
+import { claimsOf, depositAt, depositKey, spendTransfer, spentTransfer } from "./transfers";
+
+/**
+ * Deposits: USDC transfers to the platform wallet, each stored once as the chain shows it and credited once to its
+ * sender's user. A cursor per platform wallet says up to which block they are stored; `depositReader` moves it.
+ */
+
+/** Blocks that are read again each hour: a lagging node may have hidden their logs. About an hour of them. */
+const AGAIN_BLOCKS = 2_000;
+/** Deposits that one transaction credits. */
+const TOGETHER = 50;
+/** Deposits of one transaction that an answer lists. */
+const MOST_LISTED = 200;
+
+const UNMATCHED = "unmatched: it is credited once its sending address is linked";
+
+/** Starts a reading, every minute. Two at once change nothing twice; what a lost one has left out, the next one reads. */
+export const begin = dueWork(async (ctx) => {
+  if (!isSet("PLATFORM_WALLET_ADDRESS")) return;
+  const row = await cursorOf(ctx, platformWallet());
+  const again = row !== null && row.rereadAt < Date.now() - HOUR;
+  if (again) await ctx.db.patch("depositCursors", row._id, { rereadAt: Date.now() });
+  await ctx.scheduler.runAfter(0, internal.payments.depositReader.read, { reading: readingOf(row, again) });
+});
+
+/** Where a reading goes on. */
+export const reading = internalQuery({
+  args: {},
+  returns: vReading,
+  handler: async (ctx): Promise<Reading> => readingOf(await cursorOf(ctx, platformWallet()), false),
+});
+
+function readingOf(row: Doc<"depositCursors"> | null, again: boolean): Reading {
+  const wallet = platformWallet();
+  if (row === null) return { wallet, from: null };
+  return { wallet, from: again ? Math.max(row.start, row.block - AGAIN_BLOCKS) : row.block };
+}
+
+/**
+ * Stores the transfers of blocks, and moves the cursor to `to`.
+ * @param from The last block before them; a reading that would leave blocks out changes nothing.
+ */
+export const advance = internalMutation({
+  args: {
+    wallet: v.string(),
+    from: v.union(v.number(), v.null()),
+    to: v.number(),
+    transfers: v.array(vDeposit),
+  },
+  returns: v.null(),
+  handler: async (ctx, { wallet, from, to, transfers }): Promise<null> => {
+    const row = await cursorOf(ctx, wallet);
+    if (row === null && from === null) {
+      await ctx.db.insert("depositCursors", { wallet, start: to, block: to, rereadAt: Date.now() });
+    }
+    if (row === null || from === null || from > row.block) return null;
+    for (const transfer of transfers) await take(ctx, transfer);
+    if (to > row.block) await ctx.db.patch("depositCursors", row._id, { block: to });
+    return null;
+  },
+});
+
+async function take(
+  ctx: MutationCtx,
+  transfer: Omit<Doc<"deposits">, "_id" | "_creationTime" | "state" | "seenAt">,
+) {
+  if ((await depositAt(ctx, transfer)) !== null) return;
+  const id = await ctx.db.insert("deposits", { ...transfer, state: "unmatched", seenAt: Date.now() });
+  const row = await ctx.db.get("deposits", id);
+  if (row !== null) await match(ctx, row);
+}
+
+/**
+ * Credits an unmatched deposit if its sender has a user by now: what no report has used of it. While a signed payment
+ * of its sender is being executed, the transfer may be that payment: it waits for the claim's end.
+ */
+async function match(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
+  if ((await claimsOf(ctx, row.from, "settling").first()) !== null) return;
+  const isReport = (await spentTransfer(ctx, row))?.claimKey !== undefined;
+  const credits = creditsFor(BigInt(row.amount) - (isReport ? PRICE : 0n));
+  if (credits === 0) {
+    await ctx.db.patch("deposits", row._id, { state: "ignored" });
+    return;
+  }
+  const userId = await userIdByAddress(ctx, row.from);
+  if (userId === null) return;
+  const key = depositKey(row);
+  await spendTransfer(ctx, row, { depositKey: key });
+  await creditDeposit(ctx, { userId, amount: credits, key, source: "usdc" });
+  await ctx.db.patch("deposits", row._id, { state: "credited", userId, credits });
+}
+
+/** Credits what an address has sent before it was linked, or while a signed payment of it was being executed. */
+export const creditAddress = change({ address: v.string() }, async (ctx, { address }) => {
+  const rows = await unmatchedOf(ctx, address.toLowerCase()).take(TOGETHER);
+  for (const row of rows) await match(ctx, row);
+  // The next page only if this one has moved: those left have no user.
+  const [left] = await unmatchedOf(ctx, address.toLowerCase()).take(1);
+  if (rows.length === TOGETHER && left?._id !== rows[0]?._id)
+    await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
+});
+
+function unmatchedOf(ctx: QueryCtx, from: string) {
+  return rowsByBoth(ctx.db.query("deposits"), "from", from, "state", "unmatched");
+}
+
+/** What is known of the transactions that a webhook names. */
+export const known = internalQuery({
+  args: { named: v.array(v.string()) },
+  returns: v.object({
+    credited: v.array(
+      v.object({ txHash: v.string(), logIndex: v.number(), amountUsdc: v.string(), credits: v.number() }),
+    ),
+    ignored: v.array(v.object({ txHash: v.string(), reason: v.string() })),
+  }),
+  handler: async (ctx, { named }) => {
+    const found = await Promise.all(
+      named.map((txHash) =>
+        ctx.db
+          .query("deposits")
+          .withIndex("by_transfer", (q) => q.eq("txHash", txHash))
+          .take(MOST_LISTED),
+      ),
+    );
+    const rows = found.flat();
+    const credited = rows.flatMap(({ txHash, logIndex, amount, credits, state }) =>
+      state !== "credited" || credits === undefined
+        ? []
+        : [{ txHash, logIndex, amountUsdc: formatUnits(BigInt(amount), 6), credits }],
+    );
+    const ignored = rows.flatMap(({ txHash, state }) => {
+      if (state === "credited") return [];
+      return [{ txHash, reason: state === "ignored" ? "it was spent on a report" : UNMATCHED }];
+    });
+    return { credited, ignored };
+  },
+});
+
+function platformWallet(): string {
+  return required("PLATFORM_WALLET_ADDRESS").toLowerCase();
+}
+
+function cursorOf(ctx: QueryCtx, wallet: string): Promise<Doc<"depositCursors"> | null> {
+  return getOneFrom(ctx.db, "depositCursors", "by_wallet", wallet);
+}

@@ -1,0 +1,124 @@
+import * as z from "zod";
+import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { deadlines } from "../lib/outside/deadlines";
+import { sha256Hex } from "../lib/security/digests";
+import { required } from "../lib/env";
+import { AppError, failureOf } from "../lib/errors";
+import { endpoint, Reply, type MountedEndpoint, type Asker } from "../lib/http/endpoint";
+import { absentWhenEmpty, closedInput, optionalToken, userId } from "../lib/http/input";
+import { countGuess, refuseGuessing } from "../lib/limits/charges";
+import { once } from "../lib/once";
+import { bodyInput, parseInput } from "../lib/http/request";
+import {
+  readingsExample,
+  readingsShape,
+  resultExample,
+  resultFields,
+  shownReadings,
+  shownResult,
+} from "../research/views";
+import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, receipt, RECEIPT_HEADERS } from "./challenge";
+import { terms } from "./preview";
+import { PAID_PATH } from "./terms";
+
+/** It loads the sources, so it is only imported if a token is named. */
+const listing = once(() => import("../market/sources/listing"));
+/** Only imported for purchases. */
+const proofs = once(() => import("./proofs"));
+
+const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });
+
+/** Why an unpaid body, which may be anything, would buy nothing; `null` if it may buy something. */
+async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<string | null> {
+  try {
+    const { token, userId } = parseInput(input, bodyInput(body));
+    if (userId !== undefined) await know?.(ctx, userId, { shows: false });
+    const { listingOf, unknownToken } = await listing();
+    const found = token === undefined ? null : await listingOf(ctx, token, caller);
+    return found?.kind === "unknown" ? unknownToken(found.symbol) : null;
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure?.code !== "invalid_request") throw error;
+    return `${failure.message}: a payment would buy nothing, and stay unspent`;
+  }
+}
+
+const report: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: PAID_PATH,
+  summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
+  description:
+    "Without a payment it is 402, whatever the body is, and says what to pay and to whom. At least 1.00 USDC is verified on chain and buys one report; what is beyond the price is credited to its sender as a deposit. The same proof with the same body joins the work under way, and yields the report after a failure (502) or a wait without a new charge. A field that is not listed here is a 400, and the proof stays unspent. `result` has at least 400 words, and every figure a fact among `sources`.",
+  needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
+  limit: "payment",
+  headers: {
+    "X-Payment":
+      "The payment proof: the hash of a transaction that has paid, a JSON object `{txHash, signature?}` (plain or in base64), or an x402 version 1 payload.",
+    "Payment-Signature": "An x402 version 2 payload, in base64; takes precedence over `X-Payment`.",
+  },
+  answerHeaders: RECEIPT_HEADERS,
+  errors: {
+    not_found: NOTHING_TO_SELL,
+    payment_required: PAYMENT_REQUIRED,
+    upstream: {
+      when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",
+      headers: RECEIPT_HEADERS,
+    },
+    internal: {
+      when: "The report could not be written. The payment is kept: send the same proof again.",
+      headers: RECEIPT_HEADERS,
+    },
+  },
+  example: {
+    input: { token: "BTC" },
+    output: { success: true, result: { ...resultExample, readings: readingsExample }, token: "BTC" },
+  },
+  guard: async ({ header }, body, asker) => {
+    // Nothing is sold that cannot be made.
+    required("PLATFORM_WALLET_ADDRESS");
+    required("LLM_GATEWAY_API_KEY");
+    if ((await proofs()).proofHeader(header) !== null) return;
+    const problem = await problemOf(body, asker);
+    throw paymentRequired(problem === null ? undefined : { error: problem });
+  },
+  input,
+  returns: z.object({
+    success: z.literal(true),
+    result: z.object({
+      ...resultFields,
+      readings: readingsShape,
+    }),
+    token: z.string().describe("The symbol asked for; empty for the whole market"),
+  }),
+  handler: async (ctx, { userId, token }, { head, caller }) => {
+    const { parseProof, proofHeader } = await proofs();
+    const proof = parseProof(proofHeader(head.header) ?? "");
+    if (proof.kind === "refused") throw paymentRequired(proof);
+    const focus = token ?? "";
+    const bodyHash = sha256Hex(JSON.stringify([userId ?? "", focus]));
+    const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
+    if (proof.kind === "hash") await refuseGuessing(ctx, "unknownHash", caller);
+    const { redeem } = await import("./redemption");
+    const redeeming = () => redeem(ctx, proof, order);
+    // Anybody can invent hashes, but not signed payments.
+    const redeemed =
+      proof.kind === "hash"
+        ? await waitingAs(ctx, caller, redeeming, refuseCrowd, { heldMs: deadlines.caller })
+        : await redeeming();
+    if (redeemed.kind === "refused") {
+      if (redeemed.reason === "payment_not_found") await countGuess(ctx, "unknownHash", caller);
+      throw paymentRequired(redeemed);
+    }
+    const headers = redeemed.receipt === null ? {} : receipt(outcomeOf(redeemed.receipt));
+    if (redeemed.kind === "failed") throw new AppError(redeemed.code, redeemed.message, { headers });
+    const { result, sources } = redeemed.report;
+    const shown = { ...shownResult(result), readings: shownReadings(sources) };
+    return new Reply({ success: true as const, result: shown, token: redeemed.focus }, headers);
+  },
+});
+
+function outcomeOf({ txHash: transaction, payer }: { txHash: string; payer: string }) {
+  return { success: true as const, transaction, payer };
+}
+
+export const paidReportEndpoints: MountedEndpoint[] = [report, terms];

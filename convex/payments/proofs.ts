@@ -1,0 +1,164 @@
+import * as z from "zod";
+import { CHAIN_ID } from "../lib/money/base";
+import { sha256Hex } from "../lib/security/digests";
+import { parseJson } from "../lib/text/json";
+import type { Authorization, Order, Proof } from "./tables";
+import { refusal, type Refusal } from "./terms";
+
+/** Proofs of payment in the callers' forms. Pure. */
+
+/** The text a payer signs (EIP-191, or ERC-1271) to bind a payment to an order. */
+export function proofText(txHash: string, payTo: string, { userId, focus }: Order): string {
+  return [
+    "I redeem this payment for one market research report.",
+    `Chain: ${CHAIN_ID}`,
+    `Paid to: ${payTo.toLowerCase()}`,
+    `Transaction: ${txHash.toLowerCase()}`,
+    `User: ${userId ?? ""}`,
+    `Token: ${focus}`,
+  ].join("\n");
+}
+
+/** The longest accepted proof, in characters. */
+const MAX_LENGTH = 8 * 1024;
+
+/** The proof header of a request, or `null` if there is none or it is empty. Version 2's takes precedence. */
+export function proofHeader(header: (name: string) => string | null): string | null {
+  for (const name of ["payment-signature", "x-payment"]) {
+    const text = header(name)?.trim() ?? "";
+    if (text !== "") return text;
+  }
+  return null;
+}
+
+const hexBytes = (bytes: number) =>
+  z
+    .string()
+    .regex(new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`))
+    .toLowerCase();
+/** A key's of 64 or 65 bytes, or a contract wallet's of any length; `v` of 0 and 1 is another way to write 27 and 28. */
+const signature = z
+  .string()
+  .regex(/^0x(?:[0-9a-fA-F]{2}){64,2048}$/)
+  .toLowerCase()
+  .transform((hex) => {
+    if (hex.length === 2 + 2 * 64) return expanded(hex);
+    const [last] = hex.length === 2 + 2 * 65 ? [hex.slice(-2)] : [];
+    return last === "00" || last === "01" ? hex.slice(0, -2) + (last === "00" ? "1b" : "1c") : hex;
+  });
+
+/** The 65 bytes of a compact signature (ERC-2098): the parity of `y` is the top bit of `s`. */
+function expanded(hex: string): string {
+  const top = Number.parseInt(hex.slice(66, 68), 16);
+  const s = (top & 0x7f).toString(16).padStart(2, "0") + hex.slice(68);
+  return hex.slice(0, 66) + s + (top < 0x80 ? "1b" : "1c");
+}
+
+/** A uint256. */
+const digits = z
+  .string()
+  .regex(/^(?:0|[1-9][0-9]{0,77})$/)
+  .refine((text) => BigInt(text) < 2n ** 256n);
+
+const transferShape = z.object({ txHash: hexBytes(32), signature: signature.optional() });
+
+const authorizationShape = z.object({
+  signature,
+  authorization: z.object({
+    from: hexBytes(20),
+    to: hexBytes(20),
+    value: digits,
+    validAfter: digits,
+    validBefore: digits,
+    nonce: hexBytes(32),
+  }),
+});
+
+const requirement = z.object({ scheme: z.string(), network: z.string() });
+const versionOne = requirement.extend({ x402Version: z.literal(1), payload: z.unknown() });
+const versionTwo = z.object({ x402Version: z.literal(2), accepted: requirement, payload: z.unknown() });
+const paymentShape = z.union([
+  versionOne,
+  versionTwo.transform(({ x402Version, accepted, payload }) => ({ x402Version, ...accepted, payload })),
+]);
+
+/** An authorization as one text, unique for each authorization. */
+export function authorizationText(authorization: Authorization): string {
+  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
+  return JSON.stringify([from, to, value, validAfter, validBefore, nonce, signature]);
+}
+
+/** The SHA-256 of all that is in a proof and not public on the chain. */
+export function shownProof(proof: Proof): string {
+  return sha256Hex(proof.kind === "hash" ? (proof.signature ?? "") : authorizationText(proof.authorization));
+}
+
+/** Reads a proof; the 64 digits of a bare hash are valid base64 themselves, so they are tried first. */
+export function parseProof(text: string): Proof | Refusal {
+  if (text.length > MAX_LENGTH) return unreadable("it is too long");
+  const plain = readHash(text) ?? readJson(text);
+  if (plain !== null) return plain;
+  const decoded = decodeBase64(text);
+  const inner = decoded === null ? null : (readHash(decoded) ?? readJson(decoded));
+  return (
+    inner ?? unreadable("send a transaction hash, JSON with a txHash, or an x402 payload, plain or in base64")
+  );
+}
+
+/** `0x…`; some clients append a colon and a name of their own. */
+function readHash(text: string): Proof | null {
+  const [, hash] = /^(0x[0-9a-fA-F]{64})(?::[^]{0,256})?$/.exec(text.trim()) ?? [];
+  return hash === undefined ? null : { kind: "hash", txHash: hash.toLowerCase() };
+}
+
+function readJson(text: string): Proof | Refusal | null {
+  if (!text.trim().startsWith("{")) return null;
+  let fields: Record<string, unknown>;
+  try {
+    fields = z.record(z.string(), z.unknown()).parse(parseJson(text));
+  } catch {
+    return unreadable("it is not valid JSON");
+  }
+  if ("x402Version" in fields) return readPayment(fields);
+  const txHash = fields.txHash ?? fields.transactionHash ?? fields.transaction;
+  const parsed = transferShape.safeParse({ ...fields, txHash });
+  if (!parsed.success) return unreadable(problemOf(parsed.error));
+  const { txHash: hash, signature } = parsed.data;
+  return { kind: "hash", txHash: hash, ...(signature === undefined ? {} : { signature }) };
+}
+
+function readPayment(fields: Record<string, unknown>): Proof | Refusal {
+  const payment = paymentShape.safeParse(fields);
+  if (!payment.success) return unreadable("it is neither an x402 version 1 nor a version 2 payload");
+  const { scheme, network, payload } = payment.data;
+  if (scheme !== "exact") return refusal("unsupported_scheme", "Only the x402 scheme exact is supported");
+  if (network !== "base" && network !== "eip155:8453") {
+    return refusal("invalid_network", "Only payments on Base (eip155:8453) are accepted");
+  }
+  const parsed = authorizationShape.safeParse(payload);
+  if (!parsed.success) return unreadable(`payload.${problemOf(parsed.error)}`);
+  const { authorization, signature } = parsed.data;
+  return { kind: "authorization", authorization: { ...authorization, signature } };
+}
+
+function problemOf(error: z.ZodError): string {
+  return `${error.issues[0]?.path.join(".") ?? "it"} is missing or malformed`;
+}
+
+function unreadable(problem: string): Refusal {
+  return refusal("invalid_payload", `The payment proof cannot be read: ${problem}`);
+}
+
+/** The text of standard or url-safe base64, or `null`. */
+function decodeBase64(text: string): string | null {
+  const standard = text.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(standard)) return null;
+  try {
+    const bytes = Uint8Array.from(atob(standard), (char) => char.charCodeAt(0));
+    // The platform's decoder returns `undefined` where the standard's throws.
+    const decoded: unknown = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return typeof decoded === "string" ? decoded : null;
+  } catch {
+    return null;
+  }
+}

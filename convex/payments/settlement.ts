@@ -1,0 +1,194 @@
+import { v } from "convex/values";
+import type { Address } from "viem";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import type { ActionCtx } from "../_generated/server";
+import { AppError, failureOf, messageOf } from "../lib/errors";
+import { deadlines } from "../lib/outside/deadlines";
+import { MINUTE, sleep } from "../lib/time";
+import { worker } from "../lib/work/desk";
+import { settleByFacilitator } from "../providers/facilitator";
+import {
+  authorizationCall,
+  findAuthorizationUse,
+  readAuthorization,
+  readPayment,
+} from "../providers/chain/usdc";
+import { collectNow } from "../research/desk";
+import { isShort } from "../research/writing/result";
+import { writeSnapshot } from "../research/writing/snapshot";
+import { asHex } from "../wallets/addresses";
+import { serviceAddress } from "../wallets/custody/signatures";
+import { follow } from "../wallets/transactions/progress/followUp";
+import { handOut, signForService } from "../wallets/transactions/progress/signatures";
+import { isOpen } from "../wallets/transactions/states";
+import { paidResource, requirementOne } from "./challenge";
+import { signedAuthorization, transfersFor, tryAuthorization, type Feasible } from "./checks";
+import type { Task } from "./claims";
+import type { ClaimWork } from "./model";
+import type { Authorization } from "./tables";
+import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
+
+/**
+ * The work of a claim: executing its signed payment, and writing its report. Every step is safe to repeat: the same
+ * bytes, and the same authorization, pay once.
+ */
+
+/** Pause between two lookups of a receipt. */
+const PAUSE_MS = 300;
+/** How long a used authorization's transaction is looked for before it counts as paid to nobody. */
+const SEARCH_MS = 10 * MINUTE;
+/** More payments than are ever signed at the same moment. */
+const MAX_NONCES = 200;
+
+type Ready = Extract<Feasible, { kind: "feasible" }>;
+/** How one round ended: the chain is asked again, or the claim has left this state. */
+type Round = "again" | "ended";
+
+/** Executes a claim's payment from its current state, until the chain has decided or the deadline has passed. */
+export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
+  const deadline = AbortSignal.timeout(deadlines.transaction);
+  let trouble = UNSETTLED;
+  for (;;) {
+    const task = await ctx.runQuery(internal.payments.claims.task, work);
+    if (task === null) return "over";
+    try {
+      if ((await step(ctx, work, task)) === "ended") return;
+    } catch (error) {
+      // Once money may have moved, no trouble of a node or facilitator ends the wait.
+      if (failureOf(error)?.code !== "upstream" || !mayHavePaid(task)) throw error;
+      trouble = messageOf(error);
+    }
+    if (deadline.aborted) throw new AppError("upstream", trouble);
+    await sleep(PAUSE_MS);
+  }
+});
+
+const UNSETTLED = "The payment is still being settled: send the same proof again";
+
+function mayHavePaid({ settlement, handedOver }: Task): boolean {
+  return settlement !== null || handedOver;
+}
+
+async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
+  const { authorization, settlement } = task;
+  if (settlement !== null) {
+    if (isOpen(settlement.state)) await follow(ctx, settlement._id, { mends: true });
+    const { row } = await rowOf(ctx, settlement);
+    if (isOpen(row.state)) return "again";
+    if (row.state === "confirmed" && row.txHash !== undefined)
+      return accept(ctx, work, authorization, row.minedAs ?? row.txHash);
+  }
+  const { from, nonce } = signedAuthorization(authorization);
+  const { used, at } = await readAuthorization(from, nonce);
+  if (used) return locate(ctx, work, task);
+  const isOver = at >= BigInt(authorization.validBefore);
+  if (settlement !== null) return refuse(ctx, work, isOver ? EXPIRED : FAILED);
+  if (task.handedOver && isOver) return refuse(ctx, work, EXPIRED);
+  const relayer = serviceAddress("relayer");
+  const feasible = await tryAuthorization(authorization, relayer);
+  if (feasible.kind === "used") return locate(ctx, work, task);
+  if (feasible.kind === "refused") {
+    // A facilitator may still execute what the chain refuses at this moment.
+    return task.handedOver ? "again" : refuse(ctx, work, feasible);
+  }
+  if (relayer === null) return handOver(ctx, work, authorization);
+  await signAndHandOut(ctx, work, { authorization, relayer, feasible });
+  return "again";
+}
+
+const FAILED = refusal("transaction_failed", "The payment was mined and failed: nothing was moved");
+const EXPIRED = refusal(
+  "invalid_exact_evm_payload_authorization_valid_before",
+  "The authorization has expired before it was executed: nothing was moved",
+);
+
+async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promise<Round> {
+  await ctx.runMutation(internal.payments.claims.refuse, { ...work, refused });
+  return "ended";
+}
+
+/** Without a relayer a facilitator executes the payment. Its answer is a hint; the chain decides. */
+async function handOver(ctx: ActionCtx, work: ClaimWork, authorization: Authorization): Promise<Round> {
+  if (!(await ctx.runMutation(internal.payments.claims.handOver, work))) return "ended";
+  const { signature, ...terms } = authorization;
+  const payload = { signature, authorization: terms };
+  const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
+  if (await settleByFacilitator(payment, requirementOne(paidResource()))) return "again";
+  const { from, nonce } = signedAuthorization(authorization);
+  if ((await readAuthorization(from, nonce)).used) return "again";
+  throw new AppError(
+    "upstream",
+    "The payment facilitator did not execute the payment: send the same proof again",
+  );
+}
+
+/** Signs with the next nonce until that nonce is this payment's, and sends the bytes. */
+async function signAndHandOut(
+  ctx: ActionCtx,
+  work: ClaimWork,
+  { authorization, relayer, feasible }: { authorization: Authorization; relayer: Address; feasible: Ready },
+): Promise<void> {
+  const { preparation, gas } = feasible;
+  const call = authorizationCall(signedAuthorization(authorization));
+  for (let turn = 0; turn < MAX_NONCES; turn++) {
+    const signed = await signForService(ctx, "relayer", { address: relayer, preparation, gas, call });
+    const stored = await ctx.runMutation(internal.payments.claims.storeSettlement, {
+      ...work,
+      relayer,
+      signed,
+    });
+    if (stored === "overtaken") return;
+    if (stored !== "taken") return void (await handOut(ctx, { _id: stored, ...signed }));
+  }
+  throw new AppError("upstream", "Too many payments are being settled: send the same proof again");
+}
+
+async function rowOf(ctx: ActionCtx, { _id: transactionId }: Doc<"transactions">) {
+  return { row: await ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId }) };
+}
+
+/** The authorization was used, perhaps by a stranger: it counts if it has paid this service. */
+async function locate(ctx: ActionCtx, work: ClaimWork, { authorization, createdAt }: Task): Promise<Round> {
+  const { from, nonce } = signedAuthorization(authorization);
+  const txHash = await findAuthorizationUse(from, nonce, { sinceMs: createdAt });
+  if (txHash !== null) return accept(ctx, work, authorization, txHash);
+  // The node that shows its use may be ahead of the one that shows its logs.
+  return Date.now() - createdAt > SEARCH_MS ? refuse(ctx, work, UNPAID_USE) : "again";
+}
+
+/** Finds the payment in its transaction, once a block has it. */
+async function accept(
+  ctx: ActionCtx,
+  work: ClaimWork,
+  authorization: Authorization,
+  txHash: string,
+): Promise<Round> {
+  const payment = await readPayment(asHex(txHash));
+  // A node lags, or a block was replaced in between: the next lookup decides.
+  if (payment.kind === "missing" || !payment.succeeded) return "again";
+  const transfers = transfersFor(payment.transfers, authorization, txHash);
+  if (transfers.length === 0) {
+    return refuse(
+      ctx,
+      work,
+      refusal("no_matching_transfer", "The authorization was used without paying this service"),
+    );
+  }
+  await ctx.runMutation(internal.payments.claims.paid, { ...work, transfers });
+  return "ended";
+}
+
+/** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
+export const write = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
+  const begun = await ctx.runMutation(internal.payments.claims.beginWriting, work);
+  if (begun === null) return "over";
+  // A caller who gives up comes back with the same proof, so a paid report may take its time.
+  const { focus, shared } = begun;
+  const { observationId } = shared;
+  const occasion = "Paid research report";
+  const task = { focus, observationId, occasion, wanted: "whole" as const, payer: "paid" as const };
+  const [{ result, model, sources }] = await Promise.all([writeSnapshot(ctx, task), collectNow(ctx, shared)]);
+  if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
+  await ctx.runMutation(internal.payments.claims.deliver, { ...work, result, model, sources });
+});
