@@ -19,19 +19,19 @@ type Message = {
   paragraphs: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[];
   picture?: Picture | undefined;
-  type: "alert.fired" | "alert.ending";
-  /** What webhooks get in addition to the alert and the card's words. */
-  data: Readonly<Record<string, unknown>>;
+  /** What webhooks get of a firing, in addition to the alert and the card's words; absent: only the chat is told. */
+  data?: Readonly<Record<string, unknown>>;
 };
 
 export async function tellOf(
   ctx: MutationCtx,
   { _id: alertId, userId, condition }: Doc<"alerts">,
-  { paragraphs, buttons, picture, type, data }: Message,
+  { paragraphs, buttons, picture, data }: Message,
 ): Promise<void> {
   const card = { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons, picture };
   await enqueueOwnCard(ctx, card);
-  await tellOwner(ctx, userId, type, () => {
+  if (data === undefined) return;
+  await tellOwner(ctx, userId, "alert.fired", () => {
     return { ...data, alertId, condition, words: describe(condition), text: plain(paragraphs) };
   });
 }
@@ -98,8 +98,10 @@ export async function fire(
     : undefined;
   const seen = { ...observation, at: iso(observation.at), observedAt: iso(observedAt) };
   await tellOf(ctx, alert, {
-    ...{ paragraphs, picture, buttons: firedButtons(alert) },
-    ...{ type: "alert.fired", data: { firingId, observation: seen } },
+    paragraphs,
+    picture,
+    buttons: firedButtons(alert),
+    data: { firingId, observation: seen },
   });
   return true;
 }

@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { DAY, dateTime, iso } from "../lib/time";
+import { DAY, dateTime } from "../lib/time";
 import { isProven } from "./allowances";
 import { isChatUser } from "../messenger/model";
 import { describe } from "./language/sentences";
@@ -66,8 +66,6 @@ async function reviewOne(ctx: MutationCtx, alert: Doc<"alerts">, now: number): P
         [`It ends on ${dateTime(ends)}. A tap keeps it for another 90 days.`],
       ],
       buttons: [[{ text: "Keep it", command: `alert set ${_id}` }]],
-      type: "alert.ending",
-      data: { expiresAt: iso(ends) },
     });
   } else {
     await ctx.db.patch("alerts", _id, { state: "off", watched: false, phase: "ended", endedAt: now });

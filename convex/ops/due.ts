@@ -90,7 +90,7 @@ async function alertsSince({ db }: QueryCtx, now: number): Promise<number | null
 }
 
 async function postsSince({ db }: QueryCtx, now: number): Promise<number | null> {
-  for (const state of ["due", "posting"] as const) {
+  for (const state of ["due", "retrying"] as const) {
     const post = await db
       .query("webhookPosts")
       .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))

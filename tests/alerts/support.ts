@@ -38,7 +38,7 @@ export async function priced(
 export async function tick(app: App): Promise<void> {
   await app.t.mutation(internal.alerts.watch.tick, {});
   const posts = await app.rows("webhookPosts");
-  if (posts.some(({ state, dueAt }) => /due|posting/.test(state) && dueAt <= Date.now()))
+  if (posts.some(({ state, dueAt }) => /due|retrying/.test(state) && dueAt <= Date.now()))
     await app.t.mutation(internal.messenger.webhooks.posts.begin, {});
   await app.settle(1);
 }

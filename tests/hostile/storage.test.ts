@@ -3,7 +3,7 @@ import { describe, expect, vi } from "vitest";
 import type { AnyDataModel, GenericMutationCtx } from "convex/server";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { addWebhook, receiver } from "../alerts/receivers";
+import { addWebhook, receiver } from "../messenger/receivers";
 import { DAY, HOUR, MINUTE, priced, setAlert, tick } from "../alerts/support";
 import { createApp, START, type App, test } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
@@ -93,6 +93,7 @@ describe("what strangers have stored", () => {
       await tick(app);
     }
     await after(app, 90);
+    await after(app, 91);
     expect(await kept()).toEqual([[userId], [userId]]);
   });
 

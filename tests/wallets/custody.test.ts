@@ -42,9 +42,6 @@ const PUBLIC_FUNCTIONS = [
   "messenger/linking:createCode",
   "messenger/linking:status",
   "messenger/linking:unlink",
-  "messenger/webhooks/app:end",
-  "messenger/webhooks/app:mine",
-  "messenger/webhooks/desk:add",
   "research/app:reports",
   "research/app:shifts",
   "runs/app:mine",
@@ -143,8 +140,6 @@ describe("every function", () => {
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
       // Sealed.
       "../../convex/messenger/configs.ts outdated",
-      // What a user verifies their webhook's posts with, told once.
-      "../../convex/messenger/webhooks/desk.ts add",
       // Sealed.
       "../../convex/messenger/webhooks/rows.ts outdated",
       "../../convex/wallets/custody/envelopes.ts outdated",

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { POOL } from "../../scripts/chain/addresses";
-import { receiver } from "../alerts/receivers";
+import { receiver } from "../messenger/receivers";
 import { mined } from "../chain/support";
 import { until } from "../support/waits";
 import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain/chain";

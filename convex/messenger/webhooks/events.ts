@@ -7,8 +7,8 @@ import type { EventType, OWN_EVENTS, PUBLIC_EVENTS } from "./tables";
 
 /** Events for webhooks. Plain functions for the transactions that decide them. */
 
-/** The most posts that wait for one webhook: one that has been silent for long gets no more. Twenty alerts, each for a few hours. */
-export const MOST_WAITING = 50;
+/** The most posts that wait for one webhook: of one that has been silent for long, the oldest go. */
+const MOST_WAITING = 50;
 
 /** The most active webhooks of a user. */
 export const MOST_WEBHOOKS = 3;
@@ -27,10 +27,10 @@ export async function tellOwner(
   type: (typeof OWN_EVENTS)[number],
   data: () => Data,
 ): Promise<void> {
-  const hearing = (await webhooksOf(ctx, userId)).filter(({ events }) => events.includes(type));
-  if (hearing.length === 0) return;
+  const asking = (await webhooksOf(ctx, userId)).filter(({ events }) => events.includes(type));
+  if (asking.length === 0) return;
   const eventId = await keep(ctx, userId, type, data());
-  for (const webhook of hearing) await post(ctx, webhook, eventId);
+  for (const webhook of asking) await post(ctx, webhook, eventId);
 }
 
 /** Posts an event to every webhook that asks for it, after this transaction, because there may be any number. */
@@ -40,7 +40,10 @@ export async function tellEverybody(
   data: Data,
 ): Promise<void> {
   const eventId = await keep(ctx, NOBODY, type, data);
-  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.posts.spread, { eventId, cursor: null });
+  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.posts.spread, {
+    eventId,
+    cursor: null,
+  });
 }
 
 async function keep(
@@ -49,37 +52,40 @@ async function keep(
   type: EventType,
   data: Data,
 ): Promise<Id<"webhookEvents">> {
-  return ctx.db.insert("webhookEvents", { userId, type, data: JSON.stringify(data), at: Date.now() });
+  return ctx.db.insert("webhookEvents", {
+    userId,
+    type,
+    data: JSON.stringify(data),
+    at: Date.now(),
+  });
 }
 
-/** Queues an event for a webhook, or queues it again. One that is being posted stays as it is. */
+/** Queues an event for a webhook; with fifty waiting, the oldest is dropped. */
 export async function post(
   ctx: MutationCtx,
-  { _id: webhookId, userId }: Pick<Doc<"webhooks">, "_id" | "userId">,
+  { _id: webhookId, userId, problem }: Pick<Doc<"webhooks">, "_id" | "userId" | "problem">,
   eventId: Id<"webhookEvents">,
 ): Promise<void> {
-  const known = await ctx.db
-    .query("webhookPosts")
-    .withIndex("by_webhookId_and_eventId", (q) => q.eq("webhookId", webhookId).eq("eventId", eventId))
-    .unique();
-  if (known?.state === "due" || known?.state === "posting") return;
-  await makeRoom(ctx, webhookId);
-  const now = Date.now();
-  const due = { state: "due", tries: 0, dueAt: now, askedAt: now } as const;
-  if (known === null) await ctx.db.insert("webhookPosts", { userId, webhookId, eventId, ...due });
-  else await ctx.db.patch("webhookPosts", known._id, due);
-}
-
-/** Drops the oldest posts: recent events matter more than old ones. */
-async function makeRoom(ctx: MutationCtx, webhookId: Id<"webhooks">): Promise<void> {
-  const waiting = await ctx.db
-    .query("webhookPosts")
-    .withIndex("by_webhookId_and_state", (q) => q.eq("webhookId", webhookId).eq("state", "due"))
-    .take(MOST_WAITING);
-  const [oldest] = waiting;
-  if (oldest === undefined || waiting.length < MOST_WAITING) return;
-  const outcome = `It was dropped for newer ones: at most ${MOST_WAITING} may wait for a webhook`;
-  await ctx.db.patch("webhookPosts", oldest._id, { state: "failed", outcome });
+  const waiting = (state: "due" | "retrying") =>
+    ctx.db
+      .query("webhookPosts")
+      .withIndex("by_webhookId_and_state", (q) => q.eq("webhookId", webhookId).eq("state", state))
+      .take(MOST_WAITING);
+  const rows = [...(await waiting("retrying")), ...(await waiting("due"))];
+  if (rows.length >= MOST_WAITING) {
+    const oldest = rows.reduce((a, b) => (b._creationTime < a._creationTime ? b : a));
+    const outcome = `It was dropped for newer ones: at most ${MOST_WAITING} may wait for a webhook`;
+    await ctx.db.patch("webhookPosts", oldest._id, { state: "failed", outcome });
+  }
+  const state = problem === undefined ? "due" : "retrying";
+  await ctx.db.insert("webhookPosts", {
+    userId,
+    webhookId,
+    eventId,
+    state,
+    tries: 0,
+    dueAt: Date.now(),
+  });
 }
 
 /** The `webhook-id` of an event: the same in every attempt, and at every webhook. */

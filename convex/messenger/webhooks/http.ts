@@ -36,10 +36,8 @@ const eventShape = z.object({
 
 const SINCE_FORM = "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z";
 const since = absentWhenEmpty(z.iso.datetime({ offset: true, error: SINCE_FORM })).describe(
-  "ISO 8601; at the earliest, and by default, 7 days ago.",
+  "ISO 8601; by default 7 days ago.",
 );
-const from = (time: string | undefined) => (time === undefined ? 0 : Date.parse(time));
-const next = moment.nullable().describe("`since` for the next page; null if there is none");
 const webhookId = text(64).describe("The `webhookId` from an earlier answer.");
 
 const example = {
@@ -65,7 +63,9 @@ const list: MountedEndpoint = endpoint({
   returns: z.object({ webhooks: z.array(webhookShape) }),
   handler: async (ctx, { userId }) => {
     await assertMay(ctx, userId, "delivery");
-    return { webhooks: await ctx.runQuery(internal.messenger.webhooks.rows.all, { userId }) };
+    return {
+      webhooks: await ctx.runQuery(internal.messenger.webhooks.rows.all, { userId }),
+    };
   },
 });
 
@@ -93,8 +93,10 @@ const add: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, input, { caller }) => {
     await assertMay(ctx, input.userId, "delivery");
-    const take = caller.signedIn === true ? undefined : () => takeCommon(ctx, "webhook", caller);
-    const { addWebhook } = await import("./desk");
+    const take = async () => {
+      if (caller.signedIn !== true) await takeCommon(ctx, "webhook", caller);
+    };
+    const { addWebhook } = await import("./actions");
     return addWebhook(ctx, input, take);
   },
 });
@@ -108,7 +110,9 @@ const end: MountedEndpoint = endpoint({
   errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such webhook." },
   example: {
     input: { userId: EXAMPLE_USER, webhookId: example.webhookId },
-    output: { webhook: { ...example, state: "ended", problem: "Removed by its user" } },
+    output: {
+      webhook: { ...example, state: "ended", problem: "Removed by its user" },
+    },
   },
   input: z.object({ userId, webhookId }),
   returns: z.object({ webhook: webhookShape }),
@@ -139,43 +143,23 @@ const read: MountedEndpoint = endpoint({
       next: null,
     },
   },
-  input: z.object({ userId, since }),
-  returns: z.object({ events: z.array(eventShape), next }),
-  handler: async (ctx, { userId, since }) => {
-    await assertMay(ctx, userId, "delivery");
-    const args = { userId, since: from(since), now: Date.now() };
-    return ctx.runQuery(internal.messenger.webhooks.replays.read, args);
-  },
-});
-
-const resend: MountedEndpoint = endpoint({
-  ...guarded,
-  methods: ["POST"],
-  path: "/webhooks/resend",
-  summary: "Posts an event, or all events since a time, to a webhook again.",
-  description:
-    "Under the same `webhook-id`, even if the webhook is younger than the event. Events that are being posted already are not posted twice. Fifty at most in one call.",
-  errors: {
-    ...USER_TOKEN_ERRORS,
-    not_found: "This user has no such webhook, or had no such event in the last 7 days.",
-    conflict: "The webhook has ended.",
-  },
-  example: {
-    input: { userId: EXAMPLE_USER, webhookId: example.webhookId, id: "msg_k97e4n7m2v5c8x1z6q3w0e7r4t9y2u5h" },
-    output: { count: 1, next: null },
-  },
   input: z.object({
     userId,
-    webhookId,
-    id: absentWhenEmpty(text(64)).describe("One event; by default all since `since`."),
     since,
+    cursor: absentWhenEmpty(
+      text(32).regex(/^\d+(?:\.\d+)?$/, "must be the `next` of an earlier answer"),
+    ).describe("The `next` of an earlier answer: what comes after it."),
   }),
-  returns: z.object({ count: z.int().describe("How many are posted"), next }),
-  handler: async (ctx, { userId, webhookId, id, since }) => {
+  returns: z.object({
+    events: z.array(eventShape),
+    next: z.string().nullable().describe("`cursor` for the next page; null if there is none"),
+  }),
+  handler: async (ctx, { userId, since, cursor }) => {
     await assertMay(ctx, userId, "delivery");
-    const wanted = id ?? from(since);
-    return ctx.runMutation(internal.messenger.webhooks.replays.resend, { userId, webhookId, wanted });
+    const after = cursor === undefined ? Date.parse(since ?? iso(0)) - 1 : Number(cursor);
+    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.rows.read, { userId, after });
+    return { events, next: next === null ? null : String(next) };
   },
 });
 
-export const webhookEndpoints: MountedEndpoint[] = [list, add, end, read, resend];
+export const webhookEndpoints: MountedEndpoint[] = [list, add, end, read];
