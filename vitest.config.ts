@@ -1,6 +1,10 @@
-import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { fileURLToPath } from "node:url";
+import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
 
 /** The tests against the sources, for who works on them. `npm test` runs `vitest.bundle.config.ts`. */
+
+const REFERENCE = fileURLToPath(new URL("convex/ops/reference/bytes.ts", import.meta.url));
+const PUBLICATION = fileURLToPath(new URL("scripts/reference/publication.ts", import.meta.url));
 
 /** They start a service's own packages, or last for minutes (`npm run test:long`). */
 export const ELSEWHERE = ["tests/clients/**", "tests/long/**"];
@@ -22,7 +26,21 @@ export const everywhere = {
   chaiConfig: { truncateThreshold: 0 },
 } satisfies TestProjectInlineConfiguration["test"];
 
+/** The API's document is build output: tests take it as the code makes it now, whatever was built last. */
+export const freshReference: Plugin = {
+  name: "fresh-reference",
+  enforce: "pre",
+  resolveId: (id, importer) =>
+    id === "./bytes" && importer?.endsWith("/convex/ops/reference/texts.ts") === true ? REFERENCE : null,
+  load: (id) =>
+    id === REFERENCE
+      ? `import { published } from ${JSON.stringify(PUBLICATION)};
+export const { TAG, TEXTS, PAGE_HEADERS } = published();`
+      : null,
+};
+
 export default defineConfig({
+  plugins: [freshReference],
   test: {
     ...everywhere,
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.

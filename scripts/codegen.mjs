@@ -5,7 +5,8 @@
  * application declares. This script answers that question itself: it evaluates the bundle of `convex.config.ts`
  * that the CLI sends and returns what a deployment would, so the files come from the CLI's own templates.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -95,6 +96,13 @@ async function snapshot() {
   );
   return new Map(files);
 }
+
+// The API's document is build output, and `api.d.ts` names it.
+if (!existsSync(join(root, "convex/ops/reference/bytes.ts")))
+  spawnSync(process.execPath, ["--import", "tsx", join(root, "scripts/reference/publication.ts")], {
+    cwd: root,
+    stdio: "inherit",
+  });
 
 const before = await snapshot();
 const server = createServer(async (request, response) => {

@@ -22,29 +22,36 @@ export function reference(address: string) {
   return { texts, headers };
 }
 
-/** The module's content. */
-function referenceModule(): string {
+/** What the module holds: the texts gzipped, in base64, the headers of the pages, and what stands for this version. */
+export function published() {
   const written = reference(ADDRESS);
   const packed = Object.entries(written.texts).map(([name, text]) => {
     const bytes = gzipSync(Buffer.from(text), { level: 9, mtime: 0 });
-    return `  ${name}: "${Buffer.from(bytes).toString("base64")}",`;
+    return [name, Buffer.from(bytes).toString("base64")] as const;
   });
+  return { TAG: tagOf(written), PAGE_HEADERS: written.headers, TEXTS: Object.fromEntries(packed) };
+}
+
+function moduleText(): string {
+  const { TAG, PAGE_HEADERS, TEXTS } = published();
+  const constant = (name: string, value: object) =>
+    `export const ${name}: Readonly<Record<string, string>> = ${JSON.stringify(value)};`;
   return [
-    "/** The reference's texts, gzipped, in base64, the headers of its pages, and what stands for this version of them. Written by `npm run codegen`. */",
-    `export const TAG = "${tagOf(written)}";`,
-    `export const PAGE_HEADERS: Readonly<Record<string, string>> = ${JSON.stringify(written.headers)};`,
-    ["export const TEXTS: Readonly<Record<string, string>> = {", ...packed, "};"].join("\n"),
+    "/** Build output: written by `npm run build` and `npm run codegen`, and not in the repository. */",
+    `export const TAG = "${TAG}";`,
+    constant("PAGE_HEADERS", PAGE_HEADERS),
+    constant("TEXTS", TEXTS),
     "",
   ].join("\n\n");
 }
 
 /** Identifies the texts: other texts have another one. */
-export function tagOf(written: ReturnType<typeof reference>): string {
+function tagOf(written: ReturnType<typeof reference>): string {
   return createHash("sha256").update(JSON.stringify(written)).digest("hex").slice(0, 16);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await writeFile(
     fileURLToPath(new URL("../../convex/ops/reference/bytes.ts", import.meta.url)),
-    referenceModule(),
+    moduleText(),
   );

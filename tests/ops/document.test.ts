@@ -3,9 +3,6 @@ import { describe, expect } from "vitest";
 import packageFile from "../../package.json";
 import { endpoints, offered } from "../../convex/endpoints";
 import http from "../../convex/http";
-import { ADDRESS } from "../../convex/ops/reference/texts";
-import { TAG, TEXTS } from "../../convex/ops/reference/bytes";
-import { reference, tagOf } from "../../scripts/reference/publication";
 import { openApi } from "../../scripts/reference/document";
 import { shared } from "../../scripts/reference/components";
 import type { Operation } from "../../scripts/reference/types";
@@ -13,9 +10,6 @@ import { createApp, test } from "../support/app";
 import { documented, validatorOf } from "../support/document";
 
 const { document } = documented();
-const unpacked = (base64: string): string =>
-  new TextDecoder().decode(gunzipSync(Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0))));
-
 type Placed = { path: string; method: "get" | "post"; operation: Operation };
 
 const operations: Placed[] = Object.entries(document.paths).flatMap(([path, { get, post }]) => [
@@ -29,12 +23,6 @@ describe("the API document", () => {
     const { status, headers, body } = await app.get("/openapi.json");
     expect([status, headers.get("cache-control")]).toEqual([200, "public, max-age=60"]);
     expect(body).toEqual(JSON.parse(JSON.stringify(shared(openApi(offered, "https://other.convex.site")))));
-  });
-
-  test("was written down as the code makes it", () => {
-    const written = reference(ADDRESS);
-    expect(TAG).toBe(tagOf(written));
-    for (const [name, text] of Object.entries(written.texts)) expect(unpacked(TEXTS[name] ?? "")).toBe(text);
   });
 
   test.each(["/openapi.json", "/docs"])(
