@@ -1,4 +1,6 @@
-/** A row of the contract: its promise, and how a client that has read nothing else checks it. */
+/** A row of the contract: its sentence, and how a client that has read nothing else checks it. */
+
+import type { Need, World } from "./world";
 
 /** Why a row was not checked, for the reader of the report. */
 export class Skipped extends Error {}
@@ -6,19 +8,34 @@ export class Skipped extends Error {}
 /** The difference between an answer and the contract. */
 export class Differs extends Error {}
 
-/** One promise of the contract. It throws `Differs` or `Skipped`; otherwise it holds. */
-export type Row = { says: string; look: () => Promise<void> };
+/** One sentence of the contract. `check` throws `Differs` or `Skipped`; otherwise it holds. */
+export type Row = {
+  id: string;
+  says: string;
+  /** What it takes besides HTTP. */
+  needs?: readonly Need[];
+  check: (world: World) => Promise<void>;
+};
 
-export type Outcome = { row: string; outcome: "holds" | "differs" | "skipped"; why: string | null };
+export type Outcome = {
+  id: string;
+  says: string;
+  outcome: "holds" | "differs" | "skipped";
+  why: string | null;
+};
 
 /** Checks one row. Any failure, even an unreachable service, counts as a difference. */
-export async function outcomeOf({ says, look }: Row): Promise<Outcome> {
+export async function outcomeOf({ id, says, needs = [], check }: Row, world: World): Promise<Outcome> {
   try {
-    await look();
-    return { row: says, outcome: "holds", why: null };
+    for (const need of needs) {
+      const lack = world.lacks[need];
+      if (lack !== undefined) throw new Skipped(lack);
+    }
+    await check(world);
+    return { id, says, outcome: "holds", why: null };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { row: says, outcome: error instanceof Skipped ? "skipped" : "differs", why };
+    return { id, says, outcome: error instanceof Skipped ? "skipped" : "differs", why };
   }
 }
 
@@ -29,5 +46,13 @@ export function require(isSo: boolean, otherwise: string): asserts isSo {
 
 /** @throws Differs unless both are the same text, number or truth value. */
 export function same(what: string, is: unknown, expected: unknown): void {
-  require(is === expected, `${what} is ${JSON.stringify(is)}, not ${JSON.stringify(expected)}`);
+  require(is === expected, `${what} is ${shown(is)}, not ${shown(expected)}`);
+}
+
+const shown = (value: unknown): string =>
+  typeof value === "bigint" ? String(value) : (JSON.stringify(value) ?? "undefined");
+
+/** @throws Differs unless the text matches. */
+export function matches(what: string, text: string, pattern: RegExp): void {
+  require(pattern.test(text), `${what} does not match ${String(pattern)}: ${text.slice(0, 300)}`);
 }

@@ -7,7 +7,7 @@ const TIMEOUT_MS = 60_000;
 /** Longer texts are cut in the report. */
 const SHOWN = 160;
 
-type Answer = {
+export type Answer = {
   status: number;
   headers: Headers;
   /** The answer's text, unchanged. */
@@ -21,28 +21,36 @@ type Answer = {
 type Body = Readonly<Record<string, unknown>>;
 
 export type Service = {
-  base: string;
   get: (path: string, query?: Readonly<Record<string, string>>) => Promise<Answer>;
   post: (path: string, body: Body, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
   send: (method: string, path: string, init?: RequestInit) => Promise<Answer>;
 };
 
-const errorShape = z.object({ error: z.string().min(1) });
+const errorShape = z.looseObject({ error: z.string().min(1) });
 
-/** @param address The service's base address; a final slash does not matter. */
-export function createService(address: string): Service {
+/** One HTTP exchange, however it is made. */
+export type Exchange = (method: string, path: string, init: RequestInit) => Promise<Got>;
+export type Got = { status: number; headers: Headers; text: string };
+
+/** The service at an address; a final slash does not matter. */
+export function overHttp(address: string, headers: Readonly<Record<string, string>> = {}): Exchange {
   const base = address.replace(/\/+$/, "");
-  const send = async (method: string, path: string, init: RequestInit = {}): Promise<Answer> => {
+  return async (method, path, init) => {
     const response = await fetch(`${base}${path}`, {
       ...init,
+      headers: { ...headers, ...Object.fromEntries(new Headers(init.headers)) },
       method,
       redirect: "error",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    return answerOf(response, await response.text());
+    return { status: response.status, headers: response.headers, text: await response.text() };
   };
+}
+
+export function createService(exchange: Exchange): Service {
+  const send = async (method: string, path: string, init: RequestInit = {}): Promise<Answer> =>
+    answerOf(await exchange(method, path, init));
   return {
-    base,
     send,
     get: (path, query = {}) => {
       const asked = new URLSearchParams(query).toString();
@@ -56,7 +64,7 @@ export function createService(address: string): Service {
   };
 }
 
-function answerOf({ status, headers }: Response, text: string): Answer {
+function answerOf({ status, headers, text }: Got): Answer {
   const body = () => {
     require(headers.get("content-type")?.startsWith("application/json") ===
       true, `The answer is ${headers.get("content-type") ?? "untyped"}, not JSON`);
@@ -72,7 +80,11 @@ function answerOf({ status, headers }: Response, text: string): Answer {
   };
   const error: Answer["error"] = (...statuses) => {
     require(statuses.includes(status), `Status ${status}, not ${statuses.join(" or ")}: ${cut(text)}`);
-    return as(errorShape, status).error;
+    const { error: told, ...more } = as(errorShape, status);
+    // Terms of payment and an order's fate stand beside the words; nothing else does.
+    if (![402, 403, 409].includes(status))
+      require(Object.keys(more).length === 0, `Beside the error stands ${Object.keys(more).join(", ")}`);
+    return told;
   };
   return { status, headers, text, as, error };
 }

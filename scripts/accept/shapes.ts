@@ -89,6 +89,14 @@ export const shiftStatus = z.object({
       finalReportSent: z.boolean(),
     })
     .nullable(),
+  lastJob: z
+    .object({
+      jobId: z.string(),
+      status: z.string(),
+      finalReportSent: z.boolean(),
+      error: z.string().nullish(),
+    })
+    .nullable(),
   recentReports: z.array(
     z.object({
       type: z.enum(["interim", "final"]),
@@ -125,50 +133,136 @@ export const paymentTerms = z.object({
 
 const signal = z.object({
   token: z.enum(["BTC", "ETH"]),
-  signal: z.string(),
+  timeframe: z.literal("1h"),
+  signal: z.enum(["BUY", "SELL", "HOLD"]),
   entry: z.number(),
   tp1: z.number().nullable(),
   tp2: z.number().nullable(),
   sl: z.number().nullable(),
   confidence: z.number(),
+  reasoning: z.string(),
   status: z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]),
+  generatedAt: iso,
+  expiresAt: iso,
+  pnlPercent: z.number().nullable().optional(),
 });
 
 export const latestSignals = z.object({
   signals: z.object({ BTC: signal.nullable().optional(), ETH: signal.nullable().optional() }),
+  messengerSent: z.boolean().optional(),
 });
-export const signalHistory = z.object({ signals: z.array(signal), stats: z.object({}), count: z.int() });
+export const signalHistory = z.object({
+  signals: z.array(signal),
+  stats: z.looseObject({ winrate: z.number().nullable(), wins: z.int(), losses: z.int() }),
+  count: z.int(),
+});
 export const dailyRecap = z.object({
+  date: z.string(),
   wins: z.int(),
   losses: z.int(),
+  expired: z.int(),
+  pending: z.int(),
+  winrate: z.number().nullable(),
+  byToken: z.object({ BTC: z.unknown(), ETH: z.unknown() }),
   totalPnlPercent: z.number(),
   /** There is no review of a day without signals. */
   review: z.string().nullable(),
 });
 
+export const whaleAlert = z.object({
+  token: z.string().min(1),
+  alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
+  amount: z.number(),
+  direction: outlook,
+  description: z.string().min(1),
+  detectedAt: z.int(),
+  messengerSent: z.boolean(),
+});
 export const whaleAlerts = z.object({
   hours: z.number(),
-  alerts: z.array(
-    z.object({
-      token: z.string(),
-      alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
-      amount: z.number(),
-      direction: outlook,
-      description: z.string(),
-      detectedAt: z.int(),
-      messengerSent: z.boolean(),
-    }),
-  ),
+  count: z.int(),
+  alerts: z.array(whaleAlert),
+  messengerSent: z.boolean().optional(),
 });
 
 export const portfolio = z.object({
   address,
-  balances: z.array(z.object({ token: z.string(), balance: z.string() })),
+  network: z.string(),
+  balances: z.array(
+    z.object({
+      token: z.string(),
+      balance: digits,
+      raw: z.string().regex(/^\d+$/),
+      decimals: z.int(),
+      priceUsd: z.number().nullable(),
+      priceSource: z.string().nullable(),
+      valueUsd: z.number().nullable(),
+    }),
+  ),
   totalValueUsd: z.number(),
+  pricedAt: z.string(),
 });
 
-export const order = z.object({
+const txHash = z.string().regex(/^0x[0-9a-f]{64}$/);
+const ordered = {
   success: z.literal(true),
-  txHash: z.string().regex(/^0x[0-9a-f]{64}$/),
-  status: z.string(),
+  txHash,
+  status: z.enum(["confirmed", "submitted"]),
+  explorerUrl: z.string(),
+};
+export const sendOrder = z.object({ ...ordered, token: z.string(), toAddress: address, amount: z.string() });
+export const swapOrder = z.object({
+  ...ordered,
+  fromToken: z.string(),
+  toToken: z.string(),
+  sellAmount: z.string(),
+  buyAmount: z.string(),
+  minBuyAmount: z.string(),
+  approvalTxHash: txHash.nullish(),
+  priceChecked: z.boolean(),
+});
+export const connected = z.object({
+  address,
+  walletId: z.string().min(1),
+  existing: z.boolean(),
+  network: z.string(),
+});
+export const created = z.object({ address, existing: z.boolean() });
+export const balance = z.object({ address, eth: digits, usdc: digits, network: z.string().min(1) });
+export const settings = z.object({ success: z.literal(true) });
+export const linkedWallet = z.object({
+  linked: z.literal(true),
+  walletAddress: address,
+  userId: z.string().min(1),
+});
+export const unlinked = z.object({ linked: z.literal(false) });
+export const paidReport = z.object({ success: z.literal(true), result: researchResult, token: z.string() });
+export const stopped = z.object({ success: z.literal(true), stopped: z.int().min(0) });
+export const deposits = z.object({
+  success: z.literal(true),
+  credited: z.array(z.object({ txHash, logIndex: z.int(), amountUsdc: z.string(), credits: z.int() })),
+  pending: z.array(z.object({ txHash })),
+  ignored: z.array(z.object({ txHash, reason: z.string() })),
+});
+
+export const chatAnswer = z.object({
+  answer: z.string().min(1),
+  agentId: z.string(),
+  model: z.string().min(1),
+});
+export const tokenAnswer = z.object({
+  question: z.string(),
+  token: z
+    .object({
+      symbol: z.string(),
+      name: z.string(),
+      price: z.number().nullable(),
+      change24h: z.number().nullable(),
+      marketCap: z.number().nullable(),
+      volume24h: z.number().nullable(),
+    })
+    .nullable(),
+  answer: z.string().min(1),
+  model: z.string().nullable(),
+  fetchedAt: z.string(),
 });

@@ -1,0 +1,52 @@
+import type { Outcome, Row } from "./row";
+import { conventions } from "./rows/conventions";
+import { market } from "./rows/market";
+import { messenger } from "./rows/messenger";
+import { payments } from "./rows/payments";
+import { research } from "./rows/research";
+import { signals } from "./rows/signals";
+import { tools } from "./rows/tools";
+import { wallets } from "./rows/wallets";
+
+/** The contract: all its rows, and those that are known to differ. */
+
+export const contract: Row[] = [
+  ...conventions,
+  ...market,
+  ...research,
+  ...signals,
+  ...wallets,
+  ...messenger,
+  ...payments,
+  ...tools,
+];
+
+/** What makes a known difference hold. */
+type Subject = "accounts and limits" | "money" | "desk" | "record" | "chat" | "pages" | "tools";
+
+/** Rows as decided that the service does not hold yet. A row that holds is taken out: it may never fall back. */
+export const knownDifferences: Readonly<Record<string, Subject>> = {
+  "preflight-headers": "accounts and limits",
+  "preflight-methods": "accounts and limits",
+  "final-slash": "accounts and limits",
+  "words-for-nothing": "accounts and limits",
+  "free-cap": "accounts and limits",
+  "free-cap-address": "accounts and limits",
+  "connect-linked-first": "accounts and limits",
+  "owned-said": "accounts and limits",
+  "order-repeated-said": "money",
+  "rehearsal-as-text": "money",
+  "market-gateway-pace": "chat",
+  "chat-deadline": "chat",
+};
+
+/** What is wrong with outcomes: rows that differ and are not known to, and rows known to differ that hold. */
+export function faultsOf(outcomes: readonly Outcome[]): string[] {
+  return outcomes.flatMap(({ id, outcome, why }) => {
+    const subject = knownDifferences[id];
+    if (outcome === "differs" && subject === undefined) return [`${id}: ${why ?? ""}`];
+    if (outcome === "holds" && subject !== undefined)
+      return [`${id} holds: take it out of the known differences (${subject})`];
+    return [];
+  });
+}

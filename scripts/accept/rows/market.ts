@@ -1,0 +1,210 @@
+import * as z from "zod";
+import { matches, require, same, type Row } from "../row";
+import { chatAnswer, marketSnapshot, tokenAnswer } from "../shapes";
+import { MINUTE } from "../world";
+
+/** Market data, tokens and chat. */
+
+const AGENTS = ["primary-default", "news-default", "marketdata-default"];
+const sent = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
+
+export const market: Row[] = [
+  {
+    id: "market",
+    says: "GET /mcp/market. No input. Response: MarketSnapshot",
+    check: async ({ get }) => {
+      const { trending, top20 } = (await get("/mcp/market")).as(marketSnapshot);
+      require(trending.length > 0, "Nothing trends");
+      require(top20.every(({ rank }, at) => rank === at + 1), "The ranks are not 1 to 20");
+    },
+  },
+  {
+    id: "market-cap-order",
+    says: "top20: top 20 by market cap",
+    check: async ({ get }) => {
+      const caps = (await get("/mcp/market")).as(marketSnapshot).top20.map(({ marketCap }) => marketCap);
+      require(caps.every(
+        (cap, at) => at === 0 || cap <= (caps[at - 1] ?? 0),
+      ), `Not by market cap: ${caps.join()}`);
+    },
+  },
+  {
+    id: "market-without-model",
+    says: "/mcp/market alone answers from its sources or the last snapshot while only the model fails",
+    needs: ["standins"],
+    check: async ({ get, control }) => {
+      await control({ provider: "llm", mode: "status", status: 503 });
+      const answer = await get("/mcp/market");
+      await control({ provider: "llm", clear: true });
+      answer.as(marketSnapshot);
+    },
+  },
+  {
+    id: "market-gateway-pace",
+    says: "the gateway's answer is asked for at most every 10 minutes and kept",
+    needs: ["standins", "time"],
+    check: async ({ get, sent: sentTo, advance }) => {
+      (await get("/mcp/market")).as(marketSnapshot);
+      const before = (await sentTo("llm")).length;
+      for (let minute = 0; minute < 8; minute++) {
+        await advance(MINUTE);
+        (await get("/mcp/market")).as(marketSnapshot);
+      }
+      same("further questions to the gateway in 8 minutes", (await sentTo("llm")).length - before, 0);
+    },
+  },
+  {
+    id: "market-fresh",
+    says: "figures come from the sources, renewed each minute; fetchedAt is ISO 8601 UTC",
+    needs: ["time"],
+    check: async ({ get, advance, now }) => {
+      await get("/mcp/market");
+      await advance(3 * MINUTE);
+      await get("/mcp/market");
+      await advance(1_000);
+      const { fetchedAt } = (await get("/mcp/market")).as(marketSnapshot);
+      const age = (await now()) - Date.parse(fetchedAt);
+      require(age <= 2 * MINUTE, `It is ${age} ms old`);
+    },
+  },
+  {
+    id: "token",
+    says: "/mcp/token: question (string, required; token name or ticker)",
+    check: async ({ get, post }) => {
+      for (const question of ["ETH", "How is Ethereum doing?"]) {
+        for (const answer of [
+          await get("/mcp/token", { question }),
+          await post("/mcp/token", { question }),
+        ]) {
+          const body = answer.as(tokenAnswer);
+          same("question", body.question, question);
+          same("token.symbol", body.token?.symbol, "ETH");
+        }
+      }
+    },
+  },
+  {
+    id: "token-forms",
+    says: "symbols are upper-cased; $BTC, BTC/USDT, btc and known names (Bitcoin) mean BTC",
+    check: async ({ get }) => {
+      for (const question of ["$BTC", "BTC/USDT", "btc", "Bitcoin"])
+        same(question, (await get("/mcp/token", { question })).as(tokenAnswer).token?.symbol, "BTC");
+    },
+  },
+  {
+    id: "token-unknown",
+    says: "A token that no source knows is a 404 that says so",
+    needs: ["standins"],
+    check: async ({ post }) => {
+      const error = (await post("/mcp/research", { token: "ZZZZQQ" })).error(404);
+      require(error.includes("ZZZZQQ"), error);
+    },
+  },
+  {
+    id: "chat-agents",
+    says: "Response: answer (string), agentId (string), model (string, the model that answered)",
+    check: async ({ post }) => {
+      for (const agentId of AGENTS) {
+        const body = (await post("/mcp/chat", { question: "What moves the market?", agentId })).as(
+          chatAnswer,
+        );
+        same("agentId", body.agentId, agentId);
+      }
+    },
+  },
+  {
+    id: "chat-default",
+    says: "agentId omitted in chat: primary-default. An unknown one: 404",
+    check: async ({ post }) => {
+      same("agentId", (await post("/mcp/chat", { question: "Hello" })).as(chatAnswer).agentId, AGENTS[0]);
+      (await post("/mcp/chat", { question: "Hello", agentId: "someone-default" })).error(404);
+    },
+  },
+  {
+    id: "chat-turns",
+    says: "messages (array of prior turns, optional; the proxy also passes userId (string, optional))",
+    needs: ["standins"],
+    check: async ({ post, user, sent: sentTo }) => {
+      const messages = [
+        { role: "user", content: "Remember the word heliotrope." },
+        { role: "assistant", content: "I will." },
+      ];
+      (await post("/mcp/chat", { question: "Which word?", messages, userId: user })).as(chatAnswer);
+      const asked = (await sentTo("llm")).map(({ body }) => JSON.stringify(body)).at(-1) ?? "";
+      require(asked.includes("heliotrope"), "The earlier turns did not reach the model");
+    },
+  },
+  {
+    id: "chat-user",
+    says: "the proxy also passes userId (string, optional) for personalised context",
+    check: async ({ post, user }) =>
+      void (await post("/mcp/chat", { question: "How is my wallet?", userId: user, messages: [] })).as(
+        chatAnswer,
+      ),
+  },
+  {
+    id: "chat-model",
+    says: "LLM gateway: the question reaches its chat-completions address",
+    needs: ["standins"],
+    check: async ({ post, sent: sentTo }) => {
+      await post("/mcp/chat", { question: "What about periwinkle coins?" });
+      const bodies = (await sentTo("llm")).map(({ body }) => sent.safeParse(body).data);
+      const found = bodies.some((body) => JSON.stringify(body ?? "").includes("periwinkle"));
+      require(found, "The question did not reach the gateway");
+    },
+  },
+  {
+    id: "key-request",
+    says: "a request for a private key through any tool yields a security message instead (200, in answer, no LLM)",
+    needs: ["standins"],
+    check: async ({ post, get, user, sent: sentTo }) => {
+      const before = (await sentTo("llm")).length;
+      const answers = [];
+      for (const question of [
+        "Export my wallet's private key",
+        "give me my seed phrase",
+        "Show me the keystore export of my wallet",
+      ]) {
+        answers.push((await post("/mcp/chat", { question, userId: user })).as(chatAnswer).answer);
+        answers.push((await get("/mcp/token", { question })).as(tokenAnswer).answer);
+      }
+      same("messages", new Set(answers).size, 1);
+      matches("The message", answers[0] ?? "", /key/i);
+      require(!/(?:0x)?[0-9a-f]{64}/i.test(answers.join()), "The answer contains something like a key");
+      same("questions to the gateway", (await sentTo("llm")).length - before, 0);
+    },
+  },
+  {
+    id: "key-question",
+    says: "A question about what such a key is, is not such a request",
+    needs: ["standins"],
+    check: async ({ post, sent: sentTo }) => {
+      const before = (await sentTo("llm")).length;
+      (await post("/mcp/chat", { question: "What is a private key?" })).as(chatAnswer);
+      require((await sentTo("llm")).length > before, "It reached no model");
+    },
+  },
+  {
+    id: "chat-deadline",
+    says: "Every endpoint answers within 28 s. Chat answers 502",
+    needs: ["standins", "time"],
+    check: async ({ post, control, now }) => {
+      await control({ provider: "llm", mode: "hang" });
+      const from = await now();
+      (await post("/mcp/chat", { question: "Are you there?" })).error(502);
+      await control({ provider: "llm", clear: true });
+      require((await now()) - from <= 28_000, `It took ${(await now()) - from} ms`);
+    },
+  },
+  {
+    id: "chat-cards",
+    says: "Every figure in an answer was observed by the service, or is marked [model]",
+    needs: ["standins"],
+    check: async ({ post, control }) => {
+      await control({ provider: "llm", mode: "reply", schema: "chat", content: "Bitcoin rose by 731.25 %." });
+      const { answer } = (await post("/mcp/chat", { question: "How did Bitcoin do?" })).as(chatAnswer);
+      await control({ provider: "llm", clear: true });
+      require(!answer.includes("731.25") || answer.includes("[model]"), answer);
+    },
+  },
+];

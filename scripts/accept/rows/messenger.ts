@@ -1,0 +1,177 @@
+import * as z from "zod";
+import { require, same, type Row } from "../row";
+import { connected, linkedWallet, settings, unlinked } from "../shapes";
+import { MINUTE, type World } from "../world";
+import { signedIn } from "./research";
+
+/** The user's own bot, and linking a messenger account. */
+
+const OWN_BOT = "123456:AAaaBBbbCCccDDddEEeeFFffGGggHHhhIIi";
+const codeShape = z.object({ code: z.string().min(1) });
+let accounts = 0;
+const account = () => ({ messengerId: `99${Date.now()}${++accounts}`, messengerUsername: "alice_t" });
+/** A code as the web application makes it for its user. */
+export async function linkCode(world: World, subject: string) {
+  const { person, userId } = await signedIn(world, subject);
+  const { code } = codeShape.parse(await person.mutation("messenger/linking:createCode"));
+  return { person, userId, linkToken: code };
+}
+
+export const messenger: Row[] = [
+  {
+    id: "messenger-settings",
+    says: "POST /user/messenger: either optional field may be sent alone and updates independently; Response: success",
+    check: async ({ post, fresh }) => {
+      const userId = fresh();
+      for (const fields of [
+        { messengerChatId: "424242" },
+        { messengerBotToken: OWN_BOT },
+        { messengerBotToken: null, messengerChatId: null },
+        { messengerBotToken: "", messengerChatId: "" },
+      ])
+        (await post("/user/messenger", { userId, ...fields })).as(settings);
+    },
+  },
+  {
+    id: "messenger-independent",
+    says: "When set, the user's own bot is used for their reports instead of the default bot; each field updates independently",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      const userId = world.fresh();
+      await world.post("/user/messenger", { userId, messengerBotToken: OWN_BOT, messengerChatId: "7001" });
+      await world.post("/user/messenger", { userId, messengerChatId: "7002" });
+      await world.post("/mcp/research/start", { userId });
+      await world.advance(MINUTE);
+      const cards = (await world.cards()).filter(({ text }) => /shift started/i.test(text));
+      same("the bot", cards.find(({ chatId }) => chatId === "7002")?.botToken, OWN_BOT);
+      require(!cards.some(({ chatId }) => chatId === "7001"), "The old chat got the card");
+    },
+  },
+  {
+    id: "messenger-aliases",
+    says: "telegramChatId/telegramBotToken are accepted as input aliases everywhere",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      const userId = world.fresh();
+      (await world.post("/user/messenger", { userId, telegramBotToken: OWN_BOT, telegramChatId: "7003" })).as(
+        settings,
+      );
+      await world.post("/mcp/research/start", { userId });
+      await world.advance(MINUTE);
+      same("the bot", (await world.cards()).find(({ chatId }) => chatId === "7003")?.botToken, OWN_BOT);
+    },
+  },
+  {
+    id: "messenger-token-form",
+    says: 'bot tokens: 20 to 128 printable characters; "" clears a field',
+    check: async ({ post, user }) => {
+      for (const messengerBotToken of ["short", "x".repeat(129), "a\u0007bcdefghijklmnopqrstuvw"])
+        (await post("/user/messenger", { userId: user, messengerBotToken })).error(400);
+      (await post("/user/messenger", { userId: user, messengerChatId: "not a chat" })).error(400);
+    },
+  },
+  {
+    id: "messenger-key",
+    says: "/user/messenger needs the key only when a token is sent",
+    needs: ["settings"],
+    check: async ({ post, user, configure }) => {
+      await configure({ WALLET_ENCRYPTION_KEY: null });
+      (await post("/user/messenger", { userId: user, messengerChatId: "1" })).as(settings);
+      const error = (await post("/user/messenger", { userId: user, messengerBotToken: OWN_BOT })).error(500);
+      same("the error", error, "WALLET_ENCRYPTION_KEY is not configured");
+    },
+  },
+  {
+    id: "connect-unknown",
+    says: "then the code (404), each attempt counted; GET /messenger/wallet: linked false",
+    check: async ({ post, get }) => {
+      const one = account();
+      (await post("/messenger/connect", { linkToken: "ZZZZZZZZ", ...one })).error(404);
+      (await get("/messenger/wallet", { messengerId: one.messengerId })).as(unlinked);
+    },
+  },
+  {
+    id: "connect-links",
+    says: "POST /messenger/connect: success, walletAddress; GET /messenger/wallet: linked, walletAddress, userId",
+    needs: ["people"],
+    check: async (world) => {
+      const { userId, linkToken } = await linkCode(world, "link-one");
+      const one = account();
+      const answer = await world.post("/messenger/connect", { linkToken, ...one });
+      const { walletAddress } = answer.as(z.object({ success: z.literal(true), walletAddress: z.string() }));
+      const known = (await world.get("/messenger/wallet", { messengerId: one.messengerId })).as(linkedWallet);
+      same("userId", known.userId, userId);
+      same("walletAddress", known.walletAddress, walletAddress);
+      same(
+        "address of connect",
+        (await world.post("/mcp/defi/connect", { userId })).as(connected).address,
+        walletAddress,
+      );
+    },
+  },
+  {
+    id: "connect-linked",
+    says: "When the account is already linked: 409 (whatever the code)",
+    needs: ["people"],
+    check: async (world) => {
+      const { linkToken } = await linkCode(world, "link-two");
+      const one = account();
+      await world.post("/messenger/connect", { linkToken, ...one });
+      const other = await linkCode(world, "link-three");
+      (await world.post("/messenger/connect", { linkToken: other.linkToken, ...one })).error(409);
+    },
+  },
+  {
+    id: "connect-linked-first",
+    says: "judges the messenger account first (409 if it is linked, whatever the code)",
+    needs: ["people"],
+    check: async (world) => {
+      const { linkToken } = await linkCode(world, "link-four");
+      const one = account();
+      await world.post("/messenger/connect", { linkToken, ...one });
+      (await world.post("/messenger/connect", { linkToken: "ZZZZZZZZ", ...one })).error(409);
+    },
+  },
+  {
+    id: "connect-once",
+    says: "a code links once",
+    needs: ["people"],
+    check: async (world) => {
+      const { linkToken } = await linkCode(world, "link-five");
+      const first = account();
+      const second = account();
+      const tried = await Promise.all(
+        [first, second].map((one) => world.post("/messenger/connect", { linkToken, ...one })),
+      );
+      same("links", tried.filter(({ status }) => status === 200).length, 1);
+    },
+  },
+  {
+    id: "connect-confirmed",
+    says: "/messenger/wallet says, beyond the contract, confirmed; a link by connect alone is not confirmed",
+    needs: ["people"],
+    check: async (world) => {
+      const { linkToken } = await linkCode(world, "link-six");
+      const one = account();
+      await world.post("/messenger/connect", { linkToken, ...one });
+      const { text } = await world.get("/messenger/wallet", { messengerId: one.messengerId });
+      require(text.includes('"confirmed":false'), text);
+    },
+  },
+  {
+    id: "connect-secret",
+    says: "MESSENGER_CONNECT_SECRET: every connect and look-up has to send it (Authorization: Bearer, 401 otherwise)",
+    needs: ["settings", "people"],
+    check: async (world) => {
+      const { linkToken } = await linkCode(world, "link-seven");
+      const one = account();
+      await world.configure({ MESSENGER_CONNECT_SECRET: "a-secret-of-the-bot-host" });
+      (await world.post("/messenger/connect", { linkToken, ...one })).error(401);
+      (await world.get("/messenger/wallet", { messengerId: one.messengerId })).error(401);
+      const headers = { Authorization: "Bearer a-secret-of-the-bot-host" };
+      same("status", (await world.post("/messenger/connect", { linkToken, ...one }, headers)).status, 200);
+      const known = await world.send("GET", `/messenger/wallet?messengerId=${one.messengerId}`, { headers });
+      require(known.text.includes('"confirmed":true'), known.text);
+    },
+  },
+];

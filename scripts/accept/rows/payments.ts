@@ -1,0 +1,367 @@
+import { createHmac } from "node:crypto";
+import * as z from "zod";
+import { addressOf, chainOf, funded, ONE_USDC, ETHER } from "../chain";
+import { matches, require, same, type Row } from "../row";
+import { deposits, paidReport, paymentTerms, sendOrder } from "../shapes";
+import { MINUTE, type World } from "../world";
+import { signedIn } from "./research";
+
+/** Paid reports, deposits, credits and trade commands from mentions. */
+
+const PAID = "/agent/research/paid";
+const balanceShape = z.object({ balance: z.number() });
+const gameShape = z.looseObject({ sessionId: z.string() });
+const historyShape = z.object({ page: z.array(z.looseObject({ type: z.string(), amount: z.number() })) });
+const FIRST = { paginationOpts: { numItems: 20, cursor: null } };
+const UNKNOWN = `0x${"fedcba9876543210".repeat(4)}`;
+
+const terms = async ({ post }: World, body: Record<string, unknown> = {}) =>
+  (await post(PAID, body)).as(paymentTerms, 402).paymentDetails;
+const pay = async (world: World, units = ONE_USDC) =>
+  chainOf(world).sendUsdc(addressOf((await terms(world)).address), units);
+
+/** A mention as the social network delivers it. */
+async function mention(world: World, text: string) {
+  const id = String(Date.now()) + String(Math.floor(Math.random() * 1e4));
+  const payload = {
+    for_user_id: "100",
+    tweet_create_events: [
+      {
+        id_str: id,
+        created_at: new Date(await world.now()).toUTCString(),
+        text: `@bot ${text}`,
+        user: { id_str: "200", screen_name: "alice", name: "Alice" },
+        entities: { user_mentions: [{ screen_name: "bot", id_str: "100" }], urls: [] },
+      },
+    ],
+  };
+  const signature = createHmac("sha256", world.socialSecret())
+    .update(JSON.stringify(payload))
+    .digest("base64");
+  return world.post("/social/mention", payload, { "X-Twitter-Webhooks-Signature": `sha256=${signature}` });
+}
+const mentionsShape = z.object({ page: z.array(z.looseObject({ status: z.string(), text: z.string() })) });
+
+export const payments: Row[] = [
+  {
+    id: "paid-terms",
+    says: "Without the X-Payment header: status 402, body error, paymentDetails with network, asset (USDC), address, amount, description",
+    needs: ["standins"],
+    check: async (world) => {
+      const details = await terms(world, { userId: world.user, token: "BTC" });
+      same("amount", details.amount, "1.00");
+      matches("network", details.network, /base|8453/i);
+    },
+  },
+  {
+    id: "paid-unknown-token",
+    says: "the paid endpoint's 402 says that no source knows the token before anything is paid",
+    needs: ["standins"],
+    check: async ({ post, user }) => {
+      const answer = await post(PAID, { userId: user, token: "ZZZZQQ" });
+      same("status", answer.status, 402);
+      matches("The terms", answer.text, /ZZZZQQ/);
+    },
+  },
+  {
+    id: "paid-report",
+    says: "With the X-Payment header: status 200, body success, result (ResearchResult), token; payment is verified on-chain",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const proof = { "X-Payment": await pay(world) };
+      const sold = (await world.post(PAID, { userId: world.user, token: "ETH" }, proof)).as(paidReport);
+      same("token", sold.token, "ETH");
+    },
+  },
+  {
+    id: "paid-market-wide",
+    says: 'Paid token omitted: a market-wide report, token: ""',
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const proof = { "X-Payment": await pay(world) };
+      same("token", (await world.post(PAID, { userId: world.user }, proof)).as(paidReport).token, "");
+    },
+  },
+  {
+    id: "paid-once",
+    says: "one transfer never buys both; the same proof gets its report again",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const proof = { "X-Payment": await pay(world) };
+      const order = { userId: world.user, token: "ETH" };
+      (await world.post(PAID, order, proof)).as(paidReport);
+      (await world.post(PAID, order, proof)).as(paidReport);
+      const other = await world.post(PAID, { userId: world.user, token: "BTC" }, proof);
+      require(other.status !== 200, "One payment bought two reports");
+    },
+  },
+  {
+    id: "paid-too-little",
+    says: "Price of a paid report: 1.00 USDC",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const proof = { "X-Payment": await pay(world, ONE_USDC - 1n) };
+      (await world.post(PAID, { userId: world.user, token: "ETH" }, proof)).error(402);
+    },
+  },
+  {
+    id: "paid-no-payment",
+    says: "a proof that shows no payment buys nothing (402)",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const tried = ["paid", await chainOf(world).sendUsdc(chainOf(world).payer.address, ONE_USDC)];
+      for (const proof of tried)
+        (await world.post(PAID, { userId: world.user, token: "BTC" }, { "X-Payment": proof })).error(402);
+    },
+  },
+  {
+    id: "paid-unknown",
+    says: "a proof that names a transaction that nobody made buys nothing (402)",
+    needs: ["chain", "standins", "deadlines"],
+    check: async ({ post, user }) =>
+      void (await post(PAID, { userId: user, token: "BTC" }, { "X-Payment": UNKNOWN })).error(402),
+  },
+  {
+    id: "paid-unspent",
+    says: "A token that no source knows: with a proof it is 404 and the proof stays unspent",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const proof = { "X-Payment": await pay(world) };
+      (await world.post(PAID, { userId: world.user, token: "ZZZZQQ" }, proof)).error(404);
+      (await world.post(PAID, { userId: world.user, token: "ETH" }, proof)).as(paidReport);
+    },
+  },
+  {
+    id: "deposit-unknown",
+    says: "nothing in its body is believed, a forged one only causes a read",
+    needs: ["chain"],
+    check: async ({ post }) => {
+      const told = (await post("/indexer/deposit", { txHash: UNKNOWN })).as(deposits);
+      same("credited", told.credited.length, 0);
+    },
+  },
+  {
+    id: "deposit-credits",
+    says: "verifies the transfer, matches the sender address to a user and credits that user's balance; 100 credits per USDC",
+    needs: ["chain", "people"],
+    check: async (world) => {
+      const { userId, person } = await signedIn(world, "depositor");
+      await funded(world, userId, { usdc: 5n * ONE_USDC, ether: ETHER / 50n });
+      const toAddress = (await terms(world)).address;
+      const order = { userId, toAddress, token: "USDC", amount: "2500000" };
+      const { txHash } = (await person.service.post("/mcp/defi/send", order)).as(sendOrder);
+      const read = async () => (await world.post("/indexer/deposit", { txHash })).as(deposits);
+      await read();
+      await chainOf(world).bury();
+      const told = await read();
+      same("credits", told.credited.map(({ credits }) => credits).join(), "250");
+      same("amountUsdc", Number(told.credited[0]?.amountUsdc), 2.5);
+      same("credited again", (await read()).credited.length, 1);
+      same("balance", balanceShape.parse(await person.query("credits/app:balance")).balance, 250);
+      const { page } = historyShape.parse(await person.query("credits/app:history", FIRST));
+      same("ledger", page.map(({ type, amount }) => `${type} ${amount}`).join(), "deposit 250");
+    },
+  },
+  {
+    id: "deposit-secret",
+    says: "DEPOSIT_WEBHOOK_SECRET is enforced when set",
+    needs: ["settings"],
+    check: async ({ post, configure }) => {
+      await configure({ DEPOSIT_WEBHOOK_SECRET: "a-secret-of-the-indexer" });
+      (await post("/indexer/deposit", { txHash: UNKNOWN })).error(401);
+    },
+  },
+  {
+    id: "arcade",
+    says: "Credits are earned by playing arcade games (creditsEarned = levelReached x 100), once a session",
+    needs: ["people", "time"],
+    check: async (world) => {
+      const { person } = await signedIn(world, "player");
+      const { sessionId } = gameShape.parse(await person.mutation("credits/app:openGame"));
+      await world.advance(5 * MINUTE);
+      for (let end = 0; end < 2; end++)
+        await person.mutation("credits/app:finishGame", { sessionId, levelReached: 4 });
+      same("balance", balanceShape.parse(await person.query("credits/app:balance")).balance, 400);
+      const { page } = historyShape.parse(await person.query("credits/app:history", FIRST));
+      same(
+        "ledger",
+        page.map(({ type, amount, source }) => `${type} ${amount} ${String(source)}`).join(),
+        "deposit 400 arcade",
+      );
+    },
+  },
+  {
+    id: "agent-run",
+    says: "they are spent by running agents; deduction with model, tokensUsed, agentId",
+    needs: ["people", "time"],
+    check: async (world) => {
+      const { person } = await signedIn(world, "runner");
+      const { sessionId } = gameShape.parse(await person.mutation("credits/app:openGame"));
+      await world.advance(5 * MINUTE);
+      await person.mutation("credits/app:finishGame", { sessionId, levelReached: 4 });
+      await person.mutation("chat/runs:start", { question: "How is the market?", agentId: "news-default" });
+      await world.advance(MINUTE);
+      const { balance } = balanceShape.parse(await person.query("credits/app:balance"));
+      require(balance < 400 && balance > 0, `The balance is ${balance}`);
+      const { page } = historyShape.parse(await person.query("credits/app:history", FIRST));
+      const deduction = page.find(({ type }) => type === "deduction");
+      same("agentId", deduction?.agentId, "news-default");
+      const settled = page.find(({ type }) => type === "refund") ?? deduction;
+      require(Number(settled?.tokensUsed ?? 0) > 0, "tokensUsed is missing");
+    },
+  },
+  {
+    id: "agent-run-poor",
+    says: "a deduction that would go below zero is refused",
+    needs: ["people"],
+    check: async (world) => {
+      const { person } = await signedIn(world, "pauper");
+      const refused = await person.mutation("chat/runs:start", { question: "How is it?" }).then(
+        () => false,
+        () => true,
+      );
+      require(refused, "A run without credits was started");
+    },
+  },
+  {
+    id: "web-identity",
+    says: "The web application authenticates its users with JWT tokens from an identity provider, validated per request",
+    needs: ["people"],
+    check: async (world) => {
+      const first = await signedIn(world, "jwt-one");
+      const second = await signedIn(world, "jwt-two");
+      require(first.userId !== second.userId, "Two people have one account");
+      same("userId again", (await signedIn(world, "jwt-one")).userId, first.userId);
+    },
+  },
+  {
+    id: "social-challenge",
+    says: "GET /social/mention?crc_token= { response_token }",
+    needs: ["settings"],
+    check: async ({ get, socialSecret }) => {
+      const hash = createHmac("sha256", socialSecret()).update("abc123").digest("base64");
+      const told = (await get("/social/mention", { crc_token: "abc123" })).as(
+        z.object({ response_token: z.string() }),
+      );
+      same("response_token", told.response_token, `sha256=${hash}`);
+    },
+  },
+  {
+    id: "social-unsigned",
+    says: "SOCIAL_WEBHOOK_SECRET (required by the social webhook)",
+    needs: ["settings"],
+    check: async ({ post, configure }) => {
+      (await post("/social/mention", { tweet_create_events: [] })).error(401);
+      await configure({ SOCIAL_WEBHOOK_SECRET: null });
+      const error = (await post("/social/mention", { tweet_create_events: [] })).error(500);
+      same("the error", error, "SOCIAL_WEBHOOK_SECRET is not configured");
+    },
+  },
+  {
+    id: "social-ignored",
+    says: "ignored: no trade intent, or author not linked; each mention is stored once",
+    needs: ["settings"],
+    check: async (world) => {
+      for (const text of ["lovely weather today", "buy $10 of ETH"]) {
+        const told = (await mention(world, text)).as(
+          z.object({ success: z.literal(true), accepted: z.int() }),
+        );
+        same("accepted", told.accepted, 1);
+      }
+    },
+  },
+  {
+    id: "social-processed",
+    says: "each is parsed, scored, stored and executed if above the threshold: pending → processed | failed | ignored",
+    needs: ["settings", "people", "chain"],
+    check: async (world) => {
+      const { person, userId } = await signedIn(world, "alice");
+      const wallet = await funded(world, userId, { usdc: 50n * ONE_USDC });
+      const { code } = z
+        .looseObject({ code: z.string() })
+        .parse(await person.mutation("social/app:startProof", { handle: "@alice" }));
+      const done = async (matching: string) => {
+        for (let look = 0; look < 400; look++) {
+          const { page } = mentionsShape.parse(await person.query("social/app:mentions", FIRST));
+          const found = page.find(({ text, status }) => text.includes(matching) && status !== "pending");
+          if (found !== undefined) return found.status;
+          await world.rest();
+        }
+        return "pending";
+      };
+      await mention(world, `this is me: ${code}`);
+      for (let look = 0; look < 40; look++) await world.rest();
+      await person.mutation("social/app:setTrading", { authorId: "200", enabled: true });
+      await mention(world, "buy $10 of WETH");
+      same("status", await done("buy $10"), "processed");
+      require((await chainOf(world).tokenOf("0x4200000000000000000000000000000000000006", wallet)) >
+        0n, "Nothing was bought");
+      await mention(world, "my friend said I should maybe buy $10 of WETH, if it rains");
+      same("status of a doubtful one", await done("if it rains"), "ignored");
+    },
+  },
+  {
+    id: "signed-in-orders",
+    says: "orders need the owner's token: by userId alone an owned id's orders wait or are refused",
+    needs: ["people", "chain"],
+    check: async (world) => {
+      const { userId } = await signedIn(world, "owner");
+      await funded(world, userId, { usdc: 5n * ONE_USDC });
+      const order = { userId, toAddress: chainOf(world).payer.address, token: "USDC", amount: "1000000" };
+      (await world.post("/mcp/defi/send", order)).error(403);
+    },
+  },
+  {
+    id: "owned-reads",
+    says: "By userId alone an owned id keeps market, research, shifts, reports, balance, portfolio, rehearsals",
+    needs: ["people", "chain", "standins"],
+    check: async (world) => {
+      const { userId } = await signedIn(world, "reader");
+      for (const answer of [
+        await world.get("/mcp/defi/portfolio", { userId }),
+        await world.get("/mcp/wallet/balance", { userId }),
+        await world.get("/mcp/research/status", { userId }),
+        await world.post("/mcp/research/start", { userId, token: "BTC" }),
+        await world.post("/mcp/research/stop", { userId }),
+        await world.post("/mcp/chat", { question: "Hello", userId }),
+      ])
+        same("status", answer.status, 200);
+    },
+  },
+  {
+    id: "owned-said",
+    says: "Every answer about wallets to the id alone of an owned id carries owned: true",
+    needs: ["people", "chain"],
+    check: async (world) => {
+      const { userId } = await signedIn(world, "holder");
+      matches("connect", (await world.post("/mcp/defi/connect", { userId })).text, /"owned":true/);
+    },
+  },
+  {
+    id: "owned-settings",
+    says: "Delivery settings need token or key (403 names the ways out)",
+    needs: ["people"],
+    check: async (world) => {
+      const { userId, person } = await signedIn(world, "setter");
+      (await world.post("/user/messenger", { userId, messengerChatId: "1" })).error(403);
+      same(
+        "status",
+        (await person.service.post("/user/messenger", { userId, messengerChatId: "1" })).status,
+        200,
+      );
+    },
+  },
+  {
+    id: "wrong-token",
+    says: "401 a wrong credential; 403 a right one that may not",
+    needs: ["people", "chain"],
+    check: async (world) => {
+      const { userId } = await signedIn(world, "victim");
+      const other = await signedIn(world, "mallory");
+      await funded(world, userId, { usdc: ONE_USDC });
+      const order = { userId, toAddress: chainOf(world).payer.address, token: "USDC", amount: "1000" };
+      (await other.person.service.post("/mcp/defi/send", order)).error(403);
+      (await world.post("/mcp/defi/send", order, { Authorization: "Bearer sk_no_such_key" })).error(401);
+    },
+  },
+];

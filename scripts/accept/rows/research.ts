@@ -1,0 +1,344 @@
+import * as z from "zod";
+import { matches, require, same, type Row } from "../row";
+import { onDemand, report, shiftStatus, started, stopped } from "../shapes";
+import { HOUR, MINUTE, type World } from "../world";
+
+/** Research on demand, and shifts of eight hours. */
+
+const status = async ({ get }: World, userId: string) =>
+  (await get("/mcp/research/status", { userId })).as(shiftStatus);
+const stop = async ({ post }: World, userId: string) =>
+  (await post("/mcp/research/stop", { userId })).as(stopped).stopped;
+const start = async ({ post }: World, body: Record<string, unknown>) =>
+  (await post("/mcp/research/start", body)).as(started);
+const textsTo = async ({ cards }: World, chatId: string) =>
+  (await cards()).filter((card) => card.chatId === chatId).map(({ text }) => text);
+/** Of one shift: its collections ask the sentiment model, nothing else of it does. */
+const collections = async ({ sent }: World) => (await sent("sentiment")).length;
+const runsShape = z.object({ page: z.array(z.looseObject({})) });
+
+const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
+const CHAT = "7700112233";
+
+export const research: Row[] = [
+  {
+    id: "research",
+    says: "POST /mcp/research. Response: success (boolean), result (ResearchResult) with generatedAt",
+    check: async ({ post, user }) => {
+      (await post("/mcp/research", { userId: user })).as(onDemand);
+      (await post("/mcp/research", {})).as(onDemand);
+    },
+  },
+  {
+    id: "research-focus",
+    says: "the proxy also passes token (string, optional focus)",
+    needs: ["standins"],
+    check: async ({ post, sent }) => {
+      (await post("/mcp/research", { token: "SOL" })).as(onDemand);
+      const asked = (await sent("llm")).map(({ body }) => JSON.stringify(body));
+      require(asked.some((body) => /SOL|Solana/.test(body)), "The focus did not reach the model");
+    },
+  },
+  {
+    id: "research-names",
+    says: "$BTC, btc and known names (Bitcoin) mean BTC: one cached report",
+    check: async ({ post }) => {
+      const of = async (token: string) => (await post("/mcp/research", { token })).as(onDemand).result;
+      const { generatedAt } = await of("BTC");
+      for (const token of ["btc", "$BTC", "Bitcoin"])
+        same(`generatedAt for ${token}`, (await of(token)).generatedAt, generatedAt);
+    },
+  },
+  {
+    id: "research-cache",
+    says: "On-demand research results are cached for 15 minutes",
+    needs: ["time"],
+    check: async ({ post, advance }) => {
+      const at = async () => (await post("/mcp/research", { token: "ETH" })).as(onDemand).result.generatedAt;
+      const first = await at();
+      await advance(14 * MINUTE);
+      same("generatedAt after 14 minutes", await at(), first);
+      await advance(2 * MINUTE);
+      require((await at()) !== first, "It is the same report after 16 minutes");
+    },
+  },
+  {
+    id: "research-upstream",
+    says: "502 is every upstream failure; a failed refresh answers 502 even when an older result exists",
+    needs: ["standins", "time"],
+    check: async ({ post, control, advance }) => {
+      (await post("/mcp/research", { token: "ETH" })).as(onDemand);
+      await advance(16 * MINUTE);
+      await control({ provider: "llm", mode: "status", status: 503 });
+      const answer = await post("/mcp/research", { token: "ETH" });
+      await control({ provider: "llm", clear: true });
+      answer.error(502);
+    },
+  },
+  {
+    id: "shift-start",
+    says: "POST /mcp/research/start: success, jobId, startedAt, stopsAt (epoch milliseconds); stopsAt is startedAt + 8 hours",
+    check: async (world) => {
+      const shift = await start(world, { userId: world.user, token: "SOL" });
+      same("stopsAt - startedAt", shift.stopsAt - shift.startedAt, 8 * HOUR);
+      await stop(world, world.user);
+    },
+  },
+  {
+    id: "shift-status",
+    says: "GET /mcp/research/status: activeJob with jobId, status, startedAt, stopsAt, elapsedMinutes, remainingMinutes, interimReportsCount, finalReportSent",
+    check: async (world) => {
+      const userId = world.fresh();
+      const shift = await start(world, { userId, token: "BTC" });
+      const { activeJob } = await status(world, userId);
+      same("jobId", activeJob?.jobId, shift.jobId);
+      same("startedAt", activeJob?.startedAt, new Date(shift.startedAt).toISOString());
+      same("stopsAt", activeJob?.stopsAt, new Date(shift.stopsAt).toISOString());
+      same("interimReportsCount", activeJob?.interimReportsCount, 0);
+      same("finalReportSent", activeJob?.finalReportSent, false);
+      require((activeJob?.elapsedMinutes ?? 99) <= 1, `elapsedMinutes ${String(activeJob?.elapsedMinutes)}`);
+      require((activeJob?.remainingMinutes ?? 0) >= 479, `remaining ${String(activeJob?.remainingMinutes)}`);
+      await stop(world, userId);
+    },
+  },
+  {
+    id: "shift-status-none",
+    says: "activeJob: null when there is none; lastJob the newest that ended, with how",
+    check: async (world) => {
+      const userId = world.fresh();
+      same("activeJob", (await status(world, userId)).activeJob, null);
+      const { jobId } = await start(world, { userId });
+      await stop(world, userId);
+      const { activeJob, lastJob } = await status(world, userId);
+      same("activeJob", activeJob, null);
+      same("lastJob.jobId", lastJob?.jobId, jobId);
+      same("lastJob.status", lastJob?.status, "stopped");
+    },
+  },
+  {
+    id: "shift-stop",
+    says: "all of the user's active jobs stop; response stopped is the count",
+    check: async (world) => {
+      const userId = world.fresh();
+      const other = world.fresh();
+      for (const token of ["BTC", "ETH"]) await start(world, { userId, token });
+      await start(world, { userId: other, token: "BTC" });
+      same("stopped", await stop(world, userId), 2);
+      same("stopped the second time", await stop(world, userId), 0);
+      same("stopped of another user", await stop(world, other), 1);
+    },
+  },
+  {
+    id: "shift-newest",
+    says: "activeJob: the newest active shift; every start makes a new shift",
+    check: async (world) => {
+      const userId = world.fresh();
+      const first = await start(world, { userId, token: "BTC" });
+      const second = await start(world, { userId, token: "ETH" });
+      require(first.jobId !== second.jobId, "Both starts name one job");
+      same("activeJob", (await status(world, userId)).activeJob?.jobId, second.jobId);
+      await stop(world, userId);
+    },
+  },
+  {
+    id: "shift-eleventh",
+    says: "a user may run several, at most 10: the eleventh is 429",
+    needs: ["standins"],
+    check: async (world) => {
+      const userId = world.fresh();
+      for (let count = 0; count < 10; count++) await start(world, { userId });
+      (await world.send("POST", "/mcp/research/start", { body: JSON.stringify({ userId }) })).error(429);
+      same("stopped", await stop(world, userId), 10);
+    },
+  },
+  {
+    id: "shift-key",
+    says: "an Idempotency-Key makes a repeated start return the first one",
+    check: async (world) => {
+      const userId = world.fresh();
+      const once = async () =>
+        (await world.post("/mcp/research/start", { userId }, { "Idempotency-Key": "one" })).as(started).jobId;
+      same("jobId", await once(), await once());
+      same("stopped", await stop(world, userId), 1);
+    },
+  },
+  {
+    id: "shift-first-collection",
+    says: "initial data collection runs immediately; each collection cycle queries three sources",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await start(world, { userId: world.user, token: "SOL" });
+      await world.advance(MINUTE);
+      same("questions to the sentiment model", await collections(world), 1);
+      const schemas = (await world.sent("llm")).map(({ body }) => JSON.stringify(body));
+      require(schemas.length >= 2, `The gateway was asked ${schemas.length} times`);
+      require(schemas.some((body) => /whale/i.test(body)), "Nobody asked for on-chain signals");
+      require(schemas.some((body) => /SOL|Solana/.test(body)), "Nobody asked for the focus token");
+    },
+  },
+  {
+    id: "shift-start-notice",
+    says: "Start notification: the token being tracked, duration 8 hours, data collection every 30 minutes, reports at 2.5h, 5h and 8h",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await start(world, { userId: world.user, token: "SOL", messengerChatId: CHAT });
+      await world.advance(MINUTE);
+      const [text = "", ...more] = await textsTo(world, CHAT);
+      same("further cards", more.length, 0);
+      for (const part of [/SOL/, /8.?h/i, /30.min/i, /2\.5.?h/, /5.?h/])
+        matches("The notification", text, part);
+    },
+  },
+  {
+    id: "shift-alias",
+    says: "messengerChatId is the name; telegramChatId is accepted as input alias",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await start(world, { userId: world.user, telegramChatId: CHAT });
+      await world.advance(MINUTE);
+      same("cards to the chat", (await textsTo(world, CHAT)).length, 1);
+    },
+  },
+  {
+    id: "shift-collections",
+    says: "active: at least 30 minutes since last collection: a data point is stored",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await start(world, { userId: world.user, token: "SOL" });
+      await world.advance(MINUTE);
+      for (const [minutes, expected] of [
+        [24, 1],
+        [12, 2],
+        [30, 3],
+        [60, 5],
+      ] as const) {
+        await world.advance(minutes * MINUTE);
+        same(`collections ${minutes} minutes later`, await collections(world), expected);
+      }
+    },
+  },
+  {
+    id: "shift-whole",
+    says: "interim report 1 at 2.5 hours, 2 at 5 hours, final report at 8 hours; job completes; finalReportSent becomes true",
+    needs: ["standins", "time", "people"],
+    check: async (world) => {
+      const { userId, person } = await signedIn(world, "shift");
+      await start(world, { userId, token: "SOL", messengerChatId: CHAT });
+      const counts = async () => {
+        const { activeJob, recentReports } = await status(world, userId);
+        return `${activeJob?.interimReportsCount ?? "ended"} ${recentReports.map(({ type }) => type).join()}`;
+      };
+      await world.advance(2.4 * HOUR);
+      same("before 2.5 hours", await counts(), "0 ");
+      await world.advance(0.3 * HOUR);
+      same("after 2.5 hours", await counts(), "1 interim");
+      await world.advance(2.2 * HOUR);
+      same("before 5 hours", await counts(), "1 interim");
+      await world.advance(0.3 * HOUR);
+      same("after 5 hours", await counts(), "2 interim,interim");
+      await world.advance(2.7 * HOUR);
+      same("before 8 hours", await counts(), "2 interim,interim");
+      await world.advance(0.4 * HOUR);
+      same("after 8 hours", await counts(), "ended final,interim,interim");
+      const { lastJob, recentReports } = await status(world, userId);
+      same("lastJob.status", lastJob?.status, "completed");
+      same("lastJob.finalReportSent", lastJob?.finalReportSent, true);
+      require(recentReports.every(({ messengerSent }) => messengerSent), "A report was not delivered");
+      const latest = (await world.get("/mcp/research/report", { token: "SOL" })).as(report);
+      same("type", latest.type, "final");
+      same("jobToken", latest.jobToken, "SOL");
+      require(!latest.userId.includes(userId), "The report by token shows the userId");
+      matches("The report's userId", latest.userId, /^usr_/);
+      await sharedByCards(world);
+      const runs = runsShape.parse(
+        await person.query("runs/app:mine", { paginationOpts: { numItems: 10, cursor: null } }),
+      );
+      same("agent runs", runs.page.length, 3);
+    },
+  },
+  {
+    id: "shift-own-bot",
+    says: "Delivery goes to the user's own bot when configured, otherwise to the default bot",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      const userId = world.fresh();
+      await world.post("/user/messenger", { userId, messengerBotToken: OWN_BOT, messengerChatId: CHAT });
+      await start(world, { userId, token: "SOL" });
+      await world.advance(MINUTE);
+      const [card] = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
+      same("the bot", card?.botToken, OWN_BOT);
+    },
+  },
+  {
+    id: "shift-default-chat",
+    says: "MESSENGER_CHAT_ID: default chat id for delivery",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      const before = (await world.cards()).length;
+      await start(world, { userId: world.fresh(), token: "SOL" });
+      await world.advance(MINUTE);
+      require((await world.cards()).length > before, "Nothing was sent to the default chat");
+    },
+  },
+  {
+    id: "shift-stopped-in-flight",
+    says: "A job stopped while a report is in flight: the late result is dropped, nothing is sent",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      const userId = world.fresh();
+      await start(world, { userId, token: "SOL", messengerChatId: CHAT });
+      await world.advance(2.3 * HOUR);
+      await world.control({ provider: "llm", mode: "slow", ms: 20_000 });
+      await world.advance(0.2 * HOUR + 20_000);
+      const before = (await textsTo(world, CHAT)).length;
+      await stop(world, userId);
+      await world.advance(HOUR);
+      same("further cards", (await textsTo(world, CHAT)).length - before, 0);
+      same("reports", (await status(world, userId)).recentReports.length, 0);
+    },
+  },
+  {
+    id: "shift-failing-final",
+    says: "A final report that still fails after its retries leaves completed with finalReportSent:false and an error",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      const userId = world.fresh();
+      await start(world, { userId, token: "SOL" });
+      await world.advance(7.8 * HOUR);
+      await world.control({ provider: "llm", mode: "status", status: 400 });
+      await world.advance(6 * HOUR);
+      const { activeJob, lastJob } = await status(world, userId);
+      same("activeJob", activeJob, null);
+      same("lastJob.status", lastJob?.status, "completed");
+      same("lastJob.finalReportSent", lastJob?.finalReportSent, false);
+      require(typeof lastJob?.error === "string", "lastJob has no error");
+    },
+  },
+  {
+    id: "report-none",
+    says: "GET /mcp/research/report: the latest report for that token, or 404 while there is none",
+    check: async ({ get }) => {
+      const answer = await get("/mcp/research/report", { token: "LTC" });
+      if (answer.status === 404) answer.error(404);
+      else same("jobToken", answer.as(report).jobToken, "LTC");
+    },
+  },
+];
+
+/** What the cards of a whole shift show. */
+async function sharedByCards(world: World): Promise<void> {
+  const texts = await textsTo(world, CHAT);
+  require(texts.length >= 4, `${texts.length} cards were sent: a notification and three reports are due`);
+  const all = texts.join("\n");
+  matches("The cards", all, /interim/i);
+  matches("The cards", all, /final/i);
+  matches("The cards", all, /[🟢🔴🟡]/u);
+  matches("The cards", all, /\d+\s*%/);
+}
+
+/** A person who has signed in, and that account's userId. */
+export async function signedIn(world: World, subject: string) {
+  const person = await world.as(subject);
+  const { userId } = z.object({ userId: z.string() }).parse(await person.mutation("users/profile:signIn"));
+  return { person, userId };
+}

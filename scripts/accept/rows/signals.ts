@@ -1,0 +1,347 @@
+import * as z from "zod";
+import { matches, require, same, type Row } from "../row";
+import { dailyRecap, latestSignals, signalHistory, whaleAlerts, whaleAlert } from "../shapes";
+import { HOUR, MINUTE, type World } from "../world";
+
+/** The day's signals, their outcomes and recaps, and the alerts on whales. Simulated worlds begin at 07:58 on a Sunday. */
+
+const PATH = "/mcp/signals";
+const CHAT = "7700112244";
+const latest = async ({ get }: World) => (await get(`${PATH}/latest`)).as(latestSignals).signals;
+const history = async ({ get }: World, query: Record<string, string> = {}) =>
+  (await get(`${PATH}/history`, query)).as(signalHistory);
+const both = async <Shape extends z.ZodType>(
+  { get, post }: World,
+  path: string,
+  input: Record<string, string>,
+  shape: Shape,
+) => [(await get(path, input)).as(shape), (await post(path, input)).as(shape)];
+
+/** What the model proposes while both tokens stand at 100. */
+const planned = (signal: "BUY" | "SELL", change: Record<string, unknown> = {}) => {
+  const up = signal === "BUY" ? 1 : -1;
+  const levels = { entry: 100, tp1: 100 + up, tp2: 100 + 2 * up, sl: 100 - up };
+  const content = JSON.stringify({ signal, ...levels, confidence: 70, reasoning: "As planned.", ...change });
+  return { provider: "llm", mode: "reply", schema: "trading_signal", content };
+};
+
+export const signals: Row[] = [
+  {
+    id: "signals-latest",
+    says: "/mcp/signals/latest: token (BTC, ETH; omit for both), userId (optional)",
+    check: async (world) => {
+      for (const body of await both(world, `${PATH}/latest`, {}, latestSignals))
+        require("BTC" in body.signals && "ETH" in body.signals, "A token is missing");
+      for (const body of await both(world, `${PATH}/latest`, { token: "BTC" }, latestSignals))
+        require("BTC" in body.signals && !("ETH" in body.signals), "Not BTC alone");
+      (await world.get(`${PATH}/latest`, { token: "DOGE" })).error(400);
+    },
+  },
+  {
+    id: "signals-issued",
+    says: "Trading signal: daily 08:00 UTC, 1-hour analysis for BTC and ETH; parsed; stored; signal card sent to the messenger",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      same("signals before 08:00", (await history(world)).count, 0);
+      await world.advance(10 * MINUTE);
+      const { BTC, ETH } = await latest(world);
+      for (const [token, signal] of [
+        ["BTC", BTC],
+        ["ETH", ETH],
+      ] as const) {
+        require(signal !== null && signal !== undefined, `There is no signal on ${token}`);
+        same("timeframe", signal.timeframe, "1h");
+        same("status", signal.status, "PENDING");
+        require(signal.entry > 0 &&
+          signal.confidence >= 0 &&
+          signal.confidence <= 100, "entry or confidence");
+        if (signal.signal !== "HOLD")
+          require(signal.tp1 !== null && signal.tp2 !== null && signal.sl !== null, "A level is missing");
+        matches("generatedAt", signal.generatedAt, /T08:0\d/);
+      }
+      const texts = (await world.cards()).map(({ text }) => text).join("\n");
+      for (const token of [/BTC/, /ETH/]) matches("The cards", texts, token);
+    },
+  },
+  {
+    id: "signals-first-asked",
+    says: "the latest signal holds entry price, TP1, TP2, stop loss and a confidence score",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(10 * MINUTE);
+      for (const signal of Object.values(await latest(world))) {
+        require(signal !== null && signal !== undefined, "There is none");
+        for (const field of ["entry", "tp1", "tp2", "sl", "confidence", "reasoning", "expiresAt"])
+          require(field in signal, `${field} is missing`);
+      }
+    },
+  },
+  {
+    id: "signals-delivery",
+    says: "userId (string, optional, for messenger delivery)",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(10 * MINUTE);
+      await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
+      const body = (await world.get(`${PATH}/latest`, { userId: world.user })).as(latestSignals);
+      await world.advance(MINUTE);
+      same("messengerSent", body.messengerSent, true);
+      require((await world.cards()).some(
+        ({ chatId }) => chatId === CHAT,
+      ), "No card was sent to the user's chat");
+    },
+  },
+  {
+    id: "signals-no-chat",
+    says: "a card somebody requested without a chat of their own is not sent: messengerSent: false",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(10 * MINUTE);
+      const before = (await world.cards()).length;
+      const body = (await world.get(`${PATH}/latest`, { userId: world.fresh() })).as(latestSignals);
+      same("messengerSent", body.messengerSent, false);
+      same("further cards", (await world.cards()).length - before, 0);
+    },
+  },
+  ...(
+    [
+      ["BUY", "WIN", 101.5],
+      ["BUY", "LOSS", 98.5],
+      ["SELL", "WIN", 98.5],
+      ["SELL", "LOSS", 101.5],
+    ] as const
+  ).map(([signal, outcome, price]): Row => ({
+    id: `signals-${signal}-${outcome}`,
+    says: "PENDING, price >= TP1: WIN; price <= SL: LOSS; SELL is the mirror image; every 30 minutes",
+    needs: ["standins", "time", "market"],
+    check: async (world) => {
+      await world.setPrices({ BTC: 100, ETH: 100 });
+      await world.control(planned(signal));
+      await world.advance(5 * MINUTE);
+      same("signal", (await latest(world)).BTC?.signal, signal);
+      await world.advance(10 * MINUTE);
+      await world.setPrices({ BTC: price, ETH: 100 });
+      await world.advance(65 * MINUTE);
+      const { BTC, ETH } = await latest(world);
+      same("status", BTC?.status, outcome);
+      same("status of ETH, which stands still", ETH?.status, "PENDING");
+      const pnl = BTC?.pnlPercent ?? 0;
+      require(outcome === "WIN" ? pnl > 0 : pnl < 0, `pnlPercent ${pnl}`);
+    },
+  })),
+  {
+    id: "signals-expired",
+    says: "PENDING, signal age > 6 hours: EXPIRED",
+    needs: ["standins", "time", "market"],
+    check: async (world) => {
+      await world.setPrices({ BTC: 100, ETH: 100 });
+      await world.control(planned("BUY"));
+      await world.advance(5.9 * HOUR);
+      same("status before", (await latest(world)).BTC?.status, "PENDING");
+      await world.advance(0.7 * HOUR);
+      same("status after", (await latest(world)).BTC?.status, "EXPIRED");
+    },
+  },
+  {
+    id: "signals-winrate",
+    says: "winrate anywhere: 0..100, wins / (wins + losses)",
+    needs: ["standins", "time", "market"],
+    check: async (world) => {
+      await world.setPrices({ BTC: 100, ETH: 100 });
+      await world.control(planned("BUY"));
+      await world.advance(15 * MINUTE);
+      await world.setPrices({ BTC: 101.5, ETH: 98.5 });
+      await world.advance(65 * MINUTE);
+      const { winrate, wins, losses } = (await history(world)).stats;
+      same("wins, losses, winrate", `${wins} ${losses} ${winrate}`, "1 1 50");
+    },
+  },
+  {
+    id: "signals-expire",
+    says: "signal age > 6 hours: EXPIRED; WIN or LOSS is checked first",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(5 * MINUTE);
+      await world.advance(7 * HOUR);
+      for (const signal of Object.values(await latest(world)))
+        require(signal?.status !== "PENDING", "It is pending after seven hours");
+    },
+  },
+  {
+    id: "signals-bad-levels",
+    says: "A signal whose levels are out of order is sent back to the model once and then refused (nothing stored)",
+    needs: ["standins", "time", "market"],
+    check: async (world) => {
+      await world.setPrices({ BTC: 100, ETH: 100 });
+      await world.control(planned("BUY", { sl: 100.5 }));
+      await world.advance(5 * MINUTE);
+      same("signals", (await history(world)).count, 0);
+      const asked = (await world.sent("llm")).filter(({ schema }) => schema === "trading_signal");
+      require(asked.length >= 4, `The model was asked ${asked.length} times for two tokens`);
+    },
+  },
+  {
+    id: "signals-far-entry",
+    says: "a signal whose entry is more than 3 % from the live price is refused",
+    needs: ["standins", "time", "market"],
+    check: async (world) => {
+      await world.setPrices({ BTC: 100, ETH: 100 });
+      await world.control(planned("BUY", { entry: 104, tp1: 106, tp2: 108, sl: 102 }));
+      await world.advance(5 * MINUTE);
+      same("signals", (await history(world)).count, 0);
+    },
+  },
+  {
+    id: "signals-entry",
+    says: "the entry is the measured price at issue (the model's own within 0.5 %, replaced)",
+    needs: ["standins", "time", "market"],
+    check: async (world) => {
+      await world.setPrices({ BTC: 100, ETH: 100 });
+      await world.control(planned("BUY", { entry: 100.3 }));
+      await world.advance(5 * MINUTE);
+      same("entry", (await latest(world)).BTC?.entry, 100);
+    },
+  },
+  {
+    id: "signals-history",
+    says: "/mcp/signals/history: token (optional filter), limit (number, default 10); win/loss record and winrate",
+    needs: ["time"],
+    check: async (world) => {
+      await world.advance(10 * MINUTE);
+      const all = await history(world);
+      same("count", all.count, all.signals.length);
+      require(all.count === 2, `${all.count} signals`);
+      same("with limit 1", (await history(world, { limit: "1" })).signals.length, 1);
+      const eth = await history(world, { token: "ETH" });
+      require(eth.signals.length === 1 && eth.signals.every(({ token }) => token === "ETH"), "Not ETH alone");
+      require("winrate" in all.stats, "stats has no winrate");
+      same("winrate without closed signals", all.stats.winrate, null);
+    },
+  },
+  {
+    id: "signals-history-limits",
+    says: "newest first, limit 1..100; default 10",
+    check: async (world) => {
+      for (const limit of ["0", "101", "ten"]) (await world.get(`${PATH}/history`, { limit })).error(400);
+      require((await history(world)).signals.length <= 10, "More than 10 by default");
+      (await world.post(`${PATH}/history`, { limit: 100 })).as(signalHistory);
+      const times = (await history(world)).signals.map(({ generatedAt }) => generatedAt);
+      same("order", times.join(), times.toSorted().toReversed().join());
+    },
+  },
+  {
+    id: "signals-recap",
+    says: "Recap: win count, loss count, total PnL, AI-written review",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(8 * HOUR);
+      await world.advance(17 * HOUR);
+      for (const body of await both(world, `${PATH}/recap`, {}, dailyRecap)) {
+        require((body.review ?? "").length > 0, "There is no review");
+        same("signals", body.wins + body.losses + body.expired + body.pending, 2);
+      }
+    },
+  },
+  {
+    id: "signals-recap-shape",
+    says: "/mcp/signals/recap: { date, wins, losses, expired, pending, winrate, totalPnlPercent, byToken, review, generatedAt }",
+    check: async (world) => void (await both(world, `${PATH}/recap`, {}, dailyRecap)),
+  },
+  {
+    id: "signals-weekly",
+    says: "Weekly recap: Sunday 23:55 UTC: recap over the Monday-to-Sunday window stored; full card sent to the messenger",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(15.9 * HOUR);
+      const before = (await world.cards()).length;
+      await world.advance(20 * MINUTE);
+      const texts = (await world.cards()).slice(before).map(({ text }) => text);
+      require(texts.some((text) =>
+        /week/i.test(text),
+      ), `No card on the week: ${texts.join(" | ").slice(0, 200)}`);
+    },
+  },
+  {
+    id: "whales-look-back",
+    says: "/mcp/whale-alerts: hours (number, default 6, look-back window), newest first, hours 1..168",
+    check: async (world) => {
+      for (const body of await both(world, "/mcp/whale-alerts", {}, whaleAlerts))
+        same("hours", body.hours, 6);
+      for (const body of await both(world, "/mcp/whale-alerts", { hours: "12" }, whaleAlerts)) {
+        same("hours", body.hours, 12);
+        same("count", body.count, body.alerts.length);
+        const times = body.alerts.map(({ detectedAt }) => detectedAt);
+        require(times.every((time, at) => at === 0 || time <= (times[at - 1] ?? 0)), "Not newest first");
+      }
+      for (const hours of ["169", "half", "-1"]) (await world.get("/mcp/whale-alerts", { hours })).error(400);
+    },
+  },
+  {
+    id: "whales-hourly",
+    says: "hourly: whale-detection prompt sent to the agent API; job polled until complete; alert list stored; alert card sent",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(15 * MINUTE);
+      const asked = await world.sent("agent");
+      require(asked.length >= 2, `The agent API was asked ${asked.length} times: a prompt and its job`);
+      const { alerts } = (await world.get("/mcp/whale-alerts")).as(whaleAlerts);
+      require(alerts.length > 0, "No alert is stored");
+      for (const alert of alerts) whaleAlert.parse(alert);
+      await world.advance(HOUR);
+      require((await world.sent("agent")).length > asked.length, "Nobody asked again an hour later");
+      const text = (await world.cards()).map((card) => card.text).join("\n");
+      matches("The card", text, /whale/i);
+    },
+  },
+  {
+    id: "whales-card",
+    says: "Whale alert card: header, window, then one block per alert type",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(15 * MINUTE);
+      const types = new Set(
+        (await world.get("/mcp/whale-alerts")).as(whaleAlerts).alerts.map((one) => one.alertType),
+      );
+      const text = (await world.cards())
+        .map((card) => card.text)
+        .filter((one) => /whale/i.test(one))
+        .join("\n");
+      const blocks = {
+        cex_inflow: /inflow/i,
+        cex_outflow: /outflow/i,
+        large_transfer: /large|on-chain/i,
+        smart_money: /smart money/i,
+      };
+      for (const type of types) matches("The card", text, blocks[type]);
+    },
+  },
+  {
+    id: "whales-undelivered",
+    says: "Alerts are stored whether or not messenger delivery is configured",
+    needs: ["time", "settings"],
+    check: async (world) => {
+      await world.configure({ MESSENGER_BOT_TOKEN: null, MESSENGER_CHAT_ID: null });
+      await world.advance(15 * MINUTE);
+      const { alerts } = (await world.get("/mcp/whale-alerts")).as(whaleAlerts);
+      require(alerts.length > 0 &&
+        alerts.every(({ messengerSent }) => !messengerSent), "None is stored, or one is sent");
+    },
+  },
+  {
+    id: "whales-delivery",
+    says: "userId (string, optional, for messenger delivery)",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await world.advance(15 * MINUTE);
+      await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
+      const { messengerSent } = (await world.get("/mcp/whale-alerts", { userId: world.user })).as(
+        whaleAlerts,
+      );
+      await world.advance(MINUTE);
+      same("messengerSent", messengerSent, true);
+      require((await world.cards()).some(
+        ({ chatId }) => chatId === CHAT,
+      ), "No card was sent to the user's chat");
+    },
+  },
+];

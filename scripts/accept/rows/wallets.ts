@@ -1,0 +1,425 @@
+import { addressOf, chainOf, ETHER, funded, nobody, ONE_USDC } from "../chain";
+import { matches, require, same, type Row } from "../row";
+import { balance, connected, created, portfolio, sendOrder, swapOrder } from "../shapes";
+
+/** Wallets, and the orders that spend them. */
+
+const TOKENS = ["ETH", "USDC", "USDT", "DAI", "WETH"];
+const WETH = "0x4200000000000000000000000000000000000006";
+
+export const wallets: Row[] = [
+  {
+    id: "wallet-create",
+    says: "POST /mcp/wallet/create: address, existing (true when a wallet already existed); idempotent per user",
+    check: async ({ post, fresh }) => {
+      const userId = fresh();
+      const first = (await post("/mcp/wallet/create", { userId })).as(created);
+      const second = (await post("/mcp/wallet/create", { userId })).as(created);
+      same("existing", `${first.existing} ${second.existing}`, "false true");
+      same("address", second.address, first.address);
+      require((await post("/mcp/wallet/create", { userId: fresh() })).as(created).address !==
+        first.address, "Shared");
+    },
+  },
+  {
+    id: "wallet-create-race",
+    says: "Two kinds per user, each at most once, race-safe",
+    check: async ({ post, fresh }) => {
+      const userId = fresh();
+      const all = await Promise.all([1, 2, 3, 4].map(() => post("/mcp/wallet/create", { userId })));
+      same("addresses", new Set(all.map((answer) => answer.as(created).address)).size, 1);
+    },
+  },
+  {
+    id: "wallet-kinds",
+    says: "basic and custody, with different addresses",
+    check: async ({ post, fresh }) => {
+      const userId = fresh();
+      const basic = (await post("/mcp/wallet/create", { userId })).as(created).address;
+      require((await post("/mcp/defi/connect", { userId })).as(connected).address !==
+        basic, "One address for both");
+    },
+  },
+  {
+    id: "wallet-balance",
+    says: "GET /mcp/wallet/balance: address, eth (decimal), usdc (decimal), network",
+    needs: ["chain"],
+    check: async (world) => {
+      const userId = world.fresh();
+      const wallet = addressOf((await world.post("/mcp/wallet/create", { userId })).as(created).address);
+      await chainOf(world).sendEther(wallet, ETHER / 4n);
+      await chainOf(world).sendUsdc(wallet, 1_500_000n);
+      const told = (await world.get("/mcp/wallet/balance", { userId })).as(balance);
+      same("address", told.address, wallet);
+      same("eth", Number(told.eth), 0.25);
+      same("usdc", Number(told.usdc), 1.5);
+      matches("network", told.network, /base/i);
+    },
+  },
+  {
+    id: "wallet-balance-order",
+    says: "reads the basic wallet, else the custody wallet, else 404",
+    needs: ["chain"],
+    check: async ({ post, get, fresh }) => {
+      const userId = fresh();
+      const custody = (await post("/mcp/defi/connect", { userId })).as(connected).address;
+      same("address", (await get("/mcp/wallet/balance", { userId })).as(balance).address, custody);
+      const basic = (await post("/mcp/wallet/create", { userId })).as(created).address;
+      same("address", (await get("/mcp/wallet/balance", { userId })).as(balance).address, basic);
+    },
+  },
+  {
+    id: "wallet-none",
+    says: "No wallet: 404, No wallet was found for this user: connect first",
+    check: async ({ get, fresh }) => {
+      const error = (await get("/mcp/wallet/balance", { userId: fresh() })).error(404);
+      same("the error", error, "No wallet was found for this user: connect first");
+    },
+  },
+  {
+    id: "connect",
+    says: "/mcp/defi/connect: creates the custody-provider wallet for userId, or returns the existing address",
+    check: async ({ post, get, fresh }) => {
+      const userId = fresh();
+      const first = (await post("/mcp/defi/connect", { userId })).as(connected);
+      const second = (await get("/mcp/defi/connect", { userId })).as(connected);
+      same("existing", `${first.existing} ${second.existing}`, "false true");
+      same("address", second.address, first.address);
+      same("walletId", second.walletId, first.walletId);
+    },
+  },
+  {
+    id: "no-keys",
+    says: "Private keys are never returned by any endpoint",
+    check: async ({ post, user }) => {
+      const told = [
+        await post("/mcp/defi/connect", { userId: user }),
+        await post("/mcp/wallet/create", { userId: user }),
+        await post("/mcp/defi/send", { userId: user, toAddress: nobody(), token: "ETH", amount: "1" }),
+      ];
+      for (const { text } of told)
+        require(!/[0-9a-f]{64}/i.test(text) && !/privateKey|mnemonic|seed/i.test(text), text);
+    },
+  },
+  {
+    id: "portfolio",
+    says: "GET /mcp/defi/portfolio: the wallet address, all token balances and total USD value",
+    needs: ["chain"],
+    check: async (world) => {
+      const { user } = world;
+      const wallet = await funded(world, user, { usdc: 7n * ONE_USDC });
+      const told = (await world.get("/mcp/defi/portfolio", { userId: user })).as(portfolio);
+      same("address", told.address, wallet);
+      for (const token of TOKENS)
+        require(told.balances.some((one) => one.token === token), `${token} is missing`);
+      same(
+        "raw USDC",
+        told.balances.find(({ token }) => token === "USDC")?.raw,
+        String(await chainOf(world).usdcOf(wallet)),
+      );
+      const sum = told.balances.reduce((total, { valueUsd }) => total + (valueUsd ?? 0), 0);
+      require(Math.abs(sum - told.totalValueUsd) < 0.02, `totalValueUsd ${told.totalValueUsd}, not ${sum}`);
+      for (const { priceUsd, priceSource } of told.balances)
+        require((priceUsd === null) === (priceSource === null), "A price without a source");
+    },
+  },
+  {
+    id: "portfolio-creates",
+    says: "A wallet is created automatically when none exists",
+    needs: ["chain"],
+    check: async ({ get, post, fresh }) => {
+      const userId = fresh();
+      const { address } = (await get("/mcp/defi/portfolio", { userId })).as(portfolio);
+      const known = (await post("/mcp/defi/connect", { userId })).as(connected);
+      same("address", known.address, address);
+      same("existing", known.existing, true);
+    },
+  },
+  {
+    id: "amounts",
+    says: "amount: digits in the smallest unit; a decimal point is a 400 that says so",
+    check: async ({ post, user }) => {
+      const swap = { userId: user, fromToken: "ETH", toToken: "USDC", amount: "1000" };
+      const send = { userId: user, toAddress: nobody(), token: "ETH", amount: "1000" };
+      for (const amount of ["0.5", "-1", "0", "007", "1e18", "0x10", "", 1.5]) {
+        (await post("/mcp/defi/swap", { ...swap, amount })).error(400);
+        (await post("/mcp/defi/send", { ...send, amount })).error(400);
+      }
+      matches("The error", (await post("/mcp/defi/send", { ...send, amount: "0.5" })).error(400), /amount/);
+    },
+  },
+  {
+    id: "order-fields",
+    says: "Supported tokens for swap/send: ETH, USDC, USDT, DAI, WETH; toAddress: recipient address",
+    check: async ({ post, user }) => {
+      const swap = { userId: user, fromToken: "ETH", toToken: "USDC", amount: "1000" };
+      const send = { userId: user, toAddress: nobody(), token: "ETH", amount: "1000" };
+      for (const wrong of [{ fromToken: "DOGE" }, { toToken: "BTC" }, { toToken: "ETH" }])
+        (await post("/mcp/defi/swap", { ...swap, ...wrong })).error(400);
+      for (const wrong of [{ token: "SOL" }, { toAddress: "0x123" }, { toAddress: `0x${"0".repeat(40)}` }])
+        (await post("/mcp/defi/send", { ...send, ...wrong })).error(400);
+    },
+  },
+  {
+    id: "slippage",
+    says: "slippageBps is at most 1,000",
+    check: async ({ post, user }) => {
+      for (const slippageBps of [1_001, -1, 0.5, "many"]) {
+        const swap = { userId: user, fromToken: "ETH", toToken: "USDC", amount: "1000", slippageBps };
+        matches("The error", (await post("/mcp/defi/swap", swap)).error(400), /slippageBps/);
+      }
+    },
+  },
+  {
+    id: "send-eth",
+    says: "ETH: a native transaction is signed and sent",
+    needs: ["chain"],
+    check: async (world) => {
+      const chain = chainOf(world);
+      await funded(world, world.user);
+      const toAddress = nobody();
+      const order = { userId: world.user, toAddress, token: "ETH", amount: "1000000000000000" };
+      const sent = (await world.post("/mcp/defi/send", order)).as(sendOrder);
+      same("status", sent.status, "confirmed");
+      same("amount", sent.amount, order.amount);
+      same("what arrived", await chain.etherOf(toAddress), 1_000_000_000_000_000n);
+      require(await chain.isMined(sent.txHash), "Its hash is unknown to the chain");
+    },
+  },
+  {
+    id: "send-erc20",
+    says: "ERC-20: transfer calldata is encoded, signed and sent",
+    needs: ["chain"],
+    check: async (world) => {
+      await funded(world, world.user, { usdc: 3n * ONE_USDC });
+      const toAddress = nobody();
+      const order = { userId: world.user, toAddress, token: "USDC", amount: "2500000" };
+      (await world.post("/mcp/defi/send", order)).as(sendOrder);
+      same("what arrived", await chainOf(world).usdcOf(toAddress), 2_500_000n);
+    },
+  },
+  {
+    id: "send-too-much",
+    says: "Insufficient balance is a 400 that says what is missing",
+    needs: ["chain"],
+    check: async (world) => {
+      await funded(world, world.user, { usdc: ONE_USDC });
+      const order = { userId: world.user, toAddress: nobody(), token: "USDC", amount: "900000000" };
+      matches("The error", (await world.post("/mcp/defi/send", order)).error(400), /USDC/);
+    },
+  },
+  {
+    id: "send-basic",
+    says: 'from: "basic" on send spends the basic wallet',
+    needs: ["chain"],
+    check: async (world) => {
+      const wallet = addressOf(
+        (await world.post("/mcp/wallet/create", { userId: world.user })).as(created).address,
+      );
+      await chainOf(world).sendEther(wallet, ETHER / 50n);
+      const toAddress = nobody();
+      const order = {
+        userId: world.user,
+        toAddress,
+        token: "ETH",
+        amount: "1000000000000000",
+        from: "basic",
+      };
+      (await world.post("/mcp/defi/send", order)).as(sendOrder);
+      same("what arrived", await chainOf(world).etherOf(toAddress), 1_000_000_000_000_000n);
+    },
+  },
+  {
+    id: "swap-eth",
+    says: "POST /mcp/defi/swap: fetches a Permit2 quote on chain id 8453; sends the swap transaction",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const wallet = await funded(world, world.user, { ether: ETHER / 10n });
+      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      const told = (await world.post("/mcp/defi/swap", order)).as(swapOrder);
+      same("status", told.status, "confirmed");
+      same("sellAmount", told.sellAmount, order.amount);
+      const arrived = await chainOf(world).usdcOf(wallet);
+      require(arrived >= BigInt(told.minBuyAmount), `${arrived} arrived, less than ${told.minBuyAmount}`);
+      same("approvalTxHash", told.approvalTxHash ?? null, null);
+      same("priceChecked", told.priceChecked, true);
+    },
+  },
+  {
+    id: "swap-quote",
+    says: "Swap slippage default: 100 basis points; chain id 8453",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      await funded(world, world.user, { ether: ETHER / 10n });
+      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      await world.post("/mcp/defi/swap", order);
+      const quote = (await world.sent("swap")).at(-1);
+      same("slippageBps", quote?.query.slippageBps, "100");
+      same("chainId", quote?.query.chainId, "8453");
+      matches("The path", quote?.path ?? "", /permit2/);
+      await world.post("/mcp/defi/swap", { ...order, slippageBps: 50 });
+      same("slippageBps as asked", (await world.sent("swap")).at(-1)?.query.slippageBps, "50");
+    },
+  },
+  {
+    id: "swap-permit",
+    says: "when token approval is needed it signs and sends the approve transaction; signs the EIP-712 permit typed data",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const wallet = await funded(world, world.user, { usdc: 20n * ONE_USDC });
+      const order = { userId: world.user, fromToken: "USDC", toToken: "WETH", amount: "5000000" };
+      const first = (await world.post("/mcp/defi/swap", order)).as(swapOrder);
+      require(typeof first.approvalTxHash === "string", "No approval was sent");
+      require(await chainOf(world).isMined(first.approvalTxHash), "The approval is unknown to the chain");
+      same("USDC left", await chainOf(world).usdcOf(wallet), 15n * ONE_USDC);
+      require((await chainOf(world).tokenOf(WETH, wallet)) > 0n, "No WETH arrived");
+      (await world.post("/mcp/defi/swap", order)).as(swapOrder);
+      same("USDC left", await chainOf(world).usdcOf(wallet), 10n * ONE_USDC);
+    },
+  },
+  {
+    id: "swap-rehearsal",
+    says: "dryRun: true is the same way without signing",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      const wallet = await funded(world, world.user, { ether: ETHER / 10n });
+      const before = await chainOf(world).etherOf(wallet);
+      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      same("status", (await world.post("/mcp/defi/swap", { ...order, dryRun: true })).status, 200);
+      same("ether", await chainOf(world).etherOf(wallet), before);
+      same("USDC", await chainOf(world).usdcOf(wallet), 0n);
+    },
+  },
+  {
+    id: "rehearsal-as-text",
+    says: '"true"/"false" are booleans as digits are numbers',
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      await funded(world, world.user, { ether: ETHER / 10n });
+      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      same("status", (await world.post("/mcp/defi/swap", { ...order, dryRun: "true" })).status, 200);
+    },
+  },
+  {
+    id: "swap-upstream",
+    says: "502 is every upstream failure (swap provider, chain RPC), with a message that says which one",
+    needs: ["chain", "standins"],
+    check: async (world) => {
+      await funded(world, world.user, { ether: ETHER / 10n });
+      await world.control({ provider: "swap", mode: "status", status: 500 });
+      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      matches("The error", (await world.post("/mcp/defi/swap", order)).error(502), /swap/i);
+      await world.control({ provider: "swap", clear: true });
+    },
+  },
+  {
+    id: "order-repeated",
+    says: "Idempotency-Key (header, or idempotencyKey in the body) makes a repeat return the first outcome",
+    needs: ["chain"],
+    check: async (world) => {
+      await funded(world, world.user);
+      const toAddress = nobody();
+      const order = { userId: world.user, toAddress, token: "ETH", amount: "1000" };
+      const key = { "Idempotency-Key": "order-one" };
+      const first = (await world.post("/mcp/defi/send", order, key)).as(sendOrder);
+      const again = (await world.post("/mcp/defi/send", order, key)).as(sendOrder);
+      const named = (await world.post("/mcp/defi/send", { ...order, idempotencyKey: "order-one" })).as(
+        sendOrder,
+      );
+      same("txHash", `${again.txHash} ${named.txHash}`, `${first.txHash} ${first.txHash}`);
+      same("what arrived", await chainOf(world).etherOf(toAddress), 1_000n);
+      (await world.post("/mcp/defi/send", { ...order, amount: "2000" }, key)).error(409);
+    },
+  },
+  {
+    id: "order-repeated-said",
+    says: "a repeat returns the first outcome and says so in the answer's own fields (repeated: true)",
+    needs: ["chain"],
+    check: async (world) => {
+      await funded(world, world.user);
+      const order = {
+        userId: world.user,
+        toAddress: nobody(),
+        token: "ETH",
+        amount: "1000",
+        idempotencyKey: "two",
+      };
+      await world.post("/mcp/defi/send", order);
+      matches("The repeat", (await world.post("/mcp/defi/send", order)).text, /"repeated":true/);
+    },
+  },
+  {
+    id: "paused",
+    says: "TRADING_PAUSED stops sends, swaps and social trades (503 with a clear error)",
+    needs: ["chain", "settings"],
+    check: async (world) => {
+      await funded(world, world.user, { ether: ETHER / 10n });
+      await world.configure({ TRADING_PAUSED: "true" });
+      const send = { userId: world.user, toAddress: nobody(), token: "ETH", amount: "1000" };
+      const swap = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      matches("The error", (await world.post("/mcp/defi/send", send)).error(503), /paused/i);
+      (await world.post("/mcp/defi/swap", swap)).error(503);
+    },
+  },
+  {
+    id: "free-cap",
+    says: "What leaves the wallets of an id without an owner has one cap over rolling 24 hours, UNOWNED_DAILY_USD (500); the error says when it is free again",
+    needs: ["chain", "settings"],
+    check: async (world) => {
+      await world.configure({ UNOWNED_DAILY_USD: "500" });
+      await funded(world, world.user, { usdc: 900n * ONE_USDC });
+      const send = (usdc: number) =>
+        world.post("/mcp/defi/send", {
+          userId: world.user,
+          toAddress: nobody(),
+          token: "USDC",
+          amount: `${usdc}000000`,
+        });
+      (await send(300)).as(sendOrder);
+      matches("The error", (await send(300)).error(403, 429), /500|free again|until/i);
+    },
+  },
+  {
+    id: "free-cap-address",
+    says: "counted per id and, the same sum, per address",
+    needs: ["chain", "settings"],
+    check: async (world) => {
+      await world.configure({ UNOWNED_DAILY_USD: "500" });
+      const statuses: number[] = [];
+      for (const userId of ["alice", "bobby"]) {
+        await funded(world, userId, { usdc: 400n * ONE_USDC });
+        const order = { userId, toAddress: nobody(), token: "USDC", amount: "300000000" };
+        statuses.push((await world.from("203.0.113.7").post("/mcp/defi/send", order)).status);
+      }
+      require(statuses[0] === 200 && statuses[1] !== 200, `The answers are ${statuses.join()}`);
+    },
+  },
+  {
+    id: "short-id-warning",
+    says: "Answers about wallets of a short id without an owner carry one fixed warning that names the way to own it (ownerUrl)",
+    needs: ["chain"],
+    check: async ({ post, get, user }) => {
+      const answers = [
+        await post("/mcp/defi/connect", { userId: user }),
+        await get("/mcp/defi/portfolio", { userId: user }),
+      ];
+      for (const { text } of answers) matches("The answer", text, /"warning":/);
+      matches("connect", answers[0]?.text ?? "", /"ownerUrl":"https?:/);
+      const long = await post("/mcp/defi/connect", { userId: "a-long-and-random-id-of-somebody-4711" });
+      require(!/"warning":/.test(long.text), "A long id is warned, too");
+    },
+  },
+  {
+    id: "transaction",
+    says: "GET /mcp/defi/transaction?userId&txHash: { txHash, status, ... }",
+    needs: ["chain"],
+    check: async (world) => {
+      await funded(world, world.user);
+      const order = { userId: world.user, toAddress: nobody(), token: "ETH", amount: "1000" };
+      const { txHash } = (await world.post("/mcp/defi/send", order)).as(sendOrder);
+      const { text } = await world.get("/mcp/defi/transaction", { userId: world.user, txHash });
+      matches("The transaction", text, /"status":"confirmed"/);
+      (await world.get("/mcp/defi/transaction", { userId: world.fresh(), txHash })).error(404);
+    },
+  },
+];

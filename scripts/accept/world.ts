@@ -1,0 +1,64 @@
+import type { Address, Hex } from "viem";
+import type { Service } from "./service";
+
+/** What a row may use: the service over HTTP, and, where they are there, what stands around it. */
+
+/** What a row can need besides HTTP. */
+export type Need = "standins" | "chain" | "time" | "people" | "settings" | "market" | "deadlines" | "proxy";
+
+/** A request that a provider's stand-in was sent; of the messenger, a message that it accepted. */
+export type SentRequest = {
+  path: string;
+  at: number;
+  body: unknown;
+  query: Record<string, string>;
+  schema: string;
+};
+export type SentMessage = { botToken: string; method: string; chatId: string; text: string; at: number };
+
+/** A signed-in person's web application. */
+export type Person = {
+  query: (name: string, args?: Record<string, unknown>) => Promise<unknown>;
+  mutation: (name: string, args?: Record<string, unknown>) => Promise<unknown>;
+  action: (name: string, args?: Record<string, unknown>) => Promise<unknown>;
+  /** The service over HTTP with that person's token. */
+  service: Service;
+};
+
+type Awaitable<T> = T | Promise<T>;
+
+export type World = Service & {
+  /** Why a row that needs it cannot be checked here. */
+  lacks: Partial<Record<Need, string>>;
+  /** The client's name: the shortest that anybody would choose. */
+  user: string;
+  /** A userId that nobody has used. */
+  fresh: () => string;
+  /** What a provider was sent since the world began, oldest first. */
+  sent: (provider: string) => Awaitable<SentRequest[]>;
+  cards: () => Awaitable<SentMessage[]>;
+  /** Tells a stand-in to fail, or with `clear` to stop it. */
+  control: (message: Record<string, unknown>) => Promise<void>;
+  rpc: (method: string, params: readonly unknown[]) => Promise<unknown>;
+  /** The key of an account with ether and dollars. */
+  payerKey: () => Hex;
+  /** Lets the service's time pass. */
+  advance: (ms: number) => Promise<void>;
+  now: () => Awaitable<number>;
+  /** Lets the service work on for a moment. */
+  rest: () => Promise<void>;
+  /** The service as another network address reaches it. */
+  from: (ip: string) => Service;
+  socialSecret: () => string;
+  as: (subject: string) => Awaitable<Person>;
+  /** Sets the service's variables; `null` leaves one out. */
+  configure: (variables: Record<string, string | null>) => Awaitable<void>;
+  /** From this minute on the market stands at these prices. */
+  setPrices: (prices: Record<string, number>) => Awaitable<void>;
+  /** The built proxy, and the address that it is to call. */
+  proxy: () => Awaitable<{ file: string; serviceUrl: string }>;
+};
+
+export const USDC: Address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
