@@ -136,13 +136,15 @@ export const conventions: Row[] = [
   {
     id: "request-id",
     says: "Every response: JSON, Access-Control-Allow-Origin: *, X-Request-Id",
-    check: async ({ get }) => {
+    check: async ({ get, send }) => {
       const ids: (string | null)[] = [];
       for (const path of ["/health", "/nowhere", "/mcp/research/status", "/mcp/market"]) {
         const { headers } = await get(path);
         same(`content type of ${path}`, headers.get("content-type")?.split(";")[0], "application/json");
         ids.push(headers.get("x-request-id"));
       }
+      for (let twice = 0; twice < 2; twice++)
+        ids.push((await send("OPTIONS", "/mcp/chat")).headers.get("x-request-id"));
       require(ids.every((id) => id !== null && id !== "") &&
         new Set(ids).size === ids.length, `${ids.join()}`);
     },
