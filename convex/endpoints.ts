@@ -20,7 +20,6 @@ import { ownRecordEndpoints } from "./signals/people/http";
 import { proofEndpoints } from "./signals/proof";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
-import { approvalEndpoints } from "./wallets/orders/approvalHttp";
 import { transactionEndpoints } from "./wallets/orders/http";
 import { whaleEndpoints } from "./whales/http";
 
@@ -41,7 +40,7 @@ export const offered: Record<string, MountedEndpoint[]> = {
 
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...transactionEndpoints, ...approvalEndpoints],
+  wallets: [...walletEndpoints, ...transactionEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

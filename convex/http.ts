@@ -3,8 +3,6 @@ import { knownId } from "./account/ids/requests";
 import { mount, type Routes } from "./lib/http/router";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
-const approvals = () =>
-  import("./wallets/orders/approvalHttp").then(({ approvalEndpoints }) => approvalEndpoints);
 const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
 const chat = () => import("./chat/http").then(({ chatEndpoints }) => chatEndpoints);
 const compat = () => import("./compat/http").then(({ compatEndpoints }) => compatEndpoints);
@@ -82,7 +80,7 @@ const routes: Routes = {
   "/mcp/defi/send": { POST: transactions },
   "/mcp/defi/swap": { POST: transactions },
   "/mcp/defi/transaction": { GET: transactions },
-  "/mcp/defi/approval": { GET: approvals },
+  "/mcp/defi/approval": { GET: transactions },
   "/social/mention": { GET: social, POST: social },
   "/signals/latest": { GET: compat },
   "/signals/history": { GET: compat },

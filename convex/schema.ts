@@ -20,8 +20,6 @@ import { signalRecords, signalTables } from "./signals/record/tables";
 import { userRecords, userTables } from "./users/tables";
 import { custodyRecords, custodyTables } from "./wallets/custody/tables";
 import { walletRecords, walletTables } from "./wallets/tables";
-import { orderRecords, orderTables } from "./wallets/orders/tables";
-import { transactionRecords, transactionTables } from "./wallets/transactions/tables";
 import { whaleRecords, whaleTables } from "./whales/tables";
 
 export default defineSchema({
@@ -38,8 +36,6 @@ export default defineSchema({
   ...webhookTables,
   ...botTables,
   ...walletTables,
-  ...transactionTables,
-  ...orderTables,
   ...paymentTables,
   ...custodyTables,
   ...whaleTables,
@@ -65,8 +61,6 @@ export const records: Records = {
   ...webhookRecords,
   ...botRecords,
   ...walletRecords,
-  ...transactionRecords,
-  ...orderRecords,
   ...paymentRecords,
   ...custodyRecords,
   ...whaleRecords,

@@ -57,10 +57,7 @@ type Env = {
   readonly SOURCES_OFF: string | undefined;
   readonly SWAP_API_KEY: string | undefined;
   readonly SWAP_API_URL: string | undefined;
-  readonly MAX_TRANSFER_USD: string | undefined;
-  readonly DAILY_TRANSFER_LIMIT_USD: string | undefined;
-  readonly WEAK_ID_DAILY_USD: string | undefined;
-  readonly UNCLAIMED_DAILY_USD: string | undefined;
+  readonly UNOWNED_DAILY_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
   readonly ROUND_TRIP_COST_BPS: string | undefined;

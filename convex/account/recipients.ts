@@ -8,7 +8,7 @@ import type { Paragraph } from "../messenger/format";
 import { tellEverywhere } from "../messenger/notices";
 import { liveRules } from "../users/levels";
 import { requireUser } from "../users/model";
-import { allListed, list, unlist } from "../wallets/limits/allowlist";
+import { allListed, list, unlist } from "../wallets/allowlist";
 import { recipientFrom } from "../wallets/recipients";
 
 /** The caller's list of recipients: only to these may wallets send more than small amounts without a tap. */

@@ -1,19 +1,14 @@
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
-import { required } from "../lib/env";
-import { AppError } from "../lib/errors";
-import { equalBytes, hmacSha256, masterKey, subkey } from "../lib/security/crypto";
+import { equalBytes } from "../lib/security/crypto";
 import { EXAMPLE_USER } from "../lib/http/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
-import { endpoint, Reply, type Call, type MountedEndpoint } from "../lib/http/endpoint";
+import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { chatId, idempotencyKey, userId, withAliases } from "../lib/http/input";
 import { holdersOf } from "../lib/limits/shares";
 import { credentialOrThrow } from "../users/access";
-import { askedFields, askOwner, WAITING, waitingBody } from "../wallets/orders/question";
-import type { Asked } from "../wallets/orders/proposals";
 import { botTokenSeal } from "../messenger/seals";
 
 /** A user's own bot and chat, as endpoints take them. */
@@ -49,48 +44,14 @@ const settingsInput = withAliases(
 type Settings = z.output<typeof settingsInput>;
 
 /**
- * Stores a user's settings, with the bot token sealed; asks the owner first if the owner has to decide.
- * @returns The question that waits for the owner; `null` once the settings are stored.
- * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it, because the chat gets the
- * reports; `not_configured` if a token is set without a key; `rate_limited`.
+ * Stores a user's settings, with the bot token sealed.
+ * @throws AppError `not_configured` if a token is set without a key; `rate_limited`.
  */
-async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promise<Asked | null> {
-  const { caller, idempotencyKey } = call;
-  const { userId, messengerBotToken, messengerChatId } = settings;
+async function configure(ctx: ActionCtx, settings: Settings, { caller }: Call): Promise<void> {
+  const { userId } = settings;
   const changes = { ...(await changesOf(ctx, settings)), setBy: holdersOf(caller) };
-  const asks = await ctx.runQuery(internal.messenger.configs.asks, { userId, now: Date.now() });
-  if (!asks) {
-    const signedIn = caller.signedIn === true;
-    await ctx.runMutation(internal.messenger.configs.save, { userId, signedIn, ...changes });
-    return null;
-  }
-  // If nothing changes, nobody is asked.
-  if (messengerBotToken === undefined && messengerChatId === undefined) return null;
-  // The name of a channel would put words of the caller on the owner's card.
-  if (messengerChatId?.startsWith("@") === true)
-    throw new AppError(
-      "invalid_request",
-      "messengerChatId must be a numeric chat id if the owner has to be asked: a channel's name needs the owner's token",
-    );
-  const bot = messengerBotToken ? botOf(userId, messengerBotToken) : {};
-  const wish = { kind: "delivery" as const, ...bot, ...changes };
-  const find = () => Promise.resolve({ wish, found: null });
-  const approval = await waitingAs(
-    ctx,
-    caller,
-    (stay) => askOwner(ctx, { userId, wish, idempotencyKey, keyHash: undefined }, find, stay),
-    refuseCrowd,
-    { crowd: "moving" },
-  );
-  return approval.status === "approved" ? null : approval;
-}
-
-/** How the owner and a repeated request recognise a bot, without revealing anything of its token. */
-function botOf(userId: string, botToken: string): { botTag: string; botId?: string } {
-  const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "messenger bot tag");
-  const botTag = bytesToHex(hmacSha256(key, utf8ToBytes(`${userId} ${botToken}`)));
-  const [, botId] = /^(\d{3,16}):/.exec(botToken) ?? [];
-  return { botTag, ...(botId === undefined ? {} : { botId }) };
+  const signedIn = caller.signedIn === true;
+  await ctx.runMutation(internal.messenger.configs.save, { userId, signedIn, ...changes });
 }
 
 async function changesOf(
@@ -134,22 +95,17 @@ export function settingsEndpoint(named: {
     access: async (ctx, { userId }, caller) => {
       const { keyHash } = caller;
       const args = { userId, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };
-      await ctx.runQuery(internal.messenger.configs.asks, args);
+      await ctx.runQuery(internal.messenger.configs.assertMaySet, args);
       return credentialOrThrow(ctx, { userId }, caller);
     },
-    accepted: WAITING,
-    errors: { ...USER_TOKEN_ERRORS, conflict: "The idempotency key was used for another request." },
+    errors: USER_TOKEN_ERRORS,
     headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
     example: { input: named.example, output: { success: true } },
     input: settingsInput,
-    returns: z.object({
-      success: z.boolean(),
-      status: z.enum(["awaiting_approval", "approved"]).optional().describe("While it waits for its owner"),
-      ...askedFields,
-    }),
+    returns: z.object({ success: z.boolean() }),
     handler: async (ctx, input, call) => {
-      const waits = await configure(ctx, input, call);
-      return waits === null ? { success: true } : new Reply(waitingBody(waits), {}, 202);
+      await configure(ctx, input, call);
+      return { success: true };
     },
   });
 }

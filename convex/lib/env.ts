@@ -109,10 +109,7 @@ const shapes = {
   SOURCES_OFF: sourceList,
   SWAP_API_KEY: secret,
   SWAP_API_URL: base,
-  MAX_TRANSFER_USD: usdAmount,
-  DAILY_TRANSFER_LIMIT_USD: usdAmount,
-  WEAK_ID_DAILY_USD: usdAmount,
-  UNCLAIMED_DAILY_USD: usdAmount,
+  UNOWNED_DAILY_USD: usdAmount,
   /** A higher limit would protect from nothing. */
   MAX_PRICE_IMPACT_BPS: like(/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"),
   TRADING_PAUSED: flag,
@@ -150,8 +147,7 @@ export const defaults = {
   MESSENGER_API_URL: "https://api.telegram.org",
   CHAIN_RPC_URL: "https://mainnet.base.org",
   SWAP_API_URL: "https://api.0x.org",
-  WEAK_ID_DAILY_USD: "500",
-  UNCLAIMED_DAILY_USD: "1000",
+  UNOWNED_DAILY_USD: "500",
   /** Together with a swap's own slippage 2 %. */
   MAX_PRICE_IMPACT_BPS: "100",
   SOCIAL_TRADE_CONFIDENCE: "0.8",

@@ -1,13 +1,12 @@
 import { v } from "convex/values";
 import { internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
-import { AppError } from "../lib/errors";
 import { takeCommonNow } from "../lib/limits/pools";
 import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
-import { permitNow, verdictNow } from "../users/access";
+import { permitNow } from "../users/access";
 import { ownerOf } from "../users/model";
-import { approvingLink, configOf, saveConfig, approvalFromNote } from "./model";
+import { configOf, saveConfig } from "./model";
 import { changeDelivery } from "./owners";
 import { formerPlaces, leavePlace } from "./places";
 import { botTokenSeal } from "./seals";
@@ -66,18 +65,12 @@ export const replaceTokens = replacing(async (ctx, { id: userId, from, to }) => 
   return true;
 });
 
-/**
- * Whether a user's owner has to be asked before their messenger settings change.
- * @throws AppError `unauthorized`, `forbidden` where it is refused, or nobody can be asked.
- */
-export const asks = internalQuery({
+/** Whether a caller may change a user's messenger settings. @throws AppError `unauthorized`, `forbidden`. */
+export const assertMaySet = internalQuery({
   args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
-  returns: v.boolean(),
-  handler: async (ctx, { userId, keyHash, now }) => {
-    const verdict = await verdictNow(ctx, userId, "delivery", now, keyHash);
-    if (verdict.kind === "allowed") return false;
-    if (verdict.kind !== "asks") throw new AppError(verdict.code, verdict.message);
-    if ((await approvingLink(ctx, userId, now)) !== null) return true;
-    throw new AppError(verdict.code, verdict.message + (await approvalFromNote(ctx, userId)));
+  returns: v.null(),
+  handler: async (ctx, { userId, keyHash, now }): Promise<null> => {
+    await permitNow(ctx, userId, "delivery", now, keyHash);
+    return null;
   },
 });

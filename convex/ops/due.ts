@@ -21,10 +21,10 @@ type Look = (ctx: QueryCtx, now: number) => Promise<number | null>;
 type Due = { since: Look; takeUp: FunctionReference<"mutation", "internal"> };
 
 const DUE: Record<string, Due> = {
-  "open transactions": {
+  "open orders": {
     since: async ({ db }, now) =>
-      (await rowsDue(db.query("transactions"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
-    takeUp: internal.wallets.transactions.progress.outcome.followUpDue,
+      (await rowsDue(db.query("orders"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
+    takeUp: internal.wallets.orders.rows.takeUpDue,
   },
   "old paid reports": {
     since: async ({ db }, now) => {

@@ -17,7 +17,7 @@ import {
   type SignedAuthorization,
 } from "../providers/chain/usdc";
 import { asAddress, asHex } from "../wallets/addresses";
-import { gasLimit } from "../wallets/transactions/terms/plan";
+import { gasLimit } from "../wallets/orders/calls";
 import type { Candidate } from "./claims";
 import { proofText } from "./proofs";
 import type { Authorization, Order, Proof, Transfer } from "./tables";

@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
+import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { dueWork } from "../lib/cronRuns";
@@ -9,9 +9,8 @@ import { DAY } from "../lib/time";
 import { end, vFailure } from "../lib/work/jobs";
 import { claimObservation, vShared } from "../research/observations";
 import { vResult, vSourceStates } from "../research/shapes";
-import { vSignedBytes } from "../wallets/transactions/bytes";
-import { storeSigned } from "../wallets/transactions/serviceAccounts";
-import { vTransaction } from "../wallets/transactions/tables";
+import { openServiceOrder } from "../wallets/orders/model";
+import { vOrderRow } from "../wallets/tables";
 import {
   auditPayment,
   claimAt,
@@ -198,8 +197,8 @@ const FAILED = refusal(
 
 const vTask = v.object({
   authorization: vAuthorization,
-  /** The relayer's transaction that executes it. */
-  settlement: v.union(vTransaction, v.null()),
+  /** The relayer's order that executes it. */
+  settlement: v.union(vOrderRow, v.null()),
   /** A facilitator was asked to execute it. */
   handedOver: v.boolean(),
   createdAt: v.number(),
@@ -214,29 +213,27 @@ export const task = internalQuery({
     const row = await claimAt(ctx, work, "settling");
     if (row?.authorization === undefined) return null;
     const { authorization, createdAt, handedOver = false, settlementId } = row;
-    const settlement = settlementId === undefined ? null : await ctx.db.get("transactions", settlementId);
-    return { authorization, createdAt, handedOver, settlement };
+    return { authorization, createdAt, handedOver, settlement: await settlementOf(ctx, settlementId) };
   },
 });
 
-/**
- * Stores the signed bytes and takes their nonce, in one transaction: nonces are assigned in one place, and a crash
- * before it takes none.
- * @returns The transaction; `taken` if another payment took the nonce meanwhile; `overtaken` if the bytes are void.
- */
-export const storeSettlement = internalMutation({
-  args: { ...vClaimWork, relayer: v.string(), signed: vSignedBytes },
-  returns: v.union(v.id("transactions"), v.literal("taken"), v.literal("overtaken")),
-  handler: async (ctx, { relayer, signed, ...work }) => {
+/** The order that executes a claim's payment; `null` if there is none, or nothing of it was ever signed. */
+async function settlementOf(ctx: QueryCtx, id: Id<"orders"> | undefined): Promise<Doc<"orders"> | null> {
+  const order = id === undefined ? null : await ctx.db.get("orders", id);
+  return order?.state === "failed" && order.tries.length === 0 ? null : order;
+}
+
+/** Opens the order that executes a claim's payment, once. @param args.to The call's contract, and its data. */
+export const openSettlement = change(
+  { ...vClaimWork, relayer: v.string(), to: v.string(), data: v.string() },
+  async (ctx, { relayer, to, data, ...work }) => {
     const row = await claimAt(ctx, work, "settling");
-    if (row === null || row.settlementId !== undefined) return "overtaken";
-    const request = { kind: "settlement" as const, claimKey: row.key };
-    const transactionId = await storeSigned(ctx, { role: "relayer", address: relayer, request, signed });
-    if (transactionId === null) return "taken";
-    await ctx.db.patch("paymentClaims", row._id, { settlementId: transactionId });
-    return transactionId;
+    if (row === null || (await settlementOf(ctx, row.settlementId)) !== null) return;
+    const request = { kind: "settlement" as const, claimKey: row.key, to, data };
+    const settlementId = await openServiceOrder(ctx, "relayer", relayer, request);
+    await ctx.db.patch("paymentClaims", row._id, { settlementId });
   },
-});
+);
 
 /** Stores that a facilitator is about to be asked. @returns `false` if the attempt was overtaken. */
 export const handOver = internalMutation({

@@ -1,7 +1,5 @@
 import { v } from "convex/values";
-import type { Address } from "viem";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
@@ -19,11 +17,10 @@ import { isShort } from "../research/writing/result";
 import { writeSnapshot } from "../research/writing/snapshot";
 import { asHex } from "../wallets/addresses";
 import { serviceAddress } from "../wallets/custody/signatures";
-import { follow } from "../wallets/transactions/progress/followUp";
-import { handOut, signForService } from "../wallets/transactions/progress/signatures";
-import { isOpen } from "../wallets/transactions/states";
+import { progress } from "../wallets/orders/desk";
+import { isEnded } from "../wallets/orders/model";
 import { paidResource, requirementOne } from "./challenge";
-import { signedAuthorization, transfersFor, tryAuthorization, type Feasible } from "./checks";
+import { signedAuthorization, transfersFor, tryAuthorization } from "./checks";
 import type { Task } from "./claims";
 import type { ClaimWork } from "./model";
 import type { Authorization } from "./tables";
@@ -38,10 +35,6 @@ import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
 const PAUSE_MS = 300;
 /** How long a used authorization's transaction is looked for before it counts as paid to nobody. */
 const SEARCH_MS = 10 * MINUTE;
-/** More payments than are ever signed at the same moment. */
-const MAX_NONCES = 200;
-
-type Ready = Extract<Feasible, { kind: "feasible" }>;
 /** How one round ended: the chain is asked again, or the claim has left this state. */
 type Round = "again" | "ended";
 
@@ -73,11 +66,10 @@ function mayHavePaid({ settlement, handedOver }: Task): boolean {
 async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
   const { authorization, settlement } = task;
   if (settlement !== null) {
-    if (isOpen(settlement.state)) await follow(ctx, settlement._id, { mends: true });
-    const { row } = await rowOf(ctx, settlement);
-    if (isOpen(row.state)) return "again";
+    const row = isEnded(settlement) ? settlement : await progress(ctx, settlement._id);
+    if (!isEnded(row) || row.tries.length === 0) return "again";
     if (row.state === "confirmed" && row.txHash !== undefined)
-      return accept(ctx, work, authorization, row.minedAs ?? row.txHash);
+      return accept(ctx, work, authorization, row.txHash);
   }
   const { from, nonce } = signedAuthorization(authorization);
   const { used, at } = await readAuthorization(from, nonce);
@@ -93,7 +85,8 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
     return task.handedOver ? "again" : refuse(ctx, work, feasible);
   }
   if (relayer === null) return handOver(ctx, work, authorization);
-  await signAndHandOut(ctx, work, { authorization, relayer, feasible });
+  const { to, data } = authorizationCall(signedAuthorization(authorization));
+  await ctx.runMutation(internal.payments.claims.openSettlement, { ...work, relayer, to, data });
   return "again";
 }
 
@@ -121,31 +114,6 @@ async function handOver(ctx: ActionCtx, work: ClaimWork, authorization: Authoriz
     "upstream",
     "The payment facilitator did not execute the payment: send the same proof again",
   );
-}
-
-/** Signs with the next nonce until that nonce is this payment's, and sends the bytes. */
-async function signAndHandOut(
-  ctx: ActionCtx,
-  work: ClaimWork,
-  { authorization, relayer, feasible }: { authorization: Authorization; relayer: Address; feasible: Ready },
-): Promise<void> {
-  const { preparation, gas } = feasible;
-  const call = authorizationCall(signedAuthorization(authorization));
-  for (let turn = 0; turn < MAX_NONCES; turn++) {
-    const signed = await signForService(ctx, "relayer", { address: relayer, preparation, gas, call });
-    const stored = await ctx.runMutation(internal.payments.claims.storeSettlement, {
-      ...work,
-      relayer,
-      signed,
-    });
-    if (stored === "overtaken") return;
-    if (stored !== "taken") return void (await handOut(ctx, { _id: stored, ...signed }));
-  }
-  throw new AppError("upstream", "Too many payments are being settled: send the same proof again");
-}
-
-async function rowOf(ctx: ActionCtx, { _id: transactionId }: Doc<"transactions">) {
-  return { row: await ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId }) };
 }
 
 /** The authorization was used, perhaps by a stranger: it counts if it has paid this service. */

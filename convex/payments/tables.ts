@@ -131,7 +131,7 @@ export const paymentTables = {
     payer: v.string(),
     authorization: v.optional(vAuthorization),
     /** The relayer's transaction that executes it. */
-    settlementId: v.optional(v.id("transactions")),
+    settlementId: v.optional(v.id("orders")),
     /** Whether a facilitator was asked to execute it: it may have done so whatever it answered. */
     handedOver: v.optional(v.boolean()),
     /** The transaction that paid. */

@@ -8,7 +8,7 @@ import { formatUnits, microUsd, microUsdFrom } from "../lib/money/amounts";
 import { rowsBy } from "../lib/records/rows";
 import { ownRows } from "../users/lists";
 import { requireUser } from "../users/model";
-import { allListed } from "../wallets/limits/allowlist";
+import { allListed } from "../wallets/allowlist";
 import { limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./limits";
 import { authorById, authorsOf } from "./model";
 import { openProof } from "./proofs";

@@ -6,9 +6,9 @@ import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";
 import { worker } from "../lib/work/desk";
 import { completeStructured } from "../providers/models/structure";
-import { valueOf } from "../wallets/holdings";
+import { valuesOf } from "../wallets/holdings";
 import { TOKENS, type Symbol } from "../wallets/tokens";
-import { settle } from "../wallets/transactions/desk";
+import { carry } from "../wallets/orders/desk";
 import type { vWanted } from "./execution";
 import { intentQuestion } from "./posts/prompts";
 import type { Intent } from "./tables";
@@ -22,10 +22,9 @@ export const carryOut = worker({ mentionId: v.id("mentions") }, async (ctx, one)
   const wanted = await ctx.runMutation(internal.social.execution.interpret, { ...one, intent });
   if (wanted === null) return "over";
   const prices = await pricesOf(ctx, wanted);
-  const transactionId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
-  if (transactionId === null) return "over";
-  // The trade ends without this as well; its author only hears of it sooner if somebody waits.
-  await settle(ctx, transactionId, deadlines.transaction);
+  const orderId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
+  if (orderId === null) return "over";
+  await carry(ctx, orderId, deadlines.transaction);
 });
 
 async function readIntent(
@@ -41,13 +40,14 @@ async function readIntent(
 /** @throws AppError `upstream` if the chain does not answer, or has no live price. */
 async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
   const { fromToken, toToken } = wanted;
-  const price = async (token: Symbol): Promise<string> => {
+  const priceOf = async (token: Symbol) => {
     const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
-    const value = await valueOf({ token, amount });
-    if (value === null || value === "0")
+    const { value, etherPrice } = await valuesOf({ token, amount });
+    if (value === null || value === 0n)
       throw new AppError("upstream", `There is no live price for ${token}`);
-    return value;
+    return { price: value.toString(), etherPrice: etherPrice.toString() };
   };
-  const fromPrice = await price(fromToken);
-  return toToken === null ? { fromPrice } : { fromPrice, toPrice: await price(toToken) };
+  const { price: fromPrice, etherPrice } = await priceOf(fromToken);
+  const prices = { fromPrice, etherPrice };
+  return toToken === null ? prices : { ...prices, toPrice: (await priceOf(toToken)).price };
 }

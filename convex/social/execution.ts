@@ -8,13 +8,11 @@ import { formatUnits } from "../lib/money/amounts";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { cancel, underWay, vJob, type Job } from "../lib/work/jobs";
-import { OWNER } from "../users/access";
-import { listedOf } from "../wallets/limits/allowlist";
+import { listedOf } from "../wallets/allowlist";
 import { walletOf } from "../wallets/model";
-import { vSymbol } from "../wallets/tables";
+import { vSymbol, type UserRequest } from "../wallets/tables";
 import { recordUnreadable, tradeOf } from "../wallets/trades";
-import { openTransaction } from "../wallets/transactions/model";
-import type { TransactionRequest } from "../wallets/transactions/tables";
+import { openOrder } from "../wallets/orders/model";
 import type { Command } from "./posts/commands";
 import { endMention } from "./endings";
 import { judge } from "./posts/guards";
@@ -73,15 +71,17 @@ export const execute = internalMutation({
     /** Micro-USD per whole token, digits. */
     fromPrice: v.string(),
     toPrice: v.optional(v.string()),
+    /** Of one ether. */
+    etherPrice: v.string(),
   },
-  returns: v.union(v.id("transactions"), v.null()),
-  handler: async (ctx, { mentionId, job, fromPrice, toPrice }) => {
+  returns: v.union(v.id("orders"), v.null()),
+  handler: async (ctx, { mentionId, job, fromPrice, toPrice, etherPrice }) => {
     const row = await underWayAt(ctx, { mentionId, job });
     if (row === null) return null;
     const agreed = await agreedOn(ctx, row);
     if (agreed === null) return null;
     const to = toPrice === undefined ? null : BigInt(toPrice);
-    return openTrade(ctx, row, agreed, { from: BigInt(fromPrice), to });
+    return openTrade(ctx, row, agreed, { from: BigInt(fromPrice), to }, BigInt(etherPrice));
   },
 });
 
@@ -128,7 +128,8 @@ async function openTrade(
   row: Doc<"mentions">,
   { userId, command, wallet }: Agreed,
   prices: Prices,
-): Promise<Id<"transactions"> | null> {
+  etherPrice: bigint,
+): Promise<Id<"orders"> | null> {
   const now = Date.now();
   const refuse = async (reason: string): Promise<null> => {
     await endMention(ctx, row._id, { status: "ignored", reason }, now);
@@ -140,26 +141,27 @@ async function openTrade(
   if (sum.value > perTrade)
     return refuse(`A trade by mention may be worth at most ${formatUnits(perTrade, 6)} USD`);
   const onSettled: string = await createFunctionHandle(internal.social.mentions.settle);
-  const transactionId = await openTransaction(ctx, {
+  const orderId = await openOrder(ctx, {
     userId,
     walletId: wallet.walletId,
     request: requestOf(command, sum.amount),
     source: "x",
     idempotencyKey: `x:${row.tweetId}`,
     value: sum.value,
+    etherPrice,
     // The author has linked this account, and signed in to do so.
-    permit: OWNER,
+    by: "post",
+    most: perDay,
     address: null,
     mentioned: { mentionId: row._id, action: command.action, onSettled },
-    mentionsMost: perDay,
   });
-  await ctx.db.patch("mentions", row._id, { tradeId: await tradeFor(ctx, transactionId, row._id) });
-  // From here on only the transaction continues.
+  await ctx.db.patch("mentions", row._id, { tradeId: await tradeFor(ctx, orderId, row._id) });
+  // From here on only the order continues.
   await cancel(ctx, row._id);
-  return transactionId;
+  return orderId;
 }
 
-function requestOf({ fromToken, toToken, recipient }: Command, amount: bigint): TransactionRequest {
+function requestOf({ fromToken, toToken, recipient }: Command, amount: bigint): UserRequest {
   const digits = amount.toString();
   if (toToken !== null) {
     return { kind: "swap", fromToken, toToken, amount: digits, slippageBps: SLIPPAGE_BPS };
@@ -172,10 +174,10 @@ function requestOf({ fromToken, toToken, recipient }: Command, amount: bigint): 
 /** @throws AppError `conflict` if the user's own HTTP call has used the mention's key before. */
 async function tradeFor(
   ctx: MutationCtx,
-  transactionId: Id<"transactions">,
+  orderId: Id<"orders">,
   mentionId: Id<"mentions">,
 ): Promise<Id<"trades">> {
-  const trade = await tradeOf(ctx, transactionId);
+  const trade = await tradeOf(ctx, orderId);
   if (trade?.mentionId !== mentionId) {
     throw new AppError("conflict", "This mention's key was used for another request");
   }

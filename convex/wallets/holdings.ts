@@ -1,12 +1,9 @@
 import type { Infer } from "convex/values";
-import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/outside/deadlines";
-import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, microUsdOf, usdValue } from "../lib/money/amounts";
 import { counted } from "../lib/outside/providerCalls";
 import { FEED_DECIMALS, feedAddresses, livePrices, type FeedName } from "../prices/feeds";
-import { currentPrice, modelPrice } from "../market/prices";
 import { findPrices } from "../prices/sources";
 import type { PriceSource } from "../prices/tables";
 import { readAccount, readRounds } from "../providers/chain/accounts";
@@ -33,13 +30,13 @@ export type Portfolio = {
 };
 
 /**
- * All five tokens of an address with live prices, in one call to the chain. If a token's feed has no live price, the
- * public tickers' or the model's is used; `source` says which.
+ * All five tokens of an address with live prices, in one call to the chain. If ether's feed has no live price, a
+ * public ticker's is used; `source` says which.
  */
-export const portfolioOf = counted(async (ctx, address: string): Promise<Portfolio> => {
+export const portfolioOf = counted(async (_ctx, address: string): Promise<Portfolio> => {
   const account = await readAccount(storedAddress(address), addressesOf(ERC20S), feedAddresses(VALUE_FEEDS));
   const now = Date.now();
-  const prices = await shownPrices(ctx, livePrices(VALUE_FEEDS, account.rounds, now));
+  const prices = await shownPrices(livePrices(VALUE_FEEDS, account.rounds, now));
   let total = 0n;
   const balances = SYMBOLS.map((token) => {
     const { decimals, feed } = TOKENS[token];
@@ -60,15 +57,25 @@ export const portfolioOf = counted(async (ctx, address: string): Promise<Portfol
   return { balances, totalValueUsd: usdValue(total), pricedAt: now };
 });
 
+/** Values for limits, in micro-USD: of an amount, `null` without a live price; and of one ether, 0 without one. */
+export type Values = { value: bigint | null; etherPrice: bigint };
+
 /**
- * The value of an amount in micro-USD, as digits; `null` without a live price. For transfer limits: from the feeds or
- * the public tickers, never from the model. Its calls are noted; the caller counts them with its own.
+ * The value of an amount, from the feeds or the public tickers: never a model's. Its calls are noted; the caller counts
+ * them with its own.
+ * @throws AppError `upstream` if the chain does not answer.
  */
-export async function valueOf({ token, amount }: { token: Symbol; amount: string }): Promise<string | null> {
+export async function valuesOf({ token, amount }: { token: Symbol; amount: string }): Promise<Values> {
   const { decimals, feed } = TOKENS[token];
-  const rounds = await readRounds(feedAddresses([feed]), deadlines.chain);
-  const price = livePrices([feed], rounds, Date.now()).get(feed) ?? (await tickerPrice(feed));
-  return price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS).toString();
+  const feeds = [feed, "ETH"] as const;
+  const rounds = await readRounds(feedAddresses(feeds), deadlines.chain);
+  const live = livePrices(feeds, rounds, Date.now());
+  const ether = live.get("ETH") ?? (feed === "ETH" ? await tickerPrice(feed) : null);
+  const price = feed === "ETH" ? ether : (live.get(feed) ?? null);
+  return {
+    value: price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS),
+    etherPrice: ether === null ? 0n : microUsdOf(10n ** 18n, 18, ether, FEED_DECIMALS),
+  };
 }
 
 function addressesOf(symbols: readonly Symbol[]) {
@@ -78,38 +85,29 @@ function addressesOf(symbols: readonly Symbol[]) {
 type ValueFeed = (typeof VALUE_FEEDS)[number];
 type DisplayPrice = { price: bigint; source: PriceSource };
 
-/** The feeds' prices; for tokens without one, the next source's. */
+/** The feeds' prices; for ether without one, the next source's. */
 async function shownPrices(
-  ctx: ActionCtx,
   fed: ReadonlyMap<ValueFeed, bigint>,
 ): Promise<ReadonlyMap<ValueFeed, DisplayPrice | null>> {
   const shown = VALUE_FEEDS.map(async (feed) => {
     const price = fed.get(feed);
-    const found = price === undefined ? await otherPrice(ctx, feed) : { price, source: "chainlink" as const };
-    return [feed, found] as const;
+    return [feed, price === undefined ? await ticked(feed) : { price, source: "chainlink" as const }] as const;
   });
   return new Map(await Promise.all(shown));
 }
 
-async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<DisplayPrice | null> {
-  try {
-    if (feed === "ETH") {
-      const { priceUsd, source } = await currentPrice(ctx, "ETH");
-      return { price: scaled(priceUsd), source };
-    }
-    const quote = await modelPrice(ctx, feed, { ask: true });
-    return quote === null ? null : { price: scaled(quote.priceUsd), source: "llm" };
-  } catch (error) {
-    log.warn("wallets.unpriced", { token: feed, reason: messageOf(error) });
-    return null;
-  }
+/** The tickers only know ether's. */
+async function ticked(feed: ValueFeed): Promise<DisplayPrice | null> {
+  if (feed !== "ETH") return null;
+  const { found, failures } = await findPrices(["ETH"]);
+  const [best] = found;
+  if (best !== undefined) return { price: scaled(best.priceUsd), source: best.source };
+  log.warn("wallets.unpriced", { token: feed, reason: failures.join("; ") });
+  return null;
 }
 
-/** A price for limits if the feed has none: the tickers only know Ether's. */
 async function tickerPrice(feed: ValueFeed): Promise<bigint | null> {
-  if (feed !== "ETH") return null;
-  const [price] = (await findPrices(["ETH"])).found;
-  return price === undefined ? null : scaled(price.priceUsd);
+  return (await ticked(feed))?.price ?? null;
 }
 
 /** A price in USD in the feeds' unit. */

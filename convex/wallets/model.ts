@@ -50,7 +50,7 @@ export async function insertWallet(
   ctx: MutationCtx,
   account: Pick<Doc<"wallets">, "walletId" | "userId" | "kind" | "address">,
 ): Promise<Id<"wallets">> {
-  return ctx.db.insert("wallets", { ...account, createdAt: Date.now(), driver: 0, leaseUntil: 0 });
+  return ctx.db.insert("wallets", { ...account, createdAt: Date.now() });
 }
 
 /** `existing`: whether it was there before. */

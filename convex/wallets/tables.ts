@@ -1,8 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
+import { due, ofUser, type RecordsOf } from "../lib/records/records";
 import { vPriceSource } from "../prices/tables";
-import { ofUser, older, type RecordsOf } from "../lib/records/records";
 import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = literals("basic", "custody");
@@ -10,23 +10,7 @@ export const vWalletKind = literals("basic", "custody");
 export const vSymbol = literals(...SYMBOLS);
 
 export const vSource = literals("web", "x", "telegram");
-
-/**
- * What a limit counts: everything moved; what leaves a user; what leaves all users whose ids could be guessed, by the
- * caller's address; what is moved by `userId` alone, by a key, from the chat, and by mention; what swaps may lose by their
- * terms; what goes to recipients that are not on the owner's list.
- */
-export const vMeasure = literals(
-  "moved",
-  "left",
-  "leftByAddress",
-  "byId",
-  "byKey",
-  "byChat",
-  "byMention",
-  "lost",
-  "unlisted",
-);
+export type Source = Infer<typeof vSource>;
 
 /** An address's holding of one token, and its value. */
 export const vHolding = v.object({
@@ -41,13 +25,147 @@ export const vHolding = v.object({
   valueUsd: v.union(v.number(), v.null()),
 });
 
-export type Source = Infer<typeof vSource>;
+/** What is ordered. Amounts are digits in the token's smallest unit. */
+export const vRequest = v.union(
+  v.object({ kind: v.literal("send"), token: vSymbol, toAddress: v.string(), amount: v.string() }),
+  v.object({
+    kind: v.literal("swap"),
+    fromToken: vSymbol,
+    toToken: vSymbol,
+    amount: v.string(),
+    slippageBps: v.number(),
+    /** The caller accepts the quote on the provider's word alone if no price feed can check it. */
+    acceptUnpriced: v.optional(v.boolean()),
+  }),
+  /** Executes a signed payment, of the claim `claimKey`. Only the relayer's. */
+  v.object({ kind: v.literal("settlement"), claimKey: v.string(), to: v.string(), data: v.string() }),
+  /** Writes the head of the signal record to the chain. Only the anchor's. */
+  v.object({ kind: v.literal("anchor"), sequence: v.number(), hash: v.string(), data: v.string() }),
+);
+export type Request = Infer<typeof vRequest>;
+/** What a user orders. */
+export type UserRequest = Extract<Request, { kind: "send" | "swap" }>;
+
+export const vState = literals("asked", "prepared", "signed", "confirmed", "failed");
+export type OrderState = Infer<typeof vState>;
+
+/** On whose word an order stands. `tap`: approved by the owner in their chat; `free`: of an id without an owner. */
+export const vBy = literals("free", "owner", "key", "id", "tap", "chat", "post", "service");
+export type By = Infer<typeof vBy>;
+
+/** Bytes that were signed at a nonce; at most one of a nonce's is ever mined. `empty`: a transaction to itself. */
+export const vTry = v.object({
+  nonce: v.number(),
+  kind: literals("approve", "call", "empty"),
+  raw: v.string(),
+  hash: v.string(),
+  at: v.number(),
+});
+export type Try = Infer<typeof vTry>;
+
+export const vSwapTerms = v.object({
+  sellAmount: v.string(),
+  buyAmount: v.string(),
+  minBuyAmount: v.string(),
+  /** Whether the quote was checked against the price feeds. */
+  priceChecked: v.boolean(),
+});
+
+/** The sold and bought amounts of a swap, by its receipt. */
+export const vTraded = v.object({ sellAmount: v.string(), buyAmount: v.string() });
+
+/** What a rehearsal has found, for the owner's card. */
+export const vFound = v.object({
+  valueUsd: v.union(v.number(), v.null()),
+  /** Of all its transactions, in ETH. */
+  mostFeeEth: v.union(v.string(), v.null()),
+  /** For a swap: how much less than the sold amount its minimum is worth by the feeds. */
+  costBps: v.union(v.number(), v.null()),
+});
+export type Found = Infer<typeof vFound>;
+
+/** A question to the owner, and its end. */
+export const vQuestion = v.object({
+  /** The link whose account decides. */
+  linkId: v.id("messengerLinks"),
+  messengerId: v.string(),
+  /** Whether somebody asked by the id alone. */
+  byId: v.boolean(),
+  found: vFound,
+  expiresAt: v.number(),
+  card: v.optional(v.id("messages")),
+  end: v.optional(literals("approved", "refused", "expired", "void", "undelivered")),
+  decidedAt: v.optional(v.number()),
+});
+export type Question = Infer<typeof vQuestion>;
+
+const orderFields = {
+  walletId: v.string(),
+  /** The wallet's user, "" for a service account. */
+  userId: v.string(),
+  address: v.string(),
+  request: vRequest,
+  state: vState,
+
+  by: vBy,
+  /** The key that ordered it. */
+  keyId: v.optional(v.id("apiKeys")),
+  /** Endpoint, credential and the caller's key: a repeat finds its order by it. */
+  idempotencyKey: v.optional(v.string()),
+  source: vSource,
+  question: v.optional(vQuestion),
+  /** The version of the owner's rules under which it may be signed. */
+  rules: v.number(),
+  /** The most that the network may take for one of its transactions, in wei. */
+  mostFee: v.string(),
+  /** For a swap that its owner has seen: the least that it may bring. Digits. */
+  minBuyAmount: v.optional(v.string()),
+
+  /** Of the sent or sold amount, in micro-USD; absent without a live price. */
+  value: v.optional(v.string()),
+  /** What it counts against caps while it is not failed, in micro-USD, and since when; its fees count as they are signed. */
+  counted: v.string(),
+  countedAt: v.optional(v.number()),
+  /** The network address that it counts against as well, hashed. */
+  countedFor: v.optional(v.string()),
+  feeCounted: v.string(),
+  /** Of one ether, in micro-USD. */
+  etherPrice: v.string(),
+
+  /** The newest bytes' nonce, and all bytes that were ever signed for it. */
+  nonce: v.optional(v.number()),
+  tries: v.array(vTry),
+  /** The hash that was mined; until then the newest one. */
+  txHash: v.optional(v.string()),
+  /** The hash that its caller was told. */
+  firstHash: v.optional(v.string()),
+  /** Of a swap's approval, which is signed before it. */
+  approvalTxHash: v.optional(v.string()),
+  /** Since when the chain's answers look as if something else had used its nonce. */
+  usedSince: v.optional(v.number()),
+  terms: v.optional(vSwapTerms),
+  traded: v.optional(vTraded),
+  /** When its receipt showed that a swap has bought less than its call guaranteed: for the operator. */
+  shortAt: v.optional(v.number()),
+  /** Why it failed, and the error code for its caller. */
+  error: v.optional(v.string()),
+  errorCode: v.optional(v.string()),
+
+  /** When its question was answered, its order was opened or its approval mined: it is signed within two minutes. */
+  preparedAt: v.number(),
+  createdAt: v.number(),
+  endedAt: v.optional(v.number()),
+  /** When the cron looks at it next. */
+  nextCheckAt: v.number(),
+};
+
+/** An order as queries return it. */
+export const vOrderRow = v.object({ ...orderFields, _id: v.id("orders"), _creationTime: v.number() });
 
 export const walletTables = {
   /**
    * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
-   * anchor, which belong to nobody. Written by `wallets/model` (created) and `wallets/transactions` (nonce, driver,
-   * permits). Kept.
+   * anchor, which belong to nobody. Written by `wallets/model` (created) and `wallets/orders` (nonce). Kept.
    */
   wallets: defineTable({
     /** The custody module's handle, by which it finds the key. */
@@ -59,43 +177,28 @@ export const walletTables = {
     createdAt: v.number(),
     /** The nonce of the next transaction, once one was signed. */
     nextNonce: v.optional(v.number()),
-    /** The current driver of this wallet's transactions: the number of its term. */
-    driver: v.number(),
-    /** Until when the driver may be silent, epoch ms; 0 if none is working. Absent on a wallet of 0.1.0 until it is driven again. */
-    leaseUntil: v.optional(v.number()),
-    /** On rows of 0.1.0. */
-    driverUntil: v.optional(v.number()),
-    /** The permits signed in the last half hour: 32 bytes of each signature, and its expiry, epoch ms. */
-    permits: v.optional(v.array(v.object({ r: v.string(), endsAt: v.number() }))),
   })
     .index("by_userId_and_kind", ["userId", "kind"])
     .index("by_walletId", ["walletId"])
     .index("by_address", ["address"]),
 
-  /**
-   * Amounts that count against a limit over rolling 24 hours. Written by `wallets/limits/windows` in the transaction
-   * that reserves; a row dies two days after its last change.
-   */
-  transferWindows: defineTable({
-    /** "" for a limit of a network address or a key. */
-    userId: v.string(),
-    /** The network address, hashed, or `key:` and a key's id; "" for a limit of a user. */
-    address: v.string(),
-    measure: vMeasure,
-    /**
-     * Oldest first, at most one per quarter of an hour: the time of its last transfer, epoch ms, and the sum in digits,
-     * micro-USD.
-     */
-    entries: v.array(v.object({ at: v.number(), microUsd: v.string() })),
-    updatedAt: v.number(),
-  })
-    .index("by_whose", ["userId", "address", "measure"])
-    .index("by_updatedAt", ["updatedAt"]),
+  /** Everything that was ordered of an account, from the question to the receipt: one row. Written by `wallets/orders`. Kept. */
+  orders: defineTable(orderFields)
+    .index("by_walletId_and_state", ["walletId", "state"])
+    .index("by_walletId_and_nonce", ["walletId", "nonce"])
+    .index("by_userId_and_state", ["userId", "state"])
+    .index("by_userId_and_asked", ["userId", "question.byId"])
+    .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
+    .index("by_userId_and_countedAt", ["userId", "countedAt"])
+    .index("by_countedFor", ["countedFor", "countedAt"])
+    .index("by_userId_and_txHash", ["userId", "txHash"])
+    .index("by_userId_and_firstHash", ["userId", "firstHash"])
+    .index("by_userId_and_approvalTxHash", ["userId", "approvalTxHash"])
+    .index("by_nextCheckAt", ["nextCheckAt"])
+    .index("by_shortAt", ["shortAt"]),
 
   /**
-   * Recipients to whom an owner's wallets send more than a little (`wallets/limits/allowlist`); the name is older than
-   * that use. Written by `account/recipients`, and by `wallets/limits/allowlist` when an owner has sent or approved;
-   * removing deletes.
+   * Recipients to whom an owner's keys, chat and posts may send. Written by `account/recipients`; removing deletes.
    */
   socialRecipients: defineTable({
     userId: v.string(),
@@ -110,13 +213,13 @@ export const walletTables = {
 
   /**
    * Every swap and send as a trade, and the commands of mentions that nobody could read (`unknown`), which have no
-   * transaction, tokens or amount. Written by `wallets/trades` in the transaction of the order. Kept.
+   * order, tokens or amount. Written by `wallets/trades` in the transaction of the order. Kept.
    */
   trades: defineTable({
     userId: v.string(),
     action: literals("buy", "sell", "swap", "send", "unknown"),
     source: vSource,
-    transactionId: v.optional(v.id("transactions")),
+    orderId: v.optional(v.id("orders")),
     /** The social mention that ordered it. */
     mentionId: v.optional(v.id("mentions")),
     /** Handle of the mutation to call, with the mention's id, when it has ended. */
@@ -131,22 +234,20 @@ export const walletTables = {
     createdAt: v.number(),
   })
     .index("by_userId", ["userId", "createdAt"])
-    .index("by_transactionId", ["transactionId"]),
+    .index("by_orderId", ["orderId"]),
 };
 
 export const walletRecords: RecordsOf<typeof walletTables> = {
   wallets: {
     keep: "they hold money, and the relayer's its next nonce",
     ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", inUse: "any", onDeletion: "stay" },
-    withheld: ["driver", "leaseUntil", "driverUntil", "permits"],
   },
-  transferWindows: {
-    keep: {
-      days: 2,
-      why: "the limits are of 24 hours",
-      aged: older("updatedAt"),
-    },
-    ownedBy: { rows: ofUser("by_whose"), section: "transferWindows", onDeletion: "stay" },
+  orders: {
+    keep: "what was signed and sent, and why",
+    ownedBy: { rows: ofUser("by_userId_and_txHash"), section: "orders", onDeletion: "stay" },
+    final: { field: "state", states: ["confirmed", "failed"] },
+    openWhen: { orders: due("nextCheckAt") },
+    withheld: ["tries"],
   },
   socialRecipients: {
     keep: "the user's settings",

@@ -1,10 +1,9 @@
 import type { FunctionHandle } from "convex/server";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 
-/** Swaps and sends as trades: one row each, beside its transaction. */
+/** Swaps and sends as trades: one row each, beside its order. */
 
 /** The social mention that ordered a trade, and the word it used. */
 export type Mentioned = {
@@ -16,16 +15,9 @@ export type Mentioned = {
 
 export async function openTrade(
   ctx: MutationCtx,
-  trade: {
-    userId: string;
-    source: Doc<"trades">["source"];
-    transactionId: Id<"transactions">;
-    request: Doc<"transactions">["request"];
-    now: number;
-    mentioned: Mentioned | undefined;
-  },
+  { _id: orderId, userId, source, request }: Doc<"orders">,
+  mentioned: Mentioned | undefined,
 ): Promise<void> {
-  const { userId, source, transactionId, request, now, mentioned } = trade;
   if (request.kind !== "send" && request.kind !== "swap") return;
   const moved =
     request.kind === "send"
@@ -33,10 +25,15 @@ export async function openTrade(
       : { fromToken: request.fromToken, toToken: request.toToken };
   const { action = request.kind, ...asked } = mentioned ?? {};
   await ctx.db.insert("trades", {
-    ...{ userId, source, transactionId, action, ...moved, ...asked },
+    userId,
+    source,
+    orderId,
+    action,
+    ...moved,
+    ...asked,
     amount: request.amount,
     status: "pending",
-    createdAt: now,
+    createdAt: Date.now(),
   });
 }
 
@@ -49,30 +46,23 @@ export async function recordUnreadable(
   return ctx.db.insert("trades", { ...trade, ...unknown, createdAt: now });
 }
 
-export async function tradeOf(
-  ctx: QueryCtx,
-  transactionId: Id<"transactions">,
-): Promise<Doc<"trades"> | null> {
-  return getOneFrom(ctx.db, "trades", "by_transactionId", transactionId);
+export async function tradeOf(ctx: QueryCtx, orderId: Id<"orders">): Promise<Doc<"trades"> | null> {
+  return getOneFrom(ctx.db, "trades", "by_orderId", orderId);
 }
 
+/** Ends an order's trade. @param error What is wrong with its result; `null` if nothing is. */
 export async function settleTrade(
   ctx: MutationCtx,
-  row: Doc<"transactions">,
-  status: "confirmed" | "failed",
-  error: string | undefined,
+  { _id: orderId, txHash }: Doc<"orders">,
+  error: string | null,
 ): Promise<void> {
-  const trade = await tradeOf(ctx, row._id);
+  const trade = await tradeOf(ctx, orderId);
   if (trade === null) return;
   await ctx.db.patch("trades", trade._id, {
-    status,
-    ...(row.txHash === undefined ? {} : { txHash: row.txHash }),
-    ...(error === undefined ? {} : { error }),
+    status: error === null ? "confirmed" : "failed",
+    ...(txHash === undefined ? {} : { txHash }),
+    error: error ?? undefined,
   });
-  const permission =
-    row.permissionId === undefined ? null : await ctx.db.get("permissions", row.permissionId);
-  if (permission?.by === "chat" || permission?.by === "approval")
-    await ctx.scheduler.runAfter(0, internal.wallets.orders.notices.ended, { transactionId: row._id });
   const { mentionId, onSettled } = trade;
   if (mentionId === undefined || onSettled === undefined) return;
   const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;

@@ -2,11 +2,9 @@ import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
-import { rowsByBoth } from "../lib/records/rows";
 import { keepKey } from "./custody/envelopes";
 import { insertWallet, walletAt, walletOf } from "./model";
-import { vSymbol, vWalletKind } from "./tables";
-import { OPEN_STATES } from "./transactions/states";
+import { vWalletKind } from "./tables";
 
 const vWallet = v.object({ walletId: v.string(), address: v.string() });
 /** `existing`: whether it was there before. */
@@ -50,26 +48,5 @@ export const adopt = internalMutation({
     await insertWallet(ctx, { walletId, userId, kind, address });
     await keepKey(ctx, { walletId, userId, sealedKey });
     return { walletId, address, existing: false };
-  },
-});
-
-/** Far more than a node keeps pending for one address. */
-const MOST_IN_FLIGHT = 100;
-
-/** How much of a token the wallet's open signed swaps sell, as digits in its smallest unit. */
-export const inFlight = internalQuery({
-  args: { walletId: v.string(), token: vSymbol },
-  returns: v.string(),
-  handler: async (ctx, { walletId, token }) => {
-    let sum = 0n;
-    for (const state of OPEN_STATES) {
-      const rows = await rowsByBoth(ctx.db.query("transactions"), "walletId", walletId, "state", state).take(
-        MOST_IN_FLIGHT,
-      );
-      for (const { request } of rows) {
-        if (request.kind === "swap" && request.fromToken === token) sum += BigInt(request.amount);
-      }
-    }
-    return sum.toString();
   },
 });

@@ -164,10 +164,6 @@ const RULES: readonly Rule[] = [
         "AGENT_API_URL",
         "is not set although LLM_ENDPOINT is another provider's: the agent API is off, so that the key is sent to nobody else",
       ),
-    Number(set.get("MAX_TRANSFER_USD") ?? 0) > Number(set.get("DAILY_TRANSFER_LIMIT_USD") ?? Infinity) &&
-      odd("MAX_TRANSFER_USD", "is more than DAILY_TRANSFER_LIMIT_USD, so the daily limit decides"),
-    Number(set.get("WEAK_ID_DAILY_USD") ?? 1) === 0 &&
-      odd("WEAK_ID_DAILY_USD", "is 0: anybody who guesses a userId can empty its wallet"),
   ],
   (set) =>
     LOOKS.map(({ name, at, pattern, like }) => {

@@ -85,8 +85,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     ...standins.env(PROVIDERS),
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
     // People of tests have short names.
-    WEAK_ID_DAILY_USD: "0",
-    UNCLAIMED_DAILY_USD: "0",
+    UNOWNED_DAILY_USD: "1000000000",
     CONVEX_SITE_URL: "https://some.convex.site",
     ...(chainUrl === undefined ? {} : { CHAIN_RPC_URL: chainUrl() }),
     ...env,

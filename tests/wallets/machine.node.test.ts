@@ -1,25 +1,54 @@
-import { parseTransaction } from "viem";
-import { describe, expect } from "vitest";
+import { parseTransaction, toFunctionSelector } from "viem";
+import { describe, expect, onTestFinished, vi } from "vitest";
+import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/records/audit";
 import { deadlines } from "../../convex/lib/outside/deadlines";
+import { POOL } from "../../scripts/chain/addresses";
+import { receiver } from "../alerts/receivers";
+import { mined } from "../chain/support";
 import { until } from "../support/waits";
-import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain/chain";
+import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain/chain";
 import { answering, miscounting } from "../support/chain/rpc";
+import { intercept } from "../support/outside";
 import { age, cronComesBy } from "../support/rows/transactions";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
+import {
+  createWalletApp,
+  deadlineByHand,
+  freshAddress,
+  unreachDeadlines,
+  type WalletApp,
+} from "../support/chain/walletApp";
 
-/** Whatever the chain or its node does, a wallet moves again by itself: nothing twice, nothing lost. */
+/** Whatever the chain or its nodes do, a wallet moves again by itself: nothing twice, nothing lost. */
 
 useChain();
 
 const GWEI = 10n ** 9n;
+const BOB = `0x${"b0".repeat(20)}` as const;
+const REFUSAL = { code: -32003, message: "Insufficient funds for gas * price + value" };
 
-const send = (app: WalletApp, toAddress: string, fields: object = {}) =>
-  app.post("/mcp/defi/send", { userId: "alice", toAddress, token: "ETH", amount: "5", ...fields });
+const send = (app: WalletApp, fields: object = {}, key?: string) =>
+  app.post(
+    "/mcp/defi/send",
+    { userId: "alice", toAddress: BOB, token: "ETH", amount: "5", ...fields },
+    key === undefined ? {} : { headers: { "Idempotency-Key": key } },
+  );
 
 const rowsOf = async (app: WalletApp) =>
-  (await app.rows("transactions")).filter((one) => one.nonce !== undefined);
+  (await app.rows("orders")).filter(({ tries }) => tries.length > 0);
+
+/** What of the rows counts against caps, in micro-USD. */
+const counted = async (app: WalletApp) =>
+  (await app.rows("orders")).reduce(
+    (sum, { state, counted: micro }) => sum + (state === "failed" ? 0n : BigInt(micro)),
+    0n,
+  );
+
+/** Blocks that bring what is some blocks back into view. */
+async function mineBlocks(count = 2): Promise<void> {
+  for (let n = 0; n < count; n++) await chain.miner.mine();
+}
 
 /** The block with the last transactions is dropped for an empty one. */
 async function reorganise(depth = 1): Promise<void> {
@@ -27,71 +56,89 @@ async function reorganise(depth = 1): Promise<void> {
   await chain.feeds.tick();
 }
 
-/** A send that is confirmed in a block which is dropped afterwards. */
-async function lostSend(app: WalletApp, to: `0x${string}`) {
-  await chain.miner.pause();
-  const sent = send(app, to);
-  await until(async () => {
-    const [row] = await rowsOf(app);
-    return row?.state === "broadcast";
+/** Every node refuses all bytes. */
+const refusing = () =>
+  answering(({ method }) => (method === "eth_sendRawTransaction" ? { error: REFUSAL } : null));
+
+/** The nodes that are asked have not seen the transaction. */
+const unseen = () =>
+  answering(({ method }) =>
+    /^eth_getTransaction(?:Receipt|ByHash)$/.test(method) ? { result: null } : null,
+  );
+
+/** The node that answers says that it has refused the bytes, and one beside it has taken them. */
+const refusedAndTaken = () =>
+  intercept(async ({ body }, pass) => {
+    if (!body.includes("eth_sendRawTransaction")) return pass();
+    await pass();
+    const asked = z.array(z.looseObject({ id: z.number() })).parse(JSON.parse(body));
+    return Response.json(asked.map(({ id }) => ({ jsonrpc: "2.0", id, error: REFUSAL })));
   });
-  await chain.miner.mine();
-  const { body } = await sent;
-  expect(body.status).toBe("confirmed");
-  await reorganise();
-  expect(await isMined(body.txHash)).toBe(false);
-  return String(body.txHash);
-}
 
 describe("a block that is dropped behind a confirmed send", () => {
+  /** A send that is confirmed in a block which is dropped afterwards. */
+  async function lostSend(app: WalletApp, to: `0x${string}`) {
+    await chain.miner.pause();
+    const sent = send(app, { toAddress: to });
+    await until(async () => (await rowsOf(app))[0]?.state === "signed");
+    await until(async () => JSON.stringify(await chain.rpc("txpool_status")).includes('"pending":"0x1"'));
+    await chain.miner.mine();
+    const { body } = await sent;
+    expect(body.status).toBe("confirmed");
+    await reorganise();
+    expect(await isMined(body.txHash)).toBe(false);
+    return String(body.txHash);
+  }
+
   test("holds up no later send: the lost one is handed out again, and both arrive once", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const [first, second] = [freshAddress(), freshAddress()];
     await lostSend(app, first);
     chain.miner.resume();
-    expect((await send(app, second)).body.status).toBe("confirmed");
+    expect((await send(app, { toAddress: second })).body.status).toBe("confirmed");
     expect([await etherOf(first), await etherOf(second), await nonceOf(owner)]).toEqual([5n, 5n, 2]);
   });
 
-  test("is noticed when nothing follows: confirmed sends are looked at again after one and after six minutes", async ({
-    app,
-  }) => {
+  test("is noticed when nothing follows: a confirmed send is looked at once more", async ({ app }) => {
     const to = freshAddress();
     await app.fundedWallet("alice", { ETH: ETHER });
     const txHash = await lostSend(app, to);
-    const [confirmed] = await rowsOf(app);
-    expect((confirmed?.nextCheckAt ?? 0) - (confirmed?.endedAt ?? 0)).toBe(60_000);
     await cronComesBy(app);
     chain.miner.resume();
     await until(() => isMined(txHash));
     expect(await etherOf(to)).toBe(5n);
-    await cronComesBy(app);
-    const [again] = await rowsOf(app);
-    expect((again?.nextCheckAt ?? 0) - Date.now()).toBeGreaterThan(4 * 60_000);
     await cronComesBy(app);
     expect((await rowsOf(app))[0]).toMatchObject({
       state: "confirmed",
       nextCheckAt: Number.MAX_SAFE_INTEGER,
     });
   });
+});
 
-  test("is repaired at an operator's word as well, who is told what was done", async ({ app }) => {
+describe("a deployment that was restored from a backup", () => {
+  test("signs nothing for a wallet of which the chain knows more, until the operator has read it back", async ({
+    app,
+  }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    const txHash = await lostSend(app, freshAddress());
-    const repair = internal.wallets.transactions.repair;
-    expect(await app.t.action(repair, { address: owner.toLowerCase() })).toEqual({
-      mined: 0,
-      nextNonce: 1,
-      handedOut: 1,
-      filled: 0,
-      dropped: 0,
+    await send(app);
+    await app.t.run(async (ctx) => {
+      for (const { _id } of await ctx.db.query("orders").collect()) await ctx.db.delete("orders", _id);
+      for (const { _id } of await ctx.db.query("wallets").collect())
+        await ctx.db.patch("wallets", _id, { nextNonce: undefined });
     });
-    chain.miner.resume();
-    await until(() => isMined(txHash));
+    const { status, body } = await send(app);
+    expect([status, body.error]).toEqual([
+      503,
+      expect.stringMatching(/^The chain knows transactions of this wallet that this service does not/),
+    ]);
+    const repair = internal.wallets.orders.actions.repair;
+    expect(await app.t.action(repair, { address: owner.toLowerCase() })).toEqual({ mined: 1, nextNonce: 1 });
     expect((await app.rows("auditEvents")).at(-1)).toMatchObject({
       actor: OPERATOR,
       action: "nonces repaired",
     });
+    expect((await send(app)).body.status).toBe("confirmed");
+    expect(await nonceOf(owner)).toBe(2);
   });
 });
 
@@ -102,7 +149,7 @@ describe("a node that lies about nonces", () => {
   test("is not followed to a pending one of its own making", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     lie(1_000, "pending");
-    expect((await send(app, freshAddress())).body.status).toBe("confirmed");
+    expect((await send(app)).body.status).toBe("confirmed");
     expect((await rowsOf(app))[0]?.nonce).toBe(0);
   });
 
@@ -110,14 +157,14 @@ describe("a node that lies about nonces", () => {
     await app.fundedWallet("alice", { ETH: ETHER });
     for (const nonce of [1_000, 1]) {
       const honest = lie(nonce);
-      const { status, body } = await send(app, freshAddress());
+      const { status, body } = await send(app);
       expect([status, body.error]).toEqual([
         503,
         expect.stringMatching(/^The chain knows transactions of this wallet that this service does not/),
       ]);
       honest();
     }
-    expect((await send(app, freshAddress())).body.status).toBe("confirmed");
+    expect((await send(app)).body.status).toBe("confirmed");
   });
 });
 
@@ -127,7 +174,7 @@ describe("the network fee", () => {
     answering(({ method }) =>
       method === "eth_maxPriorityFeePerGas" ? { result: `0x${(10n ** 14n).toString(16)}` } : null,
     );
-    expect((await send(app, freshAddress(), { amount: "1" })).body.status).toBe("confirmed");
+    expect((await send(app, { amount: "1" })).body.status).toBe("confirmed");
     expect(3n * ETHER - (await etherOf(owner))).toBeLessThan(ETHER / 1_000n);
   });
 
@@ -141,7 +188,7 @@ describe("the network fee", () => {
     const baseFeePerGas = fees.map((fee) => `0x${fee.toString(16)}`);
     const lacking = { oldestBlock: "0x1", baseFeePerGas, gasUsedRatio: [], reward: [] };
     answering(({ method }) => (method === "eth_feeHistory" ? { result: lacking } : null));
-    expect((await send(app, freshAddress())).body.status).toBe("confirmed");
+    expect((await send(app)).body.status).toBe("confirmed");
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
     await chain.miner.mine();
   });
@@ -150,7 +197,7 @@ describe("the network fee", () => {
     await app.fundedWallet("alice", { ETH: 3n * ETHER });
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(500n * GWEI).toString(16)}`]);
     await chain.miner.mine();
-    const { status, body } = await send(app, freshAddress());
+    const { status, body } = await send(app);
     expect([status, body.error]).toEqual([
       502,
       "The network fee is far above the usual, and above what this service pays: nothing was signed",
@@ -163,27 +210,43 @@ describe("the network fee", () => {
   async function outgrown(app: WalletApp, to: `0x${string}`) {
     deadlines.receipt = 200;
     await chain.miner.pause();
-    const { body } = await send(app, to);
+    const { body } = await send(app, { toAddress: to });
     const [row] = await rowsOf(app);
-    const { maxFeePerGas = 0n } = parseTransaction(hex.parse(row?.rawTransaction));
+    const { maxFeePerGas = 0n } = parseTransaction(hex.parse(row?.tries[0]?.raw));
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(maxFeePerGas * 2n).toString(16)}`]);
     await chain.miner.mine();
     expect(await isMined(body.txHash)).toBe(false);
     return String(body.txHash);
   }
 
-  test("that outgrows a send is met by the same send for more, under the same nonce", async ({ app }) => {
+  test("that outgrows a send is met by the same send for more, under the same nonce; the hash that was mined is the one shown", async ({
+    app,
+  }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const txHash = await outgrown(app, to);
     await cronComesBy(app);
-    const [row] = await rowsOf(app);
-    expect(row).toMatchObject({ txHash, nonce: 0, replacement: { kind: "repriced", outpriced: [] } });
-    chain.miner.resume();
-    await until(() => isMined(row?.replacement?.txHash));
+    expect((await rowsOf(app))[0]?.tries).toHaveLength(1);
+    await age(app, 61_000);
     await cronComesBy(app);
-    const { body } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${txHash}`);
-    expect(body).toMatchObject({ txHash, status: "confirmed", minedAs: row?.replacement?.txHash });
+    const [row] = await rowsOf(app);
+    expect(row?.tries.map(({ nonce, kind }) => [nonce, kind])).toEqual([
+      [0, "call"],
+      [0, "call"],
+    ]);
+    chain.miner.resume();
+    const minedHash = row?.tries[1]?.hash;
+    await until(() => isMined(minedHash));
+    await cronComesBy(app);
+    for (const asked of [txHash, minedHash]) {
+      const { body } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${asked}`);
+      expect(body).toMatchObject({
+        txHash: minedHash,
+        status: "confirmed",
+        explorerUrl: `https://basescan.org/tx/${minedHash}`,
+      });
+    }
+    expect((await app.rows("trades"))[0]).toMatchObject({ status: "confirmed", txHash: minedHash });
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
 
@@ -192,57 +255,344 @@ describe("the network fee", () => {
     const to = freshAddress();
     deadlines.receipt = 200;
     await chain.miner.pause();
-    const { body } = await send(app, to);
-    const [row] = await rowsOf(app);
-    const { maxPriorityFeePerGas: tip = 0n } = parseTransaction(hex.parse(row?.rawTransaction));
-    const usual = tip + GWEI / 10n;
+    await send(app, { toAddress: to });
+    const tipOf = async (n: number) =>
+      parseTransaction(hex.parse((await rowsOf(app))[0]?.tries[n]?.raw)).maxPriorityFeePerGas ?? 0n;
+    const usual = (await tipOf(0)) + GWEI / 10n;
     answering(({ method }) =>
       method === "eth_maxPriorityFeePerGas" ? { result: `0x${usual.toString(16)}` } : null,
     );
     await cronComesBy(app);
-    expect((await rowsOf(app))[0]).not.toHaveProperty("replacement");
-    await age(app, "handedOutAt", 61_000);
+    expect((await rowsOf(app))[0]?.tries).toHaveLength(1);
+    await age(app, 61_000);
     await cronComesBy(app);
-    const [raised] = await rowsOf(app);
-    expect(raised).toMatchObject({ txHash: body.txHash, nonce: 0, replacement: { kind: "repriced" } });
-    const offered = parseTransaction(hex.parse(raised?.replacement?.rawTransaction)).maxPriorityFeePerGas;
-    expect(offered).toBeGreaterThanOrEqual(usual);
+    expect(await tipOf(1)).toBeGreaterThanOrEqual(usual);
     // It offers what is usual by now: nothing is raised again.
+    await age(app, 61_000);
     await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.replacement).toEqual(raised?.replacement);
+    const [row] = await rowsOf(app);
+    expect(row?.tries).toHaveLength(2);
     chain.miner.resume();
-    await until(() => isMined(raised?.replacement?.txHash));
+    await until(() => isMined(row?.txHash));
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
 
-  test("that the wallet can no longer pay ends a send after five minutes: it is withdrawn, and the next one goes", async ({
+  test("is not raised for an account that was frozen since: its nonce is used for nothing", async ({ app }) => {
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    await outgrown(app, to);
+    vi.stubEnv("TRADING_PAUSED", "true");
+    await age(app, 61_000);
+    await cronComesBy(app);
+    const [row] = await rowsOf(app);
+    expect(row?.tries.map(({ kind }) => kind)).toEqual(["call", "empty"]);
+    chain.miner.resume();
+    await until(() => isMined(row?.txHash));
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]).toMatchObject({
+      state: "failed",
+      error: expect.stringContaining("was withdrawn"),
+    });
+    expect([await etherOf(to), await nonceOf(owner)]).toEqual([0n, 1]);
+  });
+
+  test("that the wallet can no longer pay ends a send after ten minutes: it is withdrawn, and the next one goes", async ({
     app,
   }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     deadlines.receipt = 200;
     await chain.miner.pause();
-    const { body } = await send(app, to, { amount: (ETHER / 2n).toString() });
+    const { body } = await send(app, { toAddress: to, amount: (ETHER / 2n).toString() });
     await chain.rpc("anvil_dropTransaction", [body.txHash]);
     await chain.rpc("anvil_setBalance", [owner, `0x${(ETHER / 4n).toString(16)}`]);
     await cronComesBy(app);
-    const [waiting] = await rowsOf(app);
-    expect(waiting).toMatchObject({ state: "unknown", error: "insufficient funds" });
-    expect(waiting).not.toHaveProperty("replacement");
-    await age(app, "handedOutAt", 301_000);
+    expect((await rowsOf(app))[0]?.tries).toHaveLength(1);
+    await age(app, 601_000);
     await cronComesBy(app);
     chain.miner.resume();
     const [withdrawn] = await rowsOf(app);
-    expect(withdrawn?.replacement?.kind).toBe("withdrawal");
-    await until(() => isMined(withdrawn?.replacement?.txHash));
+    expect(withdrawn?.tries[1]?.kind).toBe("empty");
+    await until(() => isMined(withdrawn?.txHash));
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]?.state).toBe("failed");
+    deadlines.receipt = 15_000;
+    expect((await send(app)).body.status).toBe("confirmed");
+    expect([await etherOf(to), await nonceOf(owner)]).toEqual([0n, 2]);
+  });
+});
+
+describe("a chain that fails", () => {
+  test("by not mining answers with the hash as submitted; the follow-up settles it", async ({ app }) => {
+    const giveUp = deadlineByHand("receipt");
+    await app.fundedWallet("alice", { ETH: ETHER });
+    await chain.miner.pause();
+    const warnings: string[] = [];
+    const warned = ({ name }: Error) => void warnings.push(name);
+    process.on("warning", warned);
+    onTestFinished(() => void process.off("warning", warned));
+    let looks = 0;
+    intercept(({ body }, pass) => {
+      // More looks than listeners that one signal may have without a warning.
+      if (body.includes("eth_getTransactionReceipt") && ++looks === 15) giveUp();
+      return pass();
+    });
+    const sent = await send(app, {});
+    expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
+    expect(warnings).toEqual([]);
+    chain.miner.resume();
+    await mined(chain, hex.parse(sent.body.txHash));
+    await cronComesBy(app);
+    expect((await app.rows("orders"))[0]?.state).toBe("confirmed");
+    expect((await app.rows("trades"))[0]?.status).toBe("confirmed");
+  });
+
+  test("by dropping a transaction gets the same bytes again", async ({ app }) => {
+    deadlines.receipt = 200;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to, amount: "5" });
+    await chain.rpc("anvil_dropTransaction", [body.txHash]);
+    await cronComesBy(app);
+    chain.miner.resume();
+    await mined(chain, hex.parse(body.txHash));
+    await cronComesBy(app);
+    expect((await app.rows("orders"))[0]).toMatchObject({ state: "confirmed", txHash: body.txHash });
+    expect(await etherOf(to)).toBe(5n);
+  });
+});
+
+describe("a transaction on its way", () => {
+  test("that another one replaced has failed, and its nonce is not used again", async ({ app }) => {
+    deadlines.receipt = 200;
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to });
+    await chain.rpc("anvil_dropTransaction", [body.txHash]);
+    await chain.rpc("anvil_impersonateAccount", [owner]);
+    const other = hex.parse(
+      await chain.rpc("eth_sendTransaction", [{ from: owner, to: BOB, value: "0x1", nonce: "0x0" }]),
+    );
+    chain.miner.resume();
+    await mined(chain, other);
+    await mineBlocks();
+    // One look may come from a node that is behind: only the same answer a minute later counts.
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]).toMatchObject({ state: "signed", usedSince: expect.any(Number) });
+    await age(app, 61_000);
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]).toMatchObject({
+      state: "failed",
+      error: "Another transaction took this one's place",
+    });
+    expect(await etherOf(to)).toBe(0n);
+    unreachDeadlines();
+    expect((await send(app, { toAddress: to, amount: "6" })).body.status).toBe("confirmed");
+    expect((await rowsOf(app))[1]?.nonce).toBe(1);
+  });
+
+  test("that may not have arrived holds up the next, and no nonce is left out", async ({ app }) => {
+    deadlines.receipt = 100;
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const restore = intercept(({ body }, pass) =>
+      body.includes("eth_sendRawTransaction") ? Promise.reject(new TypeError("connection lost")) : pass(),
+    );
+    const lost = await send(app, { amount: "11" });
+    expect([lost.status, lost.body.status]).toEqual([200, "submitted"]);
+    deadlines.transaction = 1_200;
+    const held = await send(app, { amount: "12" });
+    expect([held.status, held.body.error, held.body.nothingMoved]).toEqual([
+      502,
+      expect.stringContaining("nothing was moved"),
+      true,
+    ]);
+    restore();
+    unreachDeadlines();
+    await cronComesBy(app);
+    await chain.miner.look();
+    await cronComesBy(app);
+    expect((await send(app, { amount: "13" })).body.status).toBe("confirmed");
+    const rows = await app.rows("orders");
+    expect(rows.map(({ state, nonce }) => [state, nonce])).toEqual([
+      ["confirmed", 0],
+      ["failed", undefined],
+      ["confirmed", 1],
+    ]);
+    expect(await nonceOf(owner)).toBe(2);
+  });
+
+  test("that a node refuses while another takes it is not called failed, still counts, and is paid once", async () => {
+    const app = createWalletApp(chain, { env: { UNOWNED_DAILY_USD: "150" } });
+    const owner = await app.fundedWallet("alice", { ETH: ETHER, USDC: 1_000_000_000n });
+    const to = freshAddress();
+    const rent = { toAddress: to, token: "USDC", amount: "100000000" };
+    deadlines.receipt = 100;
+    await chain.miner.pause();
+    const lie = refusedAndTaken();
+    const honest = unseen();
+    const first = await send(app, rent, "rent");
+    expect(first.body).toMatchObject({ success: true, status: "submitted" });
+    expect((await send(app, rent, "rent")).body.txHash).toBe(first.body.txHash);
+    const second = await send(app, rent);
+    expect([second.status, second.body.error]).toEqual([400, expect.stringMatching(/the limit of 150 USD/)]);
+    lie();
+    honest();
+    chain.miner.resume();
+    await until(() => isMined(first.body.txHash));
+    await cronComesBy(app);
+    expect((await rowsOf(app)).map(({ state }) => state)).toEqual(["confirmed"]);
+    expect([await usdcOf(to), await nonceOf(owner)]).toEqual([100_000_000n, 1]);
+  });
+
+  test("is not taken for replaced by what a node makes up about the account", async ({ app }) => {
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    deadlines.receipt = 100;
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to });
+    const lies = [unseen(), miscounting(() => 1_577)];
+    for (let visit = 0; visit < 3; visit++) {
+      await cronComesBy(app);
+      await age(app, 61_000);
+    }
+    expect((await rowsOf(app))[0]?.state).toBe("signed");
+    for (const end of lies) end();
+    chain.miner.resume();
+    await until(() => isMined(body.txHash));
+    await cronComesBy(app);
+    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
+  });
+
+  test("that no node ever takes is withdrawn after ten minutes: only then does it count no more", async ({ app }) => {
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    deadlines.receipt = 100;
+    const honest = refusing();
+    expect((await send(app, { toAddress: to })).body.status).toBe("submitted");
+    const reserved = await counted(app);
+    expect(reserved).toBeGreaterThanOrEqual(0n);
+    await age(app, 601_000);
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]?.tries[1]?.kind).toBe("empty");
+    expect(await counted(app)).toBe(reserved);
+    honest();
+    await cronComesBy(app);
+    await chain.miner.look();
     await cronComesBy(app);
     expect((await rowsOf(app))[0]).toMatchObject({
       state: "failed",
       error: expect.stringContaining("was withdrawn"),
     });
-    deadlines.receipt = 15_000;
-    expect((await send(app, freshAddress())).body.status).toBe("confirmed");
-    expect([await etherOf(to), await nonceOf(owner)]).toEqual([0n, 2]);
+    expect(await counted(app)).toBe(0n);
+    unreachDeadlines();
+    expect((await send(app, { toAddress: to })).body.status).toBe("confirmed");
+    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 2]);
+  });
+
+  test("is mined only in a block that the chain has: a pre-confirmed receipt decides nothing", async ({ app }) => {
+    deadlines.receipt = 300;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    await chain.miner.pause();
+    const { body } = await send(app);
+    const head = Number(hex.parse(await chain.rpc("eth_blockNumber", [])));
+    const early = answering(({ method, params }) =>
+      method === "eth_getTransactionReceipt"
+        ? {
+            result: {
+              transactionHash: params[0],
+              blockHash: `0x${"ab".repeat(32)}`,
+              blockNumber: `0x${(head + 1).toString(16)}`,
+              status: "0x1",
+              logs: [],
+            },
+          }
+        : null,
+    );
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]?.state).toBe("signed");
+    early();
+    chain.miner.resume();
+    await until(() => isMined(body.txHash));
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]?.state).toBe("confirmed");
+  });
+
+  test("that would revert is refused before it is signed", async ({ app }) => {
+    await app.fundedWallet("alice", { ETH: ETHER });
+    // The swaps' pool takes no ether.
+    const { status, body } = await send(app, { toAddress: POOL });
+    const refused = toFunctionSelector("EtherRefused()");
+    expect([status, body.error]).toEqual([
+      400,
+      `The transaction would fail: execution reverted with ${refused}`,
+    ]);
+    expect((await app.rows("orders"))[0]?.tries).toEqual([]);
+  });
+
+  test("has to pay the L1's fee too, where the chain has one", async ({ app }) => {
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const oracle = "0x420000000000000000000000000000000000000F";
+    // Answers every call with one ether.
+    await chain.rpc("anvil_setCode", [oracle, "0x670de0b6b3a764000060005260206000f3"]);
+    try {
+      const { status, body } = await send(app, {});
+      expect([status, body.error]).toEqual([
+        400,
+        expect.stringContaining("Insufficient ETH for the network fee: 2.0"),
+      ]);
+    } finally {
+      await chain.rpc("anvil_setCode", [oracle, "0x"]);
+    }
+  });
+
+  test("is not signed with a damaged or foreign key", async ({ app }) => {
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const [key] = await app.rows("walletKeys");
+    if (key === undefined) throw new Error("There is a key");
+    const flipped = key.sealedKey.replace(/.$/, (last) => (last === "A" ? "Q" : "A"));
+    await app.t.run((ctx) => ctx.db.patch("walletKeys", key._id, { sealedKey: flipped }));
+    const damaged = await send(app, {});
+    expect([damaged.status, damaged.body.error]).toEqual([500, "A sealed secret is damaged"]);
+    await app.t.run((ctx) => ctx.db.patch("walletKeys", key._id, { sealedKey: key.sealedKey }));
+    vi.stubEnv("WALLET_ENCRYPTION_KEY", "99".repeat(32));
+    const foreign = await send(app, {});
+    expect([foreign.status, foreign.body.error]).toEqual([
+      500,
+      "A sealed secret was sealed under another key",
+    ]);
+    expect(await nonceOf(owner)).toBe(0);
+  });
+});
+
+describe("a send that ended", () => {
+  test("is told to the webhooks of whose it is, as the transaction shows itself", async ({ app }) => {
+    const posted = receiver(() => new Response());
+    await app.fundedWallet("alice", { ETH: ETHER });
+    for (const userId of ["alice", "bob"])
+      await app.post("/webhooks", {
+        userId,
+        url: `https://${userId}.example.com/`,
+        events: ["transaction.ended"],
+      });
+    const order = { userId: "alice", toAddress: freshAddress(), token: "ETH", amount: "1000" };
+    const { body } = await app.post("/mcp/defi/send", order);
+    expect(body.status).toBe("confirmed");
+    await app.t.mutation(internal.messenger.webhooks.posts.begin, {});
+    await app.settle();
+    expect(posted.map(({ url }) => url)).toEqual(["https://alice.example.com/"]);
+    const told: unknown = JSON.parse(posted[0]?.body ?? "");
+    expect(told).toEqual({
+      type: "transaction.ended",
+      timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+      data: {
+        transactionId: expect.any(String),
+        ...{ kind: "send", token: "ETH", amount: "1000", txHash: body.txHash },
+        toAddress: expect.stringMatching(new RegExp(`^${order.toAddress}$`, "i")),
+        ...{ status: "confirmed", error: null, success: true },
+      },
+    });
   });
 });
 
@@ -257,54 +607,51 @@ describe("a node that is behind now and then", () => {
     });
 
   /** A send that was mined and whose receipt nobody has seen. */
-  async function unseen(app: WalletApp, to: `0x${string}`) {
+  async function unseenSend(app: WalletApp, to: `0x${string}`) {
     deadlines.receipt = 100;
     await chain.miner.pause();
-    const { body } = await send(app, to);
+    const { body } = await send(app, { toAddress: to });
     return body.txHash;
   }
 
-  test("does not fail a send that was mined: a sound answer in between begins the doubt anew", async () => {
-    const app = createWalletApp(chain, { env: { DAILY_TRANSFER_LIMIT_USD: "1000" } });
+  test("does not fail a send that was mined: a sound answer in between begins the doubt anew", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
-    const txHash = await unseen(app, freshAddress());
+    const txHash = await unseenSend(app, freshAddress());
     const first = glitch();
     await cronComesBy(app);
     first();
-    await age(app, "replacedSince", 61_000);
+    await age(app, 61_000);
     // Pending, so it was not replaced.
     await cronComesBy(app);
-    expect((await rowsOf(app))[0]).not.toHaveProperty("replacedSince");
+    expect((await rowsOf(app))[0]).not.toHaveProperty("usedSince");
     chain.miner.resume();
     await until(() => isMined(txHash));
     const second = glitch();
     await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.state).toBe("broadcast");
+    expect((await rowsOf(app))[0]?.state).toBe("signed");
     second();
     await cronComesBy(app);
     expect((await rowsOf(app))[0]?.state).toBe("confirmed");
   });
 
-  test("and for minutes on end fails it, until a receipt corrects that, the limit included", async () => {
-    const app = createWalletApp(chain, { env: { DAILY_TRANSFER_LIMIT_USD: "1000" } });
+  test("and for minutes on end fails it, until a receipt corrects that, the limit included", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
-    const txHash = await unseen(app, freshAddress());
-    const moved = async () => (await app.rows("transferWindows"))[0]?.entries[0]?.microUsd;
-    const counted = await moved();
+    const txHash = await unseenSend(app, freshAddress());
+    const before = await counted(app);
     chain.miner.resume();
     await until(() => isMined(txHash));
     const honest = glitch();
     await cronComesBy(app);
-    await age(app, "replacedSince", 61_000);
+    await age(app, 61_000);
     await cronComesBy(app);
     expect((await rowsOf(app))[0]?.state).toBe("failed");
     expect((await app.rows("trades"))[0]?.status).toBe("failed");
-    expect(await moved()).toBeUndefined();
+    expect(await counted(app)).toBe(0n);
     honest();
     await cronComesBy(app);
     expect((await rowsOf(app))[0]?.state).toBe("confirmed");
     expect((await rowsOf(app))[0]).not.toHaveProperty("error");
     expect((await app.rows("trades"))[0]?.status).toBe("confirmed");
-    expect(await moved()).toBe(counted);
+    expect(await counted(app)).toBe(before);
   });
 });

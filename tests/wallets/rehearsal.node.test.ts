@@ -10,6 +10,7 @@ import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/
 
 useChain();
 
+const LEFT = "transfers in 24 hours that leave the wallets of";
 const plenty = { ETH: 2n * ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER, WETH: ETHER };
 
 const swap = (app: WalletApp, fields: object = {}) =>
@@ -25,9 +26,8 @@ const send = (app: WalletApp, fields: object = {}) =>
 
 /** What a rehearsal may not touch: all tables with money, keys, limits or the record of them. */
 const WATCHED: TableNames[] = [
-  "transactions",
+  "orders",
   "trades",
-  "transferWindows",
   "wallets",
   "walletKeys",
   "auditEvents",
@@ -41,9 +41,7 @@ async function holdingsOf(owner: `0x${string}`) {
 
 describe("a rehearsal of a swap", () => {
   test("says what would move, at what price beside which feed, for what fees, and moves nothing", async () => {
-    const app = createWalletApp(chain, {
-      env: { DAILY_TRANSFER_LIMIT_USD: "5000", MAX_TRANSFER_USD: "4000" },
-    });
+    const app = createWalletApp(chain, { env: { UNOWNED_DAILY_USD: "500" } });
     const owner = await app.fundedWallet("alice", plenty);
     const before = [await rowsOf(app), await holdingsOf(owner)];
     const { status, body } = await swap(app, { dryRun: true });
@@ -64,8 +62,8 @@ describe("a rehearsal of a swap", () => {
           refusal: null,
           valueUsd: expect.closeTo(1_000, -1),
           limits: [
-            { of: "transfer", whose: "userId", about: "one transfer", mostUsd: 4_000, leftUsd: 4_000 },
-            { of: "day", whose: "userId", about: "transfers in 24 hours", mostUsd: 5_000, leftUsd: 5_000 },
+            { about: `${LEFT} a userId without an owner`, mostUsd: 500, leftUsd: 500 },
+            { about: `${LEFT} short userIds, by one network address`, mostUsd: 500, leftUsd: 500 },
           ],
           fees: {
             transactions: 2,
@@ -98,7 +96,7 @@ describe("a rehearsal of a swap", () => {
     ["ETH", "WETH", ETHER / 10n],
     ["WETH", "ETH", ETHER / 10n],
   ] as const)(
-    "%s to %s needs no signature, and is simulated as an order is",
+    "%s to %s needs no signature",
     async ([fromToken, toToken, amount], { app }) => {
       const owner = await app.fundedWallet("alice", plenty);
       const before = [await rowsOf(app), await holdingsOf(owner)];
@@ -141,13 +139,7 @@ describe("a rehearsal of a send", () => {
 
   test.for([
     [{ TRADING_PAUSED: "true" }, {}, 503, "paused"],
-    [{ MAX_TRANSFER_USD: "20" }, {}, 400, "A transfer may be worth at most 20 USD"],
-    [
-      { DAILY_TRANSFER_LIMIT_USD: "20" },
-      {},
-      400,
-      "would pass the limit of 20 USD in 24 hours: 20 USD are free",
-    ],
+    [{ UNOWNED_DAILY_USD: "20" }, {}, 400, "would pass the limit of 20 USD in 24 hours"],
     [{}, { amount: "9000000000" }, 400, "Insufficient USDC"],
     [{}, { toAddress: SETTLER }, 400, "the swap provider's contract"],
   ] as const)("where %o, of %o, it is refused", async ([env, fields, status, error]) => {
@@ -160,20 +152,6 @@ describe("a rehearsal of a send", () => {
     expect(await rowsOf(app)).toEqual(before);
     const order = await send(app, fields);
     expect([order.status, order.body.error]).toEqual([status, expect.stringContaining(error)]);
-  });
-
-  test("says of each limit whose it is", async () => {
-    const app = createWalletApp(chain, { env: { WEAK_ID_DAILY_USD: undefined } });
-    await app.fundedWallet("alice", plenty);
-    const { body } = await send(app, { dryRun: true });
-    const left = "transfers in 24 hours that leave the wallets of";
-    const sums = { mostUsd: 500, leftUsd: 500 };
-    expect(body.rehearsal).toMatchObject({
-      limits: [
-        { of: "day", whose: "userId", about: `${left} a userId that could be guessed`, ...sums },
-        { whose: "address", about: `${left} userIds that could be guessed, by one network address`, ...sums },
-      ],
-    });
   });
 
   test("without a wallet is 404, and makes none", async ({ app }) => {
@@ -211,7 +189,7 @@ describe("where money moves, a field that is not one", () => {
 });
 
 test("whatever is rehearsed, no row and no balance changes", async () => {
-  const app = createWalletApp(chain, { env: { DAILY_TRANSFER_LIMIT_USD: "5000" } });
+  const app = createWalletApp(chain);
   const owner = await app.fundedWallet("alice", plenty);
   const before = [await rowsOf(app), await holdingsOf(owner)];
   const token = fc.constantFrom("ETH", "USDC", "USDT", "DAI", "WETH");

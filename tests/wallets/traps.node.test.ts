@@ -63,7 +63,7 @@ describe("a contract's own words", () => {
     await chain.rpc("anvil_setCode", [TRAP, reverting(data)]);
     const { status, body } = await send(app);
     expect([status, body.error]).toEqual([400, `The transaction would fail: ${said}`]);
-    expect((await app.rows("transactions"))[0]?.error).toBe(body.error);
+    expect((await app.rows("orders"))[0]?.error).toBe(body.error);
   });
 });
 
@@ -90,7 +90,7 @@ describe("a recipient that is nobody", () => {
       const { status, body } = await send(app, { token, toAddress });
       expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
     }
-    expect(await app.rows("transactions")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
   });
 
   test("a token that is not known here is asked whether it is one, in a rehearsal as well", async ({
@@ -107,6 +107,16 @@ describe("a recipient that is nobody", () => {
       );
     }
     expect(await nonceOf(owner)).toBe(0);
+    await chain.rpc("anvil_setCode", [TRAP, "0x"]);
+  });
+
+  test("a person's account whose delegate answers every call (EIP-7702) is no token", async ({ app }) => {
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const delegate = `0x${"de".repeat(20)}` as const;
+    // Answers every call with one word.
+    await chain.rpc("anvil_setCode", [delegate, "0x600160005260206000f3"]);
+    await chain.rpc("anvil_setCode", [TRAP, `0xef0100${delegate.slice(2)}`]);
+    expect((await send(app, { amount: "3" })).body.status).toBe("confirmed");
     await chain.rpc("anvil_setCode", [TRAP, "0x"]);
   });
 

@@ -4,8 +4,8 @@ import { internal } from "../../_generated/api";
 import type { MutationCtx } from "../../_generated/server";
 import { freezeAccount, thaw, userInSay } from "../../messenger/owners";
 import { changeRules } from "../../users/levels";
-import { decide } from "../../wallets/orders/approvals";
 import { decidedCard } from "../../wallets/orders/cards";
+import { answer } from "../../wallets/orders/questions";
 import { orReason, reply, type Command, type Outcome, type Request } from "./command";
 import { needsAccount } from "./webApp";
 
@@ -136,9 +136,9 @@ function answerNamed(name: string, isYes: boolean): Command {
     binds: true,
     inPlace: true,
     run: async (ctx, { sender, argument }) => {
-      const decided = await decide(ctx, argument, { messengerId: sender.messengerId, isYes });
+      const decided = await answer(ctx, argument, isYes ? "yes" : "no", sender.messengerId);
       if (decided === null) return reply("You were not asked that.");
-      return { answer: decidedCard(decided.approval, decided.standing) };
+      return { answer: decidedCard(decided.order, decided.standing) };
     },
   };
 }

@@ -19,11 +19,15 @@ export const orderWorkers: Workers<"order"> = {
     if (wallet === null) throw new AppError("not_found", NO_WALLET);
     const { walletId, address } = wallet;
     const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
-    const task = { userId, walletId, address, request, caller: { address: null }, asked: "chat" as const };
-    const { wish, found } = await foundFor(ctx, task);
+    const payer = { userId, walletId, address };
+    const found = await foundFor(ctx, { payer, request, caller: { address: null }, asked: "chat" });
     const card = await ctx.runMutation(internal.wallets.orders.chatOrders.propose, {
-      ...{ userId, messengerId: sender.messengerId, wish, found },
-      key: `chat_${workId}`,
+      userId,
+      walletId,
+      request,
+      messengerId: sender.messengerId,
+      idempotencyKey: `chat_${workId}`,
+      ...found,
     });
     return card === null ? answerOf(notice("It was shown already.")) : { kind: "answer", ...card };
   },

@@ -1,5 +1,5 @@
 import type { Address } from "viem";
-import { getBalance } from "viem/actions";
+import { getBalance, getCode } from "viem/actions";
 import { unusableFailure } from "../call";
 import { chainClient, guarded, UPSTREAM } from "./rpc/client";
 import { answerIn, answerOf, dataOf, erc20, feed, multicall3, type Outcome, type Read } from "./rpc/methods";
@@ -55,6 +55,14 @@ export async function readAllowance(token: Address, owner: Address, spender: Add
     const [allowed] = answerOf(erc20.allowance, await read(chainClient(), call));
     return allowed;
   });
+}
+
+/**
+ * Whether an address is a person's account with a delegate (EIP-7702), whose code answers every call.
+ * @throws AppError `upstream` if the chain cannot be reached.
+ */
+export async function isDelegated(address: Address): Promise<boolean> {
+  return guarded(async () => (await getCode(chainClient(), { address }))?.startsWith("0xef0100") === true);
 }
 
 /**

@@ -57,6 +57,16 @@ export async function prepareTransaction(
   });
 }
 
+/** The chain's fees, and what it takes now for the L1 data of a call, in wei. @throws AppError `upstream` */
+export async function readMarket(from: Address, data: Hex): Promise<Pick<Preparation, "market" | "l1Fee">> {
+  const client = chainClient();
+  const call = { to: from, data, value: 0n };
+  return guarded(async () => {
+    const [market, { l1Fee }] = await Promise.all([readFees(client), readCalled(client, from, call, null, [])]);
+    return { market, l1Fee };
+  });
+}
+
 /** What contracts tell of a payer and a transaction, in one call. */
 async function readCalled(
   client: ChainClient,

@@ -1,7 +1,9 @@
 import { formatTransactionReceipt, type Address, type Hex, type Log, type RpcTransactionReceipt } from "viem";
-import { getBalance, getTransactionCount, sendRawTransaction } from "viem/actions";
+import { getBalance, getBlockNumber, getTransactionCount, sendRawTransaction } from "viem/actions";
+import { setting } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
 import { unusableFailure } from "../call";
+import { placeOf } from "./blocks";
 import { isOf } from "./receipts";
 import { chainClient, chainFailure, guarded, refusalText, UPSTREAM, type ChainClient } from "./rpc/client";
 
@@ -57,15 +59,17 @@ export type Standing =
   | { kind: "pending"; mined: number }
   /** Neither mined nor pending, and its nonce is still free. */
   | { kind: "missing"; mined: number }
-  /** Its nonce is used and the chain does not know it: replaced, or mined where the node did not look yet. */
-  | { kind: "replaced"; mined: number };
+  /** Its nonce is used as of some blocks back, and no transaction of these hashes is mined. */
+  | { kind: "used"; mined: number }
+  /** The node's answers do not go together yet: it lags, or tells of a block that nobody has. */
+  | { kind: "unsure" };
 
 /**
- * The state of a signed transaction.
- * @param hashes Its own, and earlier ones with other fees under the same nonce: at most one of them is ever mined.
+ * The state of a signed transaction. Mined means that the chain's block of that number holds the receipt's hash.
+ * @param hashes Of all bytes that were signed at its nonce: at most one of them is ever mined.
  * @throws AppError `upstream`
  */
-export async function standing(from: Address, nonce: number, hashes: readonly Hex[]): Promise<Standing> {
+export async function standingOf(from: Address, nonce: number, hashes: readonly Hex[]): Promise<Standing> {
   const client = chainClient();
   return guarded(async () => {
     // A missing transaction is polled every half second: viem's own functions would make an error of each answer.
@@ -77,18 +81,23 @@ export async function standing(from: Address, nonce: number, hashes: readonly He
       getTransactionCount(client, { address: from, blockTag: "latest" }),
     ]);
     const found = receipts.find((one) => one !== null) ?? null;
-    if (found !== null) return asMined(found);
-    if (transactions.some((one) => one !== null)) return { kind: "pending", mined };
-    return { kind: mined > nonce ? "replaced" : "missing", mined };
+    if (found !== null) {
+      const block = await placeOf(client, Number(found.blockNumber));
+      return block?.hash === found.blockHash.toLowerCase() ? asMined(found) : { kind: "unsure" };
+    }
+    if (mined > nonce) {
+      const back = await countBack(client, from);
+      return back > nonce ? { kind: "used", mined: back } : { kind: "unsure" };
+    }
+    return { kind: transactions.some((one) => one !== null) ? "pending" : "missing", mined };
   });
 }
 
-/** Which of the hashes is mined; `null` if none is. @throws AppError `upstream` */
-export async function minedOf(hashes: readonly Hex[]): Promise<Mined | null> {
-  return guarded(async () => {
-    const found = (await receiptsOf(chainClient(), hashes)).find((one) => one !== null) ?? null;
-    return found === null ? null : asMined(found);
-  });
+/** How many of an account's transactions were mined as of some blocks back, which no chain drops any more. */
+async function countBack(client: ChainClient, address: Address): Promise<number> {
+  const head = await getBlockNumber(client);
+  const back = BigInt(setting("CONFIRMATIONS"));
+  return getTransactionCount(client, { address, blockNumber: head > back ? head - back : 0n });
 }
 
 function receiptsOf(client: ChainClient, hashes: readonly Hex[]): Promise<(RpcTransactionReceipt | null)[]> {
@@ -122,7 +131,7 @@ export async function readMined(address: Address): Promise<number> {
 }
 
 /** Whether a second answer is the same: answers differ between nodes and moments. */
-export async function saysAgain(address: Address, mined: number): Promise<boolean> {
+export async function countedAgain(address: Address, mined: number): Promise<boolean> {
   return (await readMined(address)) === mined;
 }
 

@@ -6,9 +6,8 @@ import { cron } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { HOUR, iso } from "../../lib/time";
-import { vSignedBytes } from "../../wallets/transactions/bytes";
-import { storeSigned } from "../../wallets/transactions/serviceAccounts";
-import { addressesOf, lastSentBy, sentBy } from "../../wallets/transactions/serviceHistory";
+import { openServiceOrder } from "../../wallets/orders/model";
+import { addressesOf, isAboutToSign, lastSentBy, sentBy } from "../../wallets/serviceOrders";
 import { vAnchor, vHead } from "../validators";
 import { append, headOf, newestOf } from "./chain";
 import type { Anchor, ChainHead } from "./events";
@@ -116,22 +115,27 @@ async function isSetBack(ctx: QueryCtx, address: string, nonce: number): Promise
   return notice === undefined || Date.parse(notice.content.at) < last.createdAt;
 }
 
-/** Stores an anchor's bytes and takes their nonce; `null` if another attempt was faster. */
+/**
+ * Opens the order of an anchor; `null` if another attempt was faster.
+ * @param args.mined The chain's count of the account's transactions.
+ */
 export const store = internalMutation({
   args: {
     address: v.string(),
     head: v.object({ sequence: v.number(), hash: v.string() }),
-    signed: vSignedBytes,
+    data: v.string(),
+    mined: v.number(),
   },
-  returns: v.union(v.id("transactions"), v.null()),
-  handler: async (ctx: MutationCtx, { address, head, signed }) => {
+  returns: v.union(v.id("orders"), v.null()),
+  handler: async (ctx: MutationCtx, { address, head, data, mined }) => {
     if ((await headDue(ctx, address, Date.now())) === null) return null;
-    if (await isSetBack(ctx, address, signed.nonce)) {
+    if (await isAboutToSign(ctx, "anchor", address)) return null;
+    if (await isSetBack(ctx, address, mined)) {
       await tellRestored(ctx, "the anchor's account has sent transactions that are not known here");
       await anchorHead(ctx);
       return null;
     }
-    return storeSigned(ctx, { role: "anchor", address, request: { kind: "anchor", ...head }, signed });
+    return openServiceOrder(ctx, "anchor", address, { kind: "anchor", ...head, data });
   },
 });
 
@@ -165,14 +169,15 @@ export const latest = internalQuery({
   },
 });
 
-function anchorOf({ nonce, request, createdAt, state, txHash, replacement }: Doc<"transactions">): Anchor[] {
+function anchorOf({ nonce, request, createdAt, state, tries }: Doc<"orders">): Anchor[] {
   if (nonce === undefined) return [];
   const { sequence, hash } = request.kind === "anchor" ? request : { sequence: null, hash: null };
-  const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
   return [
     {
-      ...{ nonce, sequence, hash },
-      txHashes: [...(txHash === undefined ? [] : [txHash]), ...others.map((one) => one.txHash)],
+      nonce,
+      sequence,
+      hash,
+      txHashes: tries.map((one) => one.hash),
       status: state === "confirmed" || state === "failed" ? state : "pending",
       signedAt: iso(createdAt),
     },

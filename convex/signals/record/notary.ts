@@ -1,11 +1,12 @@
 import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
+import { deadlines } from "../../lib/outside/deadlines";
 import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/outside/providerCalls";
-import { prepareTransaction } from "../../providers/chain/preparation";
+import { readMined } from "../../providers/chain/transactions";
 import { serviceAddress } from "../../wallets/custody/signatures";
-import { gasLimit } from "../../wallets/transactions/terms/plan";
-import { handOut, signForService } from "../../wallets/transactions/progress/signatures";
+import { carry } from "../../wallets/orders/desk";
 import { anchorData } from "./chain";
 import type { ChainHead } from "./events";
 
@@ -19,18 +20,12 @@ export const send = providerAction({}, async (ctx) => {
       now: Date.now(),
     });
     if (head === null) return;
-    const call = { to: address, data: anchorData(head), value: 0n };
-    const preparation = await prepareTransaction(address, call, null);
-    if (preparation.gas.kind === "reverts") throw new AppError("upstream", preparation.gas.name);
-    const gas = gasLimit(preparation.gas.gas);
-    if (preparation.native < gas * preparation.fees.maxFeePerGas + 2n * preparation.l1Fee) {
-      throw new AppError("internal", `The anchor ${address} cannot pay the network fee`);
-    }
-    const signed = await signForService(ctx, "anchor", { address, preparation, gas, call });
-    const kept = { address, head, signed };
-    const transactionId = await ctx.runMutation(internal.signals.record.anchors.store, kept);
-    if (transactionId === null) return;
-    await handOut(ctx, { _id: transactionId, ...signed });
+    const mined = await readMined(address);
+    const opened = { address, head, data: anchorData(head), mined };
+    const orderId: Id<"orders"> | null = await ctx.runMutation(internal.signals.record.anchors.store, opened);
+    if (orderId === null) return;
+    const { state, error } = await carry(ctx, orderId, deadlines.transaction);
+    if (state === "failed") throw new AppError("upstream", error ?? `The anchor ${address} was not sent`);
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;

@@ -1,5 +1,5 @@
 import type { QueryCtx } from "../../_generated/server";
-import { addressesOf, lastSentBy } from "../../wallets/transactions/serviceHistory";
+import { addressesOf, lastSentBy } from "../../wallets/serviceOrders";
 import { headOf, newestOf } from "./chain";
 import type { ChainHead } from "./events";
 import { totalsOf } from "./model";

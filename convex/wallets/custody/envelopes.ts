@@ -4,8 +4,8 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { AppError } from "../../lib/errors";
-import { livePermission } from "../permits";
-import { vPermission } from "../transactions/tables";
+import { refusalToSign } from "../rules";
+import { vOrderRow } from "../tables";
 import { outdatedIn, replacing } from "../../lib/security/rotation";
 import { keyIdOf, type SealContext } from "../../lib/security/seals";
 
@@ -30,15 +30,23 @@ export async function keepKey(
   });
 }
 
-/** A permission and its wallet's sealed key, only for `custody/signatures`. @throws AppError as `livePermission`. */
+/**
+ * An order and its wallet's sealed key, only for `custody/signatures`.
+ * @param args.isEmpty Whether it signs a transaction that moves nothing, which ends an order whatever the rules say now.
+ * @throws AppError as `refusalToSign`.
+ */
 export const sealed = internalQuery({
-  args: { permissionId: v.id("permissions"), isFirst: v.boolean(), now: v.number() },
-  returns: v.object({ permission: vPermission, envelope: v.string() }),
-  handler: async (ctx, { permissionId, ...asked }) => {
-    const permission = await livePermission(ctx, permissionId, asked);
-    const row = await keyOf(ctx, permission.walletId);
+  args: { orderId: v.id("orders"), isEmpty: v.boolean(), now: v.number() },
+  returns: v.object({ order: vOrderRow, envelope: v.string() }),
+  handler: async (ctx, { orderId, isEmpty, now }) => {
+    const order = await ctx.db.get("orders", orderId);
+    const isOpen = order?.state === "prepared" || order?.state === "signed";
+    if (order === null || !isOpen) throw new AppError("internal", "Nothing is signed for an order that is over");
+    const refusal = isEmpty ? null : await refusalToSign(ctx, order, now);
+    if (refusal !== null) throw refusal;
+    const row = await keyOf(ctx, order.walletId);
     if (row === null) throw new AppError("internal", "This wallet has no key");
-    return { permission, envelope: row.sealedKey };
+    return { order, envelope: row.sealedKey };
   },
 });
 

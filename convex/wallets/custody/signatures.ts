@@ -19,7 +19,7 @@ import { keySeal } from "./envelopes";
 import { serviceAccountOf, type ServiceRole } from "./services";
 
 /**
- * The custody provider: takes a permission's id, returns a signature. Only here is a key ever unsealed, for the moment
+ * The custody provider: takes an order's id, returns a signature. Only here is a key ever unsealed, for the moment
  * of one signature; a hosted provider with the same interface can replace it. For actions.
  */
 
@@ -40,27 +40,27 @@ export async function createWallet(): Promise<{ walletId: string; address: Addre
 export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transaction };
 
 /** Signed bytes with their nonce, and the hash under which they are mined. */
-export type Signed = { nonce: number; rawTransaction: Hex; txHash: Hex };
+export type Signed = { nonce: number; raw: Hex; hash: Hex };
 
-/** The permission to sign. No key opens without one. */
+/** The order that is signed for. No key opens without one. */
 export type Under = {
-  permissionId: Id<"permissions">;
-  /** Whether it is used for the first time. */
-  isFirst: boolean;
-  /** Called before the key opens. @throws AppError unless the permission allows what is to be signed. */
-  check: (permission: Doc<"permissions">) => void;
+  orderId: Id<"orders">;
+  /** Whether the transaction moves nothing. */
+  isEmpty: boolean;
+  /** Called before the key opens. @throws AppError unless the order allows what is to be signed. */
+  check: (order: Doc<"orders">) => void;
 };
 
-/** Signs a transaction of a user's wallet. Only for `wallets/transactions/terms/signer`, which checks it against the terms. */
+/** Signs a transaction of a user's wallet. Only for `wallets/orders/signer`, which checks it against the order. */
 export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Unsigned): Promise<Signed> {
   const privateKey = await openKey(ctx, under);
   const rawTransaction = await signTransactionWith({ privateKey, transaction: transactionOf(unsigned) });
-  return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+  return { nonce: unsigned.nonce, raw: rawTransaction, hash: keccak256(rawTransaction) };
 }
 
 export async function signAsService(walletId: string, unsigned: Unsigned): Promise<Signed> {
   const rawTransaction = await ownAccount(walletId).signTransaction(transactionOf(unsigned));
-  return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+  return { nonce: unsigned.nonce, raw: rawTransaction, hash: keccak256(rawTransaction) };
 }
 
 function transactionOf({ nonce, gas, fees, call }: Unsigned) {
@@ -86,17 +86,17 @@ export async function attest(role: ServiceRole, data: TypedData): Promise<Hex> {
 
 function ownAccount(walletId: string): PrivateKeyAccount {
   const account = serviceAccountOf(walletId);
-  if (account === null) throw new AppError("internal", "A user's wallet signs only under a permission");
+  if (account === null) throw new AppError("internal", "A user's wallet signs only for an order");
   if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key has been changed since`);
   return serviceAccount(account.role);
 }
 
 /** Makes no account of the key: that needs the public key, which costs as much as a signature and is not needed for one. */
-async function openKey(ctx: ActionCtx, { check, ...under }: Under): Promise<Hex> {
-  const asked = { ...under, now: Date.now() };
-  const { permission, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, asked);
-  check(permission);
-  const key = await open(envelope, keySeal(permission.walletId));
+async function openKey(ctx: ActionCtx, { orderId, isEmpty, check }: Under): Promise<Hex> {
+  const asked = { orderId, isEmpty, now: Date.now() };
+  const { order, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, asked);
+  check(order);
+  const key = await open(envelope, keySeal(order.walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
   return key;
 }

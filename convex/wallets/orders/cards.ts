@@ -1,42 +1,46 @@
-import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
+import type { QueryCtx } from "../../_generated/server";
 import { formatUnits } from "../../lib/money/amounts";
 import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
-import type { TransactionRequest } from "../transactions/tables";
+import { allListed, listedOf } from "../allowlist";
+import { walletOf } from "../model";
+import type { Found, Request } from "../tables";
 import { TOKENS, type Symbol } from "../tokens";
-import type { Recipient } from "./recipients";
-import type { Standing } from "./approvals";
-import type { Wish } from "./tables";
+import type { Order } from "./model";
 
-/** Cards with questions to owners, made from decoded terms: they contain no word of the caller's. */
+/** Cards about orders, made from decoded terms: they contain no word of the caller's. */
 
-/** The findings of a rehearsal, for the card. */
-export const vFound = v.object({
-  valueUsd: v.union(v.number(), v.null()),
-  /** Of all its transactions, in ETH. */
-  mostFeeEth: v.union(v.string(), v.null()),
-  /** For a swap: how much less than the sold amount its minimum is worth by the feeds. */
-  costBps: v.union(v.number(), v.null()),
-});
-export type Found = Infer<typeof vFound>;
+/** `undelivered`: the owner's chat did not take the question. */
+export const STANDINGS = [
+  "awaiting_approval",
+  "approved",
+  "refused",
+  "failed",
+  "expired",
+  "void",
+  "undelivered",
+] as const;
+export type Standing = (typeof STANDINGS)[number];
 
 type Facts = {
-  found: Found | null;
+  found: Found;
   recipient: Recipient | null;
-  /** In the last 24 hours, decimal USD. */
-  movedUsd: string | null;
-  payer: Pick<Doc<"wallets">, "kind" | "address"> | null;
+  /** Of the account in the last 24 hours, and what is left of it for an order like this, decimal USD. */
+  movedUsd: string;
+  leftUsd: string;
+  payer: Pick<Doc<"wallets">, "kind" | "address">;
   /** Who has asked, in words; `null`: the owner, in their chat. */
   asker: string | null;
+  expiresAt: number;
 };
 
 function amountOf(amount: string, token: Symbol): string {
   return `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
 }
 
-/** An order in one line, without its recipient. @param least The least that a swap may bring, digits. */
-export function requestWords(request: TransactionRequest, least: string | undefined): string {
+/** An order in one line, without its recipient. */
+export function requestWords(request: Request, least: string | undefined): string {
   if (request.kind === "send") return `Send ${amountOf(request.amount, request.token)}`;
   if (request.kind !== "swap") return request.kind;
   const { amount, fromToken, toToken } = request;
@@ -44,43 +48,80 @@ export function requestWords(request: TransactionRequest, least: string | undefi
   return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
 }
 
-function wishWords(wish: Wish): string {
-  if (wish.kind === "order") return requestWords(wish.request, wish.minBuyAmount);
-  const chat = wish.chatId === null ? "no chat of its own" : `the chat ${wish.chatId ?? "that is set"}`;
-  const bot =
-    wish.botTag === undefined
-      ? wish.sealedBotToken === null
-        ? "the service's bot"
-        : "the bot that is set"
-      : `the bot with the id ${wish.botId ?? "unknown"}`;
-  return `Your cards: to ${chat}, by ${bot}`;
-}
-
-export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Paragraph[] {
+export function questionCard(row: Order, facts: Facts): Paragraph[] {
+  const { found, recipient, movedUsd, leftUsd, payer, asker, expiresAt } = facts;
+  const { request } = row;
+  const { valueUsd, costBps, mostFeeEth } = found;
+  const lines = [
+    `From your ${payer.kind} wallet ${payer.address}`,
+    ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
+    ...(recipient === null ? [] : [recipientWords(recipient)]),
+    valueUsd === null ? "There is no live price for it." : `Worth ${valueUsd.toFixed(2)} USD`,
+    ...(costBps === null
+      ? []
+      : [`By the price feeds it costs at most ${(Math.max(0, costBps) / 100).toFixed(2)} %`]),
+    ...(mostFeeEth === null ? [] : [`Network fees: at most ${feeWords(mostFeeEth, row.etherPrice)}`]),
+    `Moved in the last 24 hours: ${movedUsd} USD; ${leftUsd} USD are left`,
+  ];
   return [
-    [{ bold: facts.asker === null ? "🔐 Your order" : "🔐 Your approval is asked for" }],
-    [wishWords(wish)],
-    ...(wish.kind === "order" ? orderLines(wish.request, facts) : []),
+    [{ bold: asker === null ? "🔐 Your order" : "🔐 Your approval is asked for" }],
+    [requestWords(request, row.minBuyAmount)],
+    ...lines.map((line) => [line]),
     [
-      `${facts.asker === null ? "" : `${facts.asker} has asked for this. `}Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
+      `${asker === null ? "" : `${asker} has asked for this. `}Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
     ],
   ];
 }
 
-function orderLines(request: TransactionRequest, { found, recipient, movedUsd, payer }: Facts): Paragraph[] {
-  const lines: string[] = [];
-  if (payer !== null) lines.push(`From your ${payer.kind} wallet ${payer.address}`);
-  if (request.kind === "send") lines.push(`To ${request.toAddress}`);
-  if (recipient !== null) lines.push(recipientWords(recipient));
-  if (found !== null) {
-    const { valueUsd, costBps, mostFeeEth } = found;
-    lines.push(valueUsd === null ? "There is no live price for it." : `Worth ${valueUsd.toFixed(2)} USD`);
-    if (costBps !== null)
-      lines.push(`By the price feeds it costs at most ${(Math.max(0, costBps) / 100).toFixed(2)} %`);
-    if (mostFeeEth !== null) lines.push(`Network fees: at most ${mostFeeEth} ETH`);
-  }
-  if (movedUsd !== null) lines.push(`Moved in the last 24 hours: ${movedUsd} USD`);
-  return lines.map((line) => [line]);
+function feeWords(eth: string, etherPrice: string): string {
+  if (etherPrice === "0") return `${eth} ETH`;
+  return `${(Number(eth) * Number(formatUnits(BigInt(etherPrice), 6))).toFixed(2)} USD (${eth} ETH)`;
+}
+
+/** What an owner's card says about a recipient: nothing that others could have influenced. */
+export type Recipient =
+  | { kind: "own"; wallet: "basic" | "custody" }
+  /** Epoch ms. */
+  | { kind: "listed"; since: number }
+  /** `countsFrom`: for one that is on the list and does not count yet. */
+  | { kind: "new"; countsFrom: number | null; looksLike: { address: string; what: string } | null };
+
+/** @param asked Other questions that are open. @returns `null` for orders that send nothing. */
+export async function recipientOf(
+  ctx: QueryCtx,
+  { userId, request }: Order,
+  asked: readonly Order[],
+  now: number,
+): Promise<Recipient | null> {
+  if (request.kind !== "send") return null;
+  const to = request.toAddress;
+  const own = await Promise.all(
+    (["basic", "custody"] as const).map(async (kind) => {
+      const wallet = await walletOf(ctx, userId, kind);
+      return wallet === null ? [] : [{ kind, address: wallet.address }];
+    }),
+  );
+  const wallets = own.flat();
+  const mine = wallets.find(({ address }) => address === to);
+  if (mine !== undefined) return { kind: "own", wallet: mine.kind };
+  const listed = await listedOf(ctx, userId, to);
+  if (listed !== null && listed.countsFrom <= now) return { kind: "listed", since: listed.countsFrom };
+  const known = [
+    ...(await allListed(ctx, userId)).map(({ address }) => ({ address, what: "which is on your list" })),
+    ...wallets.map(({ kind, address }) => ({ address, what: `your own ${kind} wallet` })),
+    // A question about a look-alike must not cast doubt on an address that the owner knows.
+    ...(listed === null ? asked : []).flatMap(({ request: other }) =>
+      other.kind === "send" ? [{ address: other.toAddress, what: "about which you are asked already" }] : [],
+    ),
+  ];
+  const alike = known.find(({ address }) => address !== to && ends(address) === ends(to));
+  return { kind: "new", countsFrom: listed?.countsFrom ?? null, looksLike: alike ?? null };
+}
+
+/** The characters of an address that people compare. */
+function ends(address: string): string {
+  const digits = address.slice(2).toLowerCase();
+  return digits.slice(0, 4) + digits.slice(-4);
 }
 
 function recipientWords(recipient: Recipient): string {
@@ -116,7 +157,24 @@ const ENDED: Record<Exclude<Standing, "awaiting_approval">, string> = {
 };
 
 /** The card that replaces the question. */
-export function decidedCard({ wish, error }: Doc<"approvals">, standing: Standing): Paragraph[] {
+export function decidedCard({ request, minBuyAmount, error }: Order, standing: Standing): Paragraph[] {
   if (standing === "awaiting_approval") return [];
-  return [[{ bold: ENDED[standing] }], [wishWords(wish)], ...(error === undefined ? [] : [[error]])];
+  const reason = standing === "failed" && error !== undefined ? [[error]] : [];
+  return [[{ bold: ENDED[standing] }], [requestWords(request, minBuyAmount)], ...reason];
+}
+
+/** What an order has come to. @param fault What is wrong with it; `null` if nothing is. */
+export function endCard({ request, traded, txHash }: Order, fault: string | null): Paragraph[] {
+  const arrived =
+    request.kind === "swap" && traded !== undefined
+      ? [`Arrived: ${amountOf(traded.buyAmount, request.toToken)} for ${amountOf(traded.sellAmount, request.fromToken)}`]
+      : request.kind === "send"
+        ? [`To ${request.toAddress}`]
+        : [];
+  const lines = [
+    requestWords(request, undefined),
+    ...(fault === null ? arrived : [fault]),
+    ...(txHash === undefined ? [] : [`Transaction ${txHash}`]),
+  ];
+  return [[{ bold: fault === null ? "✅ Done" : "⚠️ Not done" }], ...lines.map((line) => [line])];
 }

@@ -2,29 +2,49 @@ import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internalMutation } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
+import { approvalFromNote, approvingLink } from "../../messenger/model";
 import { vButton, vSpan } from "../../messenger/tables";
-import { approvingLink, approvalFromNote } from "../../messenger/model";
-import { CHAT, TOKEN } from "../../users/access";
-import { levelOf, liveRules } from "../../users/levels";
-import { askedWith } from "./approvals";
-import { vFound } from "./cards";
-import { judged, write } from "./proposals";
-import { vWish } from "./tables";
+import { TOKEN } from "../../users/access";
+import { levelOf } from "../../users/levels";
+import { vFound, vRequest } from "../tables";
+import { isUsers } from "./limits";
+import { earlierOf } from "./model";
+import { ask } from "./questions";
 
 /**
- * Orders from the owner's chat. They wait for the tap like orders of others, in the same table and under the same
- * rules. They may move little (`CHAT`), because anybody who has the chat can both order and tap.
+ * Stores an order that was begun in the owner's chat, once per key: it waits for the tap like orders of others.
+ * @returns The card to show; `null` if it was stored before.
  */
-
-/** Stores an order, once per key. @returns The card to show; `null` if it was stored before. */
 export const propose = internalMutation({
-  args: { userId: v.string(), messengerId: v.string(), wish: vWish, key: v.string(), found: vFound },
+  args: {
+    userId: v.string(),
+    walletId: v.string(),
+    request: vRequest,
+    messengerId: v.string(),
+    idempotencyKey: v.string(),
+    value: v.optional(v.string()),
+    etherPrice: v.string(),
+    minBuyAmount: v.optional(v.string()),
+    mostFee: v.optional(v.string()),
+    found: vFound,
+  },
   returns: v.union(
     v.object({ paragraphs: v.array(v.array(vSpan)), buttons: v.array(v.array(vButton)) }),
     v.null(),
   ),
-  handler: async (ctx, { userId, messengerId, wish, key, found }) => {
-    if (wish.kind !== "order" || (await askedWith(ctx, userId, key)) !== null) return null;
+  handler: async (ctx, { messengerId, found, value, etherPrice, request, ...given }) => {
+    if (!isUsers(request)) return null;
+    const { userId } = given;
+    const order = {
+      ...given,
+      request,
+      by: "chat" as const,
+      source: "telegram" as const,
+      address: null,
+      value: value === undefined ? null : BigInt(value),
+      etherPrice: BigInt(etherPrice),
+    };
+    if ((await earlierOf(ctx, order)) !== null) return null;
     const now = Date.now();
     const account = await approvingLink(ctx, userId, now);
     if (account?.messengerId !== messengerId) {
@@ -34,10 +54,7 @@ export const propose = internalMutation({
     }
     if ((await levelOf(ctx, userId, now)).level === "closed")
       throw new AppError("forbidden", `Your account is closed: an order needs ${TOKEN}`);
-    const { version: policyVersion } = await liveRules(ctx, userId);
-    const movedUsd = await judged(ctx, userId, wish, CHAT, now);
-    const question = { userId, wish, account, policyVersion, key, found, movedUsd, asker: null };
-    const { paragraphs, buttons } = await write(ctx, question);
+    const { paragraphs, buttons } = await ask(ctx, { ...order, account, found, asker: null });
     return { paragraphs: parse(v.array(v.array(vSpan)), paragraphs), buttons };
   },
 });

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
-import type { Doc } from "../../_generated/dataModel";
 import { AppError } from "../../lib/errors";
-import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/http/examples";
+import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/http/examples";
 import { IDEMPOTENCY_KEY, REPLAYED, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
 import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
-import { closedInput, idempotencyKey, userId } from "../../lib/http/input";
+import { closedInput, idempotencyKey, text, userId } from "../../lib/http/input";
+import { iso } from "../../lib/time";
 import { countGuess, refuseGuessing } from "../../lib/limits/charges";
 import {
   acceptUnpriced,
@@ -19,17 +19,28 @@ import {
 } from "../inputs";
 import { assertMay } from "../../users/access";
 import { warned, weakId } from "../warnings";
-import { WAITING, waitingBody } from "./question";
 import { carryOut, EXPLORER, rehearse, shownStatus } from "./execution";
-import { explorerUrl, orderFields, status } from "./shapes";
-import { shortfallOf } from "../transactions/states";
+import { faultOf } from "./model";
+import { explorerUrl, orderFields, status, WAITING, waitingBody } from "./shapes";
+
+/** A failure of an order that ended before anything of it was signed says so, and its key is free again. */
+const ended = (when: string, headers: Record<string, string> = {}) => ({
+  when,
+  headers,
+  body: z.object({
+    nothingMoved: z.literal(true).optional().describe("Nothing was signed; the idempotency key is free again"),
+  }),
+});
 
 /** Failures of both calls that move funds. */
 const moving = {
   ...USER_TOKEN_ERRORS,
   not_found: "The user has no such wallet: connect first.",
   conflict: "The idempotency key was used for another request.",
-  paused: "The operator has paused sends and swaps.",
+  invalid_request: ended("The request, or the state of the wallet, does not allow it; the message says what."),
+  forbidden: ended("The owner of this userId has not allowed this."),
+  paused: ended("The operator has paused sends and swaps, or the owner has frozen the account."),
+  internal: ended("The service failed."),
 };
 
 const send: MountedEndpoint = endpoint({
@@ -38,13 +49,13 @@ const send: MountedEndpoint = endpoint({
   summary: "Sends ETH or a token from the user's custody wallet (or, with from: basic, the basic one).",
   needs: ["WALLET_ENCRYPTION_KEY"],
   description:
-    "The transfer is simulated before it is signed; what it lacks (balance, network fee) is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
+    "What the wallet lacks (balance, network fee) is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
   accepted: WAITING,
   limit: "transfer",
   access: "shown",
   errors: {
     ...moving,
-    upstream: { when: "The chain's RPC node failed or did not answer.", headers: REPLAYED },
+    upstream: ended("The chain's RPC node failed or did not answer.", REPLAYED),
   },
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
   answerHeaders: REPLAYED,
@@ -96,16 +107,13 @@ const swap: MountedEndpoint = endpoint({
   summary: "Swaps one token for another in the user's custody wallet, through a Permit2 quote.",
   needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
   description:
-    "The quote is checked before anything is signed: it sells exactly what was asked, calls the provider's own contract, and that call guarantees this wallet the ordered token and a minimum, which may be worse than the price feeds by `slippageBps` and the operator's allowance (together 2 % by default). It is simulated first. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. An approval, where one is needed, is sent first, for the exact amount. Send an Idempotency-Key with everything that moves money.",
+    "The quote is checked before anything is signed: it sells exactly what was asked, calls the provider's own contract, and that call guarantees this wallet the ordered token and a minimum, which may be worse than the price feeds by `slippageBps` and the operator's allowance (together 2 % by default). `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. An approval, where one is needed, is sent first, for the exact amount. Send an Idempotency-Key with everything that moves money.",
   accepted: WAITING,
   limit: "transfer",
   access: "shown",
   errors: {
     ...moving,
-    upstream: {
-      when: "The swap provider or the chain's RPC node failed, or the quote was refused.",
-      headers: REPLAYED,
-    },
+    upstream: ended("The swap provider or the chain's RPC node failed, or the quote was refused.", REPLAYED),
   },
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
   answerHeaders: REPLAYED,
@@ -180,10 +188,10 @@ const swap: MountedEndpoint = endpoint({
     const done = await carryOut(ctx, { userId, from: "custody", request, call });
     const order = { fromToken, toToken, sellAmount: amount, ...warned(call.named, call.idempotencyKey) };
     if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...order }, {}, 202);
-    const { outcome, view } = done;
-    if (view.terms === undefined) throw new Error("A signed swap has no terms");
-    const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
-    const amounts = { ...view.terms, ...view.traded, ...approvalTxHash };
+    const { outcome, row } = done;
+    if (row.terms === undefined) throw new Error("A signed swap has no terms");
+    const approvalTxHash = row.approvalTxHash === undefined ? {} : { approvalTxHash: row.approvalTxHash };
+    const amounts = { ...row.terms, ...row.traded, ...approvalTxHash };
     return new Reply({ ...outcome, ...order, ...amounts }, done.headers);
   },
 });
@@ -212,13 +220,9 @@ const transaction: MountedEndpoint = endpoint({
   },
   input: z.object({ userId, txHash }),
   returns: z.object({
-    txHash: z.string(),
+    txHash: z.string().describe("The hash that was mined: another than the asked one, if its fees had to be raised"),
     status,
-    minedAs: z
-      .string()
-      .optional()
-      .describe("The hash under which it was mined, if its fees had to be raised"),
-    kind: z.enum(["send", "swap", "approve", "fill"]),
+    kind: z.enum(["send", "swap", "approve"]),
     error: z.string().optional().describe("Why it failed, or what is wrong with its result"),
     sellAmount: z
       .string()
@@ -231,31 +235,86 @@ const transaction: MountedEndpoint = endpoint({
     explorerUrl,
     ...weakId,
   }),
-  handler: async (ctx, { userId, txHash }, { caller, named }) => {
-    await refuseGuessing(ctx, "miss", caller, txHash);
-    const view = await ctx.runQuery(internal.wallets.transactions.orders.byHash, { userId, txHash });
-    if (view === null || view.request.kind === "settlement" || view.request.kind === "anchor") {
-      await countGuess(ctx, "miss", caller, txHash);
+  handler: async (ctx, { userId, txHash: asked }, { caller, named }) => {
+    await refuseGuessing(ctx, "miss", caller, asked);
+    const row = await ctx.runQuery(internal.wallets.orders.rows.byHash, { userId, txHash: asked });
+    const kind = row?.request.kind;
+    if (row === null || (kind !== "send" && kind !== "swap")) {
+      await countGuess(ctx, "miss", caller, asked);
       throw new AppError("not_found", "This user has no transaction with this hash");
     }
-    const { state, traded, minedAs } = view;
-    const error = faultOf(view);
+    if (asked === row.approvalTxHash) {
+      const explorerUrl = EXPLORER + asked;
+      return { txHash: asked, status: "confirmed" as const, kind: "approve" as const, explorerUrl, ...warned(named) };
+    }
+    const { txHash = asked, traded } = row;
+    const error = faultOf(row);
     return {
       txHash,
-      status: shownStatus(state),
-      kind: view.request.kind,
+      status: shownStatus(row),
+      kind,
       ...(error === null ? {} : { error }),
       ...traded,
-      ...(minedAs === undefined ? {} : { minedAs }),
-      explorerUrl: EXPLORER + (minedAs ?? txHash),
+      explorerUrl: EXPLORER + txHash,
       ...warned(named),
     };
   },
 });
 
-/** The message about a transaction that did not do what was ordered. */
-function faultOf(row: Doc<"transactions">): string | null {
-  return row.state === "failed" ? (row.error ?? null) : shortfallOf(row);
-}
+/** The state of an order that waits for its owner. */
+const approval: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/mcp/defi/approval",
+  summary: "The state of a request that waits for its owner's approval.",
+  description:
+    "For an order that was answered with 202. The call only reads; to wait for the owner, repeat the request with its idempotency key.",
+  limit: "settings",
+  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
+  headers: USER_TOKEN,
+  errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no question with this id." },
+  example: {
+    input: { userId: EXAMPLE_USER, approvalId: "k57d0c2v6s3m8q4x9z1b7n5t2h6j8w3y" },
+    output: {
+      approvalId: "k57d0c2v6s3m8q4x9z1b7n5t2h6j8w3y",
+      status: "approved",
+      kind: "send",
+      expiresAt: EXAMPLE_TIME,
+      txHash: EXAMPLE_TX,
+      transaction: "confirmed",
+    },
+  },
+  input: z.object({ userId, approvalId: text(64).describe("The id from the answer.") }),
+  returns: z.object({
+    approvalId: z.string(),
+    status: z
+      .enum(["awaiting_approval", "approved", "refused", "failed", "expired", "void", "undelivered"])
+      .describe(
+        "failed: approved, but it could not be started; expired: not answered within 10 minutes; void: the owner's rules or link have changed since; undelivered: the owner's chat did not take the question",
+      ),
+    kind: z.enum(["send", "swap"]),
+    expiresAt: z.iso.datetime(),
+    txHash: z.string().optional().describe("Once the approved transaction is signed"),
+    transaction: status.optional(),
+    error: z.string().optional().describe("Why it failed"),
+  }),
+  handler: async (ctx, { userId, approvalId }) => {
+    const asked = await ctx.runQuery(internal.wallets.orders.rows.question, {
+      userId,
+      approvalId,
+      now: Date.now(),
+    });
+    if (asked === null) throw new AppError("not_found", "This user has no question with this id");
+    const { order, status, kind, expiresAt } = asked;
+    const error = order.state === "asked" ? null : faultOf(order);
+    return {
+      approvalId: asked.approvalId,
+      status,
+      kind,
+      expiresAt: iso(expiresAt),
+      ...(order.txHash === undefined ? {} : { txHash: order.txHash, transaction: shownStatus(order) }),
+      ...(error === null ? {} : { error }),
+    };
+  },
+});
 
-export const transactionEndpoints: MountedEndpoint[] = [send, swap, transaction];
+export const transactionEndpoints: MountedEndpoint[] = [send, swap, transaction, approval];

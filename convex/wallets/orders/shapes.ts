@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { askedFields } from "./question";
+import { iso } from "../../lib/time";
+import type { Asked } from "./rows";
 
 /** Orders, rehearsals and transactions as callers see them. */
 
@@ -10,6 +11,42 @@ export const status = z
 export const explorerUrl = z.string().describe("The transaction on a block explorer");
 
 const digits = z.string();
+
+/** Fields about a question to the owner, in addition to the order's. */
+const askedFields = {
+  approvalId: z
+    .string()
+    .optional()
+    .describe("While it waits for its owner: follow it with GET /mcp/defi/approval"),
+  idempotencyKey: z
+    .string()
+    .optional()
+    .describe("While it waits for its owner: repeat the request with this key for its outcome"),
+  expiresAt: z.iso.datetime().optional().describe("Until when the owner can approve it"),
+  error: z
+    .string()
+    .optional()
+    .describe("What it waits for; or what is wrong with a swap that was mined and has failed"),
+};
+
+/** When an endpoint answers 202. */
+export const WAITING =
+  "The owner of the `userId` was asked in their chat and has not answered yet, or has approved it just now (`status`). Repeat the request with the `idempotencyKey` that the answer names to get its outcome.";
+
+/** The answer to a caller whose order waits. */
+export function waitingBody({ status, approvalId, idempotencyKey, expiresAt }: Asked) {
+  const isApproved = status === "approved";
+  return {
+    success: false,
+    status: isApproved ? ("approved" as const) : ("awaiting_approval" as const),
+    error: isApproved
+      ? "Approved, and on its way: repeat the request with this idempotencyKey for its outcome"
+      : "Waiting for your approval in the chat that is linked: approve it there, then repeat the request with this idempotencyKey",
+    approvalId,
+    idempotencyKey,
+    expiresAt: iso(expiresAt),
+  };
+}
 
 /** Fields that orders and their rehearsals share. */
 export const orderFields = {
@@ -41,10 +78,6 @@ export const orderFields = {
       limits: z
         .array(
           z.object({
-            of: z.enum(["transfer", "day"]),
-            whose: z
-              .enum(["userId", "address"])
-              .describe("What it counts by: `address` is the caller's network address"),
             about: z.string().describe("Which transfers it counts, in words"),
             mostUsd: z.number(),
             leftUsd: z.number(),

@@ -1,21 +1,23 @@
 import { internal } from "../../../convex/_generated/api";
 import type { WalletApp } from "../chain/walletApp";
 
-/** What time and the cron do to the transactions that were signed. */
+/** What time and the cron do to the orders that were signed. */
 
-/** Makes a time that their rows hold an earlier one, where they hold it. */
-export async function age(app: WalletApp, time: "handedOutAt" | "replacedSince", ms: number): Promise<void> {
-  for (const { _id, [time]: at } of await app.rows("transactions")) {
-    if (at === undefined) continue;
-    await app.t.run((ctx) => ctx.db.patch("transactions", _id, { [time]: at - ms }));
+/** Makes the times that their rows hold earlier: of their bytes, and of the first answer that their nonce is used. */
+export async function age(app: WalletApp, ms: number): Promise<void> {
+  for (const { _id, tries, usedSince } of await app.rows("orders")) {
+    const earlier = tries.map((one) => ({ ...one, at: one.at - ms }));
+    const since = usedSince === undefined ? {} : { usedSince: usedSince - ms };
+    await app.t.run((ctx) => ctx.db.patch("orders", _id, { tries: earlier, ...since }));
   }
 }
 
-/** The follow-up's cron comes by, all that is open or looked back at being due, and what it starts comes to an end. */
+/** The cron comes by, all that was signed being due, and what it starts comes to an end. */
 export async function cronComesBy(app: WalletApp): Promise<void> {
-  for (const { _id, nonce } of await app.rows("transactions")) {
-    if (nonce !== undefined) await app.t.run((ctx) => ctx.db.patch("transactions", _id, { nextCheckAt: 0 }));
+  for (const { _id, tries, nextCheckAt } of await app.rows("orders")) {
+    const isDue = tries.length > 0 && nextCheckAt < Number.MAX_SAFE_INTEGER;
+    if (isDue) await app.t.run((ctx) => ctx.db.patch("orders", _id, { nextCheckAt: 0 }));
   }
-  await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
+  await app.t.mutation(internal.wallets.orders.rows.takeUpDue, {});
   await app.settle();
 }

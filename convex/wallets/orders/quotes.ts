@@ -1,17 +1,18 @@
-import { isAddressEqual, type Address } from "viem";
-import { CHAIN_ID } from "../../../lib/money/base";
-import { AppError } from "../../../lib/errors";
-import { BPS } from "../../../lib/money/amounts";
-import { dataOf, weth } from "../../../providers/chain/rpc/methods";
-import type { Transaction } from "../../../providers/chain/preparation";
-import type { Quote } from "../../../providers/swap";
-import type { TypedData } from "../../custody/signatures";
-import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../../tokens";
-import { guaranteeOf } from "./settler";
+import { decodeAbiParameters, isAddressEqual, size, slice, type Address, type Hex } from "viem";
+import { AppError } from "../../lib/errors";
+import { BPS } from "../../lib/money/amounts";
+import { CHAIN_ID } from "../../lib/money/base";
+import { weth, dataOf } from "../../providers/chain/rpc/methods";
+import type { Transaction } from "../../providers/chain/preparation";
+import type { Quote } from "../../providers/swap";
+import type { TypedData } from "../custody/signatures";
+import type { UserRequest } from "../tables";
+import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 
 /** Checks quotes, which are not trusted, before anything is signed, and builds the permit to sign. Pure. */
 
-export type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
+export type SwapRequest = Extract<UserRequest, { kind: "swap" }>;
+type Sides = Pick<SwapRequest, "fromToken" | "toToken" | "amount">;
 
 /** No real quote has a permit that is valid for longer. */
 const LONGEST_PERMIT_SECONDS = 1_800n;
@@ -26,79 +27,88 @@ const UNGUARANTEED =
  * @throws AppError `upstream` if the quote would have the wallet sign or pay something else than was ordered, or if its
  * call does not guarantee what the quote says.
  */
-export function checkQuote(quote: Quote, swap: Swap, owner: Address, nowMs: number): bigint {
-  const sellToken = swapAddress(swap.fromToken);
-  const native = TOKENS[swap.fromToken].address === null;
+export function checkQuote(quote: Quote, swap: SwapRequest, owner: Address, nowMs: number): bigint {
+  const amount = BigInt(swap.amount);
+  const isNative = TOKENS[swap.fromToken].address === null;
+  const needsPermit = !isNative && !isWrapping(swap);
   const lowest = (quote.buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
   const spender = quote.issues.allowance?.spender;
-  const sound =
-    isAddressEqual(quote.sellToken, sellToken) &&
+  const isSound =
+    isAddressEqual(quote.sellToken, swapAddress(swap.fromToken)) &&
     isAddressEqual(quote.buyToken, swapAddress(swap.toToken)) &&
-    quote.sellAmount === swap.amount &&
+    quote.sellAmount === amount &&
     // One unit for rounding.
     quote.minBuyAmount + 1n >= lowest &&
     quote.buyAmount > 0n &&
     quote.minBuyAmount > 0n &&
-    (quote.permit2
-      ? !native && !isWrapping(swap) && isPermitOf(quote, quote.permit2.eip712, sellToken, swap.amount, nowMs)
-      : native || isWrapping(swap)) &&
-    (!isWrapping(swap) || quote.buyAmount === swap.amount) &&
+    needsPermit === Boolean(quote.permit2) &&
+    (!quote.permit2 || isPermitOf(quote, quote.permit2.eip712, swap, nowMs)) &&
+    (!isWrapping(swap) || quote.buyAmount === amount) &&
     (spender === undefined || isAddressEqual(spender, PERMIT2));
-  if (!sound) throw new AppError("upstream", SUSPECT);
-  const least = guaranteedBy(quote.transaction, swap, owner, { isSigned: false });
+  if (!isSound) throw new AppError("upstream", SUSPECT);
+  const least = guaranteedBy(quote.transaction, swap, owner);
   if (least === null || least < quote.minBuyAmount) throw new AppError("upstream", UNGUARANTEED);
   return least;
 }
 
+/** `execute((address recipient, address buyToken, uint256 minAmountOut) slippage, bytes[] actions, bytes32 zid)` */
+const EXECUTE = "0x1fff991f";
+const SLIPPAGE = [{ type: "address" }, { type: "address" }, { type: "uint256" }] as const;
+
 /**
- * The least of the ordered token that a swap's call guarantees its wallet; `null` for a call that sells, pays or
- * guarantees anything else. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`, all else 0x's settler.
- * @param isSigned Whether the permit's signature has been appended, if the swap has one.
+ * The least of the ordered token that a swap's call guarantees its wallet; `null` for a call that pays another amount,
+ * or guarantees anything else. 0x's settler reverts, whatever its actions do, unless they have gained `minAmountOut` of
+ * `buyToken` for it, and pays that to `recipient` (0x-settler, `SettlerBase._checkSlippageAndTransfer`); with both zero
+ * it checks nothing. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`.
  */
-export function guaranteedBy(
-  { to, data, value }: Transaction,
-  swap: Swap,
-  owner: Address,
-  { isSigned }: { isSigned: boolean },
-): bigint | null {
-  const native = TOKENS[swap.fromToken].address === null;
-  if (value !== (native ? swap.amount : 0n)) return null;
-  if (isWrapping(swap)) return isPlainWrap({ to, data }, swap) ? swap.amount : null;
-  const guarantee = guaranteeOf(data, native ? "none" : isSigned ? "appended" : "awaited");
-  if (guarantee === null) return null;
-  const { recipient, buyToken, minAmountOut } = guarantee;
+export function guaranteedBy({ to, data, value }: Transaction, swap: Sides, owner: Address): bigint | null {
+  const amount = BigInt(swap.amount);
+  if (value !== (TOKENS[swap.fromToken].address === null ? amount : 0n)) return null;
+  if (isWrapping(swap)) return isPlainWrap(to, data, swap) ? amount : null;
+  if (size(data) < 100 || slice(data, 0, 4).toLowerCase() !== EXECUTE) return null;
+  const [recipient, buyToken, least] = slippageIn(data) ?? [];
+  if (recipient === undefined || buyToken === undefined || least === undefined || least === 0n) return null;
   const isOrdered = isAddressEqual(recipient, owner) && isAddressEqual(buyToken, swapAddress(swap.toToken));
-  return isOrdered ? minAmountOut : null;
+  return isOrdered ? least : null;
+}
+
+/** The three words stand at fixed places of the call, whatever else is in it; `null` where an address has further bits. */
+function slippageIn(data: Hex): readonly [Address, Address, bigint] | null {
+  const words = slice(data, 4, 100);
+  const isClean = [0, 32].every((at) => /^0x0*$/.test(slice(words, at, at + 12)));
+  return isClean ? decodeAbiParameters(SLIPPAGE, words) : null;
 }
 
 /** Whether a permit lets the called contract take exactly the sold amount, and expires soon. */
 function isPermitOf(
   quote: Quote,
   { domain, message }: NonNullable<Quote["permit2"]>["eip712"],
-  sellToken: Address,
-  amount: bigint,
+  { fromToken, amount }: Sides,
   nowMs: number,
 ): boolean {
   const now = BigInt(Math.floor(nowMs / 1000));
   return (
     domain.chainId === CHAIN_ID &&
     isAddressEqual(domain.verifyingContract, PERMIT2) &&
-    isAddressEqual(message.permitted.token, sellToken) &&
-    message.permitted.amount === amount &&
+    isSoldBy(message, { fromToken, amount }) &&
     isAddressEqual(message.spender, quote.transaction.to) &&
     message.deadline > now &&
     message.deadline <= now + LONGEST_PERMIT_SECONDS
   );
 }
 
+/** Whether a permit is for exactly the token and amount that a swap sells. */
+export function isSoldBy({ permitted }: Message, { fromToken, amount }: Pick<Sides, "fromToken" | "amount">): boolean {
+  return isAddressEqual(permitted.token, swapAddress(fromToken)) && permitted.amount === BigInt(amount);
+}
+
 /** ETH and WETH are exchanged one to one, at the WETH contract itself. */
-export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
+export function isWrapping({ fromToken, toToken }: Pick<Sides, "fromToken" | "toToken">): boolean {
   return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
 }
 
-/** At the WETH contract, by exactly its own `deposit()` or `withdraw(amount)`. */
-function isPlainWrap({ to, data }: Pick<Transaction, "to" | "data">, { fromToken, amount }: Swap): boolean {
-  const plain = fromToken === "ETH" ? dataOf(weth.deposit, []) : dataOf(weth.withdraw, [amount]);
+function isPlainWrap(to: Address, data: Hex, { fromToken, amount }: Sides): boolean {
+  const plain = fromToken === "ETH" ? dataOf(weth.deposit, []) : dataOf(weth.withdraw, [BigInt(amount)]);
   return isAddressEqual(to, swapAddress("WETH")) && data.toLowerCase() === plain;
 }
 
@@ -106,17 +116,17 @@ function isPlainWrap({ to, data }: Pick<Transaction, "to" | "data">, { fromToken
 export type SidePrices = { from: bigint | null; to: bigint | null };
 
 /** The values of the sold and the bought amount in one unit: USD with 8 + 36 decimals. `null` without both prices. */
-function valuesOf(bought: bigint, swap: Swap, prices: SidePrices): { given: bigint; got: bigint } | null {
+function valuesOf(bought: bigint, swap: Sides, prices: SidePrices): { given: bigint; got: bigint } | null {
   if (prices.from === null || prices.to === null) return null;
   const scale = (symbol: Symbol) => 10n ** BigInt(18 - TOKENS[symbol].decimals);
   return {
-    given: swap.amount * prices.from * scale(swap.fromToken),
+    given: BigInt(swap.amount) * prices.from * scale(swap.fromToken),
     got: bought * prices.to * scale(swap.toToken),
   };
 }
 
 /** How much less than the sold amount `bought` is worth by the feeds, in whole basis points; `null` without both prices. */
-export function costBps(bought: bigint, swap: Swap, prices: SidePrices): number | null {
+export function costBps(bought: bigint, swap: Sides, prices: SidePrices): number | null {
   const values = valuesOf(bought, swap, prices);
   if (values === null || values.given === 0n) return null;
   // The last digit of an amount must not turn 14 into 15.
@@ -130,7 +140,7 @@ export function costBps(bought: bigint, swap: Swap, prices: SidePrices): number 
  * @returns Whether it could be checked at all.
  * @throws AppError `invalid_request` if it is worse than slippage and impact allow.
  */
-export function checkPrice(least: bigint, swap: Swap, prices: SidePrices, maxImpactBps: bigint): boolean {
+export function checkPrice(least: bigint, swap: SwapRequest, prices: SidePrices, maxImpactBps: bigint): boolean {
   if (isWrapping(swap)) return true;
   const values = valuesOf(least, swap, prices);
   if (values === null) return false;

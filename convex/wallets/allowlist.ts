@@ -1,9 +1,9 @@
-import type { Doc } from "../../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { AppError } from "../../lib/errors";
-import { rowsByBoth } from "../../lib/records/rows";
-import { HOUR } from "../../lib/time";
-import { levelRowOf } from "../../users/levels";
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { rowsByBoth } from "../lib/records/rows";
+import { HOUR } from "../lib/time";
+import { levelRowOf } from "../users/levels";
 
 /** Addresses to which an owner's wallets may send. Plain functions; those that write are steps of their caller's mutation. */
 

@@ -1,10 +1,10 @@
-import type { Doc } from "../../_generated/dataModel";
-import type { QueryCtx } from "../../_generated/server";
-import { NOBODY } from "../../lib/records/records";
-import { rowsByBoth } from "../../lib/records/rows";
-import { serviceWalletId, type ServiceRole } from "../custody/services";
+import type { Doc } from "../_generated/dataModel";
+import type { QueryCtx } from "../_generated/server";
+import { NOBODY } from "../lib/records/records";
+import { rowsByBoth } from "../lib/records/rows";
+import { serviceWalletId, type ServiceRole } from "./custody/services";
 
-/** Transactions that the service's own accounts have sent. A separate file, because the sender loads the whole machine. */
+/** Orders of the service's own accounts. */
 
 /** The addresses that have ever been accounts of a role, oldest first, at most ten. */
 export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {
@@ -16,9 +16,9 @@ export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<str
 export async function sentBy(
   ctx: QueryCtx,
   { role, address, from, limit }: { role: ServiceRole; address: string; from: number; limit: number },
-): Promise<Doc<"transactions">[]> {
+): Promise<Doc<"orders">[]> {
   return ctx.db
-    .query("transactions")
+    .query("orders")
     .withIndex("by_walletId_and_nonce", (q) =>
       q.eq("walletId", serviceWalletId(role, address)).gte("nonce", from),
     )
@@ -31,10 +31,17 @@ export async function lastSentBy(
   role: ServiceRole,
   address: string,
   count: number,
-): Promise<Doc<"transactions">[]> {
+): Promise<Doc<"orders">[]> {
   return ctx.db
-    .query("transactions")
+    .query("orders")
     .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", serviceWalletId(role, address)))
     .order("desc")
     .take(count);
+}
+
+/** Whether an order of a service account is about to be signed. */
+export async function isAboutToSign(ctx: QueryCtx, role: ServiceRole, address: string): Promise<boolean> {
+  const walletId = serviceWalletId(role, address);
+  const open = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
+  return (await open.first()) !== null;
 }

@@ -1,0 +1,227 @@
+import type { Doc } from "../../_generated/dataModel";
+import type { QueryCtx } from "../../_generated/server";
+import { setting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { BPS, formatUnits, microUsd } from "../../lib/money/amounts";
+import { isGuessable } from "../../lib/records/ids";
+import { sha256Hex } from "../../lib/security/digests";
+import { DAY, dateTime, MINUTE } from "../../lib/time";
+import { TOKEN } from "../../users/access";
+import { levelOf, limitsIn } from "../../users/levels";
+import { listedOf } from "../allowlist";
+import { walletAt } from "../model";
+import type { By, Request, UserRequest } from "../tables";
+
+/**
+ * How much a credential may move in any 24 hours. A sum is a function of the orders: nothing is kept beside them, so an
+ * order that moved nothing counts nothing. The mutation that opens an order counts it. Micro-USD throughout.
+ */
+
+/** Who orders, and what for. */
+export type Ordering = {
+  userId: string;
+  by: By;
+  /** The key that orders, its name and its own cap (`null`: the account's). */
+  key?: { id: string; name: string; daily: bigint | null } | undefined;
+  /** A cap of the credential's own, below the account's: of posts, or of the id of an open account. */
+  most?: bigint | undefined;
+  /** The caller's network address; `null` if the order came by no network. */
+  address: string | null;
+  request: UserRequest;
+};
+
+/** A sum in 24 hours, and its cap. `about` ends "the limit of 500 USD in 24 hours". */
+export type Limit = { about: string; most: bigint; counted: readonly Counted[] };
+type Counted = { at: number; sum: bigint };
+
+/** Taps and the chat's own orders, to recipients off the list and for what swaps may lose: anybody who has the chat can tap. */
+const CHAT_DAILY = 100_000_000n;
+/** More orders than anybody places in a day: so many rows are summed. */
+const MOST_ORDERS = 500;
+
+/** The credential in whose sum an order counts. */
+export function credentialOf({ by, keyId }: { by: By; keyId?: string | undefined }): string {
+  if (keyId !== undefined) return `key:${keyId}`;
+  return by === "tap" ? "chat" : by;
+}
+
+/** The caps of an order, with what counts against each at `now` (epoch ms). @throws AppError `rate_limited` above 500 orders a day. */
+export async function limitsOf(ctx: QueryCtx, order: Ordering, now: number): Promise<Limit[]> {
+  const { userId, by, key, most, request } = order;
+  const rows = await spentBy(ctx, userId, now);
+  if (by === "free") {
+    const cap = microUsd(setting("UNOWNED_DAILY_USD"));
+    const own = { about: " that leave the wallets of a userId without an owner", most: cap };
+    const limits: Limit[] = [{ ...own, counted: rows.map(countedOf) }];
+    const counted = addressKey(order);
+    if (counted === undefined) return limits;
+    const others = await spentFrom(ctx, counted, now);
+    const about = " that leave the wallets of short userIds, by one network address";
+    return [...limits, { about, most: cap, counted: others.map(countedOf) }];
+  }
+  const { daily } = limitsIn(await levelOf(ctx, userId, now));
+  const limits: Limit[] = [{ about: "", most: daily, counted: rows.map(countedOf) }];
+  const mine = credentialOf({ by, keyId: key?.id });
+  const ofCredential = rows.filter((row) => credentialOf(row) === mine);
+  const add = (about: string, cap: bigint, which = ofCredential) =>
+    limits.push({ about, most: cap, counted: which.map(countedOf) });
+  if (key?.daily !== null && key?.daily !== undefined) add(` by the key ${key.name}`, key.daily);
+  if (by === "id") add(" by userId alone", most ?? 0n);
+  if (by === "post") add(" by mention", most ?? 0n);
+  const isLoose = request.kind === "swap" || !(await isListed(ctx, userId, request.toAddress, now));
+  if (mine === "chat" && isLoose) {
+    const loose = await Promise.all(
+      ofCredential.map(async (row) => {
+        if (row.request.kind === "swap") return true;
+        return row.request.kind === "send" && !(await isListed(ctx, userId, row.request.toAddress, now));
+      }),
+    );
+    const which = ofCredential.filter((_, i) => loose[i] === true);
+    add(" that the chat approves to recipients off the owner's list, or lets swaps lose", CHAT_DAILY, which);
+  }
+  return limits;
+}
+
+/**
+ * Why an order is refused; `null` if it is allowed.
+ * @param value Of the sent or sold amount; `null` without a live price.
+ */
+export async function refusalOf(
+  ctx: QueryCtx,
+  order: Ordering,
+  limits: readonly Limit[],
+  value: bigint | null,
+  now: number,
+): Promise<AppError | null> {
+  const { userId, by, request } = order;
+  if (value === null && by !== "owner" && by !== "tap")
+    return new AppError("upstream", "No live price is known for this transfer, and its value is limited");
+  const needsList = by !== "owner" && by !== "tap" && by !== "free";
+  if (needsList && request.kind === "send" && !(await isListed(ctx, userId, request.toAddress, now)))
+    return new AppError("forbidden", await unlistedWords(ctx, userId, request.toAddress));
+  const counted = value === null ? 0n : await countOf(ctx, userId, request, value);
+  const passed = limits.find(({ most, counted: earlier }) => sumOf(earlier) + counted > most);
+  if (passed === undefined) return null;
+  const what =
+    request.kind === "send"
+      ? "This transfer"
+      : `This swap, whose terms let it lose ${cents(counted)} USD,`;
+  const message = `${what} would pass the limit of ${formatUnits(passed.most, 6)} USD in 24 hours${passed.about}: ${freeOf(passed, now)}`;
+  return BEYOND[by] === undefined
+    ? new AppError("invalid_request", message)
+    : new AppError("forbidden", `${message}. ${BEYOND[by]}`);
+}
+
+/** What lets an order pass its credential's cap. */
+const BEYOND: Partial<Record<By, string>> = {
+  id: `Beyond it an order needs ${TOKEN}`,
+  chat: `Beyond it an order needs ${TOKEN}`,
+};
+
+/**
+ * What an order counts: of a send all that leaves its user, of a swap what its terms let it lose, or all of it where no
+ * price is checked.
+ */
+export async function countOf(
+  ctx: QueryCtx,
+  userId: string,
+  request: UserRequest,
+  value: bigint,
+): Promise<bigint> {
+  if (request.kind === "send") return (await isOwn(ctx, userId, request.toAddress)) ? 0n : value;
+  if (request.acceptUnpriced === true) return value;
+  return (value * toleratedBps(request.slippageBps) + BPS - 1n) / BPS;
+}
+
+/** How much less than the feeds' value a swap may bring, in basis points: its slippage, and the operator's allowance. */
+export function toleratedBps(slippageBps: number): bigint {
+  return BigInt(slippageBps) + BigInt(setting("MAX_PRICE_IMPACT_BPS"));
+}
+
+/** The key of the network address against whose sum a free order counts: only of ids that are short. */
+export function addressKey({ userId, by, address }: Ordering): string | undefined {
+  return by === "free" && address !== null && isGuessable(userId) ? sha256Hex(`address:${address}`) : undefined;
+}
+
+export function sumOf(counted: readonly Counted[]): bigint {
+  return counted.reduce((total, { sum }) => total + sum, 0n);
+}
+
+function countedOf({ state, counted, feeCounted, countedAt = 0 }: Doc<"orders">): Counted {
+  const lives = state === "prepared" || state === "signed" || state === "confirmed";
+  return { at: countedAt, sum: (lives ? BigInt(counted) : 0n) + BigInt(feeCounted) };
+}
+
+/** An account's orders of the last 24 hours, oldest first. */
+async function spentBy(ctx: QueryCtx, userId: string, now: number): Promise<Doc<"orders">[]> {
+  return within(
+    await ctx.db
+      .query("orders")
+      .withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", now - DAY))
+      .take(MOST_ORDERS),
+    now,
+  );
+}
+
+async function spentFrom(ctx: QueryCtx, countedFor: string, now: number): Promise<Doc<"orders">[]> {
+  return within(
+    await ctx.db
+      .query("orders")
+      .withIndex("by_countedFor", (q) => q.eq("countedFor", countedFor).gt("countedAt", now - DAY))
+      .take(MOST_ORDERS),
+    now,
+  );
+}
+
+function within(rows: Doc<"orders">[], now: number): Doc<"orders">[] {
+  const [first] = rows;
+  if (rows.length < MOST_ORDERS || first === undefined) return rows;
+  throw new AppError("rate_limited", `At most ${MOST_ORDERS} orders are carried out in 24 hours`, {
+    retryAfterMs: Math.max(1, (first.countedAt ?? now) + DAY - now),
+  });
+}
+
+async function isListed(ctx: QueryCtx, userId: string, address: string, now: number): Promise<boolean> {
+  if (await isOwn(ctx, userId, address)) return true;
+  const listed = await listedOf(ctx, userId, address);
+  return listed !== null && listed.countsFrom <= now;
+}
+
+async function isOwn(ctx: QueryCtx, userId: string, address: string): Promise<boolean> {
+  return (await walletAt(ctx, address))?.userId === userId;
+}
+
+async function unlistedWords(ctx: QueryCtx, userId: string, address: string): Promise<string> {
+  const listed = await listedOf(ctx, userId, address);
+  const what = "This send needs a recipient on the owner's list";
+  if (listed !== null) return `${what}, and this one counts from ${dateTime(listed.countsFrom + MINUTE)}`;
+  return `${what}, and this one is not: its owner adds it in the web application, or approves the send in the linked chat`;
+}
+
+/** How much is free now, and when more is free again. */
+function freeOf({ most, counted }: Limit, now: number): string {
+  const used = sumOf(counted);
+  const free = `${cents(used < most ? most - used : 0n)} USD are free now`;
+  const oldest = counted.find(({ sum, at }) => sum > 0n && at > now - DAY);
+  if (oldest === undefined) return free;
+  // A minute later, because the minutes are rounded down.
+  return `${free}, and ${cents(oldest.sum)} USD more from ${dateTime(oldest.at + DAY + MINUTE)}`;
+}
+
+/** Micro-USD in USD, to the cent. */
+function cents(micro: bigint): string {
+  return formatUnits(micro / 10_000n, 2);
+}
+
+/** What of its cap an account has used, in USD, for the owner's card. */
+export function usedWords(limits: readonly Limit[]): { movedUsd: string; leftUsd: string } {
+  const lefts = limits.map(({ most, counted }) => most - sumOf(counted));
+  const left = lefts.reduce((a, b) => (a < b ? a : b), lefts[0] ?? 0n);
+  const [account] = limits;
+  return { movedUsd: cents(sumOf(account?.counted ?? [])), leftUsd: cents(left > 0n ? left : 0n) };
+}
+
+/** Whether a request is one that limits know. */
+export function isUsers(request: Request): request is UserRequest {
+  return request.kind === "send" || request.kind === "swap";
+}

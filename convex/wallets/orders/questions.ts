@@ -1,0 +1,243 @@
+import type { Doc } from "../../_generated/dataModel";
+import { internal } from "../../_generated/api";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { AppError, failureOf } from "../../lib/errors";
+import { usedUp } from "../../lib/limits/refusals";
+import { rowsByBoth } from "../../lib/records/rows";
+import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
+import { approvingLink, enqueueCard } from "../../messenger/model";
+import { freezeAccount } from "../../messenger/owners";
+import { rulesOf } from "../../users/levels";
+import { byWalletId } from "../model";
+import { PREPARED_FOR_MS } from "../rules";
+import type { Found, Question } from "../tables";
+import { questionButtons, questionCard, recipientOf, type Standing } from "./cards";
+import { isUsers, limitsOf, refusalOf, usedWords, type Ordering } from "./limits";
+import { begin, byId, countedFields, newFields, sameRequest, type NewOrder, type Order } from "./model";
+
+/**
+ * Orders that wait for their owner's tap: the state `asked`. They count when they are tapped for, live ten minutes, and
+ * end at any change of the owner's rules. Plain functions, steps of their caller's mutation.
+ */
+
+const ASKED_MS = 10 * MINUTE;
+/** How often somebody may have an owner asked by their id alone: anybody who knows it could ask for ever. */
+const MOST_A_DAY = 10;
+
+export const ENDED = {
+  refused: "The owner has refused this",
+  expired: "The owner has not answered within 10 minutes: ask again with another idempotency key",
+  void: "The owner's rules have changed since: ask again with another idempotency key",
+  undelivered:
+    "The owner could not be asked: the linked account has to start the service's bot. Ask again with another idempotency key",
+} as const;
+
+/** The state of an order's question at `now`: without an answer it ends by itself. */
+export async function standingOf(ctx: QueryCtx, row: Order, now: number): Promise<Standing> {
+  const { question } = row;
+  if (question === undefined) return row.state === "failed" ? "failed" : "approved";
+  if (question.end === "approved") return row.state === "failed" && row.txHash === undefined ? "failed" : "approved";
+  if (question.end !== undefined) return question.end;
+  if (question.expiresAt <= now) return "expired";
+  const { version, isFrozen } = await rulesOf(ctx, row.userId);
+  if (isFrozen || version !== row.rules) return "void";
+  if ((await approvingLink(ctx, row.userId, now))?._id !== question.linkId) return "void";
+  const card = question.card === undefined ? null : await ctx.db.get("messages", question.card);
+  return card?.state === "failed" || card?.state === "skipped" ? "undelivered" : "awaiting_approval";
+}
+
+/** The open question with the same terms, which a request without a key joins. */
+export async function openLike(
+  ctx: QueryCtx,
+  { userId, walletId, request }: Pick<NewOrder, "userId" | "walletId" | "request">,
+  now: number,
+): Promise<Order | null> {
+  for (const row of await askedOf(ctx, userId)) {
+    const isSame = row.walletId === walletId && sameRequest(row.request, request);
+    if (isSame && (await standingOf(ctx, row, now)) === "awaiting_approval") return row;
+  }
+  return null;
+}
+
+async function askedOf(ctx: QueryCtx, userId: string): Promise<Order[]> {
+  return rowsByBoth(ctx.db.query("orders"), "userId", userId, "state", "asked").order("desc").take(MOST_A_DAY);
+}
+
+export type Asking = NewOrder & {
+  account: Doc<"messengerLinks">;
+  found: Found;
+  /** Who asks, in words; `null`: the owner, in their chat. */
+  asker: string | null;
+};
+
+/**
+ * Stores a question. The order will stand on the owner's tap, whoever asks.
+ * @returns The order and the card that asks.
+ * @throws AppError `paused`, `rate_limited`, and the refusals of the limits.
+ */
+export async function ask(ctx: MutationCtx, asking: Asking) {
+  const { userId, walletId, account, found, asker } = asking;
+  const now = Date.now();
+  const byIdAlone = asking.by === "id";
+  if (byIdAlone) await refuseTooMany(ctx, userId, now);
+  const tapped = onTap(asking);
+  const limits = await limitsOf(ctx, tapped, now);
+  const refusal = await refusalOf(ctx, tapped, limits, asking.value, now);
+  if (refusal !== null) throw refusal;
+  const { keyId: _, ...fields } = { keyId: undefined, ...(await newFields(ctx, asking)) };
+  const expiresAt = now + ASKED_MS;
+  const { _id: linkId, messengerId } = account;
+  const question: Question = { linkId, messengerId, byId: byIdAlone, found, expiresAt };
+  const id = await ctx.db.insert("orders", {
+    ...fields,
+    by: tapped.by,
+    state: "asked",
+    question,
+    nextCheckAt: expiresAt,
+  });
+  const row = await byId(ctx, id);
+  const others = (await askedOf(ctx, userId)).filter(({ _id }) => _id !== id);
+  const facts = {
+    found,
+    asker,
+    expiresAt,
+    payer: await byWalletId(ctx, walletId),
+    recipient: await recipientOf(ctx, row, others, now),
+    ...usedWords(limits),
+  };
+  return { row, paragraphs: questionCard(row, facts), buttons: questionButtons(id) };
+}
+
+/** The order as it stands once its owner has tapped for it. */
+function onTap({ key: _, by, ...asking }: NewOrder): Ordering & { by: "tap" | "chat" } {
+  return { ...asking, address: null, by: by === "chat" ? "chat" : "tap" };
+}
+
+/** Sends the question to the owner's chat. */
+export async function askInChat(ctx: MutationCtx, asking: Asking): Promise<Order> {
+  const { row, paragraphs, buttons } = await ask(ctx, asking);
+  if (row.question === undefined) return row;
+  const card = await enqueueCard(ctx, {
+    userId: row.userId,
+    chatId: row.question.messengerId,
+    bot: "default",
+    kind: "approval",
+    paragraphs,
+    buttons,
+  });
+  await ctx.db.patch("orders", row._id, { question: { ...row.question, card } });
+  return byId(ctx, row._id);
+}
+
+/** @throws AppError `rate_limited` if somebody has the owner asked too often by the id alone. */
+async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promise<void> {
+  const recent = await ctx.db
+    .query("orders")
+    .withIndex("by_userId_and_asked", (q) => q.eq("userId", userId).eq("question.byId", true))
+    .order("desc")
+    .take(MOST_A_DAY);
+  const quota = (name: string, most: number, windowMs: number, againAt: number) =>
+    usedUp(name, { name: "approvals", most, windowMs, left: 0, againMs: Math.max(1, againAt - now) });
+  const refusedAt = Math.max(
+    ...recent.map(({ question }) => (question?.end === "refused" ? (question.decidedAt ?? 0) : 0)),
+    0,
+  );
+  if (refusedAt > now - HOUR)
+    throw quota("the limit of questions to an owner who has refused", 1, HOUR, refusedAt + HOUR);
+  const first = recent.at(MOST_A_DAY - 1);
+  if (first !== undefined && first.createdAt > now - DAY)
+    throw quota("the daily limit of questions to the owner", MOST_A_DAY, DAY, first.createdAt + DAY);
+  for (const row of recent) {
+    if ((await standingOf(ctx, row, now)) === "awaiting_approval")
+      throw quota("the limit of open questions to the owner", 1, ASKED_MS, row.question?.expiresAt ?? now);
+  }
+}
+
+export type Answer = "yes" | "no" | "freeze";
+
+/**
+ * The owner's answer. It counts once, from the account that is linked now, under the rules that were valid when it was
+ * asked; an approved order begins in the same transaction.
+ * @param which The order's id, as the button holds it.
+ * @returns `null` if this account was not asked.
+ */
+export async function answer(
+  ctx: MutationCtx,
+  which: string,
+  said: Answer,
+  messengerId: string,
+): Promise<{ order: Order; standing: Standing } | null> {
+  const id = ctx.db.normalizeId("orders", which);
+  const row = id === null ? null : await ctx.db.get("orders", id);
+  if (row?.question?.messengerId !== messengerId) return null;
+  const now = Date.now();
+  const standing = await standingOf(ctx, row, now);
+  if (said === "freeze") await freezeAccount(ctx, row.userId, "chat");
+  else if (standing === "awaiting_approval" && said === "yes") await approve(ctx, row, now);
+  else if (standing === "awaiting_approval") await end(ctx, row, "refused", now);
+  const order = await byId(ctx, row._id);
+  return { order, standing: await standingOf(ctx, order, now) };
+}
+
+async function approve(ctx: MutationCtx, row: Order, now: number): Promise<void> {
+  const { question } = row;
+  if (question === undefined) return;
+  const approved: Question = { ...question, end: "approved", decidedAt: now };
+  try {
+    await ctx.db.patch("orders", row._id, {
+      ...(await countedFields(ctx, orderingOf(row), now)),
+      state: "prepared",
+      question: approved,
+      preparedAt: now,
+      nextCheckAt: now + PREPARED_FOR_MS,
+    });
+  } catch (error) {
+    // The limits are checked before anything is written.
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    return ctx.db.patch("orders", row._id, {
+      state: "failed",
+      question: approved,
+      error: failure.message,
+      errorCode: failure.code,
+      endedAt: now,
+      nextCheckAt: NEVER,
+    });
+  }
+  await begin(ctx, await byId(ctx, row._id));
+  // Whoever asked may be gone.
+  await ctx.scheduler.runAfter(0, internal.wallets.orders.actions.carry, { orderId: row._id });
+}
+
+function orderingOf(row: Order): NewOrder {
+  const { userId, walletId, request, by, source, value, etherPrice } = row;
+  if (!isUsers(request)) throw new AppError("internal", "Nobody is asked about this");
+  return {
+    userId,
+    walletId,
+    request,
+    by,
+    source,
+    address: null,
+    value: value === undefined ? null : BigInt(value),
+    etherPrice: BigInt(etherPrice),
+  };
+}
+
+/** Ends a question without an order. */
+export async function end(
+  ctx: MutationCtx,
+  row: Order,
+  how: "refused" | "expired" | "void" | "undelivered",
+  now: number,
+): Promise<void> {
+  if (row.state !== "asked" || row.question === undefined) return;
+  await ctx.db.patch("orders", row._id, {
+    state: "failed",
+    question: { ...row.question, end: how, decidedAt: now },
+    error: ENDED[how],
+    errorCode: "forbidden",
+    endedAt: now,
+    nextCheckAt: NEVER,
+  });
+}
