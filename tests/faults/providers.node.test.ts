@@ -89,7 +89,7 @@ describe.each(faults)("a provider that %s", (_, fault) => {
     if (status === 502) expect(failed.body["error"]).toMatch(NAMES[provider] ?? "");
     for (const table of untouched) expect(await app.rows(table)).toEqual([]);
     expect(
-      (await app.rows("transactions")).filter(({ rawTransaction }) => rawTransaction !== undefined),
+      (await app.rows("orders")).filter(({ tries }) => tries.length > 0),
     ).toEqual([]);
 
     app.standins.clear();

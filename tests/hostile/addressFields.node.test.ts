@@ -23,7 +23,7 @@ test("an order with fields in its address is refused by name, and moves nothing"
     const { status, body: answer } = await app.post(path, body);
     expect([path, status, answer.error]).toEqual([path, 400, expect.stringContaining("is in the address")]);
   }
-  expect(await app.rows("transactions")).toEqual([]);
+  expect(await app.rows("orders")).toEqual([]);
 });
 
 test("an order that says a field twice is refused by its name, and moves nothing", async () => {
@@ -42,7 +42,7 @@ test("an order that says a field twice is refused by its name, and moves nothing
       `${name} is in the body more than once: where money moves, every field may stand there once`,
     ]);
   }
-  expect(await app.rows("transactions")).toEqual([]);
+  expect(await app.rows("orders")).toEqual([]);
 });
 
 test("a rehearsal by the id alone says what the order would be refused for, and that of a closed account shows nothing", async () => {
@@ -63,7 +63,7 @@ test("a rehearsal by the id alone says what the order would be refused for, and 
   expect((await app.post("/mcp/defi/send", { ...send, dryRun: true }, { as: "another" })).status).toBe(403);
   await browser.mutation(api.account.levels.set, { level: "closed" });
   expect((await app.post("/mcp/defi/send", { ...send, dryRun: true })).status).toBe(401);
-  expect(await app.rows("transactions")).toEqual([]);
+  expect(await app.rows("orders")).toEqual([]);
 });
 
 test("a token that is not valid is 401 for an id with an owner, and never falls back to the id", async () => {

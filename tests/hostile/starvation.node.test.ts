@@ -40,7 +40,7 @@ test("two orders of one address wait beside one another, whoever else waits; wha
     429,
     expect.stringContaining("your network address"),
   ]);
-  await until(async () => (await app.rows("transactions")).every(({ state }) => state === "broadcast"));
+  await until(async () => (await app.rows("orders")).every(({ state }) => state === "signed"));
   chain.miner.resume();
   for (const { status, body } of await Promise.all(waiting)) {
     expect([status, body.status]).toEqual([200, "confirmed"]);

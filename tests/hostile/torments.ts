@@ -81,9 +81,8 @@ export async function torment(
       node.lie(new Map(nonces));
     },
     forget: async () => {
-      for (const { txHash } of await app.rows("transactions")) {
-        if (txHash !== undefined) await chain.rpc("anvil_dropTransaction", [txHash]);
-      }
+      for (const { hash } of (await app.rows("orders")).flatMap(({ tries }) => tries))
+        await chain.rpc("anvil_dropTransaction", [hash]);
     },
     cron: () => cronsComeBy(app),
   };

@@ -77,5 +77,5 @@ test("strangers who queue for one wallet hold 24 places at most; the rest are re
   const statuses = (await answers).map(({ status }) => status);
   expect(statuses.filter((status) => status === 429)).toHaveLength(6);
   expect(statuses.filter((status) => status === 200)).toHaveLength(24);
-  expect(await app.rows("transactions")).toHaveLength(24);
+  expect(await app.rows("orders")).toHaveLength(24);
 });

@@ -36,10 +36,6 @@ const PARTS: Record<string, Part> = {
     about:
       "Chromium shows every page at 390 and 1400 pixels, dark and light: no overflow, and axe finds nothing",
   },
-  owners: {
-    about: "sequences of orders, taps, rules, freezes and imports against the nine invariants",
-    ...{ rounds: 10_000, seed: 1 },
-  },
   attackers: {
     about: "each attacker of docs/security.md against npm start, and two hours in the owner's life",
   },

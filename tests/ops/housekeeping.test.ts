@@ -66,7 +66,7 @@ describe("the tables' records", () => {
   test("never let money, keys or proofs go", () => {
     const forGood: TableNames[] = [
       ...(["creditTransactions", "creditBalances", "creditReversals", "creditReservations"] as const),
-      ...(["spentTransfers", "paymentClaims", "deposits", "transactions", "trades"] as const),
+      ...(["spentTransfers", "paymentClaims", "deposits", "orders", "trades"] as const),
       ...(["wallets", "walletKeys", "users", "linkedAddresses"] as const),
       // Of the signals the shadows go, and the daily ones stay: tests/lab/proof.
       ...(["signalEvents", "signalTotals", "auditEvents", "reports"] as const),

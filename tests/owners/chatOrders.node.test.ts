@@ -3,9 +3,9 @@ import { api } from "../../convex/_generated/api";
 import { orderIn } from "../../convex/bot/commands/orders";
 import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
 import { useChain, usdcOf } from "../support/chain/chain";
-import { cronComesBy } from "../support/rows/transactions";
+import { cronComesBy } from "../support/rows/orders";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
-import { cards, listsCount, newest, owner, RICH, say, tap, test } from "./support";
+import { cards, listsCount, newest, owner, RICH, say, signed, tap, test } from "./support";
 
 /** Orders that the owner begins in the chat: the card shows them, a tap carries them out, and they move little. */
 
@@ -71,48 +71,40 @@ describe("an order in the chat", () => {
     expect(card).toMatch(/Swap 25 USDC to DAI, for at least [\d.]+ DAI/);
     expect(card).toContain(`From your custody wallet ${address}`);
     expect(card).not.toContain("Somebody who knows");
-    expect(await app.rows("transactions")).toEqual([]);
+    expect(await signed(app)).toEqual([]);
     await tap(app, "✅ Approve");
     await cronComesBy(app);
     expect(await app.rows("trades")).toMatchObject([{ userId, source: "telegram", action: "swap" }]);
-    expect((await app.rows("permissions")).map(({ by }) => by)).toContain("chat");
+    expect(await app.rows("orders")).toMatchObject([{ by: "chat", state: "confirmed" }]);
     const told = (await cards(app)).map(({ text }) => text);
     expect(told.some((text) => text.includes("Done") && text.includes("Swap 25 USDC to DAI"))).toBe(true);
     // Once.
-    await say(app, `/approve ${String((await app.rows("approvals"))[0]?._id)}`);
+    await say(app, `/approve ${String((await app.rows("orders"))[0]?._id)}`);
     expect(await app.rows("trades")).toHaveLength(1);
   });
 
-  test("sends to the owner's list alone, and 100 USD a day in all", async ({ app }) => {
+  test("sends to the owner's list alone, and 2,000 USD a day; swaps may lose 100", async ({ app }) => {
     const { userId, browser } = await owner(app, RICH);
     const to = freshAddress();
     await say(app, `/send 25 USDC to ${to}`);
     expect(await newest(app)).toContain(
-      "needs a recipient on your list, and this one is not. Order it signed in",
+      "needs a recipient on the owner's list, and this one is not",
     );
-    expect(await app.rows("approvals")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
     await allow(app, browser, to);
-    await say(app, `/send 101 USDC to ${to}`);
-    expect(await newest(app)).toContain("limit of 100 USD in 24 hours that are begun in the chat");
-    await say(app, `/send 60 USDC to ${to}`);
-    await tap(app, "✅ Approve");
-    await say(app, `send 41 USDC to ${to}`);
-    expect(await newest(app)).toContain("40 USD are free now");
+    await say(app, `/send 2001 USDC to ${to}`);
+    expect(await newest(app)).toContain("limit of 2000 USD in 24 hours");
     // Two cards that fit one by one, and not together.
-    await say(app, `/send 30 USDC to ${to}`);
-    await say(app, "/swap 20 USDC to DAI");
-    const open = (await app.rows("approvals")).filter(({ state }) => state === "open");
-    for (const { _id } of open) await say(app, `/approve ${_id}`);
+    await say(app, `/send 1500 USDC to ${to}`);
+    await say(app, `/send 501 USDC to ${to}`);
+    for (const { _id } of await app.rows("orders")) await say(app, `/approve ${_id}`);
     await app.settle();
-    expect(await newest(app)).toBeDefined();
-    expect((await app.rows("approvals")).map(({ state }) => state).sort()).toEqual([
-      ...["approved", "approved", "failed"],
-    ]);
-    expect(await usdcOf(to)).toBe(90_000_000n);
-    // Beyond that the signed-in owner, as before; and what others ask for is counted and asked as before.
-    const order = { userId, token: "USDC", amount: "200000000", toAddress: to };
-    expect((await app.post("/mcp/defi/send", order, { as: "person-42" })).status).toBe(200);
-    expect((await app.post("/mcp/defi/send", order)).status).toBe(202);
+    expect((await app.rows("orders")).map(({ state }) => state)).toEqual(["confirmed", "failed"]);
+    expect(await usdcOf(to)).toBe(1_500_000_000n);
+    // What swaps may lose has a cap of its own for what the chat approves: 11 % of 1,000 USD are too much.
+    const swap = { userId, fromToken: "USDC", toToken: "DAI", amount: "1000000000", slippageBps: 1_000 };
+    const { status, body } = await app.post("/mcp/defi/swap", swap);
+    expect([status, body.error]).toEqual([400, expect.stringContaining("limit of 100 USD in 24 hours")]);
   });
 
   test("is none for a stranger, a group, somebody else's words, a closed or a frozen account", async ({
@@ -147,13 +139,12 @@ describe("an order in the chat", () => {
       await say(app, text, undefined, GROUP);
     expect(await cards(app, GROUP)).toHaveLength(toldInGroup);
     await say(app, `@${BOT_NAME} swap 25 USDC to DAI`, undefined, GROUP);
-    expect(await app.rows("approvals")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
     await browser.mutation(api.account.levels.set, { level: "closed" });
     await say(app, "/swap 25 USDC to DAI");
     expect(await newest(app)).toContain("closed");
     await say(app, "/freeze");
     await say(app, "/swap 25 USDC to DAI");
-    expect(await app.rows("approvals")).toEqual([]);
-    expect(await app.rows("transactions")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
   });
 });

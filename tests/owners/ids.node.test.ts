@@ -3,7 +3,18 @@ import { api, internal } from "../../convex/_generated/api";
 import { nonceOf, useChain, usdcOf } from "../support/chain/chain";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { browserOf } from "../web/support";
-import { cards, newest, owner, say, send, tap, test as ownersTest } from "./support";
+import {
+  cards,
+  LISTED,
+  listRecipient,
+  newest,
+  owner,
+  say,
+  send,
+  signed,
+  tap,
+  test as ownersTest,
+} from "./support";
 
 /** A userId that has leaked, and a deployment that was set back to a backup. */
 
@@ -76,13 +87,15 @@ describe("a userId that was replaced", () => {
     expect(await browser.mutation(api.users.profile.signIn, {})).toEqual(replaced);
     // What was asked before is void; the owner, a key and a tap go on.
     await tap(app, "✅ Approve");
-    expect(await app.rows("transactions")).toEqual([]);
+    expect(await signed(app)).toEqual([]);
     const now = replaced.userId;
     expect((await app.get(`/mcp/wallet/balance?userId=${now}`)).body).toMatchObject({ address });
     const signedIn = await app.post("/mcp/defi/send", send(now), { as: "person-42" });
     expect(signedIn.status).toBe(200);
     const headers = { Authorization: `Bearer ${key}` };
-    expect((await app.post("/mcp/defi/send", send(now), { headers })).status).toBe(200);
+    const toAddress = LISTED;
+    await listRecipient(app, String((await app.rows("wallets"))[0]?.userId));
+    expect((await app.post("/mcp/defi/send", send(now, { toAddress }), { headers })).status).toBe(200);
     expect((await app.post("/mcp/defi/send", send(now, { idempotencyKey: "t" }))).status).toBe(202);
     await tap(app, "✅ Approve");
     const tapped = await app.post("/mcp/defi/send", send(now, { idempotencyKey: "t" }));
@@ -125,32 +138,32 @@ describe("a userId that was replaced", () => {
 describe("a backup that is put back", () => {
   /** What it holds of a time before any order: its rows. */
   const backUp = async (app: WalletApp) => ({
-    approvals: await app.rows("approvals"),
+    orders: await app.rows("orders"),
     wallets: await app.rows("wallets"),
   });
 
   /** As an import does it: the rows of before, and nothing of what is scheduled. */
-  async function putBack(app: WalletApp, { approvals, wallets }: Awaited<ReturnType<typeof backUp>>) {
+  async function putBack(app: WalletApp, { orders, wallets }: Awaited<ReturnType<typeof backUp>>) {
     await app.t.run(async (ctx) => {
-      for (const table of ["transactions", "permissions", "trades", "transferWindows"] as const)
-        for (const { _id } of await ctx.db.query(table).collect()) await ctx.db.delete(table, _id);
-      for (const { _id, _creationTime: _, ...row } of approvals) await ctx.db.replace("approvals", _id, row);
+      for (const { _id } of await ctx.db.query("trades").collect()) await ctx.db.delete("trades", _id);
+      for (const { _id, _creationTime: _, ...row } of orders) await ctx.db.replace("orders", _id, row);
       for (const { _id, _creationTime: _, ...row } of wallets) await ctx.db.replace("wallets", _id, row);
     });
   }
 
-  test("revives no question that has had its answer, and no wallet that has moved since", async ({ app }) => {
+  test("pays nothing twice for a question that has had its answer, and revives no wallet that has moved since", async ({ app }) => {
     const { userId, address } = await owner(app);
     const to = freshAddress();
     const order = (idempotencyKey: string) => send(userId, { idempotencyKey, toAddress: to });
     await app.post("/mcp/defi/send", order("a"));
-    const [asked] = await app.rows("approvals");
+    const [asked] = await app.rows("orders");
     const before = await backUp(app);
     await tap(app, "✅ Approve");
     expect(await nonceOf(address)).toBe(1);
     await putBack(app, before);
     await say(app, `/approve ${String(asked?._id)}`);
-    expect(await newest(app)).toContain("Void");
+    await app.settle();
+    expect(await newest(app)).toMatch(/Not done[^]*nothing was moved/);
     // Whatever the rows believe, the chain knows better, and nothing is signed.
     for (const as of ["person-42", "person-42"]) {
       const { status, body } = await app.post("/mcp/defi/send", send(userId, { toAddress: to }), { as });
@@ -160,24 +173,9 @@ describe("a backup that is put back", () => {
       ]);
     }
     expect([await usdcOf(to), await nonceOf(address)]).toEqual([25_000_000n, 1]);
-    await app.t.action(internal.wallets.transactions.repair, { address });
+    await app.t.action(internal.wallets.orders.actions.repair, { address });
     const after = await app.post("/mcp/defi/send", send(userId, { toAddress: to }), { as: "person-42" });
     expect([after.status, after.body.status]).toEqual([200, "confirmed"]);
     expect([await usdcOf(to), await nonceOf(address)]).toEqual([50_000_000n, 2]);
-  });
-
-  test("in another deployment revives no question at all", async ({ app }) => {
-    const { userId } = await owner(app);
-    await app.post("/mcp/defi/send", send(userId));
-    const [asked] = await app.rows("approvals");
-    if (asked === undefined) throw new Error("The owner was asked");
-    // There the scheduled function that the row names has never been.
-    const { closing: _, ...row } = asked;
-    await app.t.run(async (ctx) => {
-      const { _id, _creationTime, ...fields } = row;
-      await ctx.db.replace("approvals", _id, fields);
-    });
-    await tap(app, "✅ Approve");
-    expect(await app.rows("transactions")).toEqual([]);
   });
 });

@@ -18,6 +18,7 @@ test("a trading script has a key, which is stolen: it takes 100 USD by bad price
   const { key, keyId } = await browser.mutation(api.account.keys.create, {
     name: "script",
     scopes: ["trade"],
+    dailyUsd: "100",
   });
   const headers = { Authorization: `Bearer ${key}` };
   const swap = (usd: number) =>
@@ -29,7 +30,7 @@ test("a trading script has a key, which is stolen: it takes 100 USD by bad price
   expect((await swap(900)).body.success).toBe(true);
   // The thief has it now: 11 % of 900 USD count, and no more than 100 USD may ever be lost in a day.
   const again = await swap(900);
-  expect([again.status, again.body.error]).toEqual([400, expect.stringContaining("what swaps may lose")]);
+  expect([again.status, again.body.error]).toEqual([400, expect.stringContaining("limit of 100 USD in 24 hours by the key script")]);
   const thiefs = freshAddress();
   for (const [path, body] of [
     ["/mcp/defi/send", sends(userId, thiefs, 1)],
@@ -42,23 +43,28 @@ test("a trading script has a key, which is stolen: it takes 100 USD by bad price
   expect(await usdcOf(thiefs)).toBe(0n);
 });
 
-test("a new recipient: the assistant is refused by a refusal, paid by a tap, and known two hours later", async ({
+test("a new recipient: the assistant is refused by a refusal, and paid by a tap", async ({
   app,
 }) => {
   const { userId } = await owner(app, RICH);
   const landlord = freshAddress();
   const order = (idempotencyKey: string) =>
-    app.post("/mcp/defi/send", sends(userId, landlord, 600, { idempotencyKey }));
+    app.post("/mcp/defi/send", sends(userId, landlord, 60, { idempotencyKey }));
   expect(await order("first")).toMatchObject({
     status: 202,
     body: {
       ...{ success: false, status: "awaiting_approval", idempotencyKey: "first" },
-      ...{ approvalId: expect.any(String), expiresAt: expect.any(String), amount: "600000000" },
+      ...{ approvalId: expect.any(String), expiresAt: expect.any(String), amount: "60000000" },
       error: expect.stringMatching(/^Waiting for your approval in the chat/),
     },
   });
   await tap(app, "✖ Refuse");
   expect((await order("first")).body.error).toBe("The owner has refused this");
+  await app.t.run(async ({ db }) => {
+    for (const { _id, question } of await db.query("orders").collect())
+      if (question !== undefined)
+        await db.patch("orders", _id, { question: { ...question, decidedAt: Date.now() - 3_600_001 } });
+  });
   const asked = await order("second");
   expect(await newest(app)).toContain("New: it is not on your list");
   const follow = `/mcp/defi/approval?userId=${userId}&approvalId=${String(asked.body.approvalId)}`;
@@ -66,13 +72,10 @@ test("a new recipient: the assistant is refused by a refusal, paid by a tap, and
   await tap(app, "✅ Approve");
   expect((await app.get(follow)).body).toMatchObject({ status: "approved", kind: "send" });
   expect((await order("second")).body).toMatchObject({ success: true, status: "confirmed" });
-  await listsCount(app);
-  await order("third");
-  expect(await newest(app)).toContain("On your list since");
-  expect(await usdcOf(landlord)).toBe(600_000_000n);
+  expect(await usdcOf(landlord)).toBe(60_000_000n);
 });
 
-test("a lost phone: its finder moves 100 USD to the list at most, and the owner, signed in, ends that", async ({
+test("a lost phone: its finder moves money to the list at most, within the day's limit, and the owner, signed in, ends that", async ({
   app,
 }) => {
   const { userId, browser } = await owner(app, RICH);
@@ -81,13 +84,13 @@ test("a lost phone: its finder moves 100 USD to the list at most, and the owner,
   await listsCount(app);
   const finders = freshAddress();
   await say(app, `/send 50 USDC to ${finders}`);
-  for (const usd of [90, 90]) {
+  for (const usd of [1_500, 600]) {
     await say(app, `/send ${usd} USDC to ${friend}`);
     await tap(app, "✅ Approve");
   }
   await app.settle();
   await say(app, "/unfreeze");
-  expect([await usdcOf(finders), await usdcOf(friend)]).toEqual([0n, 90_000_000n]);
+  expect([await usdcOf(finders), await usdcOf(friend)]).toEqual([0n, 1_500_000_000n]);
   await browser.mutation(api.account.freezes.freeze, {});
   const known = (await cards(app)).length;
   await say(app, `/send 1 USDC to ${friend}`);
@@ -122,5 +125,4 @@ test("a plain client calls itself alice, has no owner and no token, and everythi
   expect(body).not.toHaveProperty("owner");
   expect((await app.get("/mcp/defi/portfolio?userId=alice")).body.address).toBe(address);
   expect(await usdcOf(to)).toBe(25_000_000n);
-  expect(await app.rows("approvals")).toEqual([]);
 });

@@ -23,7 +23,7 @@ import {
 
 useChain();
 
-const env = { MESSENGER_BOT_NAME: "service_bot", WEAK_ID_DAILY_USD: "500", UNCLAIMED_DAILY_USD: "1000" };
+const env = { MESSENGER_BOT_NAME: "service_bot", UNOWNED_DAILY_USD: "500" };
 const test = ownersTest.extend({ settings: { env } });
 
 const NOBODYS = "kq3vX9tLw2bTz7RfYh5MnP";
@@ -86,9 +86,9 @@ test("no id, code or key in it moves money, but an id that anybody could guess: 
   }
   expect([...new Set(moving)]).toEqual(["alice"]);
   // 25 USD have left it.
-  const taken = await app.post("/mcp/defi/send", send("alice", 475));
+  const taken = await app.post("/mcp/defi/send", send("alice", 474));
   expect(taken.body).toMatchObject({ success: true });
-  const more = await app.post("/mcp/defi/send", send("alice", 1));
+  const more = await app.post("/mcp/defi/send", send("alice", 2));
   expect([more.status, more.body.error]).toEqual([400, expect.stringContaining("limit of 500 USD")]);
   // Who knows the id goes on as before.
   expect((await app.post("/mcp/defi/send", send(NOBODYS))).body).toMatchObject({ success: true });
@@ -164,13 +164,13 @@ test("chats with bots of their own hear of the owner by these, the one that is s
 test("an owner's day counts what left before the id had an owner", async ({ app }) => {
   const userId = "kq3vX9tLw2bTz7RfYh5MnP-drained";
   await app.fundedWallet(userId, RICH);
-  expect((await app.post("/mcp/defi/send", send(userId, 999))).status).toBe(200);
+  expect((await app.post("/mcp/defi/send", send(userId, 499))).status).toBe(200);
   await browserOf(app, "drainer").action(api.account.claims.claimUserId, { userId });
   const [wallet] = await app.rows("wallets");
   await listRecipient(app, String(wallet?.userId));
   const pay = (usd: number) =>
     app.post("/mcp/defi/send", send(userId, usd, { toAddress: LISTED }), { as: "drainer" });
-  expect((await pay(999)).status).toBe(200);
+  expect((await pay(1_499)).status).toBe(200);
   const third = await pay(10);
   expect([third.status, third.body.error]).toEqual([
     400,
@@ -181,16 +181,19 @@ test("an owner's day counts what left before the id had an owner", async ({ app 
 describe("who has the chat and the userId", () => {
   test("moves what the owner's limits allow, 2,000 USD a day, and raises nothing", async ({ app }) => {
     const { userId } = await owner(app, RICH);
-    const order = (usd: number) => app.post("/mcp/defi/send", send(userId, usd));
-    expect((await order(1_001)).body.error).toContain("at most 1000 USD");
-    for (const usd of [1_000, 1_000]) {
-      expect((await order(usd)).status).toBe(202);
+    await listRecipient(app, userId);
+    const order = (usd: number, fields: object = {}) =>
+      app.post("/mcp/defi/send", send(userId, usd, fields));
+    expect((await order(101)).body.error).toContain("limit of 100 USD");
+    for (const usd of [999, 1_000]) {
+      expect((await order(usd, { toAddress: LISTED })).status).toBe(202);
       await tap(app, "✅ Approve");
+      await app.settle();
     }
-    const more = await order(1);
+    const more = await order(2, { toAddress: LISTED });
     expect([more.status, more.body.error]).toEqual([400, expect.stringContaining("limit of 2000 USD")]);
     await say(app, "/send 1 USDC to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8");
-    expect(await app.rows("transactions")).toHaveLength(2);
+    expect(await app.rows("orders")).toHaveLength(2);
     expect(await app.rows("accountLevels")).toMatchObject([{ setting: { level: "guarded" } }]);
   });
 });
@@ -203,15 +206,15 @@ describe("many network addresses", () => {
     const order = (from: number, id: string, usd: number) =>
       app.post("/mcp/defi/send", send(id, usd), { ip: `203.0.113.${from}` });
     for (const [id, half, limit] of [
-      [NOBODYS, 500, "1000"],
-      ["alice", 250, "500"],
+      [NOBODYS, 249, "500"],
+      ["alice", 249, "500"],
     ] as const) {
       expect([(await order(1, id, half)).status, (await order(2, id, half)).status]).toEqual([200, 200]);
-      const { status, body } = await order(3, id, 1);
+      const { status, body } = await order(3, id, 3);
       expect([id, status, body.error]).toEqual([id, 400, expect.stringContaining(`limit of ${limit} USD`)]);
     }
     const asked = [];
     for (const address of [1, 2, 3, 4, 5]) asked.push((await order(address, userId, 25)).status);
-    expect(asked).toEqual([202, 202, 202, 429, 429]);
+    expect(asked).toEqual([202, 429, 429, 429, 429]);
   });
 });

@@ -67,6 +67,10 @@ export const listsCount = (app: WalletApp) =>
       await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
   });
 
+/** The orders of which something was signed. */
+export const signed = async (app: WalletApp) =>
+  (await app.rows("orders")).filter(({ tries }) => tries.length > 0);
+
 /** The text of the newest card. */
 export const newest = async (app: WalletApp, chat?: number) => (await cards(app, chat)).at(-1)?.text ?? "";
 

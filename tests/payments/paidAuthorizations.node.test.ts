@@ -86,7 +86,7 @@ describe("a signed payment", () => {
       expect(answers.map(({ status }) => status)).toEqual(headers.map(() => 200));
     });
     expect(moved).toBe(8n * ONE);
-    const nonces = (await app.rows("transactions")).map(({ nonce }) => nonce);
+    const nonces = (await app.rows("orders")).map(({ nonce }) => nonce);
     expect(new Set(nonces).size).toBe(8);
   });
 

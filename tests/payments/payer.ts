@@ -34,19 +34,10 @@ export function createPaidApp(chain: Chain, options: WorldOptions = {}): WalletA
 
 /** The relayer's latest transaction that carries out a payment, with the bytes it has by now. */
 export async function settlementOf(app: WalletApp) {
-  const row = (await app.rows("transactions")).filter(({ request }) => request.kind === "settlement").at(-1);
+  const row = (await app.rows("orders")).filter(({ request }) => request.kind === "settlement").at(-1);
   if (row === undefined) return undefined;
-  const { address, nonce, txHash, rawTransaction, replacement } = row;
-  if (nonce === undefined || txHash === undefined || rawTransaction === undefined)
-    throw new Error("A settlement is stored signed");
-  return {
-    row,
-    relayer: address,
-    nonce,
-    txHash: replacement?.txHash ?? txHash,
-    rawTransaction: replacement?.rawTransaction ?? rawTransaction,
-    outpriced: replacement === undefined ? [] : [txHash, ...replacement.outpriced.map((one) => one.txHash)],
-  };
+  const last = row.tries.at(-1);
+  return last === undefined ? undefined : { row, relayer: row.address, nonce: last.nonce, txHash: last.hash };
 }
 
 /** Waits until the node has a settlement other than `earlier`. */

@@ -188,5 +188,5 @@ test("a post of which the network sent a part only is no order", async () => {
   await mention(app, "buy 10 usd of eth… https://t.co/abc");
   await decided(app);
   expect((await app.rows("mentions")).at(-1)?.status).toBe("ignored");
-  expect(await app.rows("transactions")).toEqual([]);
+  expect(await app.rows("orders")).toEqual([]);
 });

@@ -110,8 +110,7 @@ describe("hostile mentions of a linked author", () => {
     const row = (await app.rows("mentions")).at(-1);
     expect(row).toMatchObject({ status: "ignored", reason: expect.stringMatching(/\w/), userId });
     expect(row?.intent).toMatchObject({ confidence: 1 });
-    expect(await app.rows("transactions")).toEqual([]);
-    expect(await app.rows("transferWindows")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
     // An allowed trade to a recipient who is not would be readable; all others are nobody's idea of a trade.
     const trades = await app.rows("trades");
     if (row?.reason?.startsWith("The recipient is not on") === true) expect(trades).toEqual([]);
@@ -134,7 +133,7 @@ describe("hostile mentions of a linked author", () => {
       expect([text, row?.status, row?.intent?.confidence]).toEqual([text, "ignored", 1]);
       expect([text, row?.intent?.action]).not.toEqual([text, "unknown"]);
     }
-    expect(await app.rows("transactions")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
   });
 
   test("reach the model as one JSON string", async ({ app }) => {
@@ -214,7 +213,7 @@ describe("trouble", () => {
     expect(app.standins.sent("llm")).toHaveLength(3);
     await app.pass(30 * MINUTE);
     expect(app.standins.sent("llm")).toHaveLength(3);
-    expect(await app.rows("transactions")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
   });
 
   test("with the chain is tried again, and then given up, with the model asked once", async () => {
@@ -226,7 +225,7 @@ describe("trouble", () => {
       reason: "The chain RPC could not be reached",
     });
     expect(app.standins.sent("llm")).toHaveLength(1);
-    expect(await app.rows("transactions")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
   });
 
   test("without a wallet fails the mention", async () => {

@@ -23,7 +23,7 @@ export const test = chainTest.extend<{ app: WalletApp }>({
   app: async ({ task: _task }, use) => use((await world()).app),
 });
 
-/** Waits until no mention is pending and every card is out; returns the newest, its trade, and the transactions but approvals. */
+/** Waits until no mention is pending and every card is out; returns the newest, its trade, and the orders. */
 export async function outcome(app: WalletApp) {
   await until(async () => {
     const told = (await app.rows("messages")).every(({ state }) => state !== "queued" && state !== "sending");
@@ -31,11 +31,11 @@ export async function outcome(app: WalletApp) {
   });
   const row = (await app.rows("mentions")).at(-1);
   const trades = await app.rows("trades");
-  const transactions = await app.rows("transactions");
+  const transactions = await app.rows("orders");
   return {
     row,
     trade: trades.find(({ _id }) => _id === row?.tradeId),
-    transactions: transactions.filter(({ request }) => request.kind !== "approve"),
+    transactions,
   };
 }
 

@@ -11,7 +11,7 @@ import { until } from "../support/waits";
 import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain/chain";
 import { answering, miscounting } from "../support/chain/rpc";
 import { intercept } from "../support/outside";
-import { age, cronComesBy } from "../support/rows/transactions";
+import { age, cronComesBy } from "../support/rows/orders";
 import {
   createWalletApp,
   deadlineByHand,

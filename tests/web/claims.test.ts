@@ -3,6 +3,7 @@ import { api, internal } from "../../convex/_generated/api";
 import { hashed } from "../../convex/users/names";
 import { type App, test } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
+import { orderRow } from "../support/rows/orders";
 import { browserOf } from "./support";
 
 /** What a claim of a `userId` ends that others had set on it, and what a claim that waits changes. */
@@ -107,9 +108,7 @@ test("whoever names an id that somebody owns is told so with its wallet, also wh
     if (wallet === null || wallet === undefined) return;
     const { walletId, address } = wallet;
     const request = { kind: "send" as const, token: "ETH" as const, toAddress: address, amount: "1" };
-    const at = { createdAt: Date.now(), nextCheckAt: Number.MAX_SAFE_INTEGER, checks: 0 };
-    const sent = { state: "confirmed" as const, nonce: 0, txHash: hash };
-    await db.insert("transactions", { walletId, userId: WEAK, address, request, ...sent, ...at });
+    await db.insert("orders", orderRow({ walletId, userId: WEAK, address, request, nonce: 0, txHash: hash }));
   });
   for (const { status, body } of [
     connected,

@@ -33,10 +33,6 @@ async function lived() {
         payer: "0xcd",
         createdAt: 1,
       });
-      await ctx.db.insert("transferWindows", {
-        ...{ userId: owner, address: "", measure: "moved" },
-        ...{ entries: [{ at: Date.now(), microUsd: "5" }], updatedAt: Date.now() },
-      });
       const held = { userId: owner, agentId: "a", amount: 1 };
       await ctx.db.insert("creditReservations", { ...held, runId: `${owner}:held`, state: "held" });
       await ctx.db.insert("creditReservations", {
@@ -95,7 +91,6 @@ describe("export", () => {
     "credits",
     "reservations",
     "deposits",
-    "transferWindows",
     "runs",
     "reports",
     "shifts",
@@ -131,7 +126,7 @@ describe("export", () => {
       "reversals",
       "payments",
       "games",
-      "transactions",
+      "orders",
       "trades",
       "deletions",
     ] as const) {
@@ -166,11 +161,8 @@ describe("deletion", () => {
       { userId: "bob", focus: "BTC", bodyHash: "hash of bob" },
     ]);
     const left = (rows: { userId: string }[]) => rows.filter((one) => one.userId === userId);
-    expect(left(await app.rows("transferWindows"))).toMatchObject([{ measure: "moved" }]);
     expect(left(await app.rows("creditReservations"))).toMatchObject([{ state: "held" }]);
-    expect((await app.rows("transferWindows")).length + (await app.rows("creditReservations")).length).toBe(
-      5,
-    );
+    expect(await app.rows("creditReservations")).toHaveLength(3);
     expect(await alice.query(api.users.profile.me, {})).toMatchObject({ userId });
 
     // Bob's reports rest on the same observations, and go on.

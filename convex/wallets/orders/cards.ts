@@ -163,6 +163,10 @@ export function decidedCard({ request, minBuyAmount, error }: Order, standing: S
   return [[{ bold: ENDED[standing] }], [requestWords(request, minBuyAmount)], ...reason];
 }
 
+/** Failures that only operators and programs understand; all are of orders that have moved nothing. */
+const TECHNICAL = /\bRPC\b|\boperator\b|Internal error|sealed secret/;
+const NOT_NOW = "It could not be carried out just now: nothing was moved";
+
 /** What an order has come to. @param fault What is wrong with it; `null` if nothing is. */
 export function endCard({ request, traded, txHash }: Order, fault: string | null): Paragraph[] {
   const arrived =
@@ -173,7 +177,7 @@ export function endCard({ request, traded, txHash }: Order, fault: string | null
         : [];
   const lines = [
     requestWords(request, undefined),
-    ...(fault === null ? arrived : [fault]),
+    ...(fault === null ? arrived : [TECHNICAL.test(fault) ? NOT_NOW : fault]),
     ...(txHash === undefined ? [] : [`Transaction ${txHash}`]),
   ];
   return [[{ bold: fault === null ? "✅ Done" : "⚠️ Not done" }], ...lines.map((line) => [line])];

@@ -252,7 +252,7 @@ export async function storeTry(
     actor: row.userId === NOBODY ? row.address : row.userId,
     action: "transaction signed",
     subject: row._id,
-    detail: `${signed.kind} ${signed.hash}`,
+    detail: `${signed.kind === "call" ? row.request.kind : signed.kind} ${signed.hash}`,
   });
 }
 
@@ -394,7 +394,7 @@ export function shortfallOf({
 }): string | null {
   if (terms === undefined || traded === undefined) return null;
   if (BigInt(traded.buyAmount) >= BigInt(terms.minBuyAmount)) return null;
-  return `The swap was mined and has bought ${traded.buyAmount} rather than at least ${terms.minBuyAmount}: the operator has been notified`;
+  return `The swap was mined and has bought ${traded.buyAmount} rather than at least ${terms.minBuyAmount}: the service has been alerted`;
 }
 
 /** Why an order did not do what it was for; `null` if it did, or may still. */

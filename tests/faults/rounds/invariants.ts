@@ -49,7 +49,7 @@ function unanswered({ asked }: Workload): string[] {
 
 async function misplacedMoney(host: Host, rows: Rows, { moves, wallets }: Workload): Promise<string[]> {
   const found: string[] = [];
-  const transactions = rows("transactions");
+  const transactions = rows("orders");
   const spent = new Map<string, bigint>();
   for (const { kind, userId, key, token, amount, to } of moves) {
     const own = transactions.filter((row) => row["idempotencyKey"] === key);

@@ -26,13 +26,13 @@ export async function wrongs(
   before: Awaited<ReturnType<typeof holdings>>,
 ): Promise<string[]> {
   const found: string[] = [];
-  const rows = await world.app.rows("transactions");
+  const rows = await world.app.rows("orders");
   for (const order of orders) {
     if (order.kind !== "send") continue;
     const { to, token, amount, key } = order;
     const arrived =
       token === "ETH" ? await clientOf(chain).getBalance({ address: to }) : await usdcOf(chain, to);
-    const states = rows.filter(({ idempotencyKey }) => idempotencyKey === key).map(({ state }) => state);
+    const states = rows.filter(({ idempotencyKey = "" }) => idempotencyKey.endsWith(` ${key}`)).map(({ state }) => state);
     const owed = states[0] === "confirmed" ? amount : 0n;
     if (states.length > 1 || arrived !== owed) {
       found.push(`${arrived} ${token} of ${amount} arrived by what is ${states.join(" and ")}`);

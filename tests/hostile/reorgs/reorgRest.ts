@@ -1,6 +1,5 @@
 import { internal } from "../../../convex/_generated/api";
 import type { Doc } from "../../../convex/_generated/dataModel";
-import { hashesOf } from "../../../convex/wallets/transactions/bytes";
 import type { Chain } from "../../../scripts/chain";
 import { until } from "../../support/waits";
 import type { WalletApp } from "../../support/chain/walletApp";
@@ -16,21 +15,20 @@ const REST_LIMIT_MS = 600_000;
 /** A minute passes for all that waits for its time, and the crons come by. */
 export async function cronsComeBy(app: WalletApp): Promise<void> {
   await app.t.run(async (ctx) => {
-    for (const row of await ctx.db.query("transactions").collect()) {
+    for (const row of await ctx.db.query("orders").collect()) {
       if (row.nextCheckAt === Number.MAX_SAFE_INTEGER) continue;
-      const earlier = (time: number | undefined) => (time === undefined ? undefined : time - PASS_MS);
-      const { replacedSince, handedOutAt, nextCheckAt } = row;
-      await ctx.db.patch("transactions", row._id, {
+      const { usedSince, nextCheckAt, tries } = row;
+      await ctx.db.patch("orders", row._id, {
         // What was not signed yet belongs to a caller who still waits.
         ...(row.state === "prepared" ? {} : { nextCheckAt: nextCheckAt - PASS_MS }),
-        replacedSince: earlier(replacedSince),
-        handedOutAt: earlier(handedOutAt),
+        ...(usedSince === undefined ? {} : { usedSince: usedSince - PASS_MS }),
+        tries: tries.map((one) => ({ ...one, at: one.at - PASS_MS })),
       });
     }
     for (const { _id, at } of await ctx.db.query("work").collect())
       await ctx.db.patch("work", _id, { at: at - PASS_MS });
   });
-  await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
+  await app.t.mutation(internal.wallets.orders.rows.takeUpDue, {});
   await app.t.mutation(internal.lib.work.turns.resumeLost, {});
   passedBy(app);
 }
@@ -56,7 +54,7 @@ export async function comesToRest(
 
 /** Whether all that the round has signed has ended as the chain says, and no nonce is open. */
 async function isSettled(chain: Chain, { app }: World, known: number): Promise<boolean> {
-  const rows = (await app.rows("transactions")).slice(known);
+  const rows = (await app.rows("orders")).slice(known);
   if (rows.some(({ endedAt }) => endedAt === undefined)) return false;
   for (const row of rows) {
     if (row.state === "confirmed" && (await receiptOf(chain, row)) === null) return false;
@@ -71,8 +69,8 @@ async function countOf(chain: Chain, address: string): Promise<number> {
   return Number(await chain.rpc("eth_getTransactionCount", [address, "latest"]));
 }
 
-async function receiptOf(chain: Chain, row: Doc<"transactions">): Promise<unknown> {
-  for (const hash of hashesOf(row)) {
+async function receiptOf(chain: Chain, row: Doc<"orders">): Promise<unknown> {
+  for (const { hash } of row.tries.filter((one) => one.nonce === row.nonce)) {
     const receipt = await chain.rpc("eth_getTransactionReceipt", [hash]);
     if (receipt !== null) return receipt;
   }
@@ -81,7 +79,7 @@ async function receiptOf(chain: Chain, row: Doc<"transactions">): Promise<unknow
 
 /** What does not come to rest, in words. */
 export async function unrest(chain: Chain, app: WalletApp): Promise<string> {
-  const open = (await app.rows("transactions")).filter(({ endedAt }) => endedAt === undefined);
+  const open = (await app.rows("orders")).filter(({ endedAt }) => endedAt === undefined);
   const accounts = await Promise.all(
     (await app.rows("wallets")).map(
       async ({ address, nextNonce = 0 }) =>

@@ -19,8 +19,7 @@ export type Round = {
   orders: number;
   /** What was done to the chain. */
   done: string[];
-  /** Nonces that had to be filled, and transactions that had to be replaced. */
-  filled: number;
+  /** Orders that had to be signed again. */
   replaced: number;
   /** What was lost, done twice, or does not move; empty when all is well. */
   found: string[];
@@ -53,7 +52,7 @@ async function play(chain: Chain, world: World, seed: number): Promise<Round> {
   const chance = random("reorgs", seed);
   for (let block = 0; block < BURIED; block++) await chain.miner.mine();
   const before = await holdings(chain, world);
-  const known = (await app.rows("transactions")).length;
+  const known = (await app.rows("orders")).length;
   await chain.miner.pause();
   const orders = await ordersOf(chance, world, seed);
   const node = hostileNode(chance);
@@ -69,10 +68,9 @@ async function play(chain: Chain, world: World, seed: number): Promise<Round> {
     found.push(...(await wrongs(chain, world, orders, before)));
     found.push(...(await standstills(chain, world, orders, seed)));
   }
-  const rows = (await app.rows("transactions")).slice(known);
-  const filled = rows.filter(({ request }) => request.kind === "fill").length;
-  const replaced = rows.filter(({ replacement }) => replacement !== undefined).length;
-  return { seed, orders: orders.length, done, filled, replaced, found };
+  const rows = (await app.rows("orders")).slice(known);
+  const replaced = rows.filter(({ tries }) => new Set(tries.map(({ nonce }) => nonce)).size < tries.length).length;
+  return { seed, orders: orders.length, done, replaced, found };
 }
 
 /** Which accounts do not go on, now that the chain is honest and cheap. */
@@ -96,7 +94,7 @@ async function standstills(
     probes.push({ kind: "report", headers: versionTwo(await authorize(first)) });
   }
   const before = await holdings(chain, world);
-  const known = (await app.rows("transactions")).length;
+  const known = (await app.rows("orders")).length;
   const answers = probes.map((probe) => place(app, probe));
   if (!(await comesToRest(chain, world, answers, known))) return [await unrest(chain, app)];
   const refused = answers.flatMap(({ status }) => (status === 200 ? [] : [`A probe was answered ${status}`]));

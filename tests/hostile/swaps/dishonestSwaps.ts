@@ -166,45 +166,6 @@ function alteredCallsOf(chance: Random): Lie[] {
   }));
 }
 
-/** What the genuine contract does with the sold token once it is made to do anything. */
-function puppetry(quote: SentQuote, { owner, fromToken, toToken, amount }: Order, chance: Random): void {
-  const permit = quote.permit2?.eip712.message;
-  const paid = (BigInt(quote.minBuyAmount) * BigInt(chance.pick([0, 50, 99, 100, 100, 100, 110]))) / 100n;
-  const pays: Step =
-    toToken === "ETH"
-      ? { to: owner, value: paid }
-      : { to: TOKENS[toToken], data: call.transfer(owner, paid) };
-  const token = chance.pick(Object.values(TOKENS));
-  const again = puppetRun([{ to: token, data: call.take(owner, THIEF, 1n) }]);
-  const mischief: Step[] = [
-    { to: token, data: call.take(owner, THIEF, ETHER) },
-    { to: token, data: call.take(owner, PUPPET, 1n) },
-    { to: PUPPET, data: again },
-    { to: TOKENS.WETH, data: call.transfer(owner, 1n) },
-    { to: PERMIT2, data: call.permit(token) },
-    { to: THIEF, value: 1n },
-  ];
-  const steps = chance.shuffled([pays, ...mischief.filter(() => chance.between(0, 1) < 0.2)]);
-  const requested = chance.pick([amount, amount, amount + 1n, amount / 2n]);
-  const take =
-    permit === undefined || fromToken === "ETH"
-      ? null
-      : {
-          token: permit.permitted.token,
-          permitted: BigInt(permit.permitted.amount),
-          nonce: BigInt(permit.nonce),
-          deadline: BigInt(permit.deadline),
-          recipient: chance.pick([PUPPET, PUPPET, THIEF, owner]),
-          requested,
-        };
-  const promised = {
-    recipient: owner,
-    buyToken: toToken === "ETH" ? NATIVE : TOKENS[toToken],
-    minAmountOut: BigInt(quote.minBuyAmount),
-  };
-  redirect(quote, PUPPET, puppetCall(promised, take, steps, permit !== undefined));
-}
-
 /** A wallet that has let Permit2, and once the provider's contract, take whatever they like. */
 async function careless(app: WalletApp, chain: Chain, userId: string): Promise<Address> {
   const amounts = Object.fromEntries(SYMBOLS.map((symbol) => [symbol, 10_000n * ONE[symbol]]));
@@ -248,9 +209,9 @@ async function holdingsOf(chain: Chain, owner: Address): Promise<Holdings> {
 /** What the wallet's own transactions have cost besides what they moved. */
 async function feesOf(app: WalletApp, chain: Chain, userId: string): Promise<bigint> {
   let sum = 0n;
-  for (const { userId: owner, txHash } of await app.rows("transactions")) {
-    if (owner !== userId || txHash === undefined) continue;
-    const hash = hex.parse(txHash);
+  const own = (await app.rows("orders")).filter((row) => row.userId === userId);
+  for (const one of own.flatMap(({ tries }) => tries)) {
+    const hash = hex.parse(one.hash);
     const receipt = await clientOf(chain)
       .getTransactionReceipt({ hash })
       .catch(() => null);
@@ -305,21 +266,18 @@ async function play(
   const [fromToken = "USDC", toToken = "DAI"] = chance.shuffled([...SYMBOLS]);
   const amount = (ONE[fromToken] * BigInt(chance.whole(1, 1_000))) / 1_000n;
   const order: Order = { owner, fromToken, toToken, amount };
-  const genuine = chance.between(0, 1) < 0.5;
-  await register(chain, genuine ? PUPPET : SETTLER);
   // The call is read before other lies have spoilt it.
   const lies = [
     ...chance.shuffled(alteredCallsOf(chance)).slice(0, chance.pick([0, 1, 1, 1])),
     ...chance.shuffled(liesOf(chance)).slice(0, chance.pick([0, 0, 1, 2])),
   ];
   let honestMinimum: bigint | null = null;
-  const names = [...(genuine ? ["puppet"] : []), ...lies.map(({ name }) => name)];
+  const names = lies.map(({ name }) => name);
   const hostileToken = chance.between(0, 1) < 0.25;
   const restore = hostileToken ? await corruptDai(chain, owner, chance) : null;
   if (hostileToken) names.push("token");
   const honest = lie((quote) => {
     honestMinimum = BigInt(quote.minBuyAmount);
-    if (genuine) puppetry(quote, order, chance);
     for (const { tell } of lies) tell(quote, order);
   });
   try {
@@ -353,11 +311,11 @@ async function play(
 
 /** The bytes that were signed for swaps, whether they were mined or not. */
 async function signedSwaps(app: WalletApp): Promise<Hex[]> {
-  const rows = await app.rows("transactions");
+  const rows = await app.rows("orders");
   return rows
-    .filter(({ request, rawTransaction }) => request.kind === "swap" && rawTransaction !== undefined)
     .sort((one, other) => one._creationTime - other._creationTime)
-    .map(({ rawTransaction }) => hex.parse(rawTransaction));
+    .flatMap(({ request, tries }) => (request.kind === "swap" ? tries : []))
+    .flatMap(({ kind, raw }) => (kind === "call" ? [hex.parse(raw)] : []));
 }
 
 /** How a signed swap lets the chain give less than was ordered, in words; read where the settler itself reads it. */

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { internal } from "../../../convex/_generated/api";
 import { serviceWalletId } from "../../../convex/wallets/custody/services";
 import { createApp, type App } from "../../support/app";
+import { orderRow } from "../../support/rows/orders";
 import * as given from "../support";
 
 /** When the record is anchored, and what of it was before its outcome, on a clock of the test's own. */
@@ -20,14 +21,11 @@ async function anchored(app: App, sequence: number, endedAt: number): Promise<vo
       userId: "",
       kind: "anchor",
       address: ADDRESS,
-      driver: 0,
       createdAt: EIGHT,
     });
-    await db.insert("transactions", {
-      ...{ walletId, userId: "", address: ADDRESS, nonce: 0, txHash: `0x${"ab".repeat(32)}` },
-      request: { kind: "anchor", sequence, hash: "9c".repeat(32) },
-      ...{ state: "confirmed", createdAt: EIGHT, endedAt, nextCheckAt: endedAt, checks: 0 },
-    });
+    const anchor = { kind: "anchor", sequence, hash: "9c".repeat(32), data: "0x" } as const;
+    const placed = { walletId, address: ADDRESS, nonce: 0, request: anchor, createdAt: EIGHT, endedAt };
+    await db.insert("orders", orderRow(placed));
   });
 }
 

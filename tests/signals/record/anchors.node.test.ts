@@ -211,9 +211,9 @@ test("a deployment that was set back says so before it anchors again", async () 
   // The backup is from before the last signal.
   await app.t.run(async ({ db }) => {
     const [event] = await db.query("signalEvents").order("desc").take(1);
-    const [transaction] = await db.query("transactions").order("desc").take(1);
+    const [transaction] = await db.query("orders").order("desc").take(1);
     if (event !== undefined) await db.delete("signalEvents", event._id);
-    if (transaction !== undefined) await db.delete("transactions", transaction._id);
+    if (transaction !== undefined) await db.delete("orders", transaction._id);
     const [wallet] = await db.query("wallets").collect();
     if (wallet !== undefined)
       await db.patch("wallets", wallet._id, { nextNonce: (wallet.nextNonce ?? 1) - 1 });
