@@ -188,7 +188,7 @@ describe("the house", () => {
         .filter((other) => other !== place);
       knows.set(place, new Set([...(knows.get(place) ?? []), ...others]));
     }
-    expect([...knows.keys()]).toContain("wallets/transactions/terms");
+    expect([...knows.keys()]).toContain("wallets/orders");
     expect(inCircles(knows)).toEqual([]);
   });
 
@@ -273,7 +273,7 @@ describe("the house", () => {
       const fromCustody = imports.includes("wallets/custody/signatures");
       return fromCustody && /import \{[^}]*\bsign(?:Transaction|TypedData)\b/.test(source);
     });
-    expect(signs.map(({ path }) => path)).toEqual(["wallets/transactions/terms/signer"]);
+    expect(signs.map(({ path }) => path)).toEqual(["wallets/orders/signer"]);
   });
 
   test("a route's module stays light: no model client, no prompt, nothing of the chain's before a handler asks", () => {

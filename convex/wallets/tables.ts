@@ -198,7 +198,8 @@ export const walletTables = {
     .index("by_shortAt", ["shortAt"]),
 
   /**
-   * Recipients to whom an owner's keys, chat and posts may send. Written by `account/recipients`; removing deletes.
+   * Recipients to whom an owner's keys, chat and posts may send. Written by `account/recipients`, through
+   * `wallets/allowlist`; removing deletes.
    */
   socialRecipients: defineTable({
     userId: v.string(),

@@ -100,7 +100,7 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   stack.standins.fail("tickers", { mode: "status", status: 429, ticker: "coingecko" });
   settings.LLM_MODEL = "no-such-model";
   settings.WALLET_ENCRYPTION_KEY = "0".repeat(64);
-  settings.MAX_TRANSFER_USD = "a lot";
+  settings.UNOWNED_DAILY_USD = "a lot";
   settings.SHADOW_ARMS = "claude-haiku-4.5";
   delete settings.MESSENGER_BOT_TOKEN;
   const { code, output } = await doctor(["--site", "http://127.0.0.1:9"]);
@@ -121,7 +121,7 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   );
   expect(output).toContain("! swap provider: is limiting requests (429)");
   expect(output).toContain("✗ WALLET_ENCRYPTION_KEY: is not random enough");
-  expect(output).toContain("✗ MAX_TRANSFER_USD: must be an amount in USD");
+  expect(output).toContain("✗ UNOWNED_DAILY_USD: must be an amount in USD");
   expect(output).toContain("✗ SHADOW_ARMS: must be one to four arms, each a model and a prompt such as");
   expect(output).toContain("– MESSENGER_BOT_TOKEN: is not set");
   expect(output).toContain("✗ deployment: could not be reached");
@@ -241,7 +241,7 @@ async function deployed(variables: string): Promise<void> {
 
 test("looks at the deployment's own variables, says where they and the file are at odds, and warns of sentiment without a search", async () => {
   const { PROVIDERS_PORT = "", ...theirs } = settings;
-  const listed = { ...theirs, SENTIMENT_API_KY: "x", MAX_TRANSFER_USD: "250" };
+  const listed = { ...theirs, SENTIMENT_API_KY: "x", UNOWNED_DAILY_USD: "250" };
   await deployed(
     Object.entries(listed)
       .map(([name, value]) => `${name}=${value}`)
@@ -249,10 +249,10 @@ test("looks at the deployment's own variables, says where they and the file are 
   );
   settings = { PROVIDERS_PORT, CONVEX_DEPLOYMENT: "local:some-one" };
   stack.standins.fail("sentiment", { mode: "uncited" });
-  await writeFile(path.join(folder, ".env.local"), "MAX_TRANSFER_USD=99\nCONFIRMATIONS=3\n");
+  await writeFile(path.join(folder, ".env.local"), "UNOWNED_DAILY_USD=99\nCONFIRMATIONS=3\n");
   const { code, output } = await doctor(["--site", stack.siteUrl]);
   expect(output).toContain("✓ variables: are those of the deployment local:some-one");
-  expect(output).toContain("! MAX_TRANSFER_USD: has another value on the deployment than in .env.local");
+  expect(output).toContain("! UNOWNED_DAILY_USD: has another value on the deployment than in .env.local");
   expect(output).toContain("! CONFIRMATIONS: is not set on the deployment");
   expect(output).toContain("! SENTIMENT_API_KY: is set on the deployment, and nothing reads it");
   expect(output).toContain("→ Did you mean SENTIMENT_API_KEY?");

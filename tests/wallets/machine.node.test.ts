@@ -5,7 +5,7 @@ import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/records/audit";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { POOL } from "../../scripts/chain/addresses";
-import { receiver } from "../alerts/receivers";
+import { receiver } from "../messenger/receivers";
 import { mined } from "../chain/support";
 import { until } from "../support/waits";
 import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain/chain";

@@ -5,6 +5,7 @@ import type { Stay } from "../../lib/limits/crowd";
 import { failureOf, messageOf, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { deadlines } from "../../lib/outside/deadlines";
+import { formatUnits } from "../../lib/money/amounts";
 import { counted } from "../../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import { broadcast, standingOf, type Standing } from "../../providers/chain/transactions";
@@ -13,7 +14,7 @@ import { NOT_SENT } from "../rules";
 import { isEnded, type Order } from "./model";
 import { tradedIn } from "./receipts";
 import type { Step } from "./rows";
-import { signFurther, signNext } from "./signer";
+import { readBytes, signFurther, signNext } from "./signer";
 
 /** Brings orders to their end: one check serves the waiting caller and the cron. For actions. */
 
@@ -156,4 +157,10 @@ export async function check(ctx: ActionCtx, row: Order): Promise<Order> {
   if (row.usedSince !== undefined) await advance(ctx, row, { kind: "free" });
   if (seen.mined === nonce) await signFurther(ctx, row);
   return ctx.runQuery(internal.wallets.orders.rows.view, { orderId: row._id });
+}
+
+/** The most that the network may take for signed bytes' gas, in ETH. */
+export function mostFeeOf(raw: string): string {
+  const { gas, fees } = readBytes(asHex(raw));
+  return formatUnits(gas * fees.maxFeePerGas, 18);
 }

@@ -19,7 +19,6 @@ import type { Rehearsal } from "./rehearsal";
 
 /** They load the chain's library, so they are imported by the first request that needs them. */
 const desk = once(() => import("./desk"));
-const signer = once(() => import("./signer"));
 const holdings = once(() => import("../holdings"));
 const rehearsals = once(() => import("./rehearsal"));
 
@@ -194,7 +193,7 @@ async function outcomeOf(row: Order, wallet: Paying) {
       { headers: headersOf(wallet), body: { nothingMoved: true } },
     );
   }
-  const { mostFeeOf } = await signer();
+  const { mostFeeOf } = await desk();
   const status = shownStatus(row);
   const short = shortfallOf(row);
   const outcome = {

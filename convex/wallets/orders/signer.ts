@@ -3,7 +3,6 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { formatUnits } from "../../lib/money/amounts";
 import { raisedFees, type FeeMarket, type Fees } from "../../providers/chain/fees";
 import { readMarket } from "../../providers/chain/preparation";
 import { UPSTREAM } from "../../providers/chain/rpc/client";
@@ -187,7 +186,7 @@ function isLow(fees: Fees, { baseFee, tip }: FeeMarket): boolean {
 }
 
 /** Decodes stored bytes. @throws AppError `internal` if this service does not sign their kind. */
-function readBytes(raw: Hex): { call: Affordable["call"]; gas: bigint; fees: Fees } {
+export function readBytes(raw: Hex): { call: Affordable["call"]; gas: bigint; fees: Fees } {
   const transaction = parseTransaction(raw);
   const { to, gas } = transaction;
   if (transaction.type !== "eip1559" || to === undefined || to === null || gas === undefined) {
@@ -195,10 +194,4 @@ function readBytes(raw: Hex): { call: Affordable["call"]; gas: bigint; fees: Fee
   }
   const { data = "0x", value = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = transaction;
   return { call: { to, data, value }, gas, fees: { maxFeePerGas, maxPriorityFeePerGas } };
-}
-
-/** The most that the network may take for signed bytes' gas, in ETH. */
-export function mostFeeOf(raw: string): string {
-  const { gas, fees } = readBytes(asHex(raw));
-  return formatUnits(gas * fees.maxFeePerGas, 18);
 }
