@@ -46,7 +46,7 @@ const counted = async (app: WalletApp) =>
   );
 
 /** Blocks that bring what is some blocks back into view. */
-async function mineBlocks(count = 2): Promise<void> {
+async function mineBlocks(count = 12): Promise<void> {
   for (let n = 0; n < count; n++) await chain.miner.mine();
 }
 
