@@ -342,7 +342,6 @@ import type * as providers_agentApi from "../providers/agentApi.js";
 import type * as providers_call from "../providers/call.js";
 import type * as providers_chain_accounts from "../providers/chain/accounts.js";
 import type * as providers_chain_blocks from "../providers/chain/blocks.js";
-import type * as providers_chain_checkerCode from "../providers/chain/checkerCode.js";
 import type * as providers_chain_deposits from "../providers/chain/deposits.js";
 import type * as providers_chain_fees from "../providers/chain/fees.js";
 import type * as providers_chain_preparation from "../providers/chain/preparation.js";
@@ -354,7 +353,6 @@ import type * as providers_chain_rpc_reads from "../providers/chain/rpc/reads.js
 import type * as providers_chain_rpc_reverts from "../providers/chain/rpc/reverts.js";
 import type * as providers_chain_rpc_shapes from "../providers/chain/rpc/shapes.js";
 import type * as providers_chain_settlers from "../providers/chain/settlers.js";
-import type * as providers_chain_simulation from "../providers/chain/simulation.js";
 import type * as providers_chain_state from "../providers/chain/state.js";
 import type * as providers_chain_transactions from "../providers/chain/transactions.js";
 import type * as providers_chain_usdc from "../providers/chain/usdc.js";
@@ -903,7 +901,6 @@ declare const fullApi: ApiFromModules<{
   "providers/call": typeof providers_call;
   "providers/chain/accounts": typeof providers_chain_accounts;
   "providers/chain/blocks": typeof providers_chain_blocks;
-  "providers/chain/checkerCode": typeof providers_chain_checkerCode;
   "providers/chain/deposits": typeof providers_chain_deposits;
   "providers/chain/fees": typeof providers_chain_fees;
   "providers/chain/preparation": typeof providers_chain_preparation;
@@ -915,7 +912,6 @@ declare const fullApi: ApiFromModules<{
   "providers/chain/rpc/reverts": typeof providers_chain_rpc_reverts;
   "providers/chain/rpc/shapes": typeof providers_chain_rpc_shapes;
   "providers/chain/settlers": typeof providers_chain_settlers;
-  "providers/chain/simulation": typeof providers_chain_simulation;
   "providers/chain/state": typeof providers_chain_state;
   "providers/chain/transactions": typeof providers_chain_transactions;
   "providers/chain/usdc": typeof providers_chain_usdc;

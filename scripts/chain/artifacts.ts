@@ -16,7 +16,6 @@ export const CONTRACTS = [
   "Pool",
   "Settler",
   "Registry",
-  "Checker",
 ] as const;
 export type ContractName = (typeof CONTRACTS)[number];
 

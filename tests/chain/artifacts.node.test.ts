@@ -3,7 +3,6 @@ import path from "node:path";
 import { erc20Abi, type Abi } from "viem";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { CHECKER_CODE } from "../../convex/providers/chain/checkerCode";
 import * as abis from "../../scripts/chain/abis";
 import { CONTRACTS, readArtifact, type ContractName } from "../../scripts/chain/artifacts";
 import { FINGERPRINT, fingerprintOf, writtenFingerprint } from "../../scripts/chain/fingerprint";
@@ -15,13 +14,6 @@ test("the committed artifacts are complete, and of the sources and compilers tha
   expect((await readdir(artifacts)).sort()).toEqual([...names, FINGERPRINT].sort());
   // Which code these sources compile to is for `npm run check:contracts` to see: it compiles them for most of a minute.
   expect(await fingerprintOf(artifacts)).toEqual(await writtenFingerprint(artifacts));
-});
-
-test("the checker that stands in for a wallet has the code of its source", async () => {
-  const { init } = await readArtifact("Checker");
-  expect(init.endsWith(CHECKER_CODE.slice(2))).toBe(true);
-  // What comes before is the constructor: it returns the rest.
-  expect((init.length - CHECKER_CODE.length) / 2).toBeLessThan(40);
 });
 
 const written: [string, Abi, ContractName[]][] = [

@@ -78,15 +78,6 @@ export const authorizations = {
   state: method("0xe94a0102", "authorizationState", [address, bytes32], [bool]),
 };
 
-export const permit2 = {
-  allowance: method(
-    "0x927da105",
-    "allowance",
-    [address, address, address],
-    [{ type: "uint160" }, { type: "uint48" }, { type: "uint48" }],
-  ),
-};
-
 /** Multicall3 (github.com/mds1/multicall3). */
 export const multicall3 = {
   aggregate3: method("0x82ad56cb", "aggregate3", [call], [result]),
@@ -112,16 +103,6 @@ export const registry = {
 /** The OP stack's oracle of what a transaction's data costs on L1. */
 export const gasPriceOracle = {
   feeUpperBound: method("0xf1c7a58b", "getL1FeeUpperBound", [uint256], [uint256]),
-};
-
-/** This service's own code for a simulation by `eth_call` (`checkerCode.ts`). */
-export const checker = {
-  check: method(
-    "0x6399c296",
-    "check",
-    [address, uint256, bytes, address, bytes],
-    [bool, bytes, bytes, bytes],
-  ),
 };
 
 /** The call of a method, encoded. */

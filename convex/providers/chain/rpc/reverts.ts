@@ -1,5 +1,4 @@
 import { decodeErrorResult, parseAbi, slice, type Hex } from "viem";
-import * as z from "zod";
 
 /**
  * Names why a contract has refused a call. A contract's own words are never passed on: their author could address a
@@ -32,21 +31,6 @@ export type Revert = {
   /** For people: the result of `revertName`, or one of the usual messages of nodes. */
   name: string;
 };
-
-/** The reason in a contract's revert data. */
-export function revertIn(data: Hex): Revert {
-  const name = revertName(data);
-  try {
-    const { errorName, args } = decodeErrorResult({ data });
-    const words = z.tuple([z.string()]).safeParse(args);
-    return {
-      reason: words.success ? words.data[0].replace(/[^\x20-\x7e]+/g, " ").slice(0, 200) : errorName,
-      name,
-    };
-  } catch {
-    return { reason: name, name };
-  }
-}
 
 /** `… with TooMuchSlippage`; `… with Error` for a text of the contract; the selector of an unknown error. */
 export function revertName(data: Hex): string {
