@@ -10,11 +10,13 @@ import {
   type HttpTransport,
   ResponseBodyTooLargeError,
 } from "viem";
+import * as z from "zod";
 import { CHAIN_ID } from "../../../lib/money/base";
 import { deadlines } from "../../../lib/outside/deadlines";
 import { setting } from "../../../lib/env";
 import { AppError } from "../../../lib/errors";
 import { noteCall } from "../../../lib/outside/notes";
+import { sleep } from "../../../lib/time";
 import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../../call";
 import { revertName, type Revert } from "./reverts";
 
@@ -60,8 +62,53 @@ function transportFor(timeoutMs: number): HttpTransport {
     retryCount: 0,
     // The deadlines are our own, in real time: see `lib/outside/deadlines`.
     timeout: 0,
-    fetchFn: (input, init) => counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
+    fetchFn: (input, init) => answered(input, { ...init, signal: AbortSignal.timeout(timeoutMs) }),
   });
+}
+
+/** Pauses before what a node has throttled is asked again. */
+const THROTTLED_PAUSES_MS = [200, 600];
+const THROTTLED = /\b429\b|-32005\b|too many requests|rate.?limit/i;
+/** Longer answers are none of a throttled node's. */
+const MOST_READ = 100_000;
+
+/**
+ * Posts a batch. A node that takes no batch gets its requests one by one, and what it throttles is asked again: the
+ * same bytes have one effect.
+ */
+async function answered(input: string | URL | Request, init: RequestInit): Promise<Response> {
+  const post = (body: unknown) => counted(fetch(input, { ...init, body: JSON.stringify(body) }));
+  const asked: unknown = typeof init.body === "string" ? JSON.parse(init.body) : null;
+  let response = await counted(fetch(input, init));
+  if (!Array.isArray(asked) || asked.length === 0) return response;
+  for (const pause of THROTTLED_PAUSES_MS) {
+    const trouble = await troubleIn(response);
+    if (trouble === null) return response;
+    if (trouble === "throttled") {
+      await sleep(pause);
+      response = await post(asked);
+      continue;
+    }
+    const answers: unknown[] = [];
+    for (const one of asked) {
+      const alone = await post([one]);
+      const [answer]: unknown[] = alone.ok ? z.array(z.unknown()).catch([]).parse(await alone.json()) : [];
+      if (answer === undefined) return response;
+      answers.push(answer);
+    }
+    return Response.json(answers);
+  }
+  return response;
+}
+
+/** Whether an answer says that the node throttles, or that it refuses the batch as a whole. */
+async function troubleIn(response: Response): Promise<"throttled" | "no batch" | null> {
+  if (response.status === 429) return "throttled";
+  if (!response.ok || Number(response.headers.get("content-length") ?? 0) > MOST_READ) return null;
+  const text = await response.clone().text();
+  if (text.length > MOST_READ || !text.includes('"error"')) return null;
+  if (text.trimStart().startsWith("{")) return THROTTLED.test(text) ? "throttled" : "no batch";
+  return THROTTLED.test(text) ? "throttled" : null;
 }
 
 async function counted(request: Promise<Response>): Promise<Response> {
