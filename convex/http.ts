@@ -15,8 +15,7 @@ const messenger = () => import("./bot/settingsHttp").then(({ messengerEndpoints 
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
 const ownRecords = () => import("./signals/people/http").then(({ ownRecordEndpoints }) => ownRecordEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
-const paidReports = () =>
-  import("./payments/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
+const paidReports = () => import("./payments/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
 const prices = () => import("./prices/http").then(({ priceEndpoints }) => priceEndpoints);
 const proofs = () => import("./signals/proof").then(({ proofEndpoints }) => proofEndpoints);
 const reference = () => import("./ops/reference/texts").then(({ texts }) => Object.values(texts));

@@ -48,11 +48,6 @@ export async function creditDeposit(
   return { ...(await bringIn(ctx, { ...deposit, type: "deposit" })), credited: true };
 }
 
-/** Whether any user has a row under a key. */
-export async function isWritten(ctx: QueryCtx, key: string): Promise<boolean> {
-  return (await entryWith(ctx, key)) !== null;
-}
-
 /** The user to whom a deposit was credited; `null` if there is none under this key. */
 export async function depositor(ctx: QueryCtx, key: string): Promise<string | null> {
   const row = await entryWith(ctx, key);

@@ -28,7 +28,7 @@ export type ModelPrice = { priceUsd: number; observedAt: number };
  * @param ask Whether a new snapshot may be requested, which costs a call to the LLM gateway, shared by everyone.
  * @throws AppError `upstream` if the gateway was asked and failed.
  */
-export async function modelPrice(
+async function modelPrice(
   ctx: ActionCtx,
   symbol: string,
   { ask }: { ask: boolean },
@@ -53,7 +53,7 @@ export async function modelPrice(
  * s, if every source hangs. For actions.
  * @throws AppError `upstream` naming what failed if nothing answers.
  */
-export const currentPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
+const currentPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
   const { price: best, failures } = await bestPrice(ctx, token, { model: true });
   if (best !== null) return best;
   try {

@@ -54,9 +54,7 @@ export const read = internalQuery({
       ),
       budget: { resetsAt: iso(spent.resetsAt), providers: spent.providers },
     };
-    const short = ctx.db
-      .query("orders")
-      .withIndex("by_shortAt", (q) => q.gte("shortAt", now - TOLD_FOR_MS));
+    const short = ctx.db.query("orders").withIndex("by_shortAt", (q) => q.gte("shortAt", now - TOLD_FOR_MS));
     const reasons = [
       ...((await short.first()) === null ? [] : [SHORT_SWAP]),
       ...reasonsOf(checks),

@@ -25,7 +25,7 @@ export function depositKey(transfer: Place): string {
 }
 
 /** The ledger's key of a report that was paid out of a deposit's credits. */
-export function reportKey(transfer: Place): string {
+function reportKey(transfer: Place): string {
   return `report:${transferKey(transfer)}`;
 }
 

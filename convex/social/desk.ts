@@ -43,8 +43,7 @@ async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
   const priceOf = async (token: Symbol) => {
     const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
     const { value, etherPrice } = await valuesOf({ token, amount });
-    if (value === null || value === 0n)
-      throw new AppError("upstream", `There is no live price for ${token}`);
+    if (value === null || value === 0n) throw new AppError("upstream", `There is no live price for ${token}`);
     return { price: value.toString(), etherPrice: etherPrice.toString() };
   };
   const { price: fromPrice, etherPrice } = await priceOf(fromToken);

@@ -42,18 +42,6 @@ type Refused = { kind: "refused" | "asks"; code: "unauthorized" | "forbidden"; m
 export type Verdict = Allowed<Credential> | Refused;
 export type Permit = Allowed<Credential | "approval" | "chat">;
 
-/** The permit of somebody who has proved to be the owner without a token: by their post, or in their chat. */
-export const OWNER: Permit = { kind: "allowed", by: "owner", cap: null };
-
-/** The permit of an order that the owner has approved by a tap in their chat, whoever asked for it. */
-export const APPROVED: Permit = { kind: "allowed", by: "approval", cap: null };
-
-/**
- * The permit of an order from the owner's chat. Anybody who has the chat can both order and tap, so this is no approval
- * of others' orders, and moves little (`wallets/limits/policies`).
- */
-export const CHAT: Permit = { kind: "allowed", by: "chat", cap: null };
-
 /** What a caller has proved about a `userId`. */
 type Proof = { by: Exclude<Credential, "key"> } | { by: "key"; key: Doc<"apiKeys"> };
 

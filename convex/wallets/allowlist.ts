@@ -42,7 +42,7 @@ async function calledOffAt(ctx: QueryCtx, userId: string): Promise<number> {
   return (await levelRowOf(ctx, userId))?.calledOffAt ?? 0;
 }
 
-export async function isListFull(ctx: QueryCtx, userId: string): Promise<boolean> {
+async function isListFull(ctx: QueryCtx, userId: string): Promise<boolean> {
   return (await allListed(ctx, userId)).length >= MOST_LISTED;
 }
 

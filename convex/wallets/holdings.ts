@@ -91,7 +91,10 @@ async function shownPrices(
 ): Promise<ReadonlyMap<ValueFeed, DisplayPrice | null>> {
   const shown = VALUE_FEEDS.map(async (feed) => {
     const price = fed.get(feed);
-    return [feed, price === undefined ? await ticked(feed) : { price, source: "chainlink" as const }] as const;
+    return [
+      feed,
+      price === undefined ? await ticked(feed) : { price, source: "chainlink" as const },
+    ] as const;
   });
   return new Map(await Promise.all(shown));
 }

@@ -24,7 +24,11 @@ export function pauseOf(): AppError | null {
  * Why nothing is signed for an order any more; `null` if it may be.
  * @param now Epoch ms.
  */
-export async function refusalToSign(ctx: QueryCtx, row: Doc<"orders">, now: number): Promise<AppError | null> {
+export async function refusalToSign(
+  ctx: QueryCtx,
+  row: Doc<"orders">,
+  now: number,
+): Promise<AppError | null> {
   if (row.userId === NOBODY) return null;
   const paused = pauseOf();
   if (paused !== null) return paused;

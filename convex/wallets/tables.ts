@@ -9,7 +9,7 @@ export const vWalletKind = literals("basic", "custody");
 
 export const vSymbol = literals(...SYMBOLS);
 
-export const vSource = literals("web", "x", "telegram");
+const vSource = literals("web", "x", "telegram");
 export type Source = Infer<typeof vSource>;
 
 /** An address's holding of one token, and its value. */
@@ -46,11 +46,9 @@ export type Request = Infer<typeof vRequest>;
 /** What a user orders. */
 export type UserRequest = Extract<Request, { kind: "send" | "swap" }>;
 
-export const vState = literals("asked", "prepared", "signed", "confirmed", "failed");
-export type OrderState = Infer<typeof vState>;
-
+const vState = literals("asked", "prepared", "signed", "confirmed", "failed");
 /** On whose word an order stands. `tap`: approved by the owner in their chat; `free`: of an id without an owner. */
-export const vBy = literals("free", "owner", "key", "id", "tap", "chat", "post", "service");
+const vBy = literals("free", "owner", "key", "id", "tap", "chat", "post", "service");
 export type By = Infer<typeof vBy>;
 
 /** Bytes that were signed at a nonce; at most one of a nonce's is ever mined. `empty`: a transaction to itself. */
@@ -85,7 +83,7 @@ export const vFound = v.object({
 export type Found = Infer<typeof vFound>;
 
 /** A question to the owner, and its end. */
-export const vQuestion = v.object({
+const vQuestion = v.object({
   /** The link whose account decides. */
   linkId: v.id("messengerLinks"),
   messengerId: v.string(),

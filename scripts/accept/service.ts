@@ -7,7 +7,7 @@ const TIMEOUT_MS = 60_000;
 /** Longer texts are cut in the report. */
 const SHOWN = 160;
 
-export type Answer = {
+type Answer = {
   status: number;
   headers: Headers;
   /** The answer's text, unchanged. */

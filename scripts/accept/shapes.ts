@@ -5,7 +5,7 @@ import * as z from "zod";
 const iso = z.iso.datetime();
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
 export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
-export const digits = z.string().regex(/^\d+(?:\.\d+)?$/, "is not a decimal number");
+const digits = z.string().regex(/^\d+(?:\.\d+)?$/, "is not a decimal number");
 
 const price = z.object({ usd: z.number(), usd_24h_change: z.number() });
 
@@ -59,7 +59,7 @@ const researchFields = z
   );
 
 /** A report of 400 to 600 words, with a tolerance for how words are counted. */
-export const researchResult = researchFields.refine(({ fullAnalysis }) => {
+const researchResult = researchFields.refine(({ fullAnalysis }) => {
   const count = wordsOf(fullAnalysis).length;
   return count >= 390 && count <= 610;
 }, "fullAnalysis has not 400 to 600 words");

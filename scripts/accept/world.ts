@@ -7,17 +7,17 @@ import type { Service } from "./service";
 export type Need = "standins" | "chain" | "time" | "people" | "settings" | "market" | "deadlines" | "proxy";
 
 /** A request that a provider's stand-in was sent; of the messenger, a message that it accepted. */
-export type SentRequest = {
+type SentRequest = {
   path: string;
   at: number;
   body: unknown;
   query: Record<string, string>;
   schema: string;
 };
-export type SentMessage = { botToken: string; method: string; chatId: string; text: string; at: number };
+type SentMessage = { botToken: string; method: string; chatId: string; text: string; at: number };
 
 /** A signed-in person's web application. */
-export type Person = {
+type Person = {
   query: (name: string, args?: Record<string, unknown>) => Promise<unknown>;
   mutation: (name: string, args?: Record<string, unknown>) => Promise<unknown>;
   action: (name: string, args?: Record<string, unknown>) => Promise<unknown>;

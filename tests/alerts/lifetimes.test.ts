@@ -63,7 +63,7 @@ describe("active alerts", () => {
     await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
     await addWebhook(app);
     const kept = await setAlert(app, "BTC above 110");
-    const left = await setAlert(app, "BTC above 120");
+    await setAlert(app, "BTC above 120");
     const states = async () => (await app.rows("alerts")).map(({ state, expiresAt }) => [state, expiresAt]);
     const END = START + 30 * DAY;
     expect(await states()).toEqual([

@@ -110,15 +110,6 @@ export async function sendAs(chain: Chain, from: Address, call: { to: Address; d
   return mined(chain, txHash.parse(hash));
 }
 
-/** A token with USDC's own code at an address that looks like its own, of which `holder` has a dollar. */
-export async function lookAlikeOf(chain: Chain, holder: Address): Promise<Address> {
-  const to: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
-  await chain.rpc("anvil_setCode", [to, await chain.rpc("eth_getCode", [TOKENS.USDC, "latest"])]);
-  const mint = { abi: faucetAbi, functionName: "mint", args: [holder, 1_000_000n] } as const;
-  await sendAs(chain, chain.accounts[3] ?? holder, { to, data: encodeFunctionData(mint) });
-  return to;
-}
-
 /** Waits until a transaction is mined, whatever comes of it. */
 export async function mined(chain: Chain, hash: Hex): Promise<TransactionReceipt> {
   await until(async () => {

@@ -88,9 +88,7 @@ describe.each(faults)("a provider that %s", (_, fault) => {
     expect({ status: failed.status, text: failed.text }).toEqual({ status, text: failed.text });
     if (status === 502) expect(failed.body["error"]).toMatch(NAMES[provider] ?? "");
     for (const table of untouched) expect(await app.rows(table)).toEqual([]);
-    expect(
-      (await app.rows("orders")).filter(({ tries }) => tries.length > 0),
-    ).toEqual([]);
+    expect((await app.rows("orders")).filter(({ tries }) => tries.length > 0)).toEqual([]);
 
     app.standins.clear();
     Object.assign(deadlines, usual);

@@ -15,7 +15,9 @@ const hourPasses = (app: WalletApp) =>
   app.t.run(async ({ db }) => {
     for (const { _id, question } of await db.query("orders").collect())
       if (question?.decidedAt !== undefined)
-        await db.patch("orders", _id, { question: { ...question, decidedAt: question.decidedAt - 3_600_000 } });
+        await db.patch("orders", _id, {
+          question: { ...question, decidedAt: question.decidedAt - 3_600_000 },
+        });
   });
 
 const held = async (app: WalletApp, userId: string) => {

@@ -32,9 +32,7 @@ describe("a recipient", () => {
     expect(await newest(app, 77)).toContain("New: it is not on your list");
   });
 
-  test("that looks like the user's own wallet, or one on the list, is told apart", async ({
-    app,
-  }) => {
+  test("that looks like the user's own wallet, or one on the list, is told apart", async ({ app }) => {
     const { userId, address, browser } = await owner(app);
     const known = freshAddress();
     const { address: listed } = await browser.mutation(api.account.recipients.add, { address: known });
@@ -181,9 +179,7 @@ describe("who holds the owner's token", () => {
     }
   });
 
-  test("moves two thousand dollars a day, and is told of at the linked chat", async ({
-    app,
-  }) => {
+  test("moves two thousand dollars a day, and is told of at the linked chat", async ({ app }) => {
     const { userId, browser } = await owner(app, RICH);
     const toAddress = freshAddress();
     const { address } = await browser.mutation(api.account.recipients.add, { address: toAddress });

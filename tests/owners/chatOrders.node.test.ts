@@ -87,9 +87,7 @@ describe("an order in the chat", () => {
     const { userId, browser } = await owner(app, RICH);
     const to = freshAddress();
     await say(app, `/send 25 USDC to ${to}`);
-    expect(await newest(app)).toContain(
-      "needs a recipient on the owner's list, and this one is not",
-    );
+    expect(await newest(app)).toContain("needs a recipient on the owner's list, and this one is not");
     expect(await app.rows("orders")).toEqual([]);
     await allow(app, browser, to);
     await say(app, `/send 2001 USDC to ${to}`);

@@ -151,7 +151,9 @@ describe("a backup that is put back", () => {
     });
   }
 
-  test("pays nothing twice for a question that has had its answer, and revives no wallet that has moved since", async ({ app }) => {
+  test("pays nothing twice for a question that has had its answer, and revives no wallet that has moved since", async ({
+    app,
+  }) => {
     const { userId, address } = await owner(app);
     const to = freshAddress();
     const order = (idempotencyKey: string) => send(userId, { idempotencyKey, toAddress: to });

@@ -30,7 +30,10 @@ test("a trading script has a key, which is stolen: it takes 100 USD by bad price
   expect((await swap(900)).body.success).toBe(true);
   // The thief has it now: 11 % of 900 USD count, and no more than 100 USD may ever be lost in a day.
   const again = await swap(900);
-  expect([again.status, again.body.error]).toEqual([400, expect.stringContaining("limit of 100 USD in 24 hours by the key script")]);
+  expect([again.status, again.body.error]).toEqual([
+    400,
+    expect.stringContaining("limit of 100 USD in 24 hours by the key script"),
+  ]);
   const thiefs = freshAddress();
   for (const [path, body] of [
     ["/mcp/defi/send", sends(userId, thiefs, 1)],
@@ -43,9 +46,7 @@ test("a trading script has a key, which is stolen: it takes 100 USD by bad price
   expect(await usdcOf(thiefs)).toBe(0n);
 });
 
-test("a new recipient: the assistant is refused by a refusal, and paid by a tap", async ({
-  app,
-}) => {
+test("a new recipient: the assistant is refused by a refusal, and paid by a tap", async ({ app }) => {
   const { userId } = await owner(app, RICH);
   const landlord = freshAddress();
   const order = (idempotencyKey: string) =>

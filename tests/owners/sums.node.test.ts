@@ -182,8 +182,7 @@ describe("who has the chat and the userId", () => {
   test("moves what the owner's limits allow, 2,000 USD a day, and raises nothing", async ({ app }) => {
     const { userId } = await owner(app, RICH);
     await listRecipient(app, userId);
-    const order = (usd: number, fields: object = {}) =>
-      app.post("/mcp/defi/send", send(userId, usd, fields));
+    const order = (usd: number, fields: object = {}) => app.post("/mcp/defi/send", send(userId, usd, fields));
     expect((await order(101)).body.error).toContain("limit of 100 USD");
     for (const usd of [999, 1_000]) {
       expect((await order(usd, { toAddress: LISTED })).status).toBe(202);

@@ -33,7 +33,7 @@ export function createPaidApp(chain: Chain, options: WorldOptions = {}): WalletA
 }
 
 /** The relayer's latest transaction that carries out a payment, with the bytes it has by now. */
-export async function settlementOf(app: WalletApp) {
+async function settlementOf(app: WalletApp) {
   const row = (await app.rows("orders")).filter(({ request }) => request.kind === "settlement").at(-1);
   if (row === undefined) return undefined;
   const last = row.tries.at(-1);

@@ -35,8 +35,7 @@ const send = (app: WalletApp, fields: object = {}, key?: string) =>
     key === undefined ? {} : { headers: { "Idempotency-Key": key } },
   );
 
-const rowsOf = async (app: WalletApp) =>
-  (await app.rows("orders")).filter(({ tries }) => tries.length > 0);
+const rowsOf = async (app: WalletApp) => (await app.rows("orders")).filter(({ tries }) => tries.length > 0);
 
 /** What of the rows counts against caps, in micro-USD. */
 const counted = async (app: WalletApp) =>
@@ -277,7 +276,9 @@ describe("the network fee", () => {
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
 
-  test("is not raised for an account that was frozen since: its nonce is used for nothing", async ({ app }) => {
+  test("is not raised for an account that was frozen since: its nonce is used for nothing", async ({
+    app,
+  }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     await outgrown(app, to);
@@ -465,7 +466,9 @@ describe("a transaction on its way", () => {
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
 
-  test("that no node ever takes is withdrawn after ten minutes: only then does it count no more", async ({ app }) => {
+  test("that no node ever takes is withdrawn after ten minutes: only then does it count no more", async ({
+    app,
+  }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     deadlines.receipt = 100;
@@ -491,7 +494,9 @@ describe("a transaction on its way", () => {
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 2]);
   });
 
-  test("is mined only in a block that the chain has: a pre-confirmed receipt decides nothing", async ({ app }) => {
+  test("is mined only in a block that the chain has: a pre-confirmed receipt decides nothing", async ({
+    app,
+  }) => {
     deadlines.receipt = 300;
     await app.fundedWallet("alice", { ETH: ETHER });
     await chain.miner.pause();
@@ -614,7 +619,9 @@ describe("a node that is behind now and then", () => {
     return body.txHash;
   }
 
-  test("does not fail a send that was mined: a sound answer in between begins the doubt anew", async ({ app }) => {
+  test("does not fail a send that was mined: a sound answer in between begins the doubt anew", async ({
+    app,
+  }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     const txHash = await unseenSend(app, freshAddress());
     const first = glitch();
@@ -634,7 +641,9 @@ describe("a node that is behind now and then", () => {
     expect((await rowsOf(app))[0]?.state).toBe("confirmed");
   });
 
-  test("and for minutes on end fails it, until a receipt corrects that, the limit included", async ({ app }) => {
+  test("and for minutes on end fails it, until a receipt corrects that, the limit included", async ({
+    app,
+  }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     const txHash = await unseenSend(app, freshAddress());
     const before = await counted(app);

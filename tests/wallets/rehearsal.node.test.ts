@@ -25,13 +25,7 @@ const send = (app: WalletApp, fields: object = {}) =>
   });
 
 /** What a rehearsal may not touch: all tables with money, keys, limits or the record of them. */
-const WATCHED: TableNames[] = [
-  "orders",
-  "trades",
-  "wallets",
-  "walletKeys",
-  "auditEvents",
-];
+const WATCHED: TableNames[] = ["orders", "trades", "wallets", "walletKeys", "auditEvents"];
 const rowsOf = async (app: WalletApp) => Promise.all(WATCHED.map(async (table) => app.rows(table)));
 
 async function holdingsOf(owner: `0x${string}`) {
@@ -95,16 +89,13 @@ describe("a rehearsal of a swap", () => {
     ["ETH", "USDC", ETHER / 10n],
     ["ETH", "WETH", ETHER / 10n],
     ["WETH", "ETH", ETHER / 10n],
-  ] as const)(
-    "%s to %s needs no signature",
-    async ([fromToken, toToken, amount], { app }) => {
-      const owner = await app.fundedWallet("alice", plenty);
-      const before = [await rowsOf(app), await holdingsOf(owner)];
-      const { body } = await swap(app, { fromToken, toToken, amount: amount.toString(), dryRun: true });
-      expect([body.success, body.rehearsal]).toMatchObject([true, { refusal: null, approvals: [] }]);
-      expect([await rowsOf(app), await holdingsOf(owner)]).toEqual(before);
-    },
-  );
+  ] as const)("%s to %s needs no signature", async ([fromToken, toToken, amount], { app }) => {
+    const owner = await app.fundedWallet("alice", plenty);
+    const before = [await rowsOf(app), await holdingsOf(owner)];
+    const { body } = await swap(app, { fromToken, toToken, amount: amount.toString(), dryRun: true });
+    expect([body.success, body.rehearsal]).toMatchObject([true, { refusal: null, approvals: [] }]);
+    expect([await rowsOf(app), await holdingsOf(owner)]).toEqual(before);
+  });
 
   test("that would be refused says so, with the status and the words of the order's own answer", async ({
     app,

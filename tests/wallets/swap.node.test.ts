@@ -65,7 +65,10 @@ describe("POST /mcp/defi/swap", () => {
     expect(BigInt(String(body.buyAmount))).toBeGreaterThanOrEqual(BigInt(String(body.minBuyAmount)));
     expect(await allowance(owner, chain.addresses.tokens.USDC)).toBe(0n);
     expect(
-      (await app.rows("orders")).map(({ state, tries }) => [state, tries.map(({ kind, nonce }) => [kind, nonce])]),
+      (await app.rows("orders")).map(({ state, tries }) => [
+        state,
+        tries.map(({ kind, nonce }) => [kind, nonce]),
+      ]),
     ).toEqual([
       [
         "confirmed",
@@ -179,21 +182,24 @@ describe("two swaps of one token at once", () => {
     ["USDT", 0n],
     ["USDC", 12_999_999n],
     ["USDC", 13_000_000n],
-  ] as const)("%s, %s of it allowed: both are carried out, and no allowance is left", async ([fromToken, allowed], { app }) => {
-    const owner = await app.fundedWallet("alice", plenty);
-    const token = chain.addresses.tokens[fromToken];
-    if (allowed > 0n) await allow(owner, token, allowed);
-    const before = await holdingsOf(app);
-    const ask = (amount: string) => swap(app, { fromToken, toToken: "DAI", amount });
-    const answers = await Promise.all([ask("9000000"), ask("4000000")]);
-    expect(answers.map(({ status, body }) => [status, body.status])).toEqual([
-      [200, "confirmed"],
-      [200, "confirmed"],
-    ]);
-    const after = await holdingsOf(app);
-    expect((before[fromToken] ?? 0n) - (after[fromToken] ?? 0n)).toBe(13_000_000n);
-    expect(await allowance(owner, token)).toBeLessThanOrEqual(allowed);
-  });
+  ] as const)(
+    "%s, %s of it allowed: both are carried out, and no allowance is left",
+    async ([fromToken, allowed], { app }) => {
+      const owner = await app.fundedWallet("alice", plenty);
+      const token = chain.addresses.tokens[fromToken];
+      if (allowed > 0n) await allow(owner, token, allowed);
+      const before = await holdingsOf(app);
+      const ask = (amount: string) => swap(app, { fromToken, toToken: "DAI", amount });
+      const answers = await Promise.all([ask("9000000"), ask("4000000")]);
+      expect(answers.map(({ status, body }) => [status, body.status])).toEqual([
+        [200, "confirmed"],
+        [200, "confirmed"],
+      ]);
+      const after = await holdingsOf(app);
+      expect((before[fromToken] ?? 0n) - (after[fromToken] ?? 0n)).toBe(13_000_000n);
+      expect(await allowance(owner, token)).toBeLessThanOrEqual(allowed);
+    },
+  );
 });
 
 describe("the price of a swap", () => {

@@ -62,7 +62,10 @@ export async function readMarket(from: Address, data: Hex): Promise<Pick<Prepara
   const client = chainClient();
   const call = { to: from, data, value: 0n };
   return guarded(async () => {
-    const [market, { l1Fee }] = await Promise.all([readFees(client), readCalled(client, from, call, null, [])]);
+    const [market, { l1Fee }] = await Promise.all([
+      readFees(client),
+      readCalled(client, from, call, null, []),
+    ]);
     return { market, l1Fee };
   });
 }

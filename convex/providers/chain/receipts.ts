@@ -52,7 +52,7 @@ export function isOf(txHash: string, { logs, ...receipt }: Place & { logs: reado
 }
 
 /** What a node may answer for a transaction's receipt: `null`, or that transaction's own. */
-export const receiptShapeOf = (txHash: Hex) =>
+const receiptShapeOf = (txHash: Hex) =>
   receiptShape.refine((receipt) => isOf(txHash, receipt), ANOTHER).nullable();
 
 const transactionShape = z.object({

@@ -41,7 +41,8 @@ export const sealed = internalQuery({
   handler: async (ctx, { orderId, isEmpty, now }) => {
     const order = await ctx.db.get("orders", orderId);
     const isOpen = order?.state === "prepared" || order?.state === "signed";
-    if (order === null || !isOpen) throw new AppError("internal", "Nothing is signed for an order that is over");
+    if (order === null || !isOpen)
+      throw new AppError("internal", "Nothing is signed for an order that is over");
     const refusal = isEmpty ? null : await refusalToSign(ctx, order, now);
     if (refusal !== null) throw refusal;
     const row = await keyOf(ctx, order.walletId);

@@ -79,11 +79,6 @@ export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedDat
   return signTypedDataWith({ ...data, privateKey: await openKey(ctx, under) });
 }
 
-/** Signs a statement of a service account, which moves nothing. */
-export async function attest(role: ServiceRole, data: TypedData): Promise<Hex> {
-  return serviceAccount(role).signTypedData(data);
-}
-
 function ownAccount(walletId: string): PrivateKeyAccount {
   const account = serviceAccountOf(walletId);
   if (account === null) throw new AppError("internal", "A user's wallet signs only for an order");

@@ -34,8 +34,14 @@ export const repair = internalAction({
     const address = storedAddress(wallet.address);
     const mined = await readMined(address);
     if (!(await countedAgain(address, mined)))
-      throw new AppError("upstream", `${UPSTREAM} gives two answers about this account: nothing was repaired`);
-    const nextNonce: number = await ctx.runMutation(internal.wallets.orders.rows.acceptCount, { walletId, mined });
+      throw new AppError(
+        "upstream",
+        `${UPSTREAM} gives two answers about this account: nothing was repaired`,
+      );
+    const nextNonce: number = await ctx.runMutation(internal.wallets.orders.rows.acceptCount, {
+      walletId,
+      mined,
+    });
     return { mined, nextNonce };
   }),
 });

@@ -15,7 +15,14 @@ import { asHex, storedAddress } from "../addresses";
 import type { Request } from "../tables";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import type { Order } from "./model";
-import { checkPrice, checkQuote, guaranteedBy, isWrapping, type SidePrices, type SwapRequest } from "./quotes";
+import {
+  checkPrice,
+  checkQuote,
+  guaranteedBy,
+  isWrapping,
+  type SidePrices,
+  type SwapRequest,
+} from "./quotes";
 
 /**
  * An order's next call (`sendable`, `offerOf`, `affordableApproval`, `affordableSwap`), and the check that every
@@ -122,7 +129,10 @@ function isSame(call: Transaction, ordered: Transaction): boolean {
   return isAddressEqual(to, ordered.to) && data === ordered.data && value === ordered.value;
 }
 
-function serviceCall(request: Extract<Request, { kind: "settlement" | "anchor" }>, own: Address): Transaction {
+function serviceCall(
+  request: Extract<Request, { kind: "settlement" | "anchor" }>,
+  own: Address,
+): Transaction {
   const to = request.kind === "settlement" ? storedAddress(request.to) : own;
   return { to, data: asHex(request.data), value: 0n };
 }
@@ -188,7 +198,8 @@ async function affordable(
 /** @throws AppError `invalid_request` if the call would revert. */
 function gasOf({ gas }: Preparation, wanted: bigint, assumed: bigint | undefined): bigint {
   if (assumed !== undefined) return gasLimit(assumed);
-  if (gas.kind === "reverts") throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
+  if (gas.kind === "reverts")
+    throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
   // A quote may state more gas than the estimate, up to three times as much.
   const most = gas.gas * 3n;
   return gasLimit(wanted <= gas.gas ? gas.gas : wanted < most ? wanted : most);
@@ -319,7 +330,11 @@ export async function offerOf(
 }
 
 function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: SwapRequest): Promise<Quote> {
-  const sides = { sellToken: swapAddress(fromToken), buyToken: swapAddress(toToken), sellAmount: BigInt(amount) };
+  const sides = {
+    sellToken: swapAddress(fromToken),
+    buyToken: swapAddress(toToken),
+    sellAmount: BigInt(amount),
+  };
   return requestQuote({ ...sides, taker, slippageBps });
 }
 

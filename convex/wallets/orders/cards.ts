@@ -171,7 +171,9 @@ const NOT_NOW = "It could not be carried out just now: nothing was moved";
 export function endCard({ request, traded, txHash }: Order, fault: string | null): Paragraph[] {
   const arrived =
     request.kind === "swap" && traded !== undefined
-      ? [`Arrived: ${amountOf(traded.buyAmount, request.toToken)} for ${amountOf(traded.sellAmount, request.fromToken)}`]
+      ? [
+          `Arrived: ${amountOf(traded.buyAmount, request.toToken)} for ${amountOf(traded.sellAmount, request.fromToken)}`,
+        ]
       : request.kind === "send"
         ? [`To ${request.toAddress}`]
         : [];

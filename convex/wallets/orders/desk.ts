@@ -150,8 +150,7 @@ export async function check(ctx: ActionCtx, row: Order): Promise<Order> {
     return advance(ctx, row, { kind: "mined", hash, succeeded, ...(traded === undefined ? {} : { traded }) });
   }
   if (seen.kind === "used") return advance(ctx, row, { kind: "used", mined: seen.mined });
-  if (seen.kind === "missing")
-    for (const { raw } of isEnded(row) ? own : [last]) await broadcast(asHex(raw));
+  if (seen.kind === "missing") for (const { raw } of isEnded(row) ? own : [last]) await broadcast(asHex(raw));
   if (isEnded(row)) return advance(ctx, row, { kind: "lost" });
   if (seen.kind === "unsure") return row;
   if (row.usedSince !== undefined) await advance(ctx, row, { kind: "free" });

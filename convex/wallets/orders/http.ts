@@ -28,7 +28,10 @@ const ended = (when: string, headers: Record<string, string> = {}) => ({
   when,
   headers,
   body: z.object({
-    nothingMoved: z.literal(true).optional().describe("Nothing was signed; the idempotency key is free again"),
+    nothingMoved: z
+      .literal(true)
+      .optional()
+      .describe("Nothing was signed; the idempotency key is free again"),
   }),
 });
 
@@ -37,7 +40,9 @@ const moving = {
   ...USER_TOKEN_ERRORS,
   not_found: "The user has no such wallet: connect first.",
   conflict: "The idempotency key was used for another request.",
-  invalid_request: ended("The request, or the state of the wallet, does not allow it; the message says what."),
+  invalid_request: ended(
+    "The request, or the state of the wallet, does not allow it; the message says what.",
+  ),
   forbidden: ended("The owner of this userId has not allowed this."),
   paused: ended("The operator has paused sends and swaps, or the owner has frozen the account."),
   internal: ended("The service failed."),
@@ -220,7 +225,9 @@ const transaction: MountedEndpoint = endpoint({
   },
   input: z.object({ userId, txHash }),
   returns: z.object({
-    txHash: z.string().describe("The hash that was mined: another than the asked one, if its fees had to be raised"),
+    txHash: z
+      .string()
+      .describe("The hash that was mined: another than the asked one, if its fees had to be raised"),
     status,
     kind: z.enum(["send", "swap", "approve"]),
     error: z.string().optional().describe("Why it failed, or what is wrong with its result"),
@@ -245,7 +252,13 @@ const transaction: MountedEndpoint = endpoint({
     }
     if (asked === row.approvalTxHash) {
       const explorerUrl = EXPLORER + asked;
-      return { txHash: asked, status: "confirmed" as const, kind: "approve" as const, explorerUrl, ...warned(named) };
+      return {
+        txHash: asked,
+        status: "confirmed" as const,
+        kind: "approve" as const,
+        explorerUrl,
+        ...warned(named),
+      };
     }
     const { txHash = asked, traded } = row;
     const error = faultOf(row);

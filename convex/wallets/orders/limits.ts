@@ -103,9 +103,7 @@ export async function refusalOf(
   const passed = limits.find(({ most, counted: earlier }) => sumOf(earlier) + counted > most);
   if (passed === undefined) return null;
   const what =
-    request.kind === "send"
-      ? "This transfer"
-      : `This swap, whose terms let it lose ${cents(counted)} USD,`;
+    request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(counted)} USD,`;
   const message = `${what} would pass the limit of ${formatUnits(passed.most, 6)} USD in 24 hours${passed.about}: ${freeOf(passed, now)}`;
   return BEYOND[by] === undefined
     ? new AppError("invalid_request", message)
@@ -140,7 +138,9 @@ export function toleratedBps(slippageBps: number): bigint {
 
 /** The key of the network address against whose sum a free order counts: only of ids that are short. */
 export function addressKey({ userId, by, address }: Ordering): string | undefined {
-  return by === "free" && address !== null && isGuessable(userId) ? sha256Hex(`address:${address}`) : undefined;
+  return by === "free" && address !== null && isGuessable(userId)
+    ? sha256Hex(`address:${address}`)
+    : undefined;
 }
 
 export function sumOf(counted: readonly Counted[]): bigint {

@@ -21,9 +21,8 @@ import { addressKey, countOf, credentialOf, limitsOf, refusalOf, type Ordering }
 
 export type Order = Doc<"orders">;
 
-export const REVERTED = "The transaction was mined and reverted";
-const WITHDRAWN =
-  "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
+const REVERTED = "The transaction was mined and reverted";
+const WITHDRAWN = "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
 const USED = "Another transaction took this one's place";
 export const NOT_SWAPPED =
   "The approval that the swap needs was not mined in time: nothing was swapped, and the order is over";
@@ -46,11 +45,6 @@ export async function byId(ctx: QueryCtx, id: Id<"orders">): Promise<Order> {
 
 export function isEnded({ state }: Pick<Order, "state">): boolean {
   return state === "confirmed" || state === "failed";
-}
-
-/** Whether it was mined and reverted; any other failed order has had no effect. */
-export function isReverted({ state, error }: Pick<Order, "state" | "error">): boolean {
-  return state === "failed" && error === REVERTED;
 }
 
 export type NewOrder = Ordering & {
@@ -259,7 +253,12 @@ export async function storeTry(
 /** Ends an order that was not signed; a key that it was opened with is free again. */
 export async function drop(ctx: MutationCtx, row: Order, error: string, errorCode: ErrorCode): Promise<void> {
   if (row.state !== "prepared") return;
-  await finish(ctx, row, { state: "failed", error, errorCode }, { idempotencyKey: undefined, nextCheckAt: NEVER });
+  await finish(
+    ctx,
+    row,
+    { state: "failed", error, errorCode },
+    { idempotencyKey: undefined, nextCheckAt: NEVER },
+  );
 }
 
 /** The chain has mined one of an order's transactions. */
@@ -340,12 +339,7 @@ export async function usedOtherwise(ctx: MutationCtx, row: Order, count: number)
 }
 
 /** Writes an order's end, with all that follows from it. */
-async function finish(
-  ctx: MutationCtx,
-  row: Order,
-  outcome: Outcome,
-  further: Changes,
-): Promise<void> {
+async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: Changes): Promise<void> {
   const { state, txHash = row.txHash, error, errorCode, traded } = outcome;
   const short = state === "confirmed" ? shortfallOf({ ...row, traded }) : null;
   const end = {

@@ -36,7 +36,8 @@ export const ENDED = {
 export async function standingOf(ctx: QueryCtx, row: Order, now: number): Promise<Standing> {
   const { question } = row;
   if (question === undefined) return row.state === "failed" ? "failed" : "approved";
-  if (question.end === "approved") return row.state === "failed" && row.txHash === undefined ? "failed" : "approved";
+  if (question.end === "approved")
+    return row.state === "failed" && row.txHash === undefined ? "failed" : "approved";
   if (question.end !== undefined) return question.end;
   if (question.expiresAt <= now) return "expired";
   const { version, isFrozen } = await rulesOf(ctx, row.userId);
@@ -60,7 +61,9 @@ export async function openLike(
 }
 
 async function askedOf(ctx: QueryCtx, userId: string): Promise<Order[]> {
-  return rowsByBoth(ctx.db.query("orders"), "userId", userId, "state", "asked").order("desc").take(MOST_A_DAY);
+  return rowsByBoth(ctx.db.query("orders"), "userId", userId, "state", "asked")
+    .order("desc")
+    .take(MOST_A_DAY);
 }
 
 export type Asking = NewOrder & {

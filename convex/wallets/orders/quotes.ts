@@ -98,7 +98,10 @@ function isPermitOf(
 }
 
 /** Whether a permit is for exactly the token and amount that a swap sells. */
-export function isSoldBy({ permitted }: Message, { fromToken, amount }: Pick<Sides, "fromToken" | "amount">): boolean {
+export function isSoldBy(
+  { permitted }: Message,
+  { fromToken, amount }: Pick<Sides, "fromToken" | "amount">,
+): boolean {
   return isAddressEqual(permitted.token, swapAddress(fromToken)) && permitted.amount === BigInt(amount);
 }
 
@@ -140,7 +143,12 @@ export function costBps(bought: bigint, swap: Sides, prices: SidePrices): number
  * @returns Whether it could be checked at all.
  * @throws AppError `invalid_request` if it is worse than slippage and impact allow.
  */
-export function checkPrice(least: bigint, swap: SwapRequest, prices: SidePrices, maxImpactBps: bigint): boolean {
+export function checkPrice(
+  least: bigint,
+  swap: SwapRequest,
+  prices: SidePrices,
+  maxImpactBps: bigint,
+): boolean {
   if (isWrapping(swap)) return true;
   const values = valuesOf(least, swap, prices);
   if (values === null) return false;

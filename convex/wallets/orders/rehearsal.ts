@@ -10,7 +10,15 @@ import { FEED_DECIMALS } from "../../prices/feeds";
 import { valuesOf, type Values } from "../holdings";
 import type { UserRequest } from "../tables";
 import { PERMIT2 } from "../tokens";
-import { affordableApproval, affordableSwap, MOST_GAS, offerOf, sendable, type Affordable, type Payer } from "./calls";
+import {
+  affordableApproval,
+  affordableSwap,
+  MOST_GAS,
+  offerOf,
+  sendable,
+  type Affordable,
+  type Payer,
+} from "./calls";
 import { toleratedBps } from "./limits";
 import { costBps, type SwapRequest } from "./quotes";
 import type { Forecast, Refusal } from "./rows";
@@ -60,7 +68,15 @@ export const rehearse = counted(
       ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
       ...(values.value === null ? {} : { value: values.value.toString() }),
     });
-    const found: Rehearsal = { refusal, values, limits, fees: null, transactions: 0, mostFee: null, swap: null };
+    const found: Rehearsal = {
+      refusal,
+      values,
+      limits,
+      fees: null,
+      transactions: 0,
+      mostFee: null,
+      swap: null,
+    };
     try {
       if (request.kind === "send") noteFees(found, "send", [await sendable(ctx, payer, request)]);
       else await rehearseSwap(ctx, payer, request, found);

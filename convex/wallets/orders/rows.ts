@@ -15,7 +15,17 @@ import { permitNow, verdictNow, type Permit, type Verdict } from "../../users/ac
 import { rulesOf } from "../../users/levels";
 import { byWalletId, walletById, walletOf } from "../model";
 import { NOT_SENT, pauseOf, refusalToSign } from "../rules";
-import { vFound, vOrderRow, vRequest, vSwapTerms, vTraded, vTry, vWalletKind, type By, type UserRequest } from "../tables";
+import {
+  vFound,
+  vOrderRow,
+  vRequest,
+  vSwapTerms,
+  vTraded,
+  vTry,
+  vWalletKind,
+  type By,
+  type UserRequest,
+} from "../tables";
 import { STANDINGS } from "./cards";
 import { isUsers, limitsOf, refusalOf, sumOf, type Ordering } from "./limits";
 import {
@@ -303,16 +313,15 @@ export const forecast = internalQuery({
     const verdict = await verdictNow(ctx, userId, deedOf(request), now, keyHash);
     const isAsked =
       asked !== undefined || (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null);
-    const word = verdict.kind === "allowed" && asked === undefined ? orderedBy(verdict) : { by: asked ?? "tap" };
+    const word =
+      verdict.kind === "allowed" && asked === undefined ? orderedBy(verdict) : { by: asked ?? "tap" };
     const ordering = { userId, request, address, ...word };
     const limits = await limitsOf(ctx, ordering, now);
     const { isFrozen } = await rulesOf(ctx, userId);
     const failure =
       failureOf(isFrozen ? new AppError("paused", FROZEN) : pauseOf()) ??
       (verdict.kind === "allowed" || isAsked ? null : verdict) ??
-      failureOf(
-        await refusalOf(ctx, ordering, limits, value === undefined ? null : BigInt(value), now),
-      );
+      failureOf(await refusalOf(ctx, ordering, limits, value === undefined ? null : BigInt(value), now));
     return {
       refusal:
         failure !== null
@@ -433,7 +442,8 @@ export const storeFurther = internalMutation({
 export const maySignAgain = internalQuery({
   args: { ...vOrderId, now: v.number() },
   returns: v.boolean(),
-  handler: async (ctx, { orderId, now }) => (await refusalToSign(ctx, await byId(ctx, orderId), now)) === null,
+  handler: async (ctx, { orderId, now }) =>
+    (await refusalToSign(ctx, await byId(ctx, orderId), now)) === null,
 });
 
 const vStep = v.union(

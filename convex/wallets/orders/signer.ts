@@ -89,7 +89,12 @@ async function callOf(ctx: ActionCtx, row: Order): Promise<Next> {
 }
 
 /** The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes. */
-async function withPermit(ctx: ActionCtx, { _id: orderId }: Order, data: Hex, message: Message): Promise<Hex> {
+async function withPermit(
+  ctx: ActionCtx,
+  { _id: orderId }: Order,
+  data: Hex,
+  message: Message,
+): Promise<Hex> {
   const check = ({ request }: Order) => {
     if (request.kind !== "swap" || !isSoldBy(message, request))
       throw new AppError("internal", "The permit is not what was ordered: nothing was signed");
@@ -131,7 +136,8 @@ async function nonceFor(
     return null;
   }
   const isSure = await countedAgain(address, mined);
-  if (isSure && serviceAccountOf(walletId) !== null && (isNew || mined - next <= FURTHEST_AHEAD)) return mined;
+  if (isSure && serviceAccountOf(walletId) !== null && (isNew || mined - next <= FURTHEST_AHEAD))
+    return mined;
   const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
   if (!isSure) throw new AppError("upstream", unlikely);
   log.error("wallets.behind the chain", { address, mined });
@@ -163,7 +169,9 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
     last.kind !== "empty" &&
     fee(gas) <= BigInt(row.mostFee) &&
     (await ctx.runQuery(internal.wallets.orders.rows.maySignAgain, { orderId: row._id, now }));
-  const again = may ? { kind: last.kind, call, gas } : { kind: "empty" as const, call: nothingFrom(address), gas: GAS_OF_NOTHING };
+  const again = may
+    ? { kind: last.kind, call, gas }
+    : { kind: "empty" as const, call: nothingFrom(address), gas: GAS_OF_NOTHING };
   const least = row.terms === undefined ? undefined : BigInt(row.terms.minBuyAmount);
   const unsigned = { nonce: last.nonce, gas: again.gas, fees: raised, call: again.call };
   const signed = await sign(ctx, row, unsigned, again.kind === "call" ? least : undefined);

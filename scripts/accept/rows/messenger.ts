@@ -11,7 +11,7 @@ const codeShape = z.object({ code: z.string().min(1) });
 let accounts = 0;
 const account = () => ({ messengerId: `99${Date.now()}${++accounts}`, messengerUsername: "alice_t" });
 /** A code as the web application makes it for its user. */
-export async function linkCode(world: World, subject: string) {
+async function linkCode(world: World, subject: string) {
   const { person, userId } = await signedIn(world, subject);
   const { code } = codeShape.parse(await person.mutation("messenger/linking:createCode"));
   return { person, userId, linkToken: code };

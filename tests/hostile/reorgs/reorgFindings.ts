@@ -32,7 +32,9 @@ export async function wrongs(
     const { to, token, amount, key } = order;
     const arrived =
       token === "ETH" ? await clientOf(chain).getBalance({ address: to }) : await usdcOf(chain, to);
-    const states = rows.filter(({ idempotencyKey = "" }) => idempotencyKey.endsWith(` ${key}`)).map(({ state }) => state);
+    const states = rows
+      .filter(({ idempotencyKey = "" }) => idempotencyKey.endsWith(` ${key}`))
+      .map(({ state }) => state);
     const owed = states[0] === "confirmed" ? amount : 0n;
     if (states.length > 1 || arrived !== owed) {
       found.push(`${arrived} ${token} of ${amount} arrived by what is ${states.join(" and ")}`);

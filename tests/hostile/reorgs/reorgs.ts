@@ -69,7 +69,9 @@ async function play(chain: Chain, world: World, seed: number): Promise<Round> {
     found.push(...(await standstills(chain, world, orders, seed)));
   }
   const rows = (await app.rows("orders")).slice(known);
-  const replaced = rows.filter(({ tries }) => new Set(tries.map(({ nonce }) => nonce)).size < tries.length).length;
+  const replaced = rows.filter(
+    ({ tries }) => new Set(tries.map(({ nonce }) => nonce)).size < tries.length,
+  ).length;
   return { seed, orders: orders.length, done, replaced, found };
 }
 

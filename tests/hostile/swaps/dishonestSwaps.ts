@@ -18,7 +18,7 @@ import { until } from "../../support/waits";
 import { createWalletApp, type WalletApp } from "../../support/chain/walletApp";
 import { beforehand } from "../../support/chain/chain";
 import { closeApp } from "../../support/world";
-import { hostileTokenAbi, place, puppetCall, puppetRun, register, type Step } from "./contracts";
+import { hostileTokenAbi, place, puppetRun, register } from "./contracts";
 import { lie, redirect, type SentQuote } from "./quotes";
 import { alterationsOf, readCall, slippageIn } from "./settlerCalls";
 

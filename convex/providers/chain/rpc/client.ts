@@ -92,7 +92,12 @@ async function answered(input: string | URL | Request, init: RequestInit): Promi
     const answers: unknown[] = [];
     for (const one of asked) {
       const alone = await post([one]);
-      const [answer]: unknown[] = alone.ok ? z.array(z.unknown()).catch([]).parse(await alone.json()) : [];
+      const [answer]: unknown[] = alone.ok
+        ? z
+            .array(z.unknown())
+            .catch([])
+            .parse(await alone.json())
+        : [];
       if (answer === undefined) return response;
       answers.push(answer);
     }
