@@ -65,7 +65,6 @@ const routes: Routes = {
   "/webhooks": { GET: webhooks, POST: webhooks },
   "/webhooks/off": { POST: webhooks },
   "/webhooks/events": { GET: webhooks },
-  "/webhooks/resend": { POST: webhooks },
   "/agent/research/paid": { GET: paidReports, POST: paidReports },
   "/indexer/deposit": { POST: deposits },
   "/user/messenger": { POST: messenger },

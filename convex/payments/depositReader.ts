@@ -20,7 +20,7 @@ const UNSTORED_BLOCKS = 300;
  * @throws AppError `upstream`
  */
 export const readDeposits = counted(async (ctx, { wallet, from }: Reading): Promise<void> => {
-  const last = (await readHeight()) - Number(setting("CONFIRMATIONS")) + 1;
+  const last = Math.max(0, (await readHeight()) - Number(setting("CONFIRMATIONS")) + 1);
   const { advance } = internal.payments.deposits;
   let stored = from;
   if (stored === null) {

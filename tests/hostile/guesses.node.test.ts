@@ -1,13 +1,8 @@
 import { describe, expect } from "vitest";
-import * as z from "zod";
-import { api } from "../../convex/_generated/api";
-import { proofText } from "../../convex/payments/proofs";
-import { buyWith, ONE, payer, PLATFORM, transfer, test } from "../payments/payer";
+import { buyWith, test } from "../payments/payer";
 import { chain, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
-import { until } from "../support/waits";
 import { createWalletApp, deadlineByHand, freshAddress } from "../support/chain/walletApp";
-import { browserOf } from "../web/support";
 
 /** Guesses and made-up hashes cost who makes them, and tell nothing. */
 
@@ -67,43 +62,5 @@ describe("a payment's hash that no node has heard of", () => {
       429,
       '"unknown-hash-address";q=20;w=60',
     ]);
-  });
-});
-
-const rest = z.object({ state: z.string() });
-
-describe("a transaction hash without a signature", () => {
-  test("redeems exactly the price: the rest stays its payer's, whose signature takes the report back", async ({
-    app,
-  }) => {
-    const from = await payer(chain);
-    const hash = await transfer(chain, from, { value: 3n * ONE });
-    // Until the chain was asked about the rest it is pending: the same proof tells the report again, and what became of it.
-    const buySettled = async (proof: string, order: Record<string, string>) => {
-      await until(async () => rest.parse((await buyWith(app, proof, order)).body.rest).state !== "pending");
-      return buyWith(app, proof, order);
-    };
-    const thief = await buySettled(hash, { userId: "mallory" });
-    expect([thief.status, thief.body.rest]).toMatchObject([200, { amountUsdc: "2", state: "kept" }]);
-    expect(await app.rows("creditTransactions")).toEqual([]);
-    const again = await buyWith(app, hash, { userId: "mallory", token: "BTC" });
-    expect([again.status, again.body.reason]).toEqual([402, "payment_already_used"]);
-
-    const order = { userId: "alice", token: "BTC" };
-    const message = proofText(hash, PLATFORM, { userId: "alice", focus: "BTC", bodyHash: "" });
-    const proof = JSON.stringify({ txHash: hash, signature: await from.signMessage({ message }) });
-    const own = await buySettled(proof, order);
-    expect([own.status, own.body.rest]).toMatchObject([200, { amountUsdc: "2", state: "kept" }]);
-    expect((await buyWith(app, hash, { userId: "mallory" })).body.reason).toBe("payment_already_used");
-
-    const person = browserOf(app, "payer");
-    const { userId } = await person.mutation(api.users.profile.signIn, {});
-    const { message: challenge } = await person.mutation(api.users.addresses.challenge, {
-      address: from.address,
-    });
-    const signature = await from.signMessage({ message: challenge });
-    await person.action(api.users.linking.linkAddress, { signature });
-    await app.settle();
-    expect(await app.rows("creditBalances")).toMatchObject([{ userId, balance: 200 }]);
   });
 });

@@ -97,27 +97,3 @@ describe.each(
     expect(seen.refused).toBeGreaterThan(0);
   });
 });
-
-describe("/indexer/deposit", () => {
-  const deposit = endpoints.find(({ path }) => path === "/indexer/deposit");
-  const accepts = ajv.compile(deposit === undefined ? false : jsonSchemaOf(deposit.input, "input"));
-
-  test.each<[string, unknown, boolean]>([
-    ["plain", { txHash: hash, logIndex: "0x2", removed: false }, true],
-    ["plain, in capitals", { txHash: ` ${hash.toUpperCase()} `, logIndex: null }, true],
-    [
-      "Alchemy's",
-      { event: { activity: [{ hash, category: "token", log: { logIndex: "0x1", removed: false } }] } },
-      true,
-    ],
-    ["QuickNode's", { data: [{ receipts: [{ transactionHash: hash }] }], metadata: { a: 1 } }, true],
-    ["CDP's event", { transaction_hash: hash, log_index: 3 }, true],
-    ["CDP's wallet", { data: { transactionHash: hash } }, true],
-    ["nothing", {}, false],
-    ["no hash", { txHash: "0x12" }, false],
-    ["a bad index", { txHash: hash, logIndex: -1 }, false],
-    ["an empty event", { event: {} }, false],
-  ])("%s", (_name, body, sound) => {
-    expect([deposit?.input.safeParse(body).success, accepts(body)]).toEqual([sound, sound]);
-  });
-});
