@@ -25,7 +25,6 @@ export default {
     "scripts/bundle.mjs",
     // Processes of their own.
     "tests/chain/host.ts",
-    "tests/faults/rounds/main.ts",
     "tests/host/app/*.ts",
   ],
   project: ["convex/**/*.ts", "scripts/**/*.{ts,mjs,cjs}", "tests/**/*.ts", "!tests/clients/**"],

@@ -35,7 +35,6 @@ const LONGEST = [
   "proxy/tools.node.test.ts",
   "kit/kit.node.test.ts",
   "payments/troubles/paidCrashes.node.test.ts",
-  "faults/rounds.node.test.ts",
   "doctor/doctor.node.test.ts",
   "whales/measurements.node.test.ts",
 ];

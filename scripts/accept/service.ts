@@ -80,7 +80,7 @@ function answerOf({ status, headers, text }: Got): Answer {
   };
   const error: Answer["error"] = (...statuses) => {
     require(statuses.includes(status), `Status ${status}, not ${statuses.join(" or ")}: ${cut(text)}`);
-    const { error: told, ...more } = as(errorShape, status);
+    const { error: told, nothingMoved: _, ...more } = as(errorShape, status);
     // Terms of payment and an order's fate stand beside the words; nothing else does.
     if (![402, 403, 409].includes(status))
       require(Object.keys(more).length === 0, `Beside the error stands ${Object.keys(more).join(", ")}`);

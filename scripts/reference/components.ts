@@ -87,7 +87,8 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
   const operationOf = ({ parameters: fields, responses: answers, ...one }: Operation): SharedOperation => {
     // Only the operator needs to know which variable is not configured.
     const own = Object.entries(answers).filter(
-      ([status, { description }]) => usual.get(status) !== description && status !== "500",
+      ([status, answer]) =>
+        !isPlainFailure(answer) || (usual.get(status) !== answer.description && status !== "500"),
     );
     const ownAnswers = mapped(Object.fromEntries(own), (answer, status) =>
       isPlainFailure(answer) ? failureOf(answer, status) : successOf(answer),
@@ -212,7 +213,9 @@ function usualFailures(operations: readonly Operation[]): Map<string, string> {
       const descriptions = operations.flatMap(({ responses: { [status]: one } }) =>
         one !== undefined && isPlainFailure(one) ? [one.description] : [],
       );
-      return descriptions.length < operations.length ? [] : [[status, mostFrequent(descriptions)]];
+      // An order's failure says more than others'; what a missing variable means, all of them share.
+      const isShared = status === "500" || descriptions.length === operations.length;
+      return isShared ? [[status, mostFrequent(descriptions)]] : [];
     }),
   );
 }

@@ -19,7 +19,6 @@ type Part = {
 
 const PARTS: Record<string, Part> = {
   scale: { about: "1,000 research shifts at once, 180 one after another" },
-  crashes: { about: "the service dies at random calls and commits", rounds: 200, seed: 1 },
   hostile: { about: "9,500 generated requests, most of them wrong", seed: 20_260_105 },
   swaps: { about: "swaps whose quotes lie", rounds: 2_000, seed: 1 },
   reorgs: { about: "dropped blocks, stuck fees, lost answers, lying nonces", rounds: 200, seed: 1 },
@@ -47,11 +46,6 @@ const PARTS: Record<string, Part> = {
 
 function commandOf(name: string, { rounds, seed, file }: Part, options: Options): Command {
   const asked = { rounds: options.rounds ?? String(rounds), seed: options.seed ?? String(seed) };
-  if (name === "crashes") {
-    const main = ["scripts/run.cjs", "tests/faults/rounds/main.ts"];
-    const args = [...main, "--rounds", asked.rounds, "--seed", asked.seed];
-    return { args: options.log ? [...args, "--log"] : args, env: {} };
-  }
   const own = ["", ".node"].map((kind) => `tests/long/${name}${kind}.test.ts`).find((one) => existsSync(one));
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "vitest.long.config.ts"];
   return {

@@ -86,9 +86,8 @@ describe("wallets", () => {
     expect(await refusal("send_token", { ...order, toAddress: "0x12" })).toMatch(
       /^toAddress must be an address/,
     );
-    expect(await refusal("send_token", { ...order, amount: "900000000" })).toMatch(/USDC/);
     expect(await refusal("send_token", { ...order, amount: "999000000" })).toMatch(
-      /^This transfer would pass the limit of 1000 USD in 24 hours/,
+      /^This transfer would pass the limit of 500 USD in 24 hours/,
     );
     expect(await refusal("swap_tokens", { userId, fromToken: "USDC", toToken: "USDC", amount: "1" })).toMatch(
       /^toToken must differ/,
@@ -126,26 +125,22 @@ describe("a wallet with an owner", () => {
     expect((await swap).text).toMatch(/^Swap of 100 USDC for .* WETH \(at least .*: (?:confirmed|submitted)/);
     // What a page or a message has told the assistant: no word of it reaches the owner.
     const order = { userId, token: "USDC", toAddress: `0x${"66".repeat(20)}` };
-    for (const amount of ["399000000", "1"]) {
-      const refused = refusal("send_token", { ...order, amount });
-      await inChat("tap", { button: "✖ Refuse" });
-      expect(await refused).toContain("The owner has refused this");
-    }
+    const refused = refusal("send_token", { ...order, amount: "39000000" });
+    await inChat("tap", { button: "✖ Refuse" });
+    expect(await refused).toContain("The owner has refused this");
+    // A refusal stops questions for an hour.
     const calls: [string, object][] = [
       ["send_token", { ...order, amount: "2" }],
       ["swap_tokens", { userId, fromToken: "USDC", toToken: "DAI", amount: "399000000", slippageBps: 1000 }],
       ["set_telegram", { userId, messengerChatId: "666" }],
     ];
     for (const [name, input] of calls)
-      expect([name, await refusal(name, { ...input })]).toEqual([
-        name,
-        expect.stringContaining("who has refused twice"),
-      ]);
+      expect([name, await refusal(name, { ...input })]).toEqual([name, expect.stringContaining("owner")]);
     expect((await good("connect_wallet", { userId })).text).not.toContain("start=own_");
     expect((await good("get_wallet_balance", { userId })).text).toContain(" and 400 USDC");
     const cards = told().filter((text) => text.includes("Your approval is asked for"));
-    expect(cards).toHaveLength(3);
-    expect(cards[1]).toMatch(/Send 399 USDC[\s\S]*To 0x(?:66){20}[\s\S]*New: it is not on your list/);
+    expect(cards).toHaveLength(2);
+    expect(cards[1]).toMatch(/Send 39 USDC[\s\S]*To 0x(?:66){20}[\s\S]*New: it is not on your list/);
   });
 });
 

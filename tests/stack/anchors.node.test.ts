@@ -23,7 +23,7 @@ test("the record of a fresh stack is anchored, and verify-signals tells since wh
   await application.runMutation("signals/arms/promotions:promote", { arm, force: "To have an event." });
   await application.runMutation("signals/record/anchors:anchorDue", {});
   const anchored = await eventually(async () => {
-    await application.runMutation("wallets/transactions/progress/outcome:followUpDue", {});
+    await application.runMutation("wallets/orders/rows:takeUpDue", {});
     const answer = await fetch(`${siteUrl}/signals/anchors`);
     const [first] = anchors.parse(await answer.json()).anchors;
     return first?.status === "confirmed" ? first : undefined;

@@ -1,0 +1,96 @@
+import { makeFunctionReference } from "convex/server";
+import {
+  keccak256,
+  parseTransaction,
+  recoverTransactionAddress,
+  type Address,
+  type Hex,
+  type TransactionSerialized,
+} from "viem";
+import { afterAll, beforeAll } from "vitest";
+import * as z from "zod";
+import crons from "../../convex/crons";
+import { random, type Random } from "../../scripts/standins/random";
+import { hex } from "../support/chain/chain";
+import { intercept } from "../support/outside";
+import type { WalletApp } from "../support/chain/walletApp";
+
+/**
+ * Invariants are driven from outside, by HTTP, the crons and the chain, and are counted on the chain and at what was
+ * handed to its node: never in a table, and never by an internal function's name.
+ */
+
+/** How many random walks of each kind; more for a long run. */
+export const RUNS = Number(process.env.RUNS ?? 2);
+
+/** One seeded walk after the other: a failure names its seed. */
+export async function walks(name: string, play: (chance: Random, seed: number) => Promise<void>) {
+  for (let seed = 1; seed <= RUNS; seed++) {
+    try {
+      await play(random(name, seed), seed);
+    } catch (error) {
+      throw new Error(`${name}, seed ${seed}`, { cause: error });
+    }
+  }
+}
+
+/** Ms by which this file's time is ahead of the machine's: it never goes back, nor does its chain's. */
+let ahead = 0;
+
+/** To be called once by each file that lets time pass, after `useChain`. */
+export function useTime(): void {
+  const clock = Date.now;
+  beforeAll(() => {
+    ahead = 0;
+    Date.now = () => clock() + ahead;
+  });
+  afterAll(() => {
+    Date.now = clock;
+  });
+}
+
+/** Lets time go on by minutes, with the crons that come by each minute. */
+export function timePassing(app: WalletApp): (minutes: number) => Promise<void> {
+  const minutely = Object.values(crons.crons).flatMap(({ name, schedule }) =>
+    schedule.type === "interval" && "minutes" in schedule && schedule.minutes === 1 ? [name] : [],
+  );
+  return async (minutes) => {
+    for (let minute = 0; minute < minutes; minute++) {
+      ahead += 61_000;
+      for (const name of minutely) await app.t.mutation(makeFunctionReference<"mutation">(name), {});
+      await app.settle();
+      await app.chain.miner.look();
+    }
+  };
+}
+
+const calls = z.array(z.looseObject({ method: z.string(), params: z.array(z.unknown()).default([]) }));
+
+/** The signed transactions that were handed to the node since, each once, in the order in which they came. */
+export function handedToTheNode(): () => Hex[] {
+  const raws = new Set<Hex>();
+  intercept(({ body }, pass) => {
+    if (body.startsWith("[") && body.includes("eth_sendRawTransaction")) {
+      for (const { method, params } of calls.parse(JSON.parse(body)))
+        if (method === "eth_sendRawTransaction") raws.add(hex.parse(params[0]));
+    }
+    return pass();
+  });
+  return () => [...raws];
+}
+
+/** A signed transaction, read. */
+export async function read(raw: Hex) {
+  // The bytes that a wallet signs for Base are those of a fee market's transaction.
+  const typed: TransactionSerialized = `0x02${raw.slice(4)}`;
+  const from = await recoverTransactionAddress({ serializedTransaction: typed });
+  return { ...parseTransaction(raw), from, hash: keccak256(raw) };
+}
+
+/** What different bytes of one account were handed out for the same nonce; there is none. */
+export async function twiceSigned(raws: readonly Hex[], owner: Address): Promise<number[]> {
+  const nonces = (await Promise.all(raws.map(read)))
+    .filter(({ from }) => from.toLowerCase() === owner.toLowerCase())
+    .map(({ nonce }) => nonce ?? 0);
+  return nonces.filter((nonce, index) => nonces.indexOf(nonce) !== index);
+}
