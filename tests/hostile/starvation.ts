@@ -58,7 +58,7 @@ export async function starve(chain: Chain, attack: Attack): Promise<Starved> {
   const app = createApp({
     chainUrl: () => chain.url,
     now: eight - DAY,
-    env: { PLATFORM_WALLET_ADDRESS: platform },
+    env: { PLATFORM_WALLET_ADDRESS: platform, CONFIRMATIONS: "1", DEPOSITS_FROM_BLOCK: "1" },
   });
   mineWhatIsSent(chain);
   await chain.miner.look();
