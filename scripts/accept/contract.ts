@@ -12,13 +12,13 @@ import { wallets } from "./rows/wallets";
 
 export const contract: Row[] = [
   ...conventions,
+  ...tools,
   ...market,
   ...research,
   ...signals,
   ...wallets,
   ...messenger,
   ...payments,
-  ...tools,
 ];
 
 /** What makes a known difference hold. */

@@ -41,28 +41,6 @@ const MARKS: Record<Outcome["outcome"], string> = { holds: green("✓"), differs
 /** The public mnemonic of the local chain's accounts. */
 const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
-await command({ usage: USAGE, flags: FLAGS, most: 1 }, async ({ values, positionals: [url] }) => {
-  if (url !== undefined && !URL.canParse(url)) throw new Misuse("Name one address of a deployment");
-  const world = worldAt(url ?? null, values);
-  const outcomes: Outcome[] = [];
-  for (const row of contract.filter(({ id }) => id.includes(values.only))) {
-    const outcome = await outcomeOf(row, world);
-    outcomes.push(outcome);
-    if (url === undefined) await world.control({ clear: true });
-    if (!values.json) console.log(lineOf(outcome));
-  }
-  const faults = faultsOf(outcomes);
-  const count = (which: Outcome["outcome"]) => outcomes.filter(({ outcome }) => outcome === which).length;
-  if (values.json) console.log(JSON.stringify(outcomes, null, 2));
-  else {
-    console.log(
-      `\n${count("holds")} rows hold, ${count("differs")} differ, ${count("skipped")} were skipped`,
-    );
-    for (const fault of faults) console.log(red(fault));
-  }
-  return faults.length > 0 ? 1 : 0;
-});
-
 function lineOf({ id, says, outcome, why }: Outcome): string {
   const known = knownDifferences[id];
   const note = known === undefined || outcome !== "differs" ? "" : ` [until: ${known}]`;
@@ -161,7 +139,7 @@ function worldAt(url: string | null, { user, proxy }: { user: string; proxy: str
 }
 
 /** The longest that a client waits when it is told to come back. */
-const PATIENCE_SECONDS = 70;
+const PATIENCE_SECONDS = 300;
 
 /** As a client that comes back when it is told to. */
 function patiently(exchange: ReturnType<typeof overHttp>): ReturnType<typeof overHttp> {
@@ -173,3 +151,25 @@ function patiently(exchange: ReturnType<typeof overHttp>): ReturnType<typeof ove
     return exchange(method, path, init);
   };
 }
+
+await command({ usage: USAGE, flags: FLAGS, most: 1 }, async ({ values, positionals: [url] }) => {
+  if (url !== undefined && !URL.canParse(url)) throw new Misuse("Name one address of a deployment");
+  const world = worldAt(url ?? null, values);
+  const outcomes: Outcome[] = [];
+  for (const row of contract.filter(({ id }) => id.includes(values.only))) {
+    const outcome = await outcomeOf(row, world);
+    outcomes.push(outcome);
+    if (url === undefined) await world.control({ clear: true });
+    if (!values.json) console.log(lineOf(outcome));
+  }
+  const faults = faultsOf(outcomes);
+  const count = (which: Outcome["outcome"]) => outcomes.filter(({ outcome }) => outcome === which).length;
+  if (values.json) console.log(JSON.stringify(outcomes, null, 2));
+  else {
+    console.log(
+      `\n${count("holds")} rows hold, ${count("differs")} differ, ${count("skipped")} were skipped`,
+    );
+    for (const fault of faults) console.log(red(fault));
+  }
+  return faults.length > 0 ? 1 : 0;
+});

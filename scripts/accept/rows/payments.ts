@@ -153,7 +153,11 @@ export const payments: Row[] = [
       const read = async () => (await world.post("/indexer/deposit", { txHash })).as(deposits);
       await read();
       await chainOf(world).bury();
-      const told = await read();
+      let told = await read();
+      for (let look = 0; look < 100 && told.credited.length === 0; look++) {
+        await world.rest();
+        told = await read();
+      }
       same("credits", told.credited.map(({ credits }) => credits).join(), "250");
       same("amountUsdc", Number(told.credited[0]?.amountUsdc), 2.5);
       same("credited again", (await read()).credited.length, 1);

@@ -203,8 +203,9 @@ export const wallets: Row[] = [
     says: "Insufficient balance is a 400 that says what is missing",
     needs: ["chain"],
     check: async (world) => {
-      await funded(world, world.user, { usdc: ONE_USDC });
-      const order = { userId: world.user, toAddress: nobody(), token: "USDC", amount: "900000000" };
+      const userId = world.fresh();
+      await funded(world, userId, { usdc: ONE_USDC });
+      const order = { userId, toAddress: nobody(), token: "USDC", amount: "900000000" };
       matches("The error", (await world.post("/mcp/defi/send", order)).error(400), /USDC/);
     },
   },
@@ -266,8 +267,9 @@ export const wallets: Row[] = [
     says: "when token approval is needed it signs and sends the approve transaction; signs the EIP-712 permit typed data",
     needs: ["chain", "standins"],
     check: async (world) => {
-      const wallet = await funded(world, world.user, { usdc: 20n * ONE_USDC });
-      const order = { userId: world.user, fromToken: "USDC", toToken: "WETH", amount: "5000000" };
+      const userId = world.fresh();
+      const wallet = await funded(world, userId, { usdc: 20n * ONE_USDC });
+      const order = { userId, fromToken: "USDC", toToken: "WETH", amount: "5000000" };
       const first = (await world.post("/mcp/defi/swap", order)).as(swapOrder);
       require(typeof first.approvalTxHash === "string", "No approval was sent");
       require(await chainOf(world).isMined(first.approvalTxHash), "The approval is unknown to the chain");
@@ -282,9 +284,10 @@ export const wallets: Row[] = [
     says: "dryRun: true is the same way without signing",
     needs: ["chain", "standins"],
     check: async (world) => {
-      const wallet = await funded(world, world.user, { ether: ETHER / 10n });
+      const userId = world.fresh();
+      const wallet = await funded(world, userId, { ether: ETHER / 10n });
       const before = await chainOf(world).etherOf(wallet);
-      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      const order = { userId, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
       same("status", (await world.post("/mcp/defi/swap", { ...order, dryRun: true })).status, 200);
       same("ether", await chainOf(world).etherOf(wallet), before);
       same("USDC", await chainOf(world).usdcOf(wallet), 0n);
