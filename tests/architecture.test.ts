@@ -322,7 +322,7 @@ describe("the house", () => {
     // own webhooks are nobody's outage.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 3,
-      "providers/chain/rpc/client": 1,
+      "providers/chain/rpc/client": 2,
       "providers/models/gateway": 1,
       "providers/webhooks": 1,
     });

@@ -21,12 +21,16 @@ const UNSTORED_BLOCKS = 300;
  */
 export const readDeposits = counted(async (ctx, { wallet, from }: Reading): Promise<void> => {
   const last = Math.max(0, (await readHeight()) - Number(setting("CONFIRMATIONS")) + 1);
-  const { advance } = internal.payments.deposits;
   let stored = from;
   if (stored === null) {
     const first = optional("DEPOSITS_FROM_BLOCK");
     stored = first === undefined ? last : Number(first) - 1;
-    await ctx.runMutation(advance, { wallet, from: null, to: stored, transfers: [] });
+    await ctx.runMutation(internal.payments.deposits.advance, {
+      wallet,
+      from: null,
+      to: stored,
+      transfers: [],
+    });
   }
   for await (const { last: to, value } of transfersTo(asAddress(wallet), stored + 1, last)) {
     const transfers = value.filter(({ amount }) => creditsFor(amount) > 0).map(row);
@@ -34,9 +38,14 @@ export const readDeposits = counted(async (ctx, { wallet, from }: Reading): Prom
     for (let start = 0; start < transfers.length; start += TOGETHER) {
       // The cursor waits for the last page: pages are stored once, whoever reads them again.
       const page = transfers.slice(start, start + TOGETHER);
-      await ctx.runMutation(advance, { wallet, from: stored, to: stored, transfers: page });
+      await ctx.runMutation(internal.payments.deposits.advance, {
+        wallet,
+        from: stored,
+        to: stored,
+        transfers: page,
+      });
     }
-    await ctx.runMutation(advance, { wallet, from: stored, to, transfers: [] });
+    await ctx.runMutation(internal.payments.deposits.advance, { wallet, from: stored, to, transfers: [] });
     stored = to;
   }
 });

@@ -12,8 +12,7 @@ import {
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { base } from "viem/chains";
 import * as z from "zod";
-import { faucetAbi } from "../../scripts/chain/abis";
-import { MULTICALL3, TOKENS } from "../../scripts/chain/addresses";
+import { MULTICALL3 } from "../../scripts/chain/addresses";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/chain";
 import { RpcError } from "../../scripts/chain/rpc";
 import { loopbackFetch } from "../../scripts/sockets/loopback";

@@ -80,7 +80,7 @@ export function handedToTheNode(): () => Hex[] {
 }
 
 /** A signed transaction, read. */
-export async function read(raw: Hex) {
+async function read(raw: Hex) {
   // The bytes that a wallet signs for Base are those of a fee market's transaction.
   const typed: TransactionSerialized = `0x02${raw.slice(4)}`;
   const from = await recoverTransactionAddress({ serializedTransaction: typed });

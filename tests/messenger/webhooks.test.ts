@@ -318,7 +318,7 @@ describe("many webhooks", () => {
         args: v.any(),
         handler: async (ctx: MutationCtx, given: unknown): Promise<null> => {
           const db = new Proxy(ctx.db, {
-            get: (target, name) => {
+            get: (target, name): unknown => {
               if (name === "insert" || name === "patch") writes++;
               return Reflect.get(target, name, target);
             },
