@@ -22,10 +22,8 @@ export default {
   entry: [
     ...new Set(commands),
     "convex/**/*.ts",
-    "scripts/bundle.mjs",
     // Processes of their own.
     "tests/chain/host.ts",
-    "tests/host/app/*.ts",
   ],
   project: ["convex/**/*.ts", "scripts/**/*.{ts,mjs,cjs}", "tests/**/*.ts", "!tests/clients/**"],
   includeEntryExports: true,
@@ -34,8 +32,7 @@ export default {
     "*.config.ts": ["exports"],
     // The tests' configuration names them in a module of its own making.
     "scripts/reference/publication.ts": ["exports"],
-    "scripts/bundle.mjs": ["exports"],
-    "{convex/_generated,tests/host/app}/**": ["exports", "types"],
+    "convex/_generated/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },
   // The kit's client imports openapi-fetch, and exists when it is built.

@@ -1,19 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
 
-/** The tests against the sources, for who works on them. `npm test` runs `vitest.bundle.config.ts`. */
-
 const REFERENCE = fileURLToPath(new URL("convex/ops/reference/bytes.ts", import.meta.url));
 const PUBLICATION = fileURLToPath(new URL("scripts/reference/publication.ts", import.meta.url));
 
-/** They start a service's own packages, or last for minutes (`npm run test:long`). */
-export const ELSEWHERE = ["tests/clients/**", "tests/long/**"];
+/** They start a service's own packages. */
+const ELSEWHERE = ["tests/clients/**"];
 
-/**
- * What a function may ask of its platform is the host's matter and `npm run check:deploy`'s: a runtime that imitates more
- * of it costs a quarter of the time and finds nothing else.
- */
-export const everywhere = {
+/** What a function may ask of its platform is `npm run check:deploy`'s matter. */
+const everywhere = {
   environment: "node",
   // Modules are loaded once for all files of a process.
   isolate: false,
@@ -45,7 +40,7 @@ export default defineConfig({
     ...everywhere,
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
     maxWorkers: 3,
-    include: ["tests/**/*.test.ts", "scripts/host/*.test.ts"],
+    include: ["tests/**/*.test.ts"],
     exclude: ELSEWHERE,
     // What a run has made of the sources serves the next one: half of a domain's start.
     experimental: { fsModuleCache: true },

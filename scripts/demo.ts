@@ -1,26 +1,136 @@
-import { command, Misuse } from "./command";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import { messageOf } from "../convex/lib/errors";
+import { command } from "./command";
+import { startStack, type Stack } from "./stack/stack";
+import { bold, createStatusLine, dim, framedCard, nextStep, progressBar } from "./terminal";
 
 /**
- * `npm run demo`: shows the service at work, with simulated providers and time. `npm run demo -- signals` shows 60 days of
- * trading signals; without a name it is an 8-hour research shift.
+ * `npm run demo`: one whole 8-hour research shift on accelerated time, on a local stack of its own that keeps nothing.
+ * Shows the shift's progress, then the cards as the messenger got them and the final report from the API.
  */
 
-const demos: Record<string, () => Promise<{ play: (json: boolean) => Promise<number> }>> = {
-  research: () => import("./demo/research"),
-  signals: () => import("./demo/signals"),
+/** 8 hours in 40 seconds, plus the time the stand-ins take to answer. */
+const SPEED = 720;
+const SHIFT_MINUTES = 480;
+const USER = "demo-user-4f8Kq2Zt7Xw9";
+/** A bot of the user's own, so that the cards come as its user would get them. */
+const OWN_BOT = {
+  userId: USER,
+  messengerBotToken: "654321:AAdemoDemoDemoDemoDemoDemoDemoDemoD",
+  messengerChatId: "1001",
 };
+const TOKEN = "SOL";
+/** A shift that takes longer than this in real time has failed. */
+const GIVE_UP_MS = 115_000;
 
-const USAGE = `Usage: npm run demo [-- NAME] [--json]
+const statusShape = z.object({
+  activeJob: z.object({ elapsedMinutes: z.number(), interimReportsCount: z.number() }).nullable(),
+  recentReports: z.array(z.object({ type: z.string(), messengerSent: z.boolean() })),
+});
 
-  research   a research shift of eight hours, in less than a minute (the default)
-  signals    60 days of trading signals and their record
+const reportShape = z.object({
+  type: z.string(),
+  generatedAt: z.number(),
+  result: z.object({
+    fullAnalysis: z.string(),
+    shortSummary: z.string(),
+    marketOutlook: z.string(),
+    impacts: z.array(z.object({ title: z.string(), sentiment: z.string(), confidence: z.number() })),
+  }),
+});
+
+/** @param json Prints only the result. @returns The exit code. */
+async function play(json: boolean): Promise<number> {
+  const stack = await startStack({ speed: SPEED, ephemeral: true, seed: "demo" });
+  try {
+    const startedAt = performance.now();
+    const say = (text: string) => (json ? undefined : console.log(text));
+    say(bold(`An 8-hour research shift on ${TOKEN}, ${SPEED} times faster than real time`));
+    say(dim("The outside providers are simulated; everything else is the service itself.\n"));
+    await post(stack, "/user/messenger", OWN_BOT);
+    await post(stack, "/mcp/research/start", { userId: USER, token: TOKEN });
+    await watch(stack, startedAt, json);
+
+    const sent = stack.standins.sent("messenger");
+    const cards = sent.filter(({ method }) => method === "sendMessage" || method === "sendPhoto");
+    const report = await readReport(stack);
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    if (json) {
+      const shownCards = cards.map(({ text, photo }) => ({ text, photo: photo ?? null }));
+      console.log(JSON.stringify({ token: TOKEN, seconds, cards: shownCards, report }, null, 2));
+      return 0;
+    }
+    console.log(`\n${bold("Cards that the messenger received")}`);
+    for (const { text, photo } of cards) {
+      const picture = photo === undefined ? [] : [`[picture, ${photo.width} × ${photo.height}]`];
+      console.log(`\n${framedCard([...picture, ...(text === "" ? [] : [text])].join("\n\n"))}`);
+    }
+    showReport(report);
+    console.log(dim(`\n${cards.length} messages, 17 collections, 3 reports in ${seconds} s.`));
+    console.log(nextStep("npm start runs the service"));
+    return 0;
+  } catch (error) {
+    console.error(messageOf(error));
+    return 1;
+  } finally {
+    await stack.stop();
+  }
+}
+
+/** Shows the shift's progress until its final report has been delivered. */
+async function watch({ siteUrl, standins }: Stack, startedAt: number, json: boolean): Promise<void> {
+  const line = createStatusLine(json ? process.stderr : process.stdout);
+  for (;;) {
+    if (performance.now() - startedAt > GIVE_UP_MS) throw new Error("The shift did not end in time");
+    const response = await fetch(`${siteUrl}/mcp/research/status?userId=${USER}`);
+    const status = statusShape.parse(await response.json());
+    const minutes = Math.min(SHIFT_MINUTES, status.activeJob?.elapsedMinutes ?? SHIFT_MINUTES);
+    const collections = standins.sent("sentiment").length;
+    const clock = `${String(Math.floor(minutes / 60))}h ${String(minutes % 60).padStart(2, "0")}m`;
+    const reports = status.recentReports.length;
+    line.show(
+      `${progressBar(minutes / SHIFT_MINUTES)}  ${clock}  collections ${collections}/17  reports ${reports}/3`,
+    );
+    const delivered = status.recentReports.filter(({ messengerSent }) => messengerSent).length;
+    if (status.activeJob === null && delivered === 3) break;
+    await sleep(process.stdout.isTTY ? 200 : 4_000);
+  }
+  line.end();
+}
+
+type Report = z.infer<typeof reportShape>;
+
+async function readReport({ siteUrl }: Stack): Promise<Report> {
+  const response = await fetch(`${siteUrl}/mcp/research/report?token=${TOKEN}`);
+  return reportShape.parse(await response.json());
+}
+
+function showReport({ type, generatedAt, result }: Report): void {
+  console.log(`\n${bold(`GET /mcp/research/report?token=${TOKEN}`)}`);
+  console.log(
+    `type            ${type}, generated at ${new Date(generatedAt).toISOString()} of the shift's clock`,
+  );
+  console.log(`outlook         ${result.marketOutlook}`);
+  console.log(`summary         ${result.shortSummary}`);
+  for (const { title, sentiment, confidence } of result.impacts) {
+    console.log(`impact          ${title}: ${sentiment}, ${Math.round(confidence * 100)} %`);
+  }
+  console.log(`analysis        ${result.fullAnalysis.split(/\s+/).length} words, on the card above`);
+}
+
+async function post({ siteUrl }: Stack, path: string, body: unknown): Promise<void> {
+  const response = await fetch(`${siteUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+}
+
+const USAGE = `Usage: npm run demo [-- --json]
+
+A research shift of eight hours, in less than a minute.
 
   --json     prints the outcome as JSON on stdout, and the progress on stderr`;
 
-const flags = { json: { type: "boolean", default: false } } as const;
-await command({ usage: USAGE, flags, most: 1 }, async ({ values, positionals: [wanted = "research"] }) => {
-  const demo = demos[wanted];
-  if (demo === undefined) throw new Misuse(`There is no demo named ${wanted}`);
-  return (await demo()).play(values.json);
-});
+await command({ usage: USAGE, flags: { json: { type: "boolean", default: false } } }, ({ values }) =>
+  play(values.json),
+);
 process.exit();

@@ -1,19 +1,16 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { strToU8, zipSync } from "fflate";
 import { proxyPackage, toolList } from "../proxy/bundle";
-import { apiTypes, clientFiles } from "./client";
 import { bundleManifest, registryEntry } from "./registry";
-import { webTypes } from "./webTypes";
 
 /**
  * `npm run build:kit -- [FOLDER]`: everything for clients, in `dist/kit` or FOLDER: the proxy's tarball, its entry for
- * the MCP registry, its bundle for desktop clients, and a typed client for programs and the web application.
+ * the MCP registry, and its bundle for desktop clients. A typed client is one line: npx openapi-typescript URL/openapi.json.
  */
 
 if (process.argv.includes("--help")) {
@@ -46,17 +43,6 @@ const bundle = zipSync({
 await writeFile(join(folder, `${name}-${version}.mcpb`), bundle);
 await writeJson("server.json", registryEntry(about));
 
-// Only as a tarball: npm links a folder, and installs none of its dependencies.
-const client = await mkdtemp(join(tmpdir(), "client-"));
-const files = {
-  ...clientFiles(about),
-  "api.d.ts": await apiTypes(),
-  "web.d.ts": await webTypes(),
-  LICENSE: license,
-};
-for (const [file, text] of Object.entries(files)) await writeFile(join(client, file), text);
-await pack(client);
-await rm(client, { recursive: true });
 
 console.log(`${folder} has the kit of ${name} ${version}`);
 console.log(`sha256 of the .mcpb: ${createHash("sha256").update(bundle).digest("hex")}`);

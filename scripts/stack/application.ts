@@ -1,82 +1,242 @@
-import type { Value } from "convex/values";
+import { convexTest, type TestConvex } from "convex-test";
+import {
+  makeFunctionReference,
+  type GenericDocument,
+  type GenericSchema,
+  type SchemaDefinition,
+  type UserIdentity,
+} from "convex/server";
+import { convexToJson, ConvexError, type JSONValue, type Value } from "convex/values";
+import { readdir } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import schema from "../../convex/schema";
 import type { Clock } from "./time/clock";
-import { createHost, type Caller, type FunctionKind, type Host } from "../host";
-import type { Bill } from "../host/billing/bill";
-import type { Contention } from "../host/commits";
-import { loadParts, preloaded, type Source } from "./modules";
-import { dumpRows, forgetJobs, restoreRows, type Dump } from "./state/rows";
 
-export type { Caller, Dump, FunctionKind };
+/**
+ * The application on Convex's own test library: a stand-in for the platform, for development and checks. Transactions
+ * run one after the other, so nothing here conflicts; production is a Convex deployment.
+ */
+
+export type Caller = { ip?: string | null; userAgent?: string | null; identity?: UserIdentity | null };
 export type FunctionArgs = Record<string, Value>;
+export type FunctionKind = "query" | "mutation" | "action";
+/** Every row of every table, by table. */
+export type Rows = Record<string, GenericDocument[]>;
+/** Calls of a function, and the JSON bytes of its arguments and answers. */
+export type Usage = Record<string, { calls: number; bytes: number }>;
 
 /** The application as the local stack sees it. Functions are named as in `research/shifts:start`. */
 export type Application = {
   /** Runs the HTTP action at `path` (with its query). Throws what the action throws. */
   fetch: (path: string, init: RequestInit, caller?: Caller) => Promise<Response>;
-  runQuery: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
-  runMutation: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
-  runAction: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
+  run: (kind: FunctionKind, name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
   /** The kind of the function with this name; null if there is none. */
   describe: (name: string) => Promise<{ kind: FunctionKind; isPublic: boolean } | null>;
-  /** The default export of one of the application's modules, if there is such a module. */
+  /** The default export of one of the application's modules. */
   defaultExport: (module: string) => Promise<unknown>;
-  /** All rows of all components at one moment. */
-  dump: () => Dump;
-  /** Restores rows into a new application. Due scheduled functions start when all rows are back. */
-  restore: (dump: Dump) => Promise<void>;
+  rows: () => Promise<Rows>;
+  /** Restores rows, with their ids, into a new application. */
+  restore: (rows: Rows) => Promise<void>;
+  /** How many functions have run: rows can only change with it. */
+  count: () => number;
+  usage: () => Usage;
   /** Deletes the rows of scheduled functions that ended and were due before `time`. */
-  forgetJobs: (time: number) => void;
-  /** What the platform would have billed so far. */
-  usage: () => Bill;
-  host: Host;
+  forgetJobs: (time: number) => Promise<void>;
+  /** No function begins any more. */
+  stop: () => void;
 };
 
-/** An application with its components, on the local host, in the time of `clock`. */
-export async function createApplication(options: {
-  source: Source;
-  clock: Clock;
-  /** Loads all modules in advance: loading one later would take time that a simulated clock does not see. */
-  preload?: boolean;
-  /** Called after every write of a function, in its context. */
-  onWrite?: () => void;
-  contention?: Contention;
-}): Promise<Application> {
-  const { clock, source, preload, ...rest } = options;
-  const loaded = await loadParts(source);
-  const host = createHost({
-    parts: preload === true ? await Promise.all(loaded.map(preloaded)) : loaded,
-    ...rest,
-  });
-  const { core } = host;
-  /** Every answer to a caller, including errors, waits until its commits are stored. */
-  const kept = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await clock.inside(work);
-    } finally {
-      await core.durability?.synced();
-    }
+type Test = TestConvex<AnySchema>;
+type Modules = Record<string, () => Promise<object>>;
+type Handler = (...given: unknown[]) => unknown;
+type Registered = Handler & { _handler: Handler; isQuery?: boolean; isMutation?: boolean; isPublic?: boolean };
+
+type AnySchema = SchemaDefinition<GenericSchema, boolean>;
+/** With tables of any name: rows are stored and restored whatever they are. */
+const tables: AnySchema = schema;
+
+/** A member of a module, whose type nobody knows. */
+const member: (module: object, name: string) => unknown = Reflect.get;
+
+const convexDirectory = fileURLToPath(new URL("../../convex", import.meta.url));
+
+/** Why functions of a stopped application fail. */
+export const STOPPED = "The local stack has stopped";
+
+export async function createApplication(clock: Clock): Promise<Application> {
+  const usage: Usage = {};
+  let count = 0;
+  let stopped = false;
+  const metered = (name: string, handler: Handler) => {
+    return async (ctx: unknown, ...given: unknown[]) => {
+      if (stopped) throw new Error(STOPPED);
+      count++;
+      const one = (usage[name] ??= { calls: 0, bytes: 0 });
+      one.calls++;
+      const answer = await handler(ctx, ...given);
+      one.bytes += sizeOf(given[0]) + sizeOf(answer);
+      return answer;
+    };
   };
-  const run = (kind: FunctionKind) => (name: string, args: FunctionArgs, caller?: Caller) =>
-    kept(() => host.run(kind, { componentPath: "", udfPath: name }, args, caller));
+  const modules = await modulesIn(convexDirectory, "ts", metered);
+  const t: Test = convexTest({ schema: tables, modules });
+  await registerComponents(t);
+
+  const as = ({ ip, userAgent, identity }: Caller = {}) => {
+    const one = t.withRequestMetadata({ ip: ip ?? null, userAgent: userAgent ?? null });
+    return identity === undefined || identity === null ? one : one.withIdentity(identity);
+  };
+  const moduleOf = (name: string) => modules[`./convex/${name}.js`]?.() ?? Promise.resolve({});
   return {
-    host,
-    fetch: (path, init, caller) => kept(() => host.fetch(path, init, caller)),
-    runQuery: run("query"),
-    runMutation: run("mutation"),
-    runAction: run("action"),
+    // The library passes no signal on.
+    fetch: (url, { signal: _, ...init }, caller) => clock.inside(() => as(caller).fetch(url, init)),
+    run: (kind, name, args, caller) => {
+      const one = as(caller);
+      return clock.inside((): Promise<Value> => {
+        if (kind === "query") return one.query(makeFunctionReference<"query", FunctionArgs, Value>(name), args);
+        if (kind === "mutation")
+          return one.mutation(makeFunctionReference<"mutation", FunctionArgs, Value>(name), args);
+        return one.action(makeFunctionReference<"action", FunctionArgs, Value>(name), args);
+      });
+    },
     describe: async (name) => {
-      const found = await host.find({ componentPath: "", udfPath: name });
-      return found === null ? null : { kind: found.kind, isPublic: found.isPublic };
+      const [file = "", exported = "default"] = name.split(":");
+      const found = member(await moduleOf(file.replace(/\.[jt]s$/, "")), exported);
+      if (!isRegistered(found)) return null;
+      const kind = found.isQuery === true ? "query" : found.isMutation === true ? "mutation" : "action";
+      return { kind, isPublic: found.isPublic === true };
     },
-    defaultExport: async (name) => {
-      const module = await host.load(name);
-      const value: unknown =
-        typeof module === "object" && module !== null ? Reflect.get(module, "default") : undefined;
-      return value;
+    defaultExport: async (name) => member(await moduleOf(name), "default"),
+    rows: () => clock.inside(() => rowsOf(t)),
+    restore: (rows) => clock.inside(() => restoreRows(t, rows)),
+    count: () => count,
+    usage: () => usage,
+    forgetJobs: (time) =>
+      clock.inside(() =>
+        t.run(async (ctx) => {
+          for (const { _id, state, scheduledTime } of await ctx.db.system.query("_scheduled_functions").collect()) {
+            if (state.kind === "pending" || state.kind === "inProgress" || scheduledTime >= time) continue;
+            await ctx.db.delete(_id);
+          }
+        }),
+      ),
+    stop: () => {
+      stopped = true;
     },
-    dump: () => dumpRows(core),
-    restore: (dump) => clock.inside(() => restoreRows(core, dump)),
-    forgetJobs: (time) => forgetJobs(core, time),
-    usage: () => clock.inside(() => core.billing.told()),
   };
+}
+
+/** A failed function's error for its caller: the message, and the data of a `ConvexError`. */
+export function failureOf(error: unknown): { message: string; data?: JSONValue } {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof ConvexError ? { message, data: convexToJson(error.data) } : { message };
+}
+
+function sizeOf(value: unknown): number {
+  return value === undefined ? 0 : (JSON.stringify(value)?.length ?? 0);
+}
+
+function isRegistered(value: unknown): value is Registered {
+  return typeof value === "function" && "_handler" in value && typeof value._handler === "function";
+}
+
+/** The library's form of a folder's modules; their registered functions are replaced by `wrapped` ones. */
+async function modulesIn(
+  directory: string,
+  ending: "ts" | "js",
+  wrapped: (name: string, handler: Handler) => Handler = (_, handler) => handler,
+): Promise<Modules> {
+  const modules: Modules = { "./convex/_generated/api.js": () => Promise.resolve({}) };
+  for (const file of await readdir(directory, { recursive: true })) {
+    const name = file.split(path.sep).join("/");
+    const isCode = name.endsWith(`.${ending}`) && !name.endsWith(".d.ts") && !/\.test\./.test(name);
+    if (!isCode || /^(?:_generated\/|schema\.|(?:convex|auth)\.config)/.test(name)) continue;
+    const bare = name.slice(0, -1 - ending.length);
+    const url = pathToFileURL(path.join(directory, file)).href;
+    let loaded: Promise<object> | undefined;
+    modules[`./convex/${bare}.js`] = () =>
+      (loaded ??= import(/* @vite-ignore */ url).then((module: object) => {
+        const entries = Object.entries(module).map(([key, value]: [string, unknown]): [string, unknown] => {
+          if (!isRegistered(value)) return [key, value];
+          const handler = wrapped(key === "default" ? bare : `${bare}:${key}`, value._handler);
+          return [key, Object.assign((...given: unknown[]) => value(...given), value, { _handler: handler })];
+        });
+        const members: object = Object.fromEntries(entries);
+        return members;
+      }));
+  }
+  return modules;
+}
+
+/** As in `convex/convex.config.ts`, which cannot be imported outside Convex's own tools. */
+async function registerComponents(t: Test): Promise<void> {
+  const limiter = await component(path.join(convexDirectory, "convex.config.js"), "@convex-dev/rate-limiter");
+  t.registerComponent("rateLimiter", limiter.schema, limiter.modules);
+  const worker = await component(limiter.config, "@convex-dev/batch-worker");
+  t.registerComponent("rateLimiter/batchWorker", worker.schema, worker.modules);
+}
+
+/** A component's schema and modules, which its package brings as JavaScript. @param from The file that uses it. */
+async function component(from: string, name: string) {
+  const config = createRequire(from).resolve(`${name}/convex.config.js`);
+  const directory = path.dirname(config);
+  const module: unknown = await import(/* @vite-ignore */ pathToFileURL(path.join(directory, "schema.js")).href);
+  const found = typeof module === "object" && module !== null ? member(module, "default") : null;
+  if (!isSchema(found)) throw new Error(`There is no schema in ${directory}`);
+  return { config, schema: found, modules: await modulesIn(directory, "js") };
+}
+
+function isSchema(value: unknown): value is AnySchema {
+  return typeof value === "object" && value !== null && "tables" in value && "schemaValidation" in value;
+}
+
+function rowsOf(t: Test): Promise<Rows> {
+  return t.run(async ({ db }) => {
+    const rows: Rows = {};
+    for (const table of Object.keys(schema.tables)) {
+      const found = await db.query(table).collect();
+      if (found.length > 0) rows[table] = found;
+    }
+    return rows;
+  });
+}
+
+/** Rows that one transaction restores. */
+const TOGETHER = 5_000;
+
+/**
+ * The library counts ids from 10,000 on, whatever the table: rows are inserted in the order of their ids, and what lies
+ * between two of them is inserted and deleted again. Their creation times are those that the clock shows.
+ */
+async function restoreRows(t: Test, rows: Rows): Promise<void> {
+  const all = Object.entries(rows)
+    .flatMap(([table, documents]) => documents.map((document) => ({ table, document, number: numberOf(document) })))
+    .sort((a, b) => a.number - b.number);
+  for (let start = 0; start < all.length; start += TOGETHER) {
+    await t.run(async ({ db }) => {
+      const usual = Date;
+      for (const { table, document, number } of all.slice(start, start + TOGETHER)) {
+        const { _id, _creationTime, ...fields } = document;
+        Object.assign(globalThis, { Date: at(usual, Number(_creationTime)) });
+        for (;;) {
+          const id = await db.insert(table, fields);
+          if (id === _id) break;
+          if (numberOf({ _id: id }) > number) throw new Error(`A row of ${table} cannot be restored`);
+          await db.delete(id);
+        }
+      }
+    });
+  }
+}
+
+function at(usual: DateConstructor, time: number): DateConstructor {
+  return new Proxy(usual, {
+    get: (target, key): unknown => (key === "now" ? () => time : Reflect.get(target, key)),
+  });
+}
+
+function numberOf({ _id }: GenericDocument): number {
+  return typeof _id === "string" ? Number.parseInt(_id, 10) : Number.NaN;
 }

@@ -6,7 +6,7 @@ import { createClock } from "./time/clock";
 import { ownVariables, withInquiries, type Facts } from "./inquiries";
 import { applicationVariables, realProviders, shownProviders, type Variables } from "./env";
 import { createIssuer } from "./api/issuer";
-import { freshKeys } from "./state/keys";
+import { freshKeys } from "./keys";
 import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { checkedSettings } from "./settings";
 import { OptionsError, type Stack, type StackOptions } from "./stack";
@@ -15,7 +15,7 @@ import { OptionsError, type Stack, type StackOptions } from "./stack";
 export type BesideBackend = Omit<Stack, "application" | "issuer" | "standins">;
 
 /**
- * Starts the local stack with the platform's own backend in place of this repository's host. Stand-ins and chain are
+ * Starts the local stack with the platform's own backend in place of Convex's test library. Stand-ins and chain are
  * the same. Nothing is kept, the clock is the machine's, and nobody can sign in, because the backend asks an issuer on
  * the internet.
  * @throws BackendError, OptionsError, PortInUseError, SettingsError, ChainStartError with messages for the operator.
@@ -64,7 +64,7 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
         variables: ownVariables(known.variables, settings),
         set: Object.keys(known.variables).filter((name) => known.variables[name]),
       });
-    const sources = { issuer: await createIssuer(keys), facts, work: unknown, usage: unknown };
+    const sources = { issuer: await createIssuer(keys), facts, usage: unknown };
     const providers = await listen(
       providersPort,
       "PROVIDERS_PORT",

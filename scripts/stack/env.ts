@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { settingsIn } from "../env/file";
-import type { Keys } from "./state/keys";
+import type { Keys } from "./keys";
 
 export type Variables = Record<string, string | undefined>;
 

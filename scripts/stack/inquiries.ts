@@ -25,7 +25,7 @@ export type Facts = z.infer<typeof factsShape>;
 
 const orderShape = z.object({ subject: z.string().min(1).max(256) });
 
-const INQUIRIES = ["GET /_stack", "GET /_work", "GET /_usage", "POST /_token"];
+const INQUIRIES = ["GET /_stack", "GET /_usage", "POST /_token"];
 
 /** The stand-ins together with these answers. */
 export function withInquiries(
@@ -33,7 +33,6 @@ export function withInquiries(
   sources: {
     issuer: Issuer;
     facts: () => Promise<Facts>;
-    work: () => Promise<unknown>;
     usage: () => Promise<unknown>;
   },
 ): Pick<Standins, "handle"> {
@@ -44,7 +43,6 @@ export function withInquiries(
       if (!INQUIRIES.includes(inquiry)) return standins.handle(request);
       if (request.headers.has("origin")) return json({ error: "Only for commands on this machine" }, 403);
       if (inquiry === "GET /_stack") return json(await sources.facts());
-      if (inquiry === "GET /_work") return json(await sources.work());
       if (inquiry === "GET /_usage") return json(await sources.usage());
       const order = orderShape.safeParse(parseJson(await request.text()));
       if (!order.success) return json({ error: "The body must be { subject }" }, 400);

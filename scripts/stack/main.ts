@@ -1,27 +1,24 @@
 import * as z from "zod";
 import { settingsFile } from "../env/file";
-import { HALTED } from "../host/execution";
 import { command } from "../command";
 import { ChainStartError, ChainStateError } from "../chain/index";
 import { shownProviders, stateDirectory } from "./env";
-import { JournalError } from "./state/journal";
 import { PortInUseError } from "../sockets/listener";
-import { KeysError } from "./state/keys";
-import { StateError } from "./state/persistence";
+import { KeysError } from "./keys";
+import { SnapshotError } from "./snapshot";
+import { STOPPED } from "./application";
 import { real } from "../real";
 import { SettingsError } from "./settings";
 import { BackendError } from "./backend";
 import { startBesideBackend, type BesideBackend } from "./besideBackend";
 import { MAX_SPEED, OptionsError, startStack, type StackOptions } from "./stack";
 
-const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--hold-real-money] [--backend] [--json]
+const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--backend] [--json]
 
   --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
   --ephemeral   keeps nothing: no rows, no keys, no chain
-  --hold-real-money
-                uses a real chain (CHAIN_RPC_URL) with your own WALLET_ENCRYPTION_KEY
-  --backend     runs the platform's own backend, which the Convex CLI fetches, instead of this
-                repository's host; keeps nothing, and nobody can sign in
+  --backend     runs the platform's own backend, which the Convex CLI fetches, instead of
+                Convex's test library; keeps nothing, and nobody can sign in
   --json        prints all addresses as one line of JSON on stdout, and the log on stderr
 
 Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), CHAIN_PORT (8545),
@@ -47,10 +44,10 @@ async function main(options: Options): Promise<void> {
   console.log(options.json ? JSON.stringify(placesOf(stack, options)) : banner(stack, options, ms));
 }
 
-/** Unfinished functions of the stopped host may fail unheard: the rows still have to be saved. */
+/** Unfinished functions of the stopped application may fail unheard: the rows still have to be saved. */
 async function ended(stack: Pick<BesideBackend, "stop">): Promise<void> {
   process.on("unhandledRejection", (reason: unknown) => {
-    if (!(reason instanceof Error && reason.message === HALTED)) console.error(reason);
+    if (!(reason instanceof Error && reason.message === STOPPED)) console.error(reason);
   });
   try {
     await stack.stop();
@@ -74,7 +71,6 @@ type Options = StackOptions & { json: boolean; backend: boolean };
 const FLAGS = {
   speed: { type: "string", default: "1" },
   ephemeral: { type: "boolean", default: false },
-  "hold-real-money": { type: "boolean", default: false },
   backend: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
 } as const;
@@ -93,7 +89,6 @@ function optionsOf(
     chainPort: ports.data.CHAIN_PORT,
     speed: Number(given.speed),
     ephemeral: given.ephemeral || backend,
-    holdRealMoney: given["hold-real-money"],
     dataDir: stateDirectory(process.env),
     envFile: settingsFile(),
     log: (line) => (json ? console.error(line) : console.log(line)),
@@ -135,7 +130,7 @@ function banner(
       : `${chain.url}
               account 0 (${chain.accounts[0] ?? "none"}) holds 1,000,000 of each token; ${commandAt("CHAIN_PORT", "8545", chain.url, "npm run fund -- 0x…")}`;
   return `
-The service is up after ${Math.round(ms)} ms. ${options.backend ? "The platform's own backend runs it" : "This host is a stand-in for development"}: production is a Convex deployment.
+The service is up after ${Math.round(ms)} ms. ${options.backend ? "The platform's own backend runs it" : "Convex's test library runs it, for development"}: production is a Convex deployment.
 
   HTTP        ${siteUrl}
   functions   ${apiUrl}  (${beside("npm run --silent token -- alice")})
@@ -165,8 +160,14 @@ const about = {
   usage: USAGE,
   flags: FLAGS,
   forOperator: [
-    ...[BackendError, PortInUseError, OptionsError, SettingsError, KeysError, StateError],
-    ...[JournalError, ChainStateError, ChainStartError],
+    BackendError,
+    PortInUseError,
+    OptionsError,
+    SettingsError,
+    KeysError,
+    SnapshotError,
+    ChainStateError,
+    ChainStartError,
   ],
 };
 await command(about, ({ values }) => main(optionsOf(values)));

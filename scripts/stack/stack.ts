@@ -7,25 +7,23 @@ import { ownVariables, withInquiries, type Facts } from "./inquiries";
 import {
   applicationVariables,
   applyVariables,
-  providerNames,
   realProviders,
   shownProviders,
   type Provider,
+  type Variables,
 } from "./env";
 import { functionApiHandler } from "./api/functionApi";
 import { siteHandler } from "./api/http";
 import { createIssuer, type Issuer } from "./api/issuer";
-import { freshKeys, keptKeys } from "./state/keys";
+import { freshKeys, keptKeys } from "./keys";
 import { listen } from "../sockets/listener";
 import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
-import { own, type Source } from "./modules";
-import { createPersistence, readState, restoreState } from "./state/persistence";
+import { keepSnapshots, readSnapshot } from "./snapshot";
 import { real } from "../real";
 import { checkedSettings } from "./settings";
 import { createStandins, type Standins } from "../standins/index";
 import { standinsHandler } from "../standins/server";
-import { holdDirectory, openStateDirectory } from "./state/stateDirectory";
 
 export const MAX_SPEED = 3_000;
 
@@ -40,16 +38,12 @@ export type StackOptions = {
   speed?: number;
   /** Keeps nothing: no rows, no keys, no chain. */
   ephemeral?: boolean;
-  /** Takes a real chain, and gets the encryption key from the operator. */
-  holdRealMoney?: boolean;
   /** The seed of the stand-ins' simulated market. */
   seed?: string;
   /** Where rows, keys and the chain are kept. Without it nothing is kept. */
   dataDir?: string;
   /** The operator's settings. Without it only the environment's variables count. */
   envFile?: string;
-  /** The application; by default this repository's. */
-  source?: Source;
   /** Receives the application's log, one readable line at a time. */
   log?: (line: string) => void;
 };
@@ -73,8 +67,8 @@ export type Stack = {
 /** A combination of options that is not possible. */
 export class OptionsError extends Error {}
 
-/** Finished jobs are deleted after an hour, not after a week: every query passes all rows of its database. */
-const JOBS_KEPT_MS = 3_600_000;
+/** Finished jobs are deleted after a minute, not after a week: every query passes all rows of its table. */
+const JOBS_KEPT_MS = 60_000;
 const HOUSEKEEPING_MS = 5_000;
 
 type Step = () => void | Promise<void>;
@@ -88,8 +82,8 @@ let running = false;
  * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and stand-ins
  * for the outside providers; in another process the chain. For development and checks; production is a Convex
  * deployment.
- * @throws PortInUseError, OptionsError, SettingsError, KeysError, StateError, JournalError, ChainStateError,
- * ChainStartError with messages for the operator.
+ * @throws PortInUseError, OptionsError, SettingsError, KeysError, SnapshotError, ChainStateError, ChainStartError with
+ * messages for the operator.
  */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   if (running) throw new OptionsError("A process can run one stack at a time");
@@ -116,14 +110,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   checkSpeed(speed, outside);
   checkSwaps(outside);
   const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
-  const isReal = outside.includes("chain");
-  checkMoney(options, { isReal, kept, hasKey: Boolean(settings.WALLET_ENCRYPTION_KEY) });
-  const simulated = providerNames.filter((name) => !outside.includes(name));
-  const rows = kept !== null && (await openStateDirectory(kept, { simulated, real: outside }, warn));
-  const sealedRows = rows && !settings.WALLET_ENCRYPTION_KEY;
-  const master = isReal ? ("elsewhere" as const) : ("here" as const);
-  const keys = kept === null ? await freshKeys() : await keptKeys(kept, { sealedRows, master });
-  if (kept !== null && isReal) ending.leave.push(await holdDirectory(kept));
+  const keys = kept === null ? await freshKeys() : await keptKeys(kept);
   const issuer = await createIssuer(keys);
 
   const clock = createClock(speed);
@@ -149,9 +136,8 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   });
   const facts = deferred<Facts>();
   facts.promise.catch(() => {});
-  const work = async () => (await application.promise).runQuery("ops/work:list", { now: clock.now() });
   const usage = async () => (await application.promise).usage();
-  const counter = withInquiries(standins, { issuer, facts: () => facts.promise, work, usage });
+  const counter = withInquiries(standins, { issuer, facts: () => facts.promise, usage });
   const providers = await listen(providersPort, "PROVIDERS_PORT", standinsHandler(counter));
   ending.leave.push(providers.close);
   const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
@@ -169,11 +155,10 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
     // A person types no faster with a faster clock.
     const codes = { LINK_CODE_MINUTES: String(Math.ceil(10 * clock.speed)) };
     const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
-    const payments = { ...paymentAccounts(chain), ...anchorAccount(chain), ...codes };
+    const payments = { ...paymentAccounts(chain), ...anchorAccount(chain), ...codes, ...safety(settings) };
     const variables = applicationVariables(settings, { ...urls, keys, local, payments });
     ending.leave.push(applyVariables(variables));
-    const source = options.source ?? own;
-    application.resolve(await startApplication(source, kept, clock, ending));
+    application.resolve(await startApplication(kept, clock, ending));
     facts.resolve({
       ...urls,
       realProviders: shownProviders(outside),
@@ -196,33 +181,21 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   };
 }
 
-async function startApplication(
-  source: Source,
-  kept: string | null,
-  clock: Clock,
-  ending: Ending,
-): Promise<Application> {
-  const application = await createApplication({ source, clock });
+async function startApplication(kept: string | null, clock: Clock, ending: Ending): Promise<Application> {
+  const snapshot = kept === null ? null : await readSnapshot(kept);
+  const application = await createApplication(clock);
   // Loads most of the application before the first request.
   await application.defaultExport("http");
-  const state = kept === null ? null : await readState(kept);
-  const persistence =
-    kept === null || state === null ? null : await createPersistence(kept, state, application);
-  if (kept !== null && state !== null) await restoreState(kept, state, application);
-  const crons = await startCrons(application, clock, state?.dueTimes ?? {});
-  if (persistence !== null) {
-    ending.save.push(persistence.stop);
-    await persistence.start(crons.dueTimes);
-  }
+  if (snapshot !== null) await application.restore(snapshot.rows);
+  const crons = await startCrons(application, clock, snapshot?.dueTimes ?? {});
   ending.quiet.push(crons.stop);
-
+  if (kept !== null) ending.save.push(keepSnapshots(kept, application, crons.dueTimes).stop);
   const housekeeping = real.setInterval(
-    () => application.forgetJobs(clock.now() - JOBS_KEPT_MS),
+    () => void application.forgetJobs(clock.now() - JOBS_KEPT_MS).catch((error: unknown) => console.error(error)),
     HOUSEKEEPING_MS,
   );
   ending.quiet.push(() => real.clearInterval(housekeeping));
-  // Later writes are not saved, and later calls have no target.
-  ending.quiet.push(application.host.stop);
+  ending.leave.push(application.stop);
   return application;
 }
 
@@ -236,30 +209,10 @@ function checkSpeed(speed: number, outside: readonly Provider[]): void {
   }
 }
 
-/** Real money is only held on purpose, and only if a crash can lose nothing. */
-function checkMoney(
-  { holdRealMoney = false }: StackOptions,
-  { isReal, kept, hasKey }: { isReal: boolean; kept: string | null; hasKey: boolean },
-): void {
-  if (isReal && !holdRealMoney) {
-    throw new OptionsError(
-      "CHAIN_RPC_URL names a real chain, so the wallets of this stack would hold real money: start it with " +
-        "--hold-real-money, which takes WALLET_ENCRYPTION_KEY from you, or take CHAIN_RPC_URL out of the environment and of " +
-        ".env.local.",
-    );
-  }
-  if (!holdRealMoney) return;
-  if (!isReal)
-    throw new OptionsError("--hold-real-money is for a real chain: set CHAIN_RPC_URL, or leave it out.");
-  if (kept === null) {
-    throw new OptionsError("--hold-real-money keeps everything: leave --ephemeral out, and run at speed 1.");
-  }
-  if (!hasKey) {
-    throw new OptionsError(
-      "--hold-real-money needs WALLET_ENCRYPTION_KEY, which must not lie beside the wallets that it protects: make one with " +
-        "`openssl rand -hex 32`, and keep a copy of it elsewhere.",
-    );
-  }
+/** With a chain that is not on this machine, wallets can be read and no order is carried out. */
+function safety({ CHAIN_RPC_URL }: Variables): Variables {
+  const isLocal = !CHAIN_RPC_URL || /^https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::|\/|$)/.test(CHAIN_RPC_URL);
+  return isLocal ? {} : { TRADING_PAUSED: "true" };
 }
 
 /** A real quote names contracts and balances of the real chain. */

@@ -1,7 +1,9 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
 import { command, Misuse } from "../command";
 import { stateDirectory } from "./env";
 import { createIssuer } from "./api/issuer";
-import { KeysError, storedKeys } from "./state/keys";
+import { KeysError, keptKeys } from "./keys";
 import { inquiryUrl, tokenOf } from "./address";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */
@@ -38,6 +40,7 @@ await command(about, async ({ values: { json }, positionals: [subject = ""] }) =
 
 /** A restarted stack keeps its keys, so a token of the stored keys works there. */
 async function tokenOfKept(subject: string): Promise<string | null> {
-  const { issuerKey } = (await storedKeys(stateDirectory(process.env))) ?? {};
-  return issuerKey === undefined ? null : (await createIssuer({ issuerKey })).issue(subject);
+  const directory = stateDirectory(process.env);
+  if (!existsSync(path.join(directory, "keys.json"))) return null;
+  return (await createIssuer(await keptKeys(directory))).issue(subject);
 }

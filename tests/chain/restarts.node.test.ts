@@ -8,7 +8,6 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { startAnvil } from "../../scripts/chain/anvil";
 import { lockOf, prepareStateFile } from "../../scripts/chain/stateFile";
 import { ageOfPrice, HEARTBEAT, HOLDER, start, stateFile, stop, usdcOf, useStateFolder } from "./keptChains";
-import { run } from "../stack/processes";
 import { clientOf, newWallet, send } from "./support";
 import { until } from "../support/waits";
 
@@ -84,7 +83,7 @@ test("a damaged state is replaced by the last good one, and without one the chai
 
 test("a host that is killed leaves no node behind, and its state is kept", async () => {
   const script = path.join(import.meta.dirname, "host.ts");
-  const host = spawn(process.execPath, [run, script, stateFile()], {
+  const host = spawn(process.execPath, ["--import", "tsx", script, stateFile()], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const url = await new Promise<string>((resolve) => {

@@ -12,7 +12,6 @@ import type { Finding } from "../../scripts/doctor/finding";
 import { recordingsIn, replayed } from "../../scripts/doctor/recording/recordings";
 import { forkScript } from "../../scripts/fork";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { run } from "../stack/processes";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -158,7 +157,7 @@ test("what is used up, gone or elsewhere is told with the variable to change, an
 test("each finding is shown as it comes: who hangs keeps no other back", async () => {
   stack.standins.fail("sentiment", { mode: "hang" });
   const script = path.join(repository, "scripts/doctor/main.ts");
-  const child = spawn(process.execPath, [run, script, ...asUsual()], { cwd: folder, env: environment() });
+  const child = spawn(process.execPath, ["--import", "tsx", script, ...asUsual()], { cwd: folder, env: environment() });
   let output = "";
   await new Promise<void>((resolve) => {
     child.stdout.on("data", (chunk: Buffer) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { countsOf, settledReport } from "../../scripts/bench/figures/figures";
-import { shownFigures } from "../../scripts/bench/figures/shownFigures";
+import { countsOf, settledReport } from "./figures/figures";
+import { shownFigures } from "./figures/shownFigures";
 import { alteredOf, slipped } from "./corpus/alterations";
 import { numbered, partsOf, sceneNamed, writings } from "./corpus/reports";
 

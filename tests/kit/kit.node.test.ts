@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import proxyPackage from "../../scripts/proxy/package.json";
 import { manifestShape, registryShape } from "../../scripts/kit/registry";
-import { run } from "../stack/processes";
 import { connect, fakeService, json, textOf, type FakeService } from "../proxy/support";
 
 /** What `npm run build:kit` gives to clients, used as they would. */
@@ -25,7 +24,7 @@ let service: FakeService;
 beforeAll(async () => {
   folder = await mkdtemp(join(ROOT, "node_modules", "kit-"));
   service = await fakeService();
-  await promisify(execFile)(process.execPath, [run, "scripts/kit/main.ts", join(folder, "kit")], {
+  await promisify(execFile)(process.execPath, ["--import", "tsx", "scripts/kit/main.ts", join(folder, "kit")], {
     cwd: ROOT,
   });
   await mkdir(join(folder, "client"));

@@ -164,7 +164,7 @@ describe("what a report is written from", () => {
     await app.post("/mcp/research/start", { userId: "alice" });
     await app.pass(2.4 * HOUR);
     app.standins.fail("sentiment", { mode: "slow", ms: 90_000 });
-    await app.pass(8 * MINUTE);
+    await app.pass(13 * MINUTE);
     const points = await app.rows("dataPoints");
     const [report] = await app.rows("reports");
     expect(report?.generatedAt).toBeGreaterThan((points.at(-1)?.claimedAt ?? 0) + 90_000);

@@ -56,9 +56,9 @@ describe("starting shifts", () => {
     await app.post("/mcp/research/start", { userId: ALICE });
     // A check that comes a quarter of a minute too early, each time.
     for (let half = 0; half < 3; half++) {
-      await app.advance(29 * MINUTE + 45_000);
+      await app.advance(29 * MINUTE + 45_010);
       await app.t.mutation(internal.research.shifts.collectDue, {});
-      await app.advance(15_000);
+      await app.advance(14_990);
     }
     const points = await app.rows("dataPoints");
     const gaps = points.slice(1).map(({ claimedAt }, i) => claimedAt - (points[i]?.claimedAt ?? 0));

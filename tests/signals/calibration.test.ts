@@ -11,8 +11,8 @@ import {
   calibratedInTurn,
   overconfident,
   type Forecast,
-} from "../../scripts/bench/signals/signalForecasts";
-import { bitsFrom } from "../../scripts/bench/signals/signalHistories";
+} from "./histories/signalForecasts";
+import { bitsFrom } from "./histories/signalHistories";
 
 const forecast = fc.record({ confidence: fc.integer({ min: 0, max: 100 }), isWin: fc.boolean() });
 const chance = fc.double({ min: 0.05, max: 5 / 9, noNaN: true });

@@ -11,8 +11,8 @@ import {
 } from "../../convex/signals/statistics/inference";
 import { coinFlip, dayTradeOf, mirrored, momentumOf } from "../../convex/signals/trade/controls";
 import { breakEvenOf, chanceOf, leastExcess, mostExcess } from "../../convex/signals/trade/rules";
-import { claims, SETTINGS } from "../../scripts/bench/signals/edges";
-import { lookDaily } from "../../scripts/bench/signals/signalHistories";
+import { claims, SETTINGS } from "./histories/edges";
+import { lookDaily } from "./histories/signalHistories";
 
 const day = fc.double({ min: -5 / 9, max: 1, noNaN: true });
 const days = fc.array(day, { maxLength: 120 });

@@ -5,7 +5,7 @@ import { isSettled, outcomeOf, point, uncoveredMinutes, walkedOn } from "../../c
 import type { Stretch } from "../../convex/signals/trade/rows";
 import type { Levels } from "../../convex/signals/trade/rules";
 import { HOUR, MINUTE } from "./support";
-import { labelPaths } from "../../scripts/bench/signals/signalPaths";
+import { labelPaths } from "./histories/signalPaths";
 
 /** Issued 20 s into a minute. */
 const ISSUED = Date.UTC(2026, 0, 5, 8, 0, 20);

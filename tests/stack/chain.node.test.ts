@@ -6,7 +6,7 @@ import type { FeedName } from "../../scripts/chain/addresses";
 import { startStack, type Stack, type StackOptions } from "../../scripts/stack/stack";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waits";
-import { small, temporaryDirectory } from "./processes";
+import { temporaryDirectory } from "./processes";
 
 /** The local chain as a part of the stack. */
 
@@ -17,7 +17,7 @@ let stack: Stack | undefined;
 afterEach(() => stop());
 
 async function start(options: StackOptions = {}): Promise<{ stack: Stack; chain: Chain }> {
-  stack = await startStack({ source: small, envFile: "/dev/null", ...options });
+  stack = await startStack({ envFile: "/dev/null", ...options });
   if (stack.chain === null) throw new Error("The stack has no chain");
   return { stack, chain: stack.chain };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { applicationVariables, realProviders, type Variables } from "../../scripts/stack/env";
-import { freshKeys, keptKeys } from "../../scripts/stack/state/keys";
+import { freshKeys, keptKeys } from "../../scripts/stack/keys";
 
 /** Which variables the application sees, by what the operator has set. */
 

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import type { Source } from "../../scripts/stack/modules";
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
 export type Started = {
@@ -24,12 +23,6 @@ export async function temporaryDirectory(): Promise<string> {
 
 export const repository = fileURLToPath(new URL("../../", import.meta.url));
 export const scripts = fileURLToPath(new URL("../../scripts/stack/", import.meta.url));
-
-/** The small application the host is tried with. */
-export const small: Source = {
-  directory: fileURLToPath(new URL("../host/app", import.meta.url)),
-  load: (file) => import(`../host/app/${file}.ts`),
-};
 
 /** Any free ports, and nobody's settings file. */
 export const freePorts = {
@@ -58,9 +51,6 @@ export async function addressesOf(
   return { site, standins, chain };
 }
 
-/** How the commands in package.json start a script of this repository. */
-export const run = fileURLToPath(new URL("../../scripts/run.cjs", import.meta.url));
-
 /** Runs a script of this repository in a process that ends with the test at the latest. */
 export function startScript(
   file: string,
@@ -68,7 +58,7 @@ export function startScript(
   env: Record<string, string> = {},
   options: ProcessOptions = {},
 ): Started {
-  return startProcess(process.execPath, [run, file, ...args], env, options);
+  return startProcess(process.execPath, ["--import", "tsx", file, ...args], env, options);
 }
 
 /** Runs a script of this repository, named from its root, to its end. @returns With all that it has written. */

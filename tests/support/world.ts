@@ -1,37 +1,30 @@
-import { fileURLToPath } from "node:url";
+import rateLimiter from "@convex-dev/rate-limiter/test";
+import { convexTest } from "convex-test";
 import { expect, onTestFinished, TestRunner, vi } from "vitest";
 import * as z from "zod";
-import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
+import type { Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import schema from "../../convex/schema";
-import { createHost, type Host } from "../../scripts/host";
-import { createClient } from "../../scripts/host/client";
-import type { Modules } from "../../scripts/host/functions";
-import { named, partOf } from "../../scripts/host/parts";
 import { loopbackFetch } from "../../scripts/sockets/loopback";
-import { loadComponents } from "../../scripts/stack/modules";
 import { countingFetch } from "../../scripts/stack/time/outsideCalls";
 import { createStandins } from "../../scripts/standins";
 import { assertDocumented } from "./document";
 import { developersWordsIn, developersWordsOn } from "./plainWords";
 
 /**
- * The application under test: the real functions with their components on the local host, the providers' stand-ins in
- * the same process, and no connection to anything else but a chain on this machine.
+ * The application under test: the real functions with their components on Convex's own test library, the providers'
+ * stand-ins in the same process, and no connection to anything else but a chain on this machine.
  */
 
-const directory = fileURLToPath(new URL("../../convex", import.meta.url));
-const modules = named(import.meta.glob("../../convex/**/*.*s"), "../../convex/");
+type Modules = Record<string, () => Promise<unknown>>;
+
+const modules: Modules = import.meta.glob("../../convex/**/*.*s");
+// Loading a module later takes real time, during which simulated time would run ahead. One that needs more than Node is
+// for a function that no test runs.
+await Promise.allSettled(Object.values(modules).map((load) => load()));
 /** Drawing costs a second of processor time: cards have no pictures unless a test is about them. */
-const drawing = { ...modules, "pictures/desk": () => import("./noPictures") };
-const components = await loadComponents(directory);
-const parts = {
-  drawn: [partOf("", schema, modules), ...components],
-  plain: [partOf("", schema, drawing), ...components],
-};
+const drawing: Modules = { "../../convex/pictures/desk.ts": () => import("./noPictures") };
 const PROVIDERS = "http://providers.test";
-/** The hosts of the running test. */
-const hosts: Host[] = [];
 const restores: (() => void)[] = [];
 const usualDeadlines = { ...deadlines };
 const jsonObject = z.record(z.string(), z.unknown());
@@ -53,7 +46,7 @@ export type WorldOptions = {
   chainUrl?: () => string;
   /** Whether pictures are drawn. */
   pictures?: boolean;
-  /** Modules of functions that replace the application's. */
+  /** Modules of functions that replace the application's, by their path in `convex/` without its ending. */
   replaced?: Modules;
 };
 
@@ -102,20 +95,18 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     replace(console, level, (...words: unknown[]) => void logged.push(words));
   }
 
-  const usual = pictures ? parts.drawn : parts.plain;
-  const [, ...others] = usual;
-  const host = createHost({
-    parts: replaced === undefined ? usual : [partOf("", schema, { ...drawing, ...replaced }), ...others],
-    strictClock: true,
+  const others = Object.entries(replaced ?? {}).map(([name, load]) => [`../../convex/${name}.ts`, load]);
+  const t = convexTest({
+    schema,
+    modules: { ...modules, ...(pictures ? {} : drawing), ...Object.fromEntries(others) },
   });
+  rateLimiter.register(t);
   // A world ends with its test; a world for a whole file has to be closed by the file.
   if (TestRunner.getCurrentTest() !== undefined)
     onTestFinished(() => {
       closeApp();
       expectPlainCards(standins.sent("messenger"));
     });
-  hosts.push(host);
-  const t = createClient<DataModel>(host);
 
   async function call(method: string, path: string, { ip, as, ...init }: CallInit = {}): Promise<Answer> {
     const client = t.withRequestMetadata({ ip: ip ?? null, userAgent: null });
@@ -133,7 +124,6 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
 
   return {
     t,
-    host,
     standins,
     /** The console's output, call by call. */
     logged,
@@ -174,7 +164,6 @@ export function replace<Holder, Name extends keyof Holder>(
 
 /** Ends a test's world: nothing of it runs any more; real clock, fetch and environment return. */
 export function closeApp(): void {
-  for (const host of hosts.splice(0)) host.stop();
   Object.assign(deadlines, usualDeadlines);
   vi.useRealTimers();
   vi.unstubAllEnvs();

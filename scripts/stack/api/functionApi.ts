@@ -3,8 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { version } from "convex";
 import { convexToJson, jsonToConvex } from "convex/values";
 import * as z from "zod";
-import type { Application, Caller, FunctionArgs, FunctionKind } from "../application";
-import { failureOf } from "./failures";
+import { failureOf, type Application, type Caller, type FunctionArgs, type FunctionKind } from "../application";
 import { bearerToken, type Issuer } from "./issuer";
 import { parseJson } from "../../json";
 import { addressOf, bodyOf, sendJson, type Handler } from "../../sockets/listener";
@@ -115,8 +114,5 @@ async function runPublic(
   if (described === null || !described.isPublic)
     throw new Error(`Could not find public function for '${name}'.`);
   if (described.kind !== kind) throw new Error(`'${name}' is a ${described.kind}, not a ${kind}.`);
-  if (kind === "query") return application.runQuery(name, args, caller);
-  return kind === "mutation"
-    ? application.runMutation(name, args, caller)
-    : application.runAction(name, args, caller);
+  return application.run(kind, name, args, caller);
 }

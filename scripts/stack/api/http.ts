@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import type { Application } from "../application";
 import { headersOf, send } from "../../sockets/bridge";
-import { failureOf } from "./failures";
+import { failureOf, type Application } from "../application";
 import { bearerToken, type Issuer } from "./issuer";
 import { addressOf, bodyOf, sendJson, type Handler } from "../../sockets/listener";
 

@@ -2,7 +2,7 @@ import type { UserIdentity } from "convex/server";
 import { calculateJwkThumbprint, importJWK, jwtVerify, SignJWT } from "jose";
 import * as z from "zod";
 import { real } from "../../real";
-import type { Keys } from "../state/keys";
+import type { Keys } from "../keys";
 
 const ISSUER = "http://127.0.0.1:3210";
 const AUDIENCE = "local";

@@ -1,10 +1,9 @@
 import { jsonToConvex } from "convex/values";
 import * as z from "zod";
 import { log } from "../../../convex/lib/log";
-import type { Application, FunctionArgs } from "../application";
+import { failureOf, type Application, type FunctionArgs } from "../application";
 import type { Clock } from "./clock";
 import { nextDue, scheduleShape } from "./crontab";
-import { failureOf } from "../api/failures";
 
 /** When each cron is due next, by its identifier. */
 export type DueTimes = Record<string, number>;
@@ -76,9 +75,8 @@ export async function startCrons(application: Application, clock: Clock, saved: 
 async function run(application: Application, id: string, cron: Cron): Promise<void> {
   try {
     const described = await application.describe(cron.name);
-    if (described?.kind === "mutation") await application.runMutation(cron.name, cron.args[0]);
-    else if (described?.kind === "action") await application.runAction(cron.name, cron.args[0]);
-    else throw new Error(`There is no mutation or action ${cron.name}`);
+    if (described === null) throw new Error(`There is no function ${cron.name}`);
+    await application.run(described.kind, cron.name, cron.args[0]);
   } catch (error) {
     log.error("cron.failed", { cron: id, message: failureOf(error).message });
   }

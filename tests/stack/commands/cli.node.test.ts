@@ -1,18 +1,13 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { onTestFinished, expect, test } from "vitest";
 import * as z from "zod";
-import { keptKeys } from "../../../scripts/stack/state/keys";
-import { loadParts, own } from "../../../scripts/stack/modules";
-import { StateError } from "../../../scripts/stack/state/persistence";
+import { SnapshotError } from "../../../scripts/stack/snapshot";
 import { startStack } from "../../../scripts/stack/stack";
 import { ranHere } from "../../support/commands";
 import {
   addressesOf,
-  run,
-  small,
   freePorts,
   scripts,
   startMain,
@@ -22,11 +17,10 @@ import {
 } from "../processes";
 
 const jobShape = z.object({ jobId: z.string() });
-const convex = fileURLToPath(new URL("../../../convex/", import.meta.url));
 
 test("npm start serves the whole service and logs what it answers; rows and keys outlive a restart", async () => {
   const LOCAL_STATE_DIR = await temporaryDirectory();
-  const main = `"${process.execPath}" "${run}" "${path.join(scripts, "main.ts")}"; true`;
+  const main = `"${process.execPath}" --import tsx "${path.join(scripts, "main.ts")}"; true`;
   const env = { ...freePorts, LOCAL_STATE_DIR, npm_lifecycle_event: "start" };
   const shell = startProcess("sh", ["-c", main], env);
   const started = await fetch(`${(await addressesOf(shell)).site}/mcp/research/start`, {
@@ -108,19 +102,10 @@ test.each([
   expect(stderr.trimEnd()).not.toContain("\n");
 });
 
-test("rows of another version are refused with what to do about it", async () => {
+test("rows of other tables are refused with what to do about it", async () => {
   const dataDir = await temporaryDirectory();
-  await keptKeys(dataDir);
-  await writeFile(path.join(dataDir, "data.json"), '{"version":0}');
-  const refused = startStack({ source: small, dataDir });
-  await expect(refused).rejects.toThrow(StateError);
-  await expect(refused).rejects.toThrow("delete it to start afresh");
-});
-
-test("every component of the application is hosted", async () => {
-  const declared = await readFile(path.join(convex, "_generated/api.d.ts"), "utf8");
-  const names = [...declared.matchAll(/^ {2}(\w+): import\("/gm)].map(([, name]) => name);
-  const hosted = (await loadParts(own)).map((part) => part.path);
-  expect(names.length).toBeGreaterThan(0);
-  expect(hosted.filter((name) => name !== "" && !name.includes("/")).sort()).toEqual([...names].sort());
+  await writeFile(path.join(dataDir, "rows.json"), '{"schema":"another","dueTimes":{},"rows":{}}');
+  const refused = startStack({ dataDir, envFile: "/dev/null" });
+  await expect(refused).rejects.toThrow(SnapshotError);
+  await expect(refused).rejects.toThrow(/another version of this repository.*delete .* to start afresh/);
 });

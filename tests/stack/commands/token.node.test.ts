@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { factsShape } from "../../../scripts/stack/inquiries";
 import { createIssuer } from "../../../scripts/stack/api/issuer";
-import { keptKeys } from "../../../scripts/stack/state/keys";
+import { keptKeys } from "../../../scripts/stack/keys";
 import { ranHere } from "../../support/commands";
 import { addressesOf, startMain, temporaryDirectory } from "../processes";
 

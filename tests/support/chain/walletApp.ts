@@ -2,7 +2,6 @@ import { vi } from "vitest";
 import { deadlines } from "../../../convex/lib/outside/deadlines";
 import { startChain, type Chain } from "../../../scripts/chain";
 import { pricesOf } from "../../../scripts/stack/localChain";
-import { PATIENCE_MS } from "../../../scripts/host/places";
 import { real } from "../../../scripts/real";
 import { createMarket } from "../../../scripts/standins/sources/market";
 import { createWorld, replace, verbs, type WorldOptions } from "../world";
@@ -22,8 +21,6 @@ const OUT_OF_REACH_MS = 3_600_000;
 /** The application's longest pause: until its turn to ask the source with the rarest turns. */
 const LONGEST_PAUSE_MS = 48_000;
 const SHORTENED_BY = 20;
-/** For so long somebody waits for a permit of the platform's: that is no pause. */
-const PATIENCE: readonly number[] = Object.values(PATIENCE_MS);
 /** About the time of one read. */
 const LOOK_MS = 5;
 
@@ -99,7 +96,7 @@ export function deadlineByHand(name: DeadlineName): () => void {
 function shortenPauses(): void {
   let waiting = 0;
   vi.stubGlobal("setTimeout", (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-    const isPause = ms > 0 && ms <= LONGEST_PAUSE_MS && !PATIENCE.includes(ms);
+    const isPause = ms > 0 && ms <= LONGEST_PAUSE_MS;
     if (!isPause) return real.setTimeout(work, ms, ...args);
     const pause = Math.min(ms, Math.max(ms / SHORTENED_BY, waiting * LOOK_MS));
     waiting++;

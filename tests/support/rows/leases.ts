@@ -18,17 +18,18 @@ export async function loseScheduled(app: World): Promise<void> {
 }
 
 /** The present leases. */
-export function leasesOf(app: World): Promise<Leases> {
-  return app.t.run(async ({ db }) => {
+export async function leasesOf(app: World): Promise<Leases> {
+  const leases = await app.t.run(async ({ db }) => {
     const work = await db.query("work").collect();
     const refreshes = await db.query("refreshes").collect();
-    return new Map([
-      ...work.flatMap(({ _id, state, at }): [string, number][] => (state === "running" ? [[_id, at]] : [])),
-      ...refreshes.flatMap(({ _id, leaseUntil = 0 }): [string, number][] =>
-        leaseUntil > 0 ? [[_id, leaseUntil]] : [],
+    return [
+      ...work.flatMap(({ _id, state, at }) => (state === "running" ? [{ id: String(_id), until: at }] : [])),
+      ...refreshes.flatMap(({ _id, leaseUntil = 0 }) =>
+        leaseUntil > 0 ? [{ id: String(_id), until: leaseUntil }] : [],
       ),
-    ]);
+    ];
   });
+  return new Map(leases.map(({ id, until }) => [id, until]));
 }
 
 /**

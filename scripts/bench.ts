@@ -1,0 +1,69 @@
+import { getAddress } from "viem";
+import { command } from "./command";
+import { real } from "./real";
+import type { Usage } from "./stack/application";
+import { startStack, type Stack } from "./stack/stack";
+
+/** `npm run bench`: how many function calls, and bytes of arguments and answers, the service takes for what it does. */
+
+const USAGE = `Usage: npm run bench
+
+Runs an idle day, a shift of eight hours, a chat and a send on the local stack, and prints the function calls of each.`;
+
+const HOUR = 3_600_000;
+const SPEED = 1_500;
+
+await command({ usage: USAGE, flags: {} }, async () => {
+  const fast = await startStack({ speed: SPEED, ephemeral: true });
+  const day = await measured(fast, () => passes(fast, 24 * HOUR));
+  const shift = await measured(fast, async () => {
+    await post(fast, "/mcp/research/start", { userId: "alice", token: "BTC" });
+    await passes(fast, 8.2 * HOUR);
+  });
+  await fast.stop();
+
+  const plain = await startStack({ ephemeral: true });
+  const chat = await measured(plain, () => post(plain, "/mcp/chat", { question: "How is the market?", userId: "alice" }));
+  const wallet = await post(plain, "/mcp/defi/connect", { userId: "alice" });
+  await plain.chain?.fund(getAddress(String(wallet["address"])), { ETH: 10n ** 18n });
+  const order = { userId: "alice", toAddress: plain.chain?.accounts[5] ?? "", token: "ETH", amount: "1000" };
+  const send = await measured(plain, () => post(plain, "/mcp/defi/send", order));
+  await plain.stop();
+
+  for (const [name, usage] of Object.entries({ "idle day": day, shift, chat, send })) {
+    const all = Object.values(usage);
+    const calls = all.reduce((sum, one) => sum + one.calls, 0);
+    const bytes = all.reduce((sum, one) => sum + one.bytes, 0);
+    console.log(`\n${name}: ${calls} calls, ${bytes} bytes`);
+    const most = Object.entries(usage).toSorted(([, a], [, b]) => b.calls - a.calls);
+    for (const [functionName, one] of most.slice(0, 8)) console.log(`  ${String(one.calls).padStart(6)}  ${functionName}`);
+  }
+  return 0;
+});
+process.exit();
+
+/** What the functions did while `work` ran. */
+async function measured(stack: Stack, work: () => Promise<unknown>): Promise<Usage> {
+  const before = structuredClone(stack.application.usage());
+  await work();
+  return Object.fromEntries(
+    Object.entries(stack.application.usage()).flatMap(([name, { calls, bytes }]) => {
+      const earlier = before[name] ?? { calls: 0, bytes: 0 };
+      return calls === earlier.calls ? [] : [[name, { calls: calls - earlier.calls, bytes: bytes - earlier.bytes }]];
+    }),
+  );
+}
+
+/** Waits until the stack's clock has passed `ms`. */
+async function passes({ clock }: Stack, ms: number): Promise<void> {
+  const end = clock.now() + ms;
+  while (clock.now() < end) await new Promise((go) => real.setTimeout(go, 50));
+}
+
+async function post({ siteUrl }: Stack, path: string, body: object): Promise<Record<string, unknown>> {
+  const response = await fetch(siteUrl + path, { method: "POST", body: JSON.stringify(body) });
+  const answer: unknown = await response.json();
+  if (!response.ok || typeof answer !== "object" || answer === null)
+    throw new Error(`${path} answered ${response.status}: ${JSON.stringify(answer)}`);
+  return Object.fromEntries(Object.entries(answer));
+}

@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { convexToJson, jsonToConvex, type Value } from "convex/values";
+import * as z from "zod";
+import schema from "../../convex/schema";
+import { parseJson } from "../json";
+import { real } from "../real";
+import type { Application, Rows } from "./application";
+import type { DueTimes } from "./time/crons";
+
+/** The rows of the local stack in a file: written each second when something ran, and at a clean stop. */
+
+/** A snapshot that cannot be used, with a remedy. */
+export class SnapshotError extends Error {}
+
+const PERIOD_MS = 1_000;
+
+const snapshotShape = z.object({
+  schema: z.string(),
+  dueTimes: z.record(z.string(), z.number()),
+  rows: z.record(z.string(), z.array(z.record(z.string(), z.json()))),
+});
+
+export type Snapshot = { rows: Rows; dueTimes: DueTimes };
+
+/**
+ * The snapshot in `directory`; `null` if there is none.
+ * @throws SnapshotError if it is damaged, or of another schema: there are no migrations here.
+ */
+export async function readSnapshot(directory: string): Promise<Snapshot | null> {
+  const file = fileIn(directory);
+  const text = await readFile(file, "utf8").catch(() => null);
+  if (text === null) return null;
+  const parsed = snapshotShape.safeParse(parseJson(text));
+  if (!parsed.success) throw new SnapshotError(`${file} is damaged: delete ${directory} to start afresh.`);
+  if (parsed.data.schema !== fingerprint()) {
+    throw new SnapshotError(
+      `${file} was written by another version of this repository, whose tables differ: delete ${directory} to start afresh, or set LOCAL_STATE_DIR to another directory.`,
+    );
+  }
+  const { rows, dueTimes } = parsed.data;
+  return {
+    dueTimes,
+    rows: Object.fromEntries(
+      Object.entries(rows).map(([table, documents]) => [table, documents.map(documentOf)]),
+    ),
+  };
+}
+
+/** Writes snapshots of an application until it is stopped. */
+export function keepSnapshots(
+  directory: string,
+  application: Application,
+  dueTimes: () => DueTimes,
+): { stop: () => Promise<void> } {
+  let written = application.count();
+  let writing = Promise.resolve();
+  const write = () => {
+    writing = writing.then(async () => {
+      const count = application.count();
+      if (count === written) return;
+      const rows = Object.fromEntries(
+        Object.entries(await application.rows()).map(([table, documents]) => [
+          table,
+          documents.map((document) => convexToJson(document)),
+        ]),
+      );
+      await mkdir(directory, { recursive: true });
+      const draft = `${fileIn(directory)}.draft`;
+      await writeFile(draft, JSON.stringify({ schema: fingerprint(), dueTimes: dueTimes(), rows }));
+      await rename(draft, fileIn(directory));
+      written = count;
+    });
+    return writing;
+  };
+  const timer = real.setInterval(() => void write().catch((error: unknown) => console.error(error)), PERIOD_MS);
+  return {
+    stop: async () => {
+      real.clearInterval(timer);
+      await write();
+    },
+  };
+}
+
+function documentOf(json: z.infer<typeof snapshotShape>["rows"][string][number]): Record<string, Value> {
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, jsonToConvex(value)]));
+}
+
+function fileIn(directory: string): string {
+  return path.join(directory, "rows.json");
+}
+
+/** Changes with every change of a table. */
+function fingerprint(): string {
+  const tables = JSON.stringify(Object.entries(schema.tables).map(([name, { validator }]) => [name, validator]));
+  return createHash("sha256").update(tables).digest("hex").slice(0, 16);
+}
