@@ -23,7 +23,9 @@ await command({ usage: USAGE, flags: {} }, async () => {
   await fast.stop();
 
   const plain = await startStack({ ephemeral: true });
-  const chat = await measured(plain, () => post(plain, "/mcp/chat", { question: "How is the market?", userId: "alice" }));
+  const chat = await measured(plain, () =>
+    post(plain, "/mcp/chat", { question: "How is the market?", userId: "alice" }),
+  );
   const wallet = await post(plain, "/mcp/defi/connect", { userId: "alice" });
   await plain.chain?.fund(getAddress(String(wallet["address"])), { ETH: 10n ** 18n });
   const order = { userId: "alice", toAddress: plain.chain?.accounts[5] ?? "", token: "ETH", amount: "1000" };
@@ -36,7 +38,8 @@ await command({ usage: USAGE, flags: {} }, async () => {
     const bytes = all.reduce((sum, one) => sum + one.bytes, 0);
     console.log(`\n${name}: ${calls} calls, ${bytes} bytes`);
     const most = Object.entries(usage).toSorted(([, a], [, b]) => b.calls - a.calls);
-    for (const [functionName, one] of most.slice(0, 8)) console.log(`  ${String(one.calls).padStart(6)}  ${functionName}`);
+    for (const [functionName, one] of most.slice(0, 8))
+      console.log(`  ${String(one.calls).padStart(6)}  ${functionName}`);
   }
   return 0;
 });
@@ -49,7 +52,9 @@ async function measured(stack: Stack, work: () => Promise<unknown>): Promise<Usa
   return Object.fromEntries(
     Object.entries(stack.application.usage()).flatMap(([name, { calls, bytes }]) => {
       const earlier = before[name] ?? { calls: 0, bytes: 0 };
-      return calls === earlier.calls ? [] : [[name, { calls: calls - earlier.calls, bytes: bytes - earlier.bytes }]];
+      return calls === earlier.calls
+        ? []
+        : [[name, { calls: calls - earlier.calls, bytes: bytes - earlier.bytes }]];
     }),
   );
 }

@@ -39,7 +39,10 @@ await command({ usage: USAGE, flags: {} }, async () => {
     ...(total > PUSH_BUDGET ? [`The push is ${total} bytes, more than ${PUSH_BUDGET}`] : []),
     ...weights
       .filter(({ bytes }) => bytes > TRANSACTION_BUDGET)
-      .map(({ file, bytes }) => `${file} evaluates ${bytes} bytes at every call, more than ${TRANSACTION_BUDGET}`),
+      .map(
+        ({ file, bytes }) =>
+          `${file} evaluates ${bytes} bytes at every call, more than ${TRANSACTION_BUDGET}`,
+      ),
   ];
   const largest = weights.toSorted((a, b) => b.bytes - a.bytes).slice(0, 5);
   console.log(`${modules.length} modules, ${total} bytes. The heaviest transactions:`);
@@ -86,7 +89,9 @@ function run(args: string[]): Promise<{ code: number | null; output: string }> {
 /** Why modules fail when they are loaded, in a context with the web's globals and none of Node's. */
 async function evaluationFaults(modules: readonly Module[]): Promise<string[]> {
   const byPath = new Map(modules.map(({ path: name, source }) => [name, source]));
-  const entries = modules.filter(({ path: name }) => !name.startsWith("_deps/") && !name.includes("_generated"));
+  const entries = modules.filter(
+    ({ path: name }) => !name.startsWith("_deps/") && !name.includes("_generated"),
+  );
   const { outputFiles } = await build({
     stdin: {
       contents: entries
@@ -107,13 +112,17 @@ async function evaluationFaults(modules: readonly Module[]): Promise<string[]> {
             const found = name.startsWith("push:") ? name.slice(5) : path.posix.join(from, name);
             return byPath.has(found) ? { path: found, namespace: "push" } : { path: name, external: true };
           });
-          bundler.onLoad({ filter: /./, namespace: "push" }, ({ path: name }) => ({ contents: byPath.get(name) ?? "" }));
+          bundler.onLoad({ filter: /./, namespace: "push" }, ({ path: name }) => ({
+            contents: byPath.get(name) ?? "",
+          }));
         },
       },
     ],
   });
   const vm = new EdgeVM();
-  vm.context.process = { env: { CONVEX_SITE_URL: "https://some.convex.site", CONVEX_CLOUD_URL: "https://some.convex.cloud" } };
+  vm.context.process = {
+    env: { CONVEX_SITE_URL: "https://some.convex.site", CONVEX_CLOUD_URL: "https://some.convex.cloud" },
+  };
   vm.evaluate(outputFiles[0]?.text ?? "");
   const faults: string[] = [];
   for (const [i, { path: name }] of entries.entries()) {

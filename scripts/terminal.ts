@@ -11,9 +11,6 @@ export const red = (text: string) => (isTerminal ? `\u001b[31m${text}\u001b[0m` 
 /** What to do next, as the last line of a command's output. */
 export const nextStep = (text: string) => dim(`\nNext: ${text}`);
 
-/** Columns to fill: the terminal's, 80 where there is none, at most 120. */
-export const columns = () => Math.min(process.stdout.columns ?? 80, 120);
-
 /**
  * A messenger card (HTML with bold words and links) as a framed block of at most `width` columns. A citation is a link where
  * the terminal has links; other addresses stand behind their words.

@@ -352,7 +352,6 @@ describe("the tests", () => {
         }));
       }),
     );
-    expect(limits.flat().length).toBeGreaterThan(5);
     expect(limits.flat().filter(({ ms }) => ms < LEAST_LIMIT_MS)).toEqual([]);
   });
 });

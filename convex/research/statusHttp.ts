@@ -78,8 +78,10 @@ export const researchStatus: MountedEndpoint = endpoint({
     const { activeJob } = status;
     if (activeJob === null) return { ...status, activeJob };
     const now = Date.now();
-    const elapsedMinutes = Math.floor((now - Date.parse(activeJob.startedAt)) / MINUTE);
-    const remainingMinutes = Math.max(0, Math.ceil((Date.parse(activeJob.stopsAt) - now) / MINUTE));
+    // A transaction's time may be a moment ahead of this one.
+    const at = Math.max(now, Date.parse(activeJob.startedAt));
+    const elapsedMinutes = Math.floor((at - Date.parse(activeJob.startedAt)) / MINUTE);
+    const remainingMinutes = Math.max(0, Math.ceil((Date.parse(activeJob.stopsAt) - at) / MINUTE));
     return { ...status, activeJob: { ...activeJob, elapsedMinutes, remainingMinutes } };
   },
 });

@@ -76,7 +76,7 @@ async function released(file: string): Promise<void> {
 }
 
 /** A pipe that nobody has open refuses a writer: unlike a process id in a file, this is never out of date. */
-export async function isHeld(pipe: string): Promise<boolean> {
+async function isHeld(pipe: string): Promise<boolean> {
   try {
     const writer = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
     await writer.close();

@@ -43,7 +43,6 @@ const bundle = zipSync({
 await writeFile(join(folder, `${name}-${version}.mcpb`), bundle);
 await writeJson("server.json", registryEntry(about));
 
-
 console.log(`${folder} has the kit of ${name} ${version}`);
 console.log(`sha256 of the .mcpb: ${createHash("sha256").update(bundle).digest("hex")}`);
 

@@ -46,7 +46,7 @@ const anySchema = z.record(z.string(), z.unknown());
 const alternatives = z.array(anySchema);
 
 /** A field's proper form, without the other accepted spellings. */
-export function properOf(schema: Record<string, unknown>): Record<string, unknown> {
+function properOf(schema: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...annotations } = schema;
   if (anyOf === undefined) return readable(schema);
   const listed = alternatives.parse(anyOf);

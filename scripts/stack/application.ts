@@ -6,6 +6,7 @@ import {
   type SchemaDefinition,
   type UserIdentity,
 } from "convex/server";
+import * as z from "zod";
 import { convexToJson, ConvexError, type JSONValue, type Value } from "convex/values";
 import { readdir } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -51,7 +52,12 @@ export type Application = {
 type Test = TestConvex<AnySchema>;
 type Modules = Record<string, () => Promise<object>>;
 type Handler = (...given: unknown[]) => unknown;
-type Registered = Handler & { _handler: Handler; isQuery?: boolean; isMutation?: boolean; isPublic?: boolean };
+type Registered = Handler & {
+  _handler: Handler;
+  isQuery?: boolean;
+  isMutation?: boolean;
+  isPublic?: boolean;
+};
 
 type AnySchema = SchemaDefinition<GenericSchema, boolean>;
 /** With tables of any name: rows are stored and restored whatever they are. */
@@ -95,7 +101,8 @@ export async function createApplication(clock: Clock): Promise<Application> {
     run: (kind, name, args, caller) => {
       const one = as(caller);
       return clock.inside((): Promise<Value> => {
-        if (kind === "query") return one.query(makeFunctionReference<"query", FunctionArgs, Value>(name), args);
+        if (kind === "query")
+          return one.query(makeFunctionReference<"query", FunctionArgs, Value>(name), args);
         if (kind === "mutation")
           return one.mutation(makeFunctionReference<"mutation", FunctionArgs, Value>(name), args);
         return one.action(makeFunctionReference<"action", FunctionArgs, Value>(name), args);
@@ -116,7 +123,9 @@ export async function createApplication(clock: Clock): Promise<Application> {
     forgetJobs: (time) =>
       clock.inside(() =>
         t.run(async (ctx) => {
-          for (const { _id, state, scheduledTime } of await ctx.db.system.query("_scheduled_functions").collect()) {
+          for (const { _id, state, scheduledTime } of await ctx.db.system
+            .query("_scheduled_functions")
+            .collect()) {
             if (state.kind === "pending" || state.kind === "inProgress" || scheduledTime >= time) continue;
             await ctx.db.delete(_id);
           }
@@ -128,10 +137,14 @@ export async function createApplication(clock: Clock): Promise<Application> {
   };
 }
 
+/** What a function may throw has been checked by the library. */
+const anyValue = z.custom<Value>();
+
 /** A failed function's error for its caller: the message, and the data of a `ConvexError`. */
 export function failureOf(error: unknown): { message: string; data?: JSONValue } {
   const message = error instanceof Error ? error.message : String(error);
-  return error instanceof ConvexError ? { message, data: convexToJson(error.data) } : { message };
+  if (!(error instanceof ConvexError)) return { message };
+  return { message, data: convexToJson(anyValue.parse(error.data)) };
 }
 
 function sizeOf(value: unknown): number {
@@ -182,7 +195,9 @@ async function registerComponents(t: Test): Promise<void> {
 async function component(from: string, name: string) {
   const config = createRequire(from).resolve(`${name}/convex.config.js`);
   const directory = path.dirname(config);
-  const module: unknown = await import(/* @vite-ignore */ pathToFileURL(path.join(directory, "schema.js")).href);
+  const module: unknown = await import(
+    /* @vite-ignore */ pathToFileURL(path.join(directory, "schema.js")).href
+  );
   const found = typeof module === "object" && module !== null ? member(module, "default") : null;
   if (!isSchema(found)) throw new Error(`There is no schema in ${directory}`);
   return { config, schema: found, modules: await modulesIn(directory, "js") };
@@ -212,7 +227,9 @@ const TOGETHER = 5_000;
  */
 async function restoreRows(t: Test, rows: Rows): Promise<void> {
   const all = Object.entries(rows)
-    .flatMap(([table, documents]) => documents.map((document) => ({ table, document, number: numberOf(document) })))
+    .flatMap(([table, documents]) =>
+      documents.map((document) => ({ table, document, number: numberOf(document) })),
+    )
     .sort((a, b) => a.number - b.number);
   for (let start = 0; start < all.length; start += TOGETHER) {
     await t.run(async ({ db }) => {

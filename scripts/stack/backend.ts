@@ -121,7 +121,7 @@ async function reached(
   while (!(await isSo())) {
     if (hasEnded || Date.now() > until)
       throw new BackendError(
-        `The platform's own backend could not be started: ${lastOf(said)}. The Convex CLI fetches it from the internet the first time. Without --backend, npm start runs this repository's host, which needs no network.`,
+        `The platform's own backend could not be started: ${lastOf(said)}. The Convex CLI fetches it from the internet the first time. Without --backend, npm start needs no network.`,
       );
     await new Promise((done) => real.setTimeout(done, LOOK_MS));
   }

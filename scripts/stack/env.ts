@@ -23,7 +23,7 @@ const providers = {
 } as const;
 
 export type Provider = keyof typeof providers;
-export const providerNames = [
+const providerNames = [
   "LLM gateway",
   "sentiment model",
   "messenger",

@@ -74,7 +74,10 @@ export function keepSnapshots(
     });
     return writing;
   };
-  const timer = real.setInterval(() => void write().catch((error: unknown) => console.error(error)), PERIOD_MS);
+  const timer = real.setInterval(
+    () => void write().catch((error: unknown) => console.error(error)),
+    PERIOD_MS,
+  );
   return {
     stop: async () => {
       real.clearInterval(timer);
@@ -93,6 +96,8 @@ function fileIn(directory: string): string {
 
 /** Changes with every change of a table. */
 function fingerprint(): string {
-  const tables = JSON.stringify(Object.entries(schema.tables).map(([name, { validator }]) => [name, validator]));
+  const tables = JSON.stringify(
+    Object.entries(schema.tables).map(([name, { validator }]) => [name, validator]),
+  );
   return createHash("sha256").update(tables).digest("hex").slice(0, 16);
 }

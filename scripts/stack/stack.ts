@@ -191,7 +191,8 @@ async function startApplication(kept: string | null, clock: Clock, ending: Endin
   ending.quiet.push(crons.stop);
   if (kept !== null) ending.save.push(keepSnapshots(kept, application, crons.dueTimes).stop);
   const housekeeping = real.setInterval(
-    () => void application.forgetJobs(clock.now() - JOBS_KEPT_MS).catch((error: unknown) => console.error(error)),
+    () =>
+      void application.forgetJobs(clock.now() - JOBS_KEPT_MS).catch((error: unknown) => console.error(error)),
     HOUSEKEEPING_MS,
   );
   ending.quiet.push(() => real.clearInterval(housekeeping));
@@ -211,7 +212,8 @@ function checkSpeed(speed: number, outside: readonly Provider[]): void {
 
 /** With a chain that is not on this machine, wallets can be read and no order is carried out. */
 function safety({ CHAIN_RPC_URL }: Variables): Variables {
-  const isLocal = !CHAIN_RPC_URL || /^https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::|\/|$)/.test(CHAIN_RPC_URL);
+  const isLocal =
+    !CHAIN_RPC_URL || /^https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::|\/|$)/.test(CHAIN_RPC_URL);
   return isLocal ? {} : { TRADING_PAUSED: "true" };
 }
 

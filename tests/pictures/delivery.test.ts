@@ -1,7 +1,8 @@
 import { createFunctionHandle } from "convex/server";
-import { describe, expect, vi } from "vitest";
+import { beforeAll, describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
+import { pngOf } from "../../convex/pictures/png";
 import { ANSWER } from "../../convex/messenger/notices";
 import { test as appTest, type App } from "../support/app";
 import { samplePrices } from "../pages/support";
@@ -9,6 +10,9 @@ import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
 
 const test = appTest.extend({ settings: { now: EIGHT, pictures: true } });
 const testBefore = appTest.extend({ settings: { now: EIGHT - 2 * HOUR, pictures: true } });
+
+// The renderer is loaded in real time, during which simulated time would run ahead.
+beforeAll(async () => void (await pngOf('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')));
 
 const MINUTE = 60_000;
 const HOLDINGS = JSON.stringify({ at: 0, totalUsd: 12, holdings: [{ token: "USDC", valueUsd: 12 }] });

@@ -1,10 +1,13 @@
-import { expect } from "vitest";
+import { beforeAll, expect } from "vitest";
 import { factsIn } from "../../convex/evidence/sayings";
 import { pngOf } from "../../convex/pictures/png";
 import { reportPicture } from "../../convex/pictures/report";
 import { test as appTest, type App } from "../support/app";
 
 const test = appTest.extend({ settings: { pictures: true } });
+
+// The renderer is loaded in real time, during which simulated time would run ahead.
+beforeAll(async () => void (await pngOf('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')));
 
 const MINUTE = 60_000;
 const SHIFT = 8 * 60 * MINUTE;

@@ -128,10 +128,7 @@ describe("work that is cut off", () => {
     await app.pass(25 * MINUTE);
     const [observation] = await app.rows("observations");
     expect(observation?.state).toBe("settled");
-    expect(observation?.sources.sentiment).toMatchObject({
-      state: "failed",
-      error: "The collection was interrupted",
-    });
+    expect(observation?.sources.sentiment).toMatchObject({ state: "failed", error: expect.any(String) });
     expect(observation?.sources.market.state).toBe("ok");
   });
 

@@ -60,6 +60,7 @@ describe("starting shifts", () => {
       await app.t.mutation(internal.research.shifts.collectDue, {});
       await app.advance(14_990);
     }
+    await app.settle();
     const points = await app.rows("dataPoints");
     const gaps = points.slice(1).map(({ claimedAt }, i) => claimedAt - (points[i]?.claimedAt ?? 0));
     expect(gaps).toEqual([30 * MINUTE, 30 * MINUTE, 30 * MINUTE]);

@@ -6,12 +6,7 @@ import {
   noOutcomes,
   type Outcomes,
 } from "../../convex/signals/statistics/calibration";
-import {
-  brierAfter150,
-  calibratedInTurn,
-  overconfident,
-  type Forecast,
-} from "./histories/signalForecasts";
+import { brierAfter150, calibratedInTurn, overconfident, type Forecast } from "./histories/signalForecasts";
 import { bitsFrom } from "./histories/signalHistories";
 
 const forecast = fc.record({ confidence: fc.integer({ min: 0, max: 100 }), isWin: fc.boolean() });

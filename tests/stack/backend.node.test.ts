@@ -41,7 +41,7 @@ test("says in a sentence that it cannot be fetched, and what does without it", a
   expect([code, stderr]).toEqual([
     1,
     expect.stringContaining(
-      "The platform's own backend could not be started: Failed to fetch latest backend version. The Convex CLI fetches it from the internet the first time. Without --backend, npm start runs this repository's host, which needs no network.",
+      "The platform's own backend could not be started: Failed to fetch latest backend version. The Convex CLI fetches it from the internet the first time. Without --backend, npm start needs no network.",
     ),
   ]);
   expect((await readdir(folder)).filter((name) => name.startsWith("backend-"))).toEqual([]);

@@ -72,8 +72,6 @@ test("a kept chain that is ahead of the machine's clock takes the application's 
   const { stack, chain } = await start({ dataDir });
   expect(told).toHaveBeenCalledWith(expect.stringMatching(/stored chain is \d+ s ahead/));
   expect(stack.clock.now()).toBeGreaterThanOrEqual(head * 1_000);
-  const response = await fetch(`${stack.siteUrl}/time`);
-  expect(Number(await response.text())).toBeGreaterThanOrEqual(head * 1_000);
   await until(async () => {
     await chain.miner.mine();
     return (await clientOf(chain).getBlock()).timestamp > head;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { onTestFinished } from "vitest";
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
@@ -23,6 +23,9 @@ export async function temporaryDirectory(): Promise<string> {
 
 export const repository = fileURLToPath(new URL("../../", import.meta.url));
 export const scripts = fileURLToPath(new URL("../../scripts/stack/", import.meta.url));
+
+/** By its place: a script also runs in folders that have no packages. */
+export const TSX = pathToFileURL(path.join(repository, "node_modules/tsx/dist/loader.mjs")).href;
 
 /** Any free ports, and nobody's settings file. */
 export const freePorts = {
@@ -58,7 +61,7 @@ export function startScript(
   env: Record<string, string> = {},
   options: ProcessOptions = {},
 ): Started {
-  return startProcess(process.execPath, ["--import", "tsx", file, ...args], env, options);
+  return startProcess(process.execPath, ["--import", TSX, file, ...args], env, options);
 }
 
 /** Runs a script of this repository, named from its root, to its end. @returns With all that it has written. */

@@ -47,8 +47,7 @@ export function createApp(options: AppSettings = {}) {
   async function rest(): Promise<void> {
     const give = performance.now() + REST_LIMIT_MS;
     for (let calm = 0, turns = 0; calm < CALM_TURNS; turns++) {
-      if (performance.now() > give)
-        throw new Error(`There is no rest: ${world.outside()} calls outside`);
+      if (performance.now() > give) throw new Error(`There is no rest: ${world.outside()} calls outside`);
       // A chain's answer takes a while: its process needs the machine more than this loop does.
       await new Promise<void>((go) => void (turns < 100 ? real.setImmediate(go) : real.setTimeout(go, 1)));
       calm = world.outside() > 0 ? 0 : calm + 1;
@@ -65,8 +64,8 @@ export function createApp(options: AppSettings = {}) {
   /** Lets `ms` pass, from one due timer to the next. */
   async function advance(ms: number): Promise<void> {
     const end = Date.now() + ms;
-    for (await rest(); timers.nextDue() <= end; await rest()) await timers.fireNext();
-    await timers.goTo(end);
+    for (await rest(); timers.nextDue() <= end; await rest()) await world.within(timers.fireNext);
+    await world.within(() => timers.goTo(end));
   }
 
   /** Lets running work continue for `steps` quarters of a simulated second. */
@@ -83,7 +82,7 @@ export function createApp(options: AppSettings = {}) {
     );
     pump ??= (async () => {
       for (await rest(); waiting > 0; await rest()) {
-        if (timers.nextDue() !== Infinity) await timers.fireNext();
+        if (timers.nextDue() !== Infinity) await world.within(timers.fireNext);
         else await lookAgain();
       }
     })().finally(() => (pump = null));

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import rateLimiter from "@convex-dev/rate-limiter/test";
 import { convexTest } from "convex-test";
 import { expect, onTestFinished, TestRunner, vi } from "vitest";
@@ -26,6 +27,8 @@ await Promise.allSettled(Object.values(modules).map((load) => load()));
 const drawing: Modules = { "../../convex/pictures/desk.ts": () => import("./noPictures") };
 const PROVIDERS = "http://providers.test";
 const restores: (() => void)[] = [];
+/** In whose world something runs: what a closed world has left under way reaches nobody in the next one. */
+const running = new AsyncLocalStorage<object>();
 const usualDeadlines = { ...deadlines };
 const jsonObject = z.record(z.string(), z.unknown());
 
@@ -52,6 +55,7 @@ export type WorldOptions = {
 
 export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: WorldOptions = {}) {
   let outside = 0;
+  const self = {};
   const networkFetch = countingFetch(loopbackFetch, () => {
     outside += 1;
     return () => void (outside -= 1);
@@ -85,6 +89,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+    if ((running.getStore() ?? self) !== self) return new Promise(() => undefined);
     const url = new URL(input instanceof Request ? input.url : input);
     if (url.origin === PROVIDERS) return standins.handle(new Request(input, init));
     if (url.hostname === "127.0.0.1") return networkFetch(input, init);
@@ -129,7 +134,10 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     logged,
     /** Work outside this loop: calls over the network, and the engine's own cryptography. */
     outside: () => outside,
-    call,
+    call: (method: string, path: string, init?: CallInit) =>
+      running.run(self, () => call(method, path, init)),
+    /** What this starts belongs to this world. */
+    within: <Value>(work: () => Value) => running.run(self, work),
     /** Every row of a table, oldest first. */
     rows: <Table extends TableNames>(table: Table) => t.run((ctx) => ctx.db.query(table).collect()),
     row: <Table extends TableNames>(table: Table, id: Id<Table>) => t.run((ctx) => ctx.db.get(table, id)),

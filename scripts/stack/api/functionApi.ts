@@ -3,7 +3,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { version } from "convex";
 import { convexToJson, jsonToConvex } from "convex/values";
 import * as z from "zod";
-import { failureOf, type Application, type Caller, type FunctionArgs, type FunctionKind } from "../application";
+import {
+  failureOf,
+  type Application,
+  type Caller,
+  type FunctionArgs,
+  type FunctionKind,
+} from "../application";
 import { bearerToken, type Issuer } from "./issuer";
 import { parseJson } from "../../json";
 import { addressOf, bodyOf, sendJson, type Handler } from "../../sockets/listener";

@@ -72,38 +72,6 @@ function scored({ reward, risk, at, long, short }: Walk): Scored {
   return { long: of("BUY", 1, long ?? at), short: of("SELL", -1, short ?? at) };
 }
 
-/**
- * How many signals records with an edge need to read "better than chance", both tokens on one side.
- * @param edge In shares of 1, planted by knowing the better side of both now and then.
- * @returns The median, and the share of records that read so within a number of signals.
- */
-export function signalsUntilFound(
-  { histories, days, seed }: Rounds,
-  edge: number,
-): { median: number; within: (signals: number) => number } {
-  const bits = bitsFrom(seed);
-  const sumsOf = () => {
-    const scores = dayOf(bits);
-    return (["long", "short"] as const).map((side) => scores.reduce((sum, one) => sum + one[side], 0) / 2);
-  };
-  let gain = 0;
-  for (let day = 0; day < GAIN_DAYS; day++) gain += Math.max(...sumsOf()) / GAIN_DAYS;
-  const found = Array.from({ length: histories }, () => {
-    let blocks: Blocks = NO_BLOCKS;
-    for (let day = 1; day <= days; day++) {
-      const [long = 0, short = 0] = sumsOf();
-      const isKnown = bits() / 2 ** 32 < edge / gain;
-      blocks = addDay(blocks, isKnown ? Math.max(long, short) : (bits() & 256) === 0 ? long : short);
-      if (eValueOf(blocks) >= DECISIVE) return 2 * day;
-    }
-    return Infinity;
-  });
-  return {
-    median: found.sort((a, b) => a - b)[Math.floor(histories / 2)] ?? Infinity,
-    within: (signals) => found.filter((one) => one <= signals).length / histories,
-  };
-}
-
 /** How many days are simulated to value knowing the better side. */
 const GAIN_DAYS = 20_000;
 

@@ -13,6 +13,7 @@ import {
   startMain,
   startProcess,
   STRONG_KEY,
+  TSX,
   temporaryDirectory,
 } from "../processes";
 
@@ -20,7 +21,7 @@ const jobShape = z.object({ jobId: z.string() });
 
 test("npm start serves the whole service and logs what it answers; rows and keys outlive a restart", async () => {
   const LOCAL_STATE_DIR = await temporaryDirectory();
-  const main = `"${process.execPath}" --import tsx "${path.join(scripts, "main.ts")}"; true`;
+  const main = `"${process.execPath}" --import ${TSX} "${path.join(scripts, "main.ts")}"; true`;
   const env = { ...freePorts, LOCAL_STATE_DIR, npm_lifecycle_event: "start" };
   const shell = startProcess("sh", ["-c", main], env);
   const started = await fetch(`${(await addressesOf(shell)).site}/mcp/research/start`, {
@@ -61,7 +62,7 @@ test("what the settings name is real, the rest is not; it ends cleanly on SIGINT
     WALLET_ENCRYPTION_KEY: STRONG_KEY,
     LOCAL_STATE_DIR: await temporaryDirectory(),
   };
-  const stack = startMain(["--hold-real-money"], { ...env, LOCAL_ENV_FILE: file });
+  const stack = startMain([], { ...env, LOCAL_ENV_FILE: file });
   const [banner, shown] = await stack.output(/The service is up[^]*real providers: (.*)/);
   expect(shown?.split(", ").sort()).toEqual(["LLM gateway", "agent API", "chain", "swap provider"]);
   // A real chain has no accounts of the stack's own, and its address can be a secret.

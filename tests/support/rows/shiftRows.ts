@@ -6,7 +6,7 @@ import type { App } from "../app";
 /** Active shifts as rows of the tables, with their related rows. */
 
 /** The user who reads: has one shift and five reports. */
-export const READER = "reader-of-reports-1";
+const READER = "reader-of-reports-1";
 
 const FOCI = ["BTC", "ETH", "SOL"] as const;
 const STARTED_BEFORE_MS = 2 * HOUR;
