@@ -1,13 +1,13 @@
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
-import { linkingEndpoints } from "./bot/linkingHttp";
+import { linkingEndpoints } from "./bot/linking";
 import { chatEndpoints } from "./chat/http";
 import { compatEndpoints } from "./compat/http";
 import { compatMessengerEndpoints } from "./compat/messengerHttp";
 import type { MountedEndpoint } from "./lib/http/endpoint";
 import { marketEndpoints } from "./market/http";
 import { webhookEndpoints } from "./messenger/webhooks/http";
-import { messengerEndpoints } from "./bot/settingsHttp";
+import { messengerEndpoints } from "./messenger/http";
 import { opsEndpoints } from "./ops/http";
 import { referenceEndpoints } from "./ops/reference/http";
 import { pageEndpoints } from "./pages/http";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { commands } from "../convex/bot/commands/list";
+import { commands } from "../convex/bot/list";
 import { command } from "./command";
 import { settingsFile } from "./env/file";
 import { operatorSettings } from "./stack/env";

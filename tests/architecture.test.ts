@@ -55,10 +55,10 @@ const UPWARD: Readonly<Record<string, string>> = {
   "users/access": "account",
   // Who owns an id is decided above all rooms; a wallet's first answer and the bot offer it.
   "wallets/http": "account",
-  "bot/commands/owner": "account",
+  "bot/bindings": "account",
+  "bot/linking": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/works/alerts": "pictures",
-  "bot/works/account": "pictures",
+  "bot/works": "pictures",
   "alerts/firings": "pictures",
   "research/reports/publications": "pictures",
   "signals/views/cards": "pictures",

@@ -1,5 +1,5 @@
-import { v } from "convex/values";
-import { mutation, query } from "../_generated/server";
+import { v, type Infer } from "convex/values";
+import { internalMutation, mutation, query, type MutationCtx } from "../_generated/server";
 import { recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
@@ -31,38 +31,54 @@ export const mine = query({
 export const add = mutation({
   args: { address: v.string() },
   returns: vListed,
-  handler: async (ctx, args) => {
-    const { userId } = await requireUser(ctx);
-    await charge(ctx, "settings", { userId, address: null });
-    await liveRules(ctx, userId);
-    const { isNew, ...entry } = await list(ctx, userId, recipientFrom(args.address));
-    if (!isNew) return entry;
-    const { address, countsFrom } = entry;
-    await recordAudit(ctx, { actor: userId, action: "recipient added", subject: address });
-    const paragraphs: Paragraph[] = [
-      [{ bold: "🔐 Your account has a new recipient" }],
-      [address],
-      [
-        `From ${dateTime(countsFrom)} on your wallets may send to it without a tap, as far as your limits go. If that was not you, freeze your account before then.`,
-      ],
-    ];
-    await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
-    return entry;
-  },
+  handler: async (ctx, { address }) => added(ctx, (await requireUser(ctx)).userId, address),
 });
+
+/** The same from the owner's chat. */
+export const addFor = internalMutation({
+  args: { userId: v.string(), address: v.string() },
+  returns: vListed,
+  handler: async (ctx, { userId, address }) => added(ctx, userId, address),
+});
+
+async function added(ctx: MutationCtx, userId: string, written: string): Promise<Infer<typeof vListed>> {
+  await charge(ctx, "settings", { userId, address: null });
+  await liveRules(ctx, userId);
+  const { isNew, ...entry } = await list(ctx, userId, recipientFrom(written));
+  if (!isNew) return entry;
+  const { address, countsFrom } = entry;
+  await recordAudit(ctx, { actor: userId, action: "recipient added", subject: address });
+  const paragraphs: Paragraph[] = [
+    [{ bold: "🔐 Your account has a new recipient" }],
+    [address],
+    [
+      `From ${dateTime(countsFrom)} on your wallets may send to it without a tap, as far as your limits go. If that was not you, freeze your account before then.`,
+    ],
+  ];
+  await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
+  return entry;
+}
 
 /** Takes an address off the list at once. @throws AppError `not_found`; `invalid_request` if it is not an address. */
 export const remove = mutation({
   args: { address: v.string() },
   returns: v.null(),
-  handler: async (ctx, args) => {
-    const { userId } = await requireUser(ctx);
-    const address = recipientFrom(args.address);
-    if (!(await unlist(ctx, userId, address)))
-      throw new AppError("not_found", "This address is not on the list");
-    await recordAudit(ctx, { actor: userId, action: "recipient removed", subject: address });
-    const paragraphs: Paragraph[] = [[{ bold: "🔐 A recipient was removed from your list" }], [address]];
-    await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
-    return null;
-  },
+  handler: async (ctx, { address }) => removed(ctx, (await requireUser(ctx)).userId, address),
 });
+
+/** The same from the owner's chat. */
+export const removeFor = internalMutation({
+  args: { userId: v.string(), address: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { userId, address }) => removed(ctx, userId, address),
+});
+
+async function removed(ctx: MutationCtx, userId: string, written: string): Promise<null> {
+  const address = recipientFrom(written);
+  if (!(await unlist(ctx, userId, address)))
+    throw new AppError("not_found", "This address is not on the list");
+  await recordAudit(ctx, { actor: userId, action: "recipient removed", subject: address });
+  const paragraphs: Paragraph[] = [[{ bold: "🔐 A recipient was removed from your list" }], [address]];
+  await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
+  return null;
+}

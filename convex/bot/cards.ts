@@ -1,9 +1,11 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
+import { optional } from "../lib/env";
 import { signed, usd } from "../lib/text/numbers";
 import { cut, dollars } from "../lib/text/strings";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
+import type { Card } from "../messenger/model";
 import type { Collection } from "../research/model";
 import { duration } from "../research/reports/cards";
 import { MARKS } from "../research/writing/result";
@@ -21,12 +23,77 @@ export function notice(...words: Paragraph): Paragraph[] {
   return [words];
 }
 
-/** How to link an account, for somebody who needs to. */
-export const HOW_TO_LINK: Paragraph = [
-  "This needs your account: create a link code in the web application's profile, then send me ",
-  { command: "connect" },
-  " CODE here.",
+export const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";
+export const CODE_SHOWN = " A link code that was shown here is no longer valid: create a new one.";
+export const FORWARDED =
+  "I do not accept that from a forwarded message. If it is yours, type it here yourself.";
+export const FAILED = "Something went wrong on my side. Please try again later.";
+export const LATE = "This takes too long just now. Please try again later.";
+export const FLOOD = "That was a lot at once. Give me a minute, then ask again.";
+export const TOO_MANY_CODES = "Too many codes were tried. Wait a minute, then try again.";
+export const ALREADY_LINKED: Paragraph = [
+  "This account is already linked. Send ",
+  { command: "unlink" },
+  " before you link it to another user.",
 ];
+
+/**
+ * The answer to a request that needs an account. The web application makes a link code and leads back by
+ * `t.me/<bot>?start=CODE-<then>`, where the request is one tap away; without one, an account id is owned by its link.
+ * @param then The request, as a deep link names it: `portfolio`, `follow-SOL`.
+ */
+export function needsAccount(then: string): Pick<Card, "buttons"> & { answer: Paragraph[] } {
+  const address = optional("WEB_APP_URL");
+  if (address === undefined) return { answer: HOW_TO_OWN };
+  const url = new URL(address);
+  url.searchParams.set("link", "messenger");
+  url.searchParams.set("then", then);
+  return {
+    answer: notice("This needs your account. Link it, and I go on from here."),
+    buttons: [[{ text: "Link my account", href: url.href }]],
+  };
+}
+
+/** A request in the form that a deep link can contain. */
+export function requestOf(name: string, argument: string): string {
+  return /^[A-Za-z0-9]{1,20}$/.test(argument) ? `${name}-${argument}` : name;
+}
+
+const HOW_TO_OWN: Paragraph[] = [
+  ["This needs an account, and this chat has none yet."],
+  [
+    "Ask your assistant for its tool ",
+    { bold: "connect_wallet" },
+    ", or send your account id to ",
+    { bold: "POST /mcp/defi/connect" },
+    ": the answer has an ",
+    { bold: "ownerUrl" },
+    ". Open it, or paste it here, and tap Own.",
+  ],
+  ["With a link code, send ", { command: "connect" }, " CODE."],
+];
+
+/** The addresses that an owner's wallets send to. @param now Epoch ms. */
+export function recipientsCard(
+  listed: readonly { address: string; countsFrom: number }[],
+  now: number,
+): Pick<Card, "buttons"> & { answer: Paragraph[] } {
+  const lines = listed.map(({ address, countsFrom }): Paragraph => [
+    { code: address },
+    countsFrom > now ? ` counts from ${dateTime(countsFrom)} on` : "",
+  ]);
+  const buttons = listed.map(({ address }) => [
+    { text: `Remove ${address.slice(0, 6)}…${address.slice(-4)}`, command: `recipients off ${address}` },
+  ]);
+  return {
+    answer: [
+      [{ bold: "📒 Your recipients" }],
+      ...(lines.length === 0 ? [["There is none yet: I send to listed addresses only."]] : lines),
+      ["To add one: ", { command: "recipients" }, " add 0x… (it counts two hours later)."],
+    ],
+    buttons,
+  };
+}
 
 /** For an account that somebody has linked over HTTP without the operator's secret. */
 export const UNCONFIRMED: Paragraph = [

@@ -6,31 +6,50 @@ import { sha256Hex } from "../lib/security/digests";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
-import { cut } from "../lib/text/strings";
-import type { Sender } from "./tables";
+import { cut as cutTo } from "../lib/text/strings";
+import type { Message, Sender } from "./tables";
 
 /** The longest text a message can have. */
 const TEXT_LIMIT = 4_096;
 
+const chatShape = z.object({ id: z.int(), type: z.string() });
+const personShape = z.object({
+  id: z.int().positive(),
+  is_bot: z.boolean(),
+  username: z.string().optional().catch(undefined),
+});
+
 /** A message as far as the bot reads it. Source: the Bot API's `Message`. */
-const messageShape = z.object({
-  text: z.string().default(""),
-  chat: z.object({ id: z.int(), type: z.string() }),
-  from: z.object({ id: z.int().positive(), is_bot: z.boolean(), username: z.string().optional() }),
+const messageShape = z.looseObject({
+  text: z.string().optional(),
+  /** The words of a picture, a recording or a file. */
+  caption: z.string().optional(),
+  chat: chatShape,
+  from: personShape.optional(),
+  /** The chat itself, where an anonymous admin speaks for it. */
+  sender_chat: z.object({ id: z.int() }).optional().catch(undefined),
+  message_thread_id: z.int().positive().optional().catch(undefined),
+  is_topic_message: z.boolean().optional().catch(undefined),
+  /** The new id of a group that has become a supergroup. */
+  migrate_to_chat_id: z.int().optional().catch(undefined),
   /** Each of these fields means that the message was forwarded; older bots get the second. */
   forward_origin: z.unknown().optional(),
   forward_date: z.unknown().optional(),
 });
+type Written = z.output<typeof messageShape>;
+
+/** What somebody sends without words. Every other message without words is the messenger's own: a pin, a timer, a new topic. */
+const MEDIA = [
+  ...["animation", "audio", "document", "paid_media", "photo", "sticker", "story", "video", "video_note"],
+  ...["voice", "contact", "dice", "game", "poll", "venue", "location"],
+];
 
 /** A tapped button, as far as the bot reads it. Source: the Bot API's `CallbackQuery`. */
 const queryShape = z.object({
   id: z.string().min(1).max(64),
-  from: messageShape.shape.from,
+  from: personShape,
   /** Absent if the message was sent through another chat. */
-  message: messageShape
-    .pick({ chat: true })
-    .extend({ message_id: z.int(), text: z.string().optional() })
-    .optional(),
+  message: messageShape.extend({ message_id: z.int() }).optional(),
   data: z.string().max(64).default(""),
 });
 
@@ -74,8 +93,16 @@ const webhook: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { update_id: updateId, message, callback_query: query }) => {
     const tap = queryShape.safeParse(query);
-    const received = tap.success ? tapOf(tap.data) : writtenMessage(message);
-    if (received !== null) await ctx.runMutation(internal.bot.updates.receive, { updateId, ...received });
+    const parsed = messageShape.safeParse(message);
+    const received = tap.success ? tapOf(tap.data) : parsed.success ? writtenMessage(parsed.data) : null;
+    const moved = parsed.success ? parsed.data.migrate_to_chat_id : undefined;
+    if (parsed.success && moved !== undefined)
+      await ctx.runMutation(internal.bot.updates.moved, {
+        from: String(parsed.data.chat.id),
+        to: String(moved),
+      });
+    else if (received !== null)
+      await ctx.runMutation(internal.bot.updates.receive, { updateId, ...received });
     // The messenger shows a button as waiting until its tap is confirmed: so this is done at once, before the work.
     return tap.success ? { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id } : {};
   },
@@ -90,39 +117,40 @@ function requireSecret({ header }: RequestHead): void {
   throw new AppError("unauthorized", "The webhook's secret token is missing or wrong");
 }
 
+type Received = Omit<Message, "updateId">;
+
 /** The command of a tapped button, as if it had been typed in its chat. */
-function tapOf({ from, message, data }: z.output<typeof queryShape>) {
-  const sender = message === undefined ? null : senderOf(from, message.chat);
+function tapOf({ from, message, data }: z.output<typeof queryShape>): Received | null {
+  const sender = message === undefined ? null : senderOf({ ...message, from, sender_chat: undefined });
   if (sender === null || message === undefined || data === "") return null;
-  const tapped = { messageId: message.message_id, isText: message.text !== undefined };
+  const tapped = { messageId: message.message_id, isPicture: message.text === undefined };
   return { sender, text: `/${data}`, forwarded: false, tapped };
 }
 
-/** A person in a chat that the bot reads, or `null`. */
-function senderOf(
-  from: z.output<typeof messageShape>["from"],
-  chat: z.output<typeof messageShape>["chat"],
-): Sender | null {
-  if (from.is_bot || !["private", "group", "supergroup"].includes(chat.type)) return null;
-  return {
-    chatId: String(chat.id),
-    alone: chat.type === "private" && chat.id === from.id,
-    messengerId: String(from.id),
-    ...(from.username === undefined ? {} : { messengerUsername: cut(from.username, 64) }),
-  };
+/** What somebody has written or sent; `null` for what the bot does not read: the messenger's own messages, channels, bots. */
+function writtenMessage(message: Written): Received | null {
+  const sender = senderOf(message);
+  const words = message.text ?? message.caption;
+  if (sender === null || (words === undefined && MEDIA.every((kind) => message[kind] === undefined)))
+    return null;
+  const forwarded = message.forward_origin !== undefined || message.forward_date !== undefined;
+  return { sender, text: cutTo(words ?? "", TEXT_LIMIT), forwarded };
 }
 
-/**
- * A person's message; `null` for updates that the bot does not read: other kinds, those of channels and those of bots.
- */
-function writtenMessage(message: unknown): { sender: Sender; text: string; forwarded: boolean } | null {
-  const parsed = messageShape.safeParse(message);
-  if (!parsed.success) return null;
-  const { text, chat, from, forward_origin, forward_date } = parsed.data;
-  const sender = senderOf(from, chat);
-  if (sender === null) return null;
-  const forwarded = forward_origin !== undefined || forward_date !== undefined;
-  return { sender, text: cut(text, TEXT_LIMIT), forwarded };
+/** Who speaks, in a chat that the bot reads: a person, or a group itself, for which an anonymous admin speaks; or `null`. */
+function senderOf({ chat, from, sender_chat, ...message }: Written): Sender | null {
+  if (!["private", "group", "supergroup"].includes(chat.type)) return null;
+  const isGroup = chat.type !== "private" && sender_chat?.id === chat.id;
+  if (!isGroup && (from === undefined || from.is_bot || sender_chat !== undefined)) return null;
+  const { message_thread_id: thread, is_topic_message: isTopic } = message;
+  const username = isGroup ? undefined : from?.username;
+  return {
+    chatId: String(chat.id),
+    ...(thread !== undefined && isTopic === true ? { threadId: thread } : {}),
+    alone: chat.type === "private" && chat.id === from?.id,
+    messengerId: String(isGroup ? chat.id : from?.id),
+    ...(username === undefined ? {} : { messengerUsername: cutTo(username, 64) }),
+  };
 }
 
 export const botEndpoints: MountedEndpoint[] = [webhook];

@@ -1,64 +1,88 @@
-import { internal } from "../_generated/api";
-import type { Doc, Id } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { open, failureHandler } from "../lib/work/jobs";
-import type { Lane } from "../lib/work/lanes";
-import type { Paragraph } from "../messenger/format";
-import { enqueueCard, linkOfAccount, type Card } from "../messenger/model";
+import type { MutationCtx } from "../_generated/server";
+import { failureOf } from "../lib/errors";
+import { reasonOf } from "../lib/text/failures";
+import type { Button, Paragraph } from "../messenger/format";
+import { enqueueCard, linkOfAccount, userOfAccount, written } from "../messenger/model";
 import { ANSWER } from "../messenger/notices";
-import type { Sender, Work } from "./tables";
+import type { Picture } from "../messenger/tables";
+import { notice, UNCONFIRMED, WRONG_CODE } from "./cards";
+import { parseCommand } from "./grammar";
+import { commandNamed } from "./list";
+import type { Message, Sender } from "./tables";
 
-/** The link that somebody else made for a sender's account and that it has not confirmed, or `null`. */
-export async function unconfirmedLinkOf(
-  ctx: QueryCtx,
-  sender: Sender,
-): Promise<Doc<"messengerLinks"> | null> {
-  const link = await linkOfAccount(ctx, sender.messengerId);
-  return link?.confirmedAt === undefined ? link : null;
+/** What all commands share: what they are asked, what they answer, and where the answer goes. */
+
+/** A command as it was sent. */
+export type Request = {
+  updateId: number;
+  sender: Sender;
+  /** The user the sender's account is linked to, or else, for alerts, the account itself; "" for neither. */
+  userId: string;
+  /** What followed the command, trimmed; "" for nothing. */
+  argument: string;
+  /** Whether a button sent it: some things are done by a tap only, and not by typed words. */
+  isTap: boolean;
+  /** Epoch ms. */
+  now: number;
+};
+
+/** An answer; nothing is sent if it has no paragraphs. */
+export type Outcome = {
+  answer: readonly Paragraph[];
+  buttons?: readonly (readonly Button[])[] | undefined;
+  picture?: Picture | undefined;
+};
+
+/** Words alone. */
+export function reply(...words: Paragraph): Outcome {
+  return { answer: notice(...words) };
 }
 
-/** Queues an answer to the chat that wrote, through the bot that it wrote to. */
-export async function sendAnswer(
-  ctx: MutationCtx,
-  sender: Sender,
-  userId: string | null,
-  paragraphs: readonly Paragraph[],
-  more: Pick<Card, "buttons" | "picture" | "replaces"> = {},
-): Promise<Id<"messages">> {
-  const { chatId } = sender;
-  // An answer to a group belongs to the group, and is not part of one user's data.
-  const owner = sender.alone ? (userId ?? "") : "";
-  return enqueueCard(ctx, {
-    ...{ userId: owner, chatId, bot: "default", kind: ANSWER, paragraphs },
-    ...more,
-  });
+/** The outcome of a command; if it is refused, the reason is the answer. */
+export async function orReason<Result extends Outcome>(
+  attempt: () => Result | Promise<Result>,
+): Promise<Result | Outcome> {
+  try {
+    return await attempt();
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    return reply(reasonOf(failure));
+  }
 }
 
-/** How often a step may be interrupted. */
-const ATTEMPTS = 3;
-
-/** Opens work that answers later, in the lane of its calls to providers. */
-export async function openJob(
-  ctx: MutationCtx,
-  sender: Sender,
-  userId: string | null,
-  work: Work,
-  place: { notice?: Id<"messages"> | undefined; replaces?: Card["replaces"] } = {},
-): Promise<void> {
-  const args = {
-    ...{ sender, work },
-    ...(userId === null ? {} : { userId }),
-    ...(place.notice === undefined ? {} : { notice: place.notice }),
-    ...(place.replaces === undefined ? {} : { replaces: place.replaces }),
+/** The outcome as functions pass it on. */
+export function passed({ answer, buttons, picture }: Outcome) {
+  return {
+    answer: answer.map((paragraph) => [...paragraph]),
+    ...(buttons === undefined ? {} : { buttons: buttons.map((row) => [...row]) }),
+    ...(picture === undefined ? {} : { picture }),
   };
-  const waits = { lane: laneOf(work, userId), owner: `chat:${sender.chatId}`, request: false };
-  const onFailure = failureHandler(internal.bot.jobs.failed, args);
-  await open(ctx, internal.bot.desk.answer, args, { place: waits, attempts: ATTEMPTS, onFailure });
 }
 
-/** Calls to a model wait in the models' lanes, short ones with the messages. */
-function laneOf({ kind }: Work, userId: string | null): Lane {
-  // The words of an alert may need the model, too, so they must not wait in the places of the messages.
-  if (kind !== "ask" && kind !== "alert") return "messages";
-  return userId === null ? "anonymous" : "signedIn";
+/**
+ * Queues the answer to a message, once, for the chat and topic that it came from, through the bot that it was written
+ * to. Some answers to a tap take the place of the message with the button.
+ */
+export async function putAnswer(ctx: MutationCtx, message: Message, outcome: Outcome): Promise<void> {
+  const { updateId, sender, text, tapped } = message;
+  if (outcome.answer.length === 0) return;
+  const link = sender.alone ? await linkOfAccount(ctx, sender.messengerId) : null;
+  const isUnconfirmed = link !== null && link.confirmedAt === undefined;
+  const isTold = [UNCONFIRMED, WRONG_CODE].some(
+    (one) => JSON.stringify(outcome.answer[0]) === JSON.stringify(one),
+  );
+  const replaces = commandNamed(parseCommand(text)?.name ?? "")?.inPlace === true ? tapped : undefined;
+  await enqueueCard(ctx, {
+    // An answer to a group belongs to the group, and is not part of one user's data.
+    userId: sender.alone ? ((await userOfAccount(ctx, sender.messengerId)) ?? "") : "",
+    chatId: written(sender),
+    bot: "default",
+    kind: ANSWER,
+    key: `update:${updateId}`,
+    paragraphs: isUnconfirmed && !isTold ? [UNCONFIRMED, ...outcome.answer] : outcome.answer,
+    buttons: outcome.buttons,
+    picture: outcome.picture,
+    replaces,
+  });
 }

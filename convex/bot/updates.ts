@@ -1,63 +1,130 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { hasLeft } from "../lib/limits/charges";
+import { SECOND, MINUTE } from "../lib/time";
+import { failureHandler, open, rest, underWay, end, vFailure, vJob } from "../lib/work/jobs";
 import { codeHash } from "../messenger/codes";
+import { moveChat } from "../messenger/delivery/outbox";
 import { codeByHash, userOfAccount } from "../messenger/model";
-import { notice } from "./cards";
-import { openJob, sendAnswer } from "./model";
-import { carriedIn } from "./commands/webApp";
-import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./commands/grammar";
-import { respond } from "./responses";
-import { vSender, vTapped } from "./tables";
+import { CODE_SHOWN, FAILED, FLOOD, LATE, notice, PRIVATE_ONLY } from "./cards";
+import { carriedIn, parseCommand, parseMention, showsCode, type ParsedCommand } from "./grammar";
+import { commandNamed } from "./list";
+import { putAnswer } from "./model";
+import { vMessage, vOutcome, type Message } from "./tables";
 
-/** Accepts one message to the bot, once, and answers it, all in one transaction. */
+/** Messages to the bot, each from its receipt to its answer. */
+
+/** How often an answer may be interrupted. */
+const ATTEMPTS = 3;
+/** The time between two looks at research that is under way. */
+const POLL_MS = 3 * SECOND;
+/** Longer than any research takes; what is not done by then is given up. */
+const PATIENCE_MS = 8 * MINUTE;
+
+/** Accepts one message, once: it becomes one job. */
 export const receive = internalMutation({
-  args: {
-    updateId: v.number(),
-    sender: vSender,
-    text: v.string(),
-    /** Forwarded words of somebody else. */
-    forwarded: v.boolean(),
-    /** The message with the button, if a button sent it. */
-    tapped: v.optional(vTapped),
-  },
+  args: vMessage.fields,
   returns: v.null(),
-  handler: async (ctx, { updateId, sender, text, forwarded, tapped }) => {
+  handler: async (ctx, message) => {
+    const { updateId, sender, text } = message;
     const known = await getOneFrom(ctx.db, "botUpdates", "by_updateId", updateId);
     if (known !== null) return null;
     await ctx.db.insert("botUpdates", { updateId, receivedAt: Date.now() });
     const command = parseCommand(text);
-    const mention = sender.alone || command !== null ? null : parseMention(text);
-    const to = command?.to ?? mention?.to ?? null;
-    if (!sender.alone && command !== null) await withdrawShownCode(ctx, command);
-    // In a group, only messages that name a bot, and this bot's own buttons, can be meant for it.
-    if (!sender.alone && to === null && tapped === undefined) return null;
-    const chat = `chat:${sender.chatId}`;
-    if (!(await hasLeft(ctx, "botChat", chat))) {
-      // A flood is answered once, in a chat of its own.
-      if (sender.alone && (await hasLeft(ctx, "botNotice", chat))) {
-        const userId = await userOfAccount(ctx, sender.messengerId);
-        await sendAnswer(
-          ctx,
-          sender,
-          userId,
-          notice("That was a lot at once. Give me a minute, then ask again."),
-        );
-      }
+    if (!sender.alone && command !== null && (await withdrawShownCode(ctx, command))) {
+      await putAnswer(ctx, message, { answer: notice(PRIVATE_ONLY, CODE_SHOWN) });
       return null;
     }
-    if (sender.alone || to === null) await respond(ctx, sender, text, { forwarded, tapped });
-    else await openJob(ctx, sender, null, { kind: "addressed", to, text: mention?.words ?? text });
+    if (!isMeant(message, command)) return null;
+    const chat = `chat:${sender.chatId}`;
+    // A picture says nothing; how to say something is told once an hour.
+    if (text === "" && !(await hasLeft(ctx, "botHelp", chat))) return null;
+    if (await hasLeft(ctx, "botChat", chat)) await openAnswer(ctx, message, command);
+    // A flood is answered once, in a chat of its own.
+    else if (sender.alone && (await hasLeft(ctx, "botNotice", chat)))
+      await putAnswer(ctx, message, { answer: notice(FLOOD) });
     return null;
   },
 });
 
+/** Whether a message can be meant for this bot: in a group, what begins with a bot's name, or what anybody may ask. */
+function isMeant({ sender, text, tapped }: Message, command: ParsedCommand | null): boolean {
+  if (sender.alone || tapped !== undefined) return true;
+  if (command === null) return parseMention(text) !== null;
+  return command.to !== null || commandNamed(command.name)?.access === "anywhere";
+}
+
+async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCommand | null): Promise<void> {
+  const { sender } = message;
+  const userId = await userOfAccount(ctx, sender.messengerId);
+  // Words may need the model, so they do not wait where commands do; a single one is a coin's name.
+  const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
+  const lane = !needsModel ? "messages" : userId === null ? "anonymous" : "signedIn";
+  const kept = { ...message, text: withoutCode(message.text, command) };
+  await open(ctx, internal.bot.desk.answer, kept, {
+    place: { lane, owner: `chat:${sender.chatId}`, request: false },
+    attempts: ATTEMPTS,
+    onFailure: failureHandler(internal.bot.updates.failed, kept),
+  });
+}
+
+/** The words with the hash of a link code in its place: a code is written down nowhere. Without a key none is valid. */
+function withoutCode(text: string, command: ParsedCommand | null): string {
+  if (command === null || !showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
+  const { code, then } = carriedIn(command.argument);
+  if (code.startsWith("own_")) return text;
+  return `/${command.name} ${codeHash(code)} ${then}`.trim();
+}
+
 /** A code that a whole group has read is invalidated, no matter which bot it was meant for. */
-async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<void> {
+async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<boolean> {
   // Without a key no code is valid.
-  if (!showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return;
+  if (!showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return false;
   const shown = await codeByHash(ctx, "link", codeHash(carriedIn(command.argument).code));
   if (shown !== null) await ctx.db.delete("codes", shown._id);
+  return shown !== null;
 }
+
+/** Stores an answer, with the end of its job. */
+export const settle = change(
+  {
+    ...vMessage.fields,
+    job: vJob,
+    /** Whose data is in the answer; `null` for nobody's. */
+    userId: v.union(v.string(), v.null()),
+    outcome: vOutcome,
+  },
+  async (ctx, { job, userId, outcome, ...message }) => {
+    if (!(await end(ctx, job))) return;
+    // An account that has been unlinked since then gets nothing about the user any more.
+    if (userId === null || userId === (await userOfAccount(ctx, message.sender.messengerId)))
+      await putAnswer(ctx, message, outcome);
+  },
+);
+
+/** Looks again later, for an answer that waits for research; in the end it is given up. */
+export const wait = change({ ...vMessage.fields, job: vJob }, async (ctx, { job, ...message }) => {
+  const row = await underWay(ctx, job);
+  if (row === null) return;
+  if (Date.now() - row._creationTime < PATIENCE_MS) {
+    await rest(ctx, job, POLL_MS);
+    return;
+  }
+  await end(ctx, job);
+  await putAnswer(ctx, message, { answer: notice(LATE) });
+});
+
+/** An answer was cut off. */
+export const failed = change({ ...vMessage.fields, ...vFailure }, async (ctx, { isLast, ...given }) => {
+  const { updateId, sender, text, forwarded } = given;
+  if (isLast) await putAnswer(ctx, { updateId, sender, text, forwarded }, { answer: notice(FAILED) });
+});
+
+/** A group has become a supergroup, under another id. */
+export const moved = change({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
+  await moveChat(ctx, from, to);
+});

@@ -4,7 +4,7 @@ import { EXAMPLE_USER } from "../lib/http/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
-import { settingsEndpoint } from "../bot/settingsHttp";
+import { settingsEndpoint } from "../messenger/http";
 import { awaitDelivery } from "../messenger/delivery/arrivals";
 import { assertMay } from "../users/access";
 

@@ -1,15 +1,14 @@
 import { v } from "convex/values";
-import { internalQuery } from "../_generated/server";
+import { internalQuery, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { takeCommonNow } from "../lib/limits/pools";
 import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
 import { permitNow } from "../users/access";
 import { ownerOf } from "../users/model";
-import { configOf, saveConfig } from "./model";
+import type { Paragraph } from "./format";
+import { botTokenSeal, configOf, enqueueCard, saveConfig, type ConfigChanges } from "./model";
 import { changeDelivery } from "./owners";
-import { formerPlaces, leavePlace } from "./places";
-import { botTokenSeal } from "./seals";
 
 /** Users' messenger settings as stored. */
 
@@ -25,22 +24,39 @@ export const save = change(
     userId: v.string(),
     sealedBotToken: vChange,
     chatId: vChange,
+    keyHash: v.optional(v.string()),
     /** Who sets it, and whether they are signed in. */
     setBy: v.array(v.string()),
     signedIn: v.boolean(),
   },
-  async (ctx, { userId, sealedBotToken, chatId, setBy, signedIn }) => {
-    await permitNow(ctx, userId, "delivery", Date.now());
+  async (ctx, { userId, keyHash, setBy, signedIn, ...changes }) => {
+    await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
+    if ((await ownerOf(ctx, userId)) !== null) return changeDelivery(ctx, userId, changes);
     if (!signedIn && (await configOf(ctx, userId)) === null) await takeCommonNow(ctx, "setting", setBy);
-    const changes = {
-      ...(sealedBotToken === undefined ? {} : { sealedBotToken }),
-      ...(chatId === undefined ? {} : { chatId }),
-    };
-    await leavePlace(ctx, userId, changes);
-    const isOwned = (await ownerOf(ctx, userId)) !== null;
-    await (isOwned ? changeDelivery : saveConfig)(ctx, userId, { ...changes, setBy });
+    await tellLeft(ctx, userId, changes);
+    await saveConfig(ctx, userId, changes);
   },
 );
+
+/** Tells the chat of an id without an owner, once, that its cards go elsewhere: anybody who knows the id can do that. */
+async function tellLeft(ctx: MutationCtx, userId: string, changes: ConfigChanges): Promise<void> {
+  const before = await configOf(ctx, userId);
+  const isSame = changes.chatId === undefined || changes.chatId === before?.chatId;
+  if (before?.chatId === undefined || (isSame && changes.sealedBotToken === undefined)) return;
+  // A bot that goes has no other word.
+  const bot = changes.sealedBotToken === undefined ? undefined : ("default" as const);
+  await enqueueCard(ctx, { userId, chatId: before.chatId, bot, kind: "change of chat", paragraphs: LEFT });
+}
+
+const LEFT: Paragraph[] = [
+  [{ bold: "🔀 Your account has new messenger settings" }],
+  [
+    "Somebody who knows the account id that this chat was set for has changed its chat or its bot. Its cards may come here no more.",
+  ],
+  [
+    "If that was not you: set this chat again, and move what its wallets hold to an account id that nobody can guess.",
+  ],
+];
 
 /** The sealed token of a user's own bot. */
 export const sealedToken = internalQuery({
@@ -58,19 +74,8 @@ export const outdated = outdatedIn(
 
 /** Replaces tokens by re-sealed ones; a token that changed meanwhile stays. */
 export const replaceTokens = replacing(async (ctx, { id: userId, from, to }) => {
-  const rows = [await configOf(ctx, userId), ...(await formerPlaces(ctx, userId))];
-  const row = rows.find((one) => one?.sealedBotToken === from) ?? null;
-  if (row === null) return false;
+  const row = await configOf(ctx, userId);
+  if (row?.sealedBotToken !== from) return false;
   await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to, keyId: keyIdOf(to) });
   return true;
-});
-
-/** Whether a caller may change a user's messenger settings. @throws AppError `unauthorized`, `forbidden`. */
-export const assertMaySet = internalQuery({
-  args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { userId, keyHash, now }): Promise<null> => {
-    await permitNow(ctx, userId, "delivery", now, keyHash);
-    return null;
-  },
 });

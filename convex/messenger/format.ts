@@ -25,8 +25,8 @@ export const PART_LIMIT = 3_900;
 const CAPTION_LIMIT = 880;
 
 /**
- * Marks above cards that the default bot brings to a chat that somebody has named without proving that it is theirs, or
- * to the service's own chat for a user without one. People trust a bot that they have started, and anybody can invent a
+ * Marks above cards that the default bot brings to a chat that somebody has named without proving that it is theirs.
+ * People trust a bot that they have started, and anybody can invent a
  * `userId` and name their chat.
  */
 const MARKS = {
@@ -38,8 +38,6 @@ const MARKS = {
   /** The service's own notice about a `userId` for which this chat was named. */
   notice:
     "✉️ This chat was named for an account id of this service. If that account is not yours, ignore this.",
-  /** In the service's own chat, whose readers did not ask. */
-  lodger: "✉️ Requested by a user who has not linked a chat.",
 };
 
 /** The first part of a card with its mark. */
@@ -114,7 +112,7 @@ function lengthOf(html: string): number {
   return html.replace(/<a href="[^"]*">|<\/a>/g, "").length;
 }
 
-/** A part's text without markup, for a client that refused the HTML. */
+/** A part's text without markup. */
 export function plainText(html: string): string {
   return html
     .replace(/<\/?(?:b|code)>|<a href="[^"]*">|<\/a>/g, "")

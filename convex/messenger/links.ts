@@ -98,35 +98,34 @@ type Linkable = {
 };
 
 /**
- * The user of a code, and the links that linking this account replaces. The code is checked first.
- * @throws AppError `not_found`; `conflict` if the account or the user has a link, which only the account itself, or the
- * signed-in user, can replace.
+ * The user of a code, and the links that linking this account replaces. Judged in this order: the account, the user, the
+ * code.
+ * @throws AppError `conflict` if the account or the user has a link; only the account's own word replaces one, and only an
+ * unconfirmed one. `not_found` for a code that is unknown, expired or used.
  */
 async function linkable(
   ctx: QueryCtx,
   { codeHash, messengerId, by }: Account,
   now: number,
 ): Promise<Linkable> {
+  const stands = (link: Doc<"messengerLinks"> | null) =>
+    link !== null && (by !== "account" || link.confirmedAt !== undefined);
   const ofAccount = await linkOfAccount(ctx, messengerId);
   if (by === "account" && ofAccount?.confirmedAt !== undefined && ofAccount.codeHash === codeHash)
     return { userId: ofAccount.userId, code: null, replaces: [] };
+  if (stands(ofAccount)) throw new AppError("conflict", "This messenger account is already linked");
   const code = await codeByHash(ctx, "link", codeHash);
+  const ofUser = code === null ? null : await linkOf(ctx, code.userId);
+  if (stands(ofUser))
+    throw new AppError("conflict", "The user of this code has already linked a messenger account");
   // The user may have claimed another userId since; then this one belongs to nobody.
   if (code === null || code.expiresAt <= now || (await ownerOf(ctx, code.userId)) === null) {
-    const isUsed = ofAccount?.codeHash === codeHash;
     const isOld = code !== null && code.expiresAt <= now;
-    const what = isUsed ? "used up: it has linked this account" : isOld ? "expired" : UNKNOWN_CODE;
+    const what = isOld ? "expired" : "unknown: it was used, mistyped or replaced by a newer one";
     throw new AppError(
       "not_found",
       `This code is ${what}. Create a new one in the web application's profile`,
     );
-  }
-  const stands = (link: Doc<"messengerLinks"> | null) =>
-    link !== null && (by !== "account" || link.confirmedAt !== undefined);
-  const ofUser = await linkOf(ctx, code.userId);
-  if (stands(ofAccount)) throw new AppError("conflict", "This messenger account is already linked");
-  if (stands(ofUser)) {
-    throw new AppError("conflict", "The user of this code has already linked a messenger account");
   }
   const replaces = [ofAccount, ofUser].filter((link) => link !== null);
   return {
@@ -135,5 +134,3 @@ async function linkable(
     replaces: replaces.filter(({ _id }, i) => replaces[i - 1]?._id !== _id),
   };
 }
-
-const UNKNOWN_CODE = "unknown: it was used, mistyped or replaced by a newer one";

@@ -5,7 +5,7 @@ import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
-import { keyIdOf } from "../lib/security/seals";
+import { keyIdOf, type SealContext } from "../lib/security/seals";
 import { cancel, open } from "../lib/work/jobs";
 import { dateTime } from "../lib/time";
 import { formerAccount, levelRowOf } from "../users/levels";
@@ -15,12 +15,8 @@ import { messengerTables, type Keyboard, type Picture } from "./tables";
 /** A card to send. */
 export type Card = {
   userId: string;
-  /** Send it here rather than to the user's own chat. */
+  /** Send it here rather than to the user's own chat: `chat` or `chat:topic`. */
   chatId?: string | undefined;
-  /** Whose part it is of what a chat gets that others have named too (`lib/limits/shares`); who set the user's chat, unless said. */
-  holders?: readonly string[] | undefined;
-  /** Earlier settings of the user's (`messenger/places`), whose bot sends it to the `chatId`. */
-  place?: Id<"messengerConfigs"> | undefined;
   /** Send it with the default bot rather than with the user's own. */
   bot?: "default" | undefined;
   /** What it is, for the operator. */
@@ -32,24 +28,40 @@ export type Card = {
   picture?: Picture | undefined;
   /** Rows of them. */
   buttons?: readonly (readonly Button[])[] | undefined;
-  /** What it takes the place of, where that is a text. */
+  /** The message in that chat that it takes the place of. */
   replaces?: Doc<"messages">["replaces"];
+  /** What it is sent for, once: a second card of the same key is none. */
+  key?: string | undefined;
   /** Told `{ subject, sent, error? }` once the card is settled; `handle` comes from `createFunctionHandle`. */
   onSettled?: { handle: string; subject: string };
 };
 
+/** A chat, and a topic in it: a forum's, or one of a private chat. */
+export type Place = { chatId: string; threadId?: number | undefined };
+
+/** A place as it is written in a setting: `chat` or `chat:topic`. */
+export function placeIn(written: string): Place {
+  const [, chatId = written, thread] = /^(-?\d+):(\d{1,10})$/.exec(written) ?? [];
+  return thread === undefined ? { chatId } : { chatId, threadId: Number(thread) };
+}
+
+/** A place as settings have it. */
+export const written = ({ chatId, threadId }: Place): string =>
+  threadId === undefined ? chatId : `${chatId}:${threadId}`;
+
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
-  const { paragraphs, buttons = [], picture, onSettled, ...fields } = card;
+  const { paragraphs, buttons = [], picture, onSettled, chatId, key, ...fields } = card;
+  const same = key === undefined ? null : await getOneFrom(ctx.db, "messages", "by_key", key);
+  if (same !== null) return same._id;
   const rendered = renderCard(paragraphs);
-  const parts = picture === undefined ? rendered : withPicture(rendered);
   // Leaves out what is undefined.
   const row = parse(messengerTables.messages.validator, {
     ...fields,
+    ...(chatId === undefined ? {} : placeIn(chatId)),
     ...keyboardOf(buttons),
-    text: await ctx.db.insert("cardTexts", { userId: card.userId, parts }),
-    partCount: parts.length,
-    uncaptioned: parts[0] === "" ? true : undefined,
+    key,
+    parts: picture === undefined ? rendered : withPicture(rendered),
     picture,
     partsSent: 0,
     state: "queued",
@@ -60,7 +72,8 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
     subject: onSettled?.subject,
   });
   const messageId = await ctx.db.insert("messages", row);
-  await openDelivery(ctx, { _id: messageId, userId: card.userId });
+  const place = { lane: "messages" as const, owner: `user:${card.userId}`, request: false };
+  await open(ctx, internal.messenger.delivery.desk.deliver, { messageId }, { subject: messageId, place });
   return messageId;
 }
 
@@ -92,46 +105,33 @@ export async function callOffCards(ctx: MutationCtx, topic: string): Promise<voi
   }
 }
 
-/** Has a card delivered, for as long as that may take. Its state says what a try that was cut off has left. */
-export async function openDelivery(
-  ctx: MutationCtx,
-  { _id: messageId, userId }: Pick<Doc<"messages">, "_id" | "userId">,
-): Promise<void> {
-  const place = { lane: "messages" as const, owner: `user:${userId}`, request: false };
-  await open(ctx, internal.messenger.delivery.desk.deliver, { messageId }, { subject: messageId, place });
-}
-
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
-  return rowsByBoth(ctx.db.query("messengerConfigs"), "userId", userId, "replacedAt", undefined).unique();
+  return getOneFrom(ctx.db, "messengerConfigs", "by_userId", userId);
 }
 
-/**
- * Stores what changes of a user's settings: `null` clears a field, leaving it out keeps it. The bot token comes sealed;
- * `setBy` is who sets them, as `lib/limits/shares` counts them.
- */
-export async function saveConfig(
-  ctx: MutationCtx,
-  userId: string,
-  changes: {
-    sealedBotToken?: string | null | undefined;
-    chatId?: string | null | undefined;
-    setBy?: string[];
-  },
-): Promise<void> {
+/** The context of a bot token's envelope: it opens only for the user it was stored for. */
+export function botTokenSeal(userId: string): SealContext {
+  return { purpose: "messenger bot token", owner: userId };
+}
+
+/** A field's new value: `null` clears it, leaving it out keeps it. The bot token comes sealed. */
+export type ConfigChanges = {
+  sealedBotToken?: string | null | undefined;
+  chatId?: string | null | undefined;
+};
+
+/** Stores what changes of a user's settings. */
+export async function saveConfig(ctx: MutationCtx, userId: string, changes: ConfigChanges): Promise<void> {
   const row = await configOf(ctx, userId);
   const after = (before: string | undefined, change: string | null | undefined) =>
     change === undefined ? before : (change ?? undefined);
   const token = after(row?.sealedBotToken, changes.sealedBotToken);
   const chat = after(row?.chatId, changes.chatId);
-  const { setBy = row?.setBy } = changes;
-  const isSame = token === row?.sealedBotToken && chat === row?.chatId;
   const config = {
     userId,
     ...(token === undefined ? {} : { sealedBotToken: token, keyId: keyIdOf(token) }),
     ...(chat === undefined ? {} : { chatId: chat }),
-    ...(setBy === undefined ? {} : { setBy }),
     updatedAt: Date.now(),
-    setAt: isSame && row?.setAt !== undefined ? row.setAt : Date.now(),
   };
   if (row !== null) await ctx.db.replace("messengerConfigs", row._id, config);
   else if (token !== undefined || chat !== undefined) await ctx.db.insert("messengerConfigs", config);
@@ -186,9 +186,12 @@ export async function approvalFromNote(ctx: QueryCtx, userId: string): Promise<s
     : `. The messenger account that is linked now approves from ${dateTime(until)} on`;
 }
 
-/** Whether a chat is the one that a user has set, or of the account they have linked. */
-export async function isOwnChat(ctx: QueryCtx, userId: string, chatId: string): Promise<boolean> {
-  return (await configOf(ctx, userId))?.chatId === chatId || (await linkedChat(ctx, userId)) === chatId;
+/** Whether a chat, in whatever topic, is the one that a user has set, or of the account they have linked. */
+export async function isOwnChat(ctx: QueryCtx, userId: string, place: string): Promise<boolean> {
+  const { chatId } = placeIn(place);
+  const set = placeIn((await configOf(ctx, userId))?.chatId ?? "").chatId;
+  const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", set))?.to;
+  return set === chatId || moved === chatId || (await linkedChat(ctx, userId)) === chatId;
 }
 
 /** The link of a messenger account, or `null`. */

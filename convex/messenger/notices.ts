@@ -5,9 +5,7 @@ import { isSet, optional } from "../lib/env";
 import { NOBODY } from "../lib/records/records";
 import { mayActAs, permitNow } from "../users/access";
 import { formerAccount, levelOf } from "../users/levels";
-import { ownerOf } from "../users/model";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
-import { formerPlaces } from "./places";
 
 /** Cards that belong to no user (signals, whale alerts, recaps), and cards that a user asks for; and the outcome of a card. */
 
@@ -48,8 +46,8 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"
 export const OWNERSHIP = ["claim", "level", "change of login", "change of chat"] as const;
 
 /**
- * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, a former one
- * while it has a say, and the chats that a userId without an owner had before.
+ * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, and a former
+ * one while it has a say.
  * @param card.buttons For an account that has a say: nobody else's tap would do anything.
  * @returns Whether there was one.
  */
@@ -62,24 +60,13 @@ export async function tellEverywhere(
 ): Promise<boolean> {
   const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
-  // They stay after a claim, for its notice is still on its way.
-  const isOwned = (await ownerOf(ctx, card.userId)) !== null;
-  const former = isOwned ? [] : await formerPlaces(ctx, card.userId);
   const account = await formerAccount(ctx, card.userId, Date.now());
-  const isHere = (chatId: string | undefined, token: string | undefined) =>
-    config?.chatId === chatId && config?.sealedBotToken === token;
-  if (config?.chatId !== undefined) {
-    const place = former.find(({ chatId, sealedBotToken }) => isHere(chatId, sealedBotToken))?._id;
-    await enqueueCard(ctx, { ...card, chatId: config.chatId, place });
-  }
-  if (linked !== null && !isHere(linked, undefined))
-    await enqueueCard(ctx, { ...card, buttons, chatId: linked, bot: "default" });
-  if (account !== null && account !== linked && !isHere(account, undefined))
-    await enqueueCard(ctx, { ...card, buttons, chatId: account, bot: "default" });
-  for (const { _id: place, chatId, sealedBotToken } of former) {
-    if (!isHere(chatId, sealedBotToken)) await enqueueCard(ctx, { ...card, chatId, place });
-  }
-  return [config?.chatId ?? null, linked, account].some((one) => one !== null) || former.length > 0;
+  if (config?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: config.chatId });
+  const accounts = new Set([linked, account].filter((one) => one !== null));
+  // The default bot brings it already.
+  if (config?.sealedBotToken === undefined) accounts.delete(config?.chatId ?? "");
+  for (const chatId of accounts) await enqueueCard(ctx, { ...card, buttons, chatId, bot: "default" });
+  return config?.chatId !== undefined || accounts.size > 0;
 }
 
 async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {

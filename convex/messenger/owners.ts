@@ -16,6 +16,7 @@ import {
   linkOfAccount,
   saveConfig,
   userOfAccount,
+  type ConfigChanges,
 } from "./model";
 import { tellEverywhere } from "./notices";
 
@@ -89,7 +90,7 @@ export async function noteLink(ctx: MutationCtx, userId: string, messengerId: st
 export async function changeDelivery(
   ctx: MutationCtx,
   userId: string,
-  changes: Parameters<typeof saveConfig>[2],
+  changes: ConfigChanges,
 ): Promise<void> {
   const before = await configOf(ctx, userId);
   const paragraphs: Paragraph[] = [

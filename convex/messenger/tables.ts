@@ -1,9 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
-import type { DatabaseWriter } from "../_generated/server";
 import { literals } from "../lib/literals";
-import { NOBODY, ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
+import { ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
 
 /** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
@@ -38,12 +36,13 @@ export const vKeyboard = v.array(
 );
 export type Keyboard = Infer<typeof vKeyboard>;
 
+/** A message that a card takes the place of. `isPicture`: its words are a picture's caption. */
+export const vReplaced = v.object({ messageId: v.number(), isPicture: v.boolean() });
+
 export const messengerTables = {
   /**
-   * A user's own messenger settings. Written by `messenger/model` (set, cleared), `messenger/delivery/outbox` (used, or
-   * moved by the messenger), `messenger/places` (earlier settings of a userId that could be guessed and has no owner)
-   * and `messenger/configs` (sealed again). Kept until the user clears them; a stranger's die 30 days after the last
-   * card.
+   * A user's own messenger settings. Written by `messenger/model` (set, cleared), `messenger/delivery/outbox` (used) and
+   * `messenger/configs` (sealed again). Kept until the user clears them; a stranger's die 30 days after the last card.
    */
   messengerConfigs: defineTable({
     userId: v.string(),
@@ -51,19 +50,17 @@ export const messengerTables = {
     sealedBotToken: v.optional(v.string()),
     /** The id of the master key that sealed it. */
     keyId: v.optional(v.string()),
+    /** As it was set: `chat` or `chat:topic`. */
     chatId: v.optional(v.string()),
-    /** The hashed setter, whose share of cards to a chat that others have named too they count against (`lib/limits/shares`). */
-    setBy: v.optional(v.array(v.string())),
     /** Epoch ms: when it was set, or, to within a day, last used. */
     updatedAt: v.number(),
-    /** Epoch ms: since when the chat and the bot are these. */
-    setAt: v.optional(v.number()),
-    /** Epoch ms: when other settings replaced them; absent on current ones. */
-    replacedAt: v.optional(v.number()),
   })
-    .index("by_userId_and_replacedAt", ["userId", "replacedAt"])
+    .index("by_userId", ["userId"])
     .index("by_keyId", ["keyId"])
     .index("by_updatedAt", ["updatedAt"]),
+
+  /** Groups that have become supergroups, under another id. Written by `messenger/delivery/outbox`. Kept: ids are set for good. */
+  chatMoves: defineTable({ from: v.string(), to: v.string() }).index("by_from", ["from"]),
 
   /**
    * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links`, and by
@@ -111,60 +108,42 @@ export const messengerTables = {
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/delivery/outbox` (every later step; the words are in `cardTexts`). Dies a month after it has ended; an
-   * answer to somebody who is not linked after a week.
+   * `messenger/delivery/outbox` (every later step). Dies a month after it has ended; an answer to somebody who is not
+   * linked after a week.
    */
   messages: defineTable({
     /** Whose bot and chat settings apply; `""` for an answer to somebody who is not linked. */
     userId: v.string(),
     /** A chat for this card only, in place of the user's own. */
     chatId: v.optional(v.string()),
-    /** The hashed caller, whose share of cards to such a chat it counts against (`lib/limits/shares`). */
-    holders: v.optional(v.array(v.string())),
-    /** Earlier settings of the user, whose bot sends it. */
-    place: v.optional(v.id("messengerConfigs")),
+    /** The topic in that chat. */
+    threadId: v.optional(v.number()),
     /** Sent by the default bot whatever the user's own is: an answer in a chat with it. */
     bot: v.optional(v.literal("default")),
     /** The kind of card, for the operator: `shift started`, `final report`, … */
     kind: v.string(),
     /** What the card belongs to, so that it can be cancelled: `shift:<id>`. */
     topic: v.optional(v.string()),
-    text: v.optional(v.id("cardTexts")),
-    /** How many parts are sent: the last ones of its text. */
-    partCount: v.optional(v.number()),
-    /** Whether the first part is a picture's missing caption. */
-    uncaptioned: v.optional(v.boolean()),
-    /** On rows of earlier versions, which have no row in `cardTexts`. */
-    parts: v.optional(v.array(v.string())),
+    /** What it is sent for, once: `update:<id>`. */
+    key: v.optional(v.string()),
+    /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
+    parts: v.array(v.string()),
     /** Draws the picture whose caption the first part is; removed once that has failed. */
     picture: v.optional(vPicture),
     /** Below the last part. */
     keyboard: v.optional(vKeyboard),
-    /** What the first part replaces: a message in the chat, or the message of another card. */
-    replaces: v.optional(
-      v.union(
-        /** `isPicture`: its words are a picture's caption. */
-        v.object({ messageId: v.number(), isPicture: v.optional(v.boolean()) }),
-        v.object({ card: v.id("messages") }),
-      ),
-    ),
-    /** The messenger's id of the first part. */
-    sentId: v.optional(v.number()),
+    /** The message in the chat that the first part replaces. */
+    replaces: v.optional(vReplaced),
     /** How many parts have arrived. */
     partsSent: v.number(),
     /** `skipped`: no bot or no chat is configured, or the card was cancelled. */
     state: literals("queued", "sending", "sent", "failed", "skipped"),
     /** Queued: when to try. Otherwise: when it was last tried. */
     dueAt: v.number(),
-    /** On rows of earlier versions. */
-    attempt: v.optional(v.number()),
-    claim: v.optional(v.number()),
     /** How often the next part was sent with an unknown outcome. Twice is a failure. */
     doubts: v.number(),
     /** How often an attempt was postponed. */
     postponements: v.number(),
-    /** The messenger refused our HTML: the rest is sent as plain text. */
-    plain: v.optional(v.boolean()),
     error: v.optional(v.string()),
     sentAt: v.optional(v.number()),
     /** A function handle to call with `{ subject, sent, error? }` when the card is settled. */
@@ -173,27 +152,15 @@ export const messengerTables = {
   })
     .index("by_state_and_dueAt", ["state", "dueAt"])
     .index("by_topic_and_state", ["topic", "state"])
+    .index("by_key", ["key"])
     .index("by_userId", ["userId"]),
-
-  /** The words of a card. Written by `messenger/model`, never changed; they die with their card. */
-  cardTexts: defineTable({
-    userId: v.string(),
-    /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
-    parts: v.array(v.string()),
-  }).index("by_userId", ["userId"]),
 };
-
-async function eraseCard(db: DatabaseWriter, { _id, text }: Doc<"messages">): Promise<void> {
-  if (text !== undefined) await db.delete("cardTexts", text);
-  await db.delete("messages", _id);
-}
 
 const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages"> => ({
   days: 30,
   why: `a card that was ${state} can be looked up by the operator for a month; its content is kept where it came from`,
   aged: (rows, before) =>
     rows.withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", before)),
-  erase: eraseCard,
 });
 
 export const messengerRecords: RecordsOf<typeof messengerTables> = {
@@ -202,14 +169,16 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       days: 30,
       why: "strangers could fill the disk with unused settings; a signed-in user's are kept until they clear them",
       aged: older("updatedAt"),
-      // The user may have signed in since, or received money. Earlier settings are nobody's.
-      stranger: ({ userId, replacedAt }) => (replacedAt === undefined ? userId : NOBODY),
+      // The user may have signed in since, or received money.
+      stranger: ({ userId }) => userId,
     },
     ownedBy: {
-      ...{ rows: ofUser("by_userId_and_replacedAt"), section: "messengerSettings" },
-      ...{ inUse: "any", onDeletion: "go" },
+      rows: ofUser("by_userId"),
+      section: "messengerSettings",
+      inUse: "any",
+      onDeletion: "go",
     },
-    withheld: ["sealedBotToken", "keyId", "setBy"],
+    withheld: ["sealedBotToken", "keyId"],
   },
   messengerLinks: {
     keep: "a user's link, until they end it",
@@ -227,7 +196,6 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
         why: "an answer to somebody who is not linked belongs to nobody's history",
         aged: (rows, before) =>
           rows.withIndex("by_userId", (q) => q.eq("userId", "").lt("_creationTime", before)),
-        erase: eraseCard,
       },
       cardsThatEnded("sent"),
       cardsThatEnded("failed"),
@@ -235,11 +203,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     ],
     ownedBy: { rows: ofUser("by_userId"), section: "messages", onDeletion: "go" },
     final: { field: "state", states: ["sent", "failed", "skipped"] },
-    withheld: ["onSettled", "holders"],
+    withheld: ["onSettled"],
   },
-  // After the cards, so that no card is sent without its text.
-  cardTexts: {
-    keep: "as long as their card",
-    ownedBy: { rows: ofUser("by_userId"), section: "messageTexts", onDeletion: "go" },
-  },
+  chatMoves: { keep: "chats that are set anywhere are known by them" },
 };

@@ -1,6 +1,6 @@
 import { many } from "../lib/text/strings";
 import { iso } from "../lib/time";
-import { linkedCitations, safeAddress } from "../messenger/citations";
+import { linkedCitations, safeAddress } from "../messenger/words";
 import { spanText } from "../messenger/format";
 import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";

@@ -37,73 +37,62 @@ function pathSegment(botToken: string): string {
 
 type Keyboard = readonly (readonly object[])[];
 
-/**
- * Sends one message, or replaces another; repeating a replacement changes nothing.
- * @param text At most 4,096 characters after parsing; HTML if `html` is true, otherwise plain text.
- * @param keyboard Rows of buttons; [] for none.
- * @param edits The messenger's id of the message to replace.
- */
-export async function sendMessage(
-  botToken: string,
-  message: { chatId: string; text: string; html: boolean; keyboard: Keyboard; edits: Place | null },
-): Promise<SendOutcome> {
-  const { edits, text } = message;
+/** The message to replace: its words are a text, or the caption of a picture. */
+type Replaced = { messageId: number; isPicture: boolean };
+
+type To = {
+  chatId: string;
+  /** The topic in the chat; `null` for none. */
+  threadId: number | null;
+  /** Rows of buttons; [] for none. */
+  keyboard: Keyboard;
+  /** The message to replace; repeating a replacement changes nothing. */
+  edits: Replaced | null;
+};
+
+/** Sends one message, or replaces another. @param text HTML, at most 4,096 characters after parsing. */
+export async function sendMessage(botToken: string, message: To & { text: string }): Promise<SendOutcome> {
+  const { edits, text, keyboard } = message;
   const isCaption = edits?.isPicture === true;
   const body = {
-    chat_id: message.chatId,
+    ...addressOf(message),
     ...(isCaption ? { caption: text } : { text, link_preview_options: { is_disabled: true } }),
-    ...(message.html ? { parse_mode: "HTML" } : {}),
-    ...(message.keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: message.keyboard } }),
+    parse_mode: "HTML",
+    ...(keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } }),
   };
-  if (edits === null) return outcomeOf(await askMethod(botToken, "sendMessage", postJson(body)));
-  const method = isCaption ? "editMessageCaption" : "editMessageText";
-  const edit = postJson({ ...body, message_id: edits.messageId });
-  return edited(outcomeOf(await askMethod(botToken, method, edit)), edits);
+  const method = edits === null ? "sendMessage" : isCaption ? "editMessageCaption" : "editMessageText";
+  return edited(outcomeOf(await askMethod(botToken, method, postJson(body))), edits);
 }
 
-/** The message to replace: its words are a text, or the caption of a picture. */
-type Place = { messageId: number; isPicture: boolean };
-
-/** A replacement with the same content counts as done. */
-function edited(outcome: SendOutcome, { messageId }: Place): SendOutcome {
-  const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
-  return isThere ? { kind: "sent", messageId } : outcome;
-}
-
-/**
- * Sends one picture, or replaces another message by it.
- * @param caption At most 1,024 characters after parsing, or ""; HTML if `html` is true, otherwise plain text.
- */
+/** Sends one picture, or replaces another message by it. @param caption HTML, at most 1,024 characters after parsing, or "". */
 export async function sendPhoto(
   botToken: string,
-  message: {
-    chatId: string;
-    png: ArrayBuffer;
-    caption: string;
-    html: boolean;
-    keyboard: Keyboard;
-    edits: Place | null;
-  },
+  message: To & { png: ArrayBuffer; caption: string },
 ): Promise<SendOutcome> {
   const form = new FormData();
-  const { edits } = message;
-  form.set("chat_id", message.chatId);
+  const { edits, caption, keyboard } = message;
+  for (const [field, value] of Object.entries(addressOf(message))) form.set(field, String(value));
   // A File with its own name: the platform loses the type of a Blob that is named here.
   form.set("photo", new File([message.png], "picture.png", { type: "image/png" }));
-  const words: [string, string][] = message.caption === "" ? [] : [["caption", message.caption]];
-  if (message.caption !== "" && message.html) words.push(["parse_mode", "HTML"]);
-  if (edits === null) for (const [field, value] of words) form.set(field, value);
-  else {
-    form.set("message_id", String(edits.messageId));
-    const media = { type: "photo", media: "attach://photo", ...Object.fromEntries(words) };
-    form.set("media", JSON.stringify(media));
-  }
-  if (message.keyboard.length > 0) {
-    form.set("reply_markup", JSON.stringify({ inline_keyboard: message.keyboard }));
-  }
+  const words = caption === "" ? {} : { caption, parse_mode: "HTML" };
+  const fields =
+    edits === null ? words : { media: JSON.stringify({ type: "photo", media: "attach://photo", ...words }) };
+  for (const [field, value] of Object.entries(fields)) form.set(field, value);
+  if (keyboard.length > 0) form.set("reply_markup", JSON.stringify({ inline_keyboard: keyboard }));
   const method = edits === null ? "sendPhoto" : "editMessageMedia";
-  const outcome = outcomeOf(await askMethod(botToken, method, { method: "POST", body: form }));
-  return edits === null ? outcome : edited(outcome, edits);
+  return edited(outcomeOf(await askMethod(botToken, method, { method: "POST", body: form })), edits);
+}
+
+/** Where a message goes. A replacement finds its topic itself. */
+function addressOf({ chatId, threadId, edits }: To): Record<string, string | number> {
+  if (edits !== null) return { chat_id: chatId, message_id: edits.messageId };
+  return threadId === null ? { chat_id: chatId } : { chat_id: chatId, message_thread_id: threadId };
+}
+
+/** A replacement with the same content counts as done. */
+function edited(outcome: SendOutcome, edits: Replaced | null): SendOutcome {
+  const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
+  return edits !== null && isThere ? { kind: "sent", messageId: edits.messageId } : outcome;
 }
 
 function askMethod(botToken: string, method: string, init: RequestInit): Promise<Exchange> {
@@ -130,19 +119,16 @@ function outcomeOf(result: Exchange): SendOutcome {
   if (result.status >= 500 || result.status < 400) return { kind: "uncertain", reason };
   const migratedTo = failure?.parameters?.migrate_to_chat_id;
   if (migratedTo !== undefined) return { kind: "migrated", chatId: String(migratedTo) };
-  if (/can't parse entities/i.test(reason)) return { kind: "unparsable", reason };
   return { kind: "refused", status: result.status, reason };
 }
 
 /** Shows for five seconds, or until its next message, that the bot is typing. Failures are ignored. */
-export async function showTyping(botToken: string, chatId: string): Promise<void> {
-  await askMethod(botToken, "sendChatAction", postJson({ chat_id: chatId, action: "typing" }));
-}
-
-/** Whether the messenger can be reached: a harmless call, before a doubtful message is sent again. */
-export async function isReachable(botToken: string): Promise<boolean> {
-  const result = await askMethod(botToken, "getMe", { method: "GET" });
-  return result.kind === "answer" && result.status < 500;
+export async function showTyping(
+  botToken: string,
+  { chatId, threadId }: { chatId: string; threadId?: number | undefined },
+): Promise<void> {
+  const thread = threadId === undefined ? {} : { message_thread_id: threadId };
+  await askMethod(botToken, "sendChatAction", postJson({ chat_id: chatId, ...thread, action: "typing" }));
 }
 
 const meShape = z.object({ result: z.object({ username: z.string() }) });

@@ -5,7 +5,6 @@ export const vSendOutcome = v.union(
   v.object({ kind: v.literal("sent"), messageId: v.union(v.number(), v.null()) }),
   v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),
   v.object({ kind: v.literal("migrated"), chatId: v.string() }),
-  v.object({ kind: v.literal("unparsable"), reason: v.string() }),
   v.object({ kind: v.literal("refused"), status: v.number(), reason: v.string() }),
   v.object({ kind: v.literal("uncertain"), reason: v.string() }),
 );

@@ -17,7 +17,6 @@ import { addDataPoint } from "./reports/dataPoints";
 import {
   activeShiftsOf,
   endOf,
-  holdersOfShift,
   lastEndedOf,
   lastCollectionOf,
   latestReportsOf,
@@ -93,7 +92,6 @@ export const start = internalMutation({
       userId,
       bot,
       chatId: messengerChatId,
-      holders: holdersOfShift(wish),
       kind: "shift started",
       topic: shiftTopic(jobId),
       paragraphs: startCard({ token: token ?? null, startedAt: now }),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { focusIn, hoursIn, tokenIn } from "../../convex/bot/commands/grammar";
+import { focusIn, hoursIn, tokenIn } from "../../convex/bot/grammar";
 import { userIdFrom } from "../../convex/lib/records/ids";
 import { optionalToken, userId } from "../../convex/lib/http/input";
 import { TOKENS } from "../../convex/signals/trade/rules";

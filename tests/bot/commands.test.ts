@@ -1,7 +1,7 @@
 import { expireLeases, loseScheduled } from "../support/rows/leases";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { commands } from "../../convex/bot/commands/list";
+import { commands } from "../../convex/bot/list";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { closeApp } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
@@ -20,11 +20,10 @@ import {
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
-const HOW_TO_LINK = expect.stringContaining("create a link code in the web application's profile");
+const HOW_TO_LINK = expect.stringContaining(
+  "the answer has an <b>ownerUrl</b>. Open it, or paste it here, and tap Own.",
+);
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
-/** A notice, and the answer behind it. */
-const LONG = { answers: 2 };
-
 /** Whoever fails, in words of the person who asked. */
 const AWAY = "A source that I need does not answer just now. Try again in a minute.";
 
@@ -45,7 +44,7 @@ describe("every command", () => {
     const own = commands.filter(({ access, name }) => access === "linked" || name === "freeze");
     expect(own.map(({ name }) => name)).toEqual([
       ...["follow", "stop", "resume", "status", "wallet", "portfolio"],
-      ...["unfreeze", "freeze", "block", "newid", "approve", "refuse", "swap", "send"],
+      ...["unfreeze", "freeze", "block", "newid", "recipients", "approve", "refuse", "swap", "send"],
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await underWay(app)).toEqual([]);
@@ -69,13 +68,16 @@ describe("/connect", () => {
   test.for(["/connect", "/start"])("%s links the account that sends it", async (command, { app }) => {
     const { browser, code } = await userWithCode(app, "alice");
     expect(await say(app, "/connect")).toEqual([expect.stringContaining("/connect CODE")]);
-    const answers = await say(app, `${command} ${code}`, LONG);
+    const answers = await say(app, `${command} ${code}`);
     const [wallet] = await app.rows("wallets");
-    expect(answers).toEqual(["Checking your code…", expect.stringContaining(wallet?.address ?? "none")]);
+    expect(answers).toEqual([expect.stringContaining(wallet?.address ?? "none")]);
     const { link } = await browser.query(api.messenger.linking.status, {});
     expect(link).toMatchObject({ messengerId: String(ALICE), messengerUsername: `user_${ALICE}` });
     const again = await say(app, `${command} ${code}`);
-    expect(again).toEqual([expect.stringContaining("This account is already linked.")]);
+    expect(again).toEqual(answers);
+    expect(await say(app, "/connect ABCDEFGH")).toEqual([
+      expect.stringContaining("This account is already linked."),
+    ]);
     expect(await underWay(app)).toEqual([]);
   });
 
@@ -83,7 +85,7 @@ describe("/connect", () => {
     const { code } = await userWithCode(app, "alice");
     const unknown =
       "This code is unknown: it was used, mistyped or replaced by a newer one. Create a new one in the web application's profile.";
-    expect(await say(app, "/connect ABCDEFGH", LONG)).toEqual(["Checking your code…", unknown]);
+    expect(await say(app, "/connect ABCDEFGH")).toEqual([unknown]);
     const guesses = Array.from({ length: 18 }, (_, i) => `/connect GUESS${i}`);
     for (let minute = 0; minute < 2; minute++) {
       await Promise.all(guesses.map((guess) => deliver(app, updateOf(guess))));
@@ -98,7 +100,7 @@ describe("/connect", () => {
       const guess = { linkToken: `GUESS${i}`, messengerId: String(ALICE) };
       await app.post("/messenger/connect", guess, { ip: `198.51.100.${i}` });
     }
-    expect((await say(app, `/connect ${code}`, LONG))[1]).toContain("Linked");
+    expect((await say(app, `/connect ${code}`))[0]).toContain("Linked");
   });
 });
 
@@ -132,8 +134,8 @@ describe("a linked user", () => {
     await browser.mutation(api.messenger.linking.unlink, {});
     for (let i = 0; i < 400 && (await underWay(app)).length > 0; i++) await app.settle(2);
     await arrived(app, 1);
-    const told = app.cards().filter(({ text }) => !text.includes("is unlinked from your account"));
-    expect(told.map(({ text }) => text)).toEqual(["Thinking…"]);
+    const asked = JSON.stringify(app.standins.sent("llm").map(({ body }) => body));
+    expect(asked).not.toContain("this user's research");
     expect(await underWay(app)).toEqual([]);
   });
 
@@ -144,20 +146,18 @@ describe("a linked user", () => {
 });
 
 describe("/research", () => {
-  test("answers at once, later with the card; a fresh result costs nothing more", async ({ app }) => {
-    const [first, card] = await say(app, "/research $sol", LONG);
-    expect(first).toBe("Researching SOL: this takes up to a minute…");
+  test("answers with the card; a fresh result costs nothing more", async ({ app }) => {
+    const [card] = await say(app, "/research $sol");
     expect(card).toMatch(/^<b>🔬 Research · SOL<\/b>\n5 Jan 2026/);
     expect(card).toContain("<b>Key signals</b>");
     const asked = app.standins.sent("llm").length;
-    expect((await say(app, "/research SOL", { from: 43, ...LONG }))[1]).toBe(card);
+    expect((await say(app, "/research SOL", { from: 43 }))[0]).toBe(card);
     expect(app.standins.sent("llm")).toHaveLength(asked);
     expect(await underWay(app)).toEqual([]);
   });
 
   test("is of the whole market without a token, and refuses what is none", async ({ app }) => {
-    const [first, card] = await say(app, "/research", LONG);
-    expect(first).toBe("Researching the whole market: this takes up to a minute…");
+    const [card] = await say(app, "/research");
     expect(card).toContain("<b>🔬 Research · Market</b>");
     const asked = app.standins.sent("llm").length;
     expect(await say(app, "/research BTC and <b>ETH</b>")).toEqual([
@@ -169,20 +169,17 @@ describe("/research", () => {
   test("/research says that somebody fails", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     app.standins.fail("sentiment", { mode: "status", status: 500 });
-    const answers = await say(app, "/research SOL", LONG);
-    expect(answers).toEqual([expect.any(String), AWAY]);
+    const answers = await say(app, "/research SOL");
+    expect(answers).toEqual([AWAY]);
     expect(await underWay(app)).toEqual([]);
   });
 });
 
 describe("/ask", () => {
-  test("answers at once, and with the assistant's words behind it", async ({ app }) => {
+  test("answers with the assistant's words", async ({ app }) => {
     expect(await say(app, "/ask")).toEqual([expect.stringContaining("/ask How is Ethereum doing?")]);
-    const answers = await say(app, "/ask Is 1 < 2 & <b>bold</b>?", LONG);
-    expect(answers).toEqual([
-      "Thinking…",
-      expect.stringContaining("Is 1 &lt; 2 &amp; &lt;b&gt;bold&lt;/b&gt;?"),
-    ]);
+    const answers = await say(app, "/ask Is 1 < 2 & <b>bold</b>?");
+    expect(answers).toEqual([expect.stringContaining("Is 1 &lt; 2 &amp; &lt;b&gt;bold&lt;/b&gt;?")]);
   });
 
   test("knows a linked user's own research, and nobody else's", async ({ app }) => {
@@ -193,7 +190,7 @@ describe("/ask", () => {
       [ALICE, true],
       [43, false],
     ] as const) {
-      await say(app, "/ask What is running?", { from, ...LONG });
+      await say(app, "/ask What is running?", { from });
       const asked = JSON.stringify(app.standins.sent("llm").at(-1)?.body);
       expect(asked.includes("Running research shift on SOL")).toBe(known);
     }
@@ -201,21 +198,21 @@ describe("/ask", () => {
 
   test("remembers what a linked user said before in their own chat", async ({ app }) => {
     await linkedUser(app, "alice");
-    await say(app, "/ask My favourite coin is SOL", { from: ALICE, ...LONG });
-    await say(app, "/ask How is my favourite?", { from: ALICE, ...LONG });
+    await say(app, "/ask My favourite coin is SOL", { from: ALICE });
+    await say(app, "/ask How is my favourite?", { from: ALICE });
     const heard = () => JSON.stringify(app.standins.sent("llm").at(-1)?.body);
     expect(heard()).toContain("My favourite coin is SOL");
-    await say(app, "/ask And mine?", { from: 43, ...LONG });
+    await say(app, "/ask And mine?", { from: 43 });
     expect(heard()).not.toContain("favourite");
   });
 
   test("says so when the model fails or its key is missing", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     const said = /^No language model answers just now, so I can read alerts [^]*send a coin's name/;
-    expect((await say(app, "/ask Why?", LONG))[1]).toMatch(said);
+    expect((await say(app, "/ask Why?"))[0]).toMatch(said);
     closeApp();
     const keyless = createBotApp({ env: { LLM_GATEWAY_API_KEY: "" } });
-    expect((await say(keyless, "/ask Why?", LONG))[1]).toMatch(said);
+    expect((await say(keyless, "/ask Why?"))[0]).toMatch(said);
   });
 });
 
@@ -232,33 +229,31 @@ describe("a request for a key", () => {
 
 describe("an answer under way", () => {
   test("that was cut off with its server is taken up again, and comes once", async ({ app }) => {
-    await deliver(app, updateOf("/ask Why?"));
+    const update = updateOf("/ask Why?");
     // A server took it, and was lost before it could say what became of it.
     app.standins.fail("llm", { mode: "hang", times: 1 });
-    await arrived(app, 1);
-    const told = app.cards().filter(({ text }) => !text.includes("is unlinked from your account"));
-    expect(told.map(({ text }) => text)).toEqual(["Thinking…"]);
+    await deliver(app, update);
+    await app.settle();
     const [work] = await underWay(app);
     if (work === undefined) throw new Error("It is under way");
     await expireLeases(app);
     // The lost server's late word is not heard.
-    const step = { kind: "answer" as const, paragraphs: [["Too late"]] };
     const chat = { chatId: String(ALICE), messengerId: String(ALICE), alone: true };
-    const asked = { sender: chat, work: { kind: "ask" as const, question: "Why?" } };
-    const late = { ...asked, job: { workId: work._id, attempt: 1 }, step };
-    await app.t.mutation(internal.bot.jobs.advance, late);
-    await arrived(app, 2);
-    await app.t.mutation(internal.bot.jobs.advance, late);
+    const message = { updateId: update.update_id, sender: chat, text: "/ask Why?", forwarded: false };
+    const job = { workId: work._id, attempt: 1 };
+    const late = { ...message, job, userId: null, outcome: { answer: [["Too late"]] } };
+    await app.t.mutation(internal.bot.updates.settle, late);
+    await arrived(app, 1);
+    await app.t.mutation(internal.bot.updates.settle, late);
     await app.settle();
-    expect(app.cards().map(({ text }) => text)).toEqual(["Thinking…", expect.stringContaining("Why?")]);
+    expect(app.cards().map(({ text }) => text)).toEqual([expect.stringContaining("Why?")]);
   });
 
   test("that is cut off time and again is given up, and the user is told", async ({ app }) => {
     await deliver(app, updateOf("/ask Why?"));
     for (let i = 0; i < 3; i++) await loseScheduled(app);
-    await arrived(app, 2);
+    await arrived(app, 1);
     expect(app.cards().map(({ text }) => text)).toEqual([
-      "Thinking…",
       "Something went wrong on my side. Please try again later.",
     ]);
     expect(await underWay(app)).toEqual([]);

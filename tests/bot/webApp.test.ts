@@ -3,8 +3,6 @@ import { say, test, userWithCode } from "./support";
 
 /** From the bot to the web application, and back with what was asked for. */
 
-const LONG = { answers: 2 };
-
 describe("where an account is needed", () => {
   test.override({ settings: { env: { WEB_APP_URL: "https://app.example/me?theme=dark" } } });
 
@@ -19,7 +17,7 @@ describe("where an account is needed", () => {
       "https://app.example/me?theme=dark&link=messenger&then=follow-SOL",
     ]);
     const { code } = await userWithCode(app, "alice");
-    const [, linked] = await say(app, `/start ${code}-follow-SOL`, LONG);
+    const [linked] = await say(app, `/start ${code}-follow-SOL`);
     expect(linked).toContain("Linked");
     const [goOn] = app.cards().at(-1)?.keyboard?.flat() ?? [];
     expect(goOn).toMatchObject({ text: "Go on: /follow SOL", callback_data: "follow SOL" });
@@ -32,17 +30,17 @@ describe("where an account is needed", () => {
   }) => {
     const { code } = await userWithCode(app, "alice");
     await say(app, `/start@simulated_123456_bot ${code}-portfolio`, { chat: -100_777 });
-    const [, refused] = await say(app, `/connect ${code}`, LONG);
+    const [refused] = await say(app, `/connect ${code}`);
     expect(refused).toContain("This code is unknown");
     const other = await userWithCode(app, "bob");
     const dashed = `${other.code.slice(0, 4)}-${other.code.slice(4)}`;
-    const [, linked] = await say(app, `/connect ${dashed}`, { ...LONG, from: 77 });
+    const [linked] = await say(app, `/connect ${dashed}`, { from: 77 });
     expect(linked).toContain("Linked");
   });
 });
 
 describe("without a web application", () => {
   test("the way is told in words", async ({ app }) => {
-    expect(await say(app, "/portfolio")).toEqual([expect.stringContaining("create a link code")]);
+    expect(await say(app, "/portfolio")).toEqual([expect.stringContaining("ownerUrl")]);
   });
 });

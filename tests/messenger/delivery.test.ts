@@ -3,21 +3,19 @@ import { describe, expect, test } from "vitest";
 import { afterStep, beginTry } from "../../convex/messenger/delivery/states";
 import type { SendOutcome } from "../../convex/providers/sendOutcome";
 
-type Happening = SendOutcome | "cut off" | "probe fails";
+type Happening = SendOutcome | "cut off";
 
 const outcome: fc.Arbitrary<Happening> = fc.oneof(
   fc.constant<SendOutcome>({ kind: "sent", messageId: 1 }),
   fc.constant<SendOutcome>({ kind: "wait", retryAfterMs: 7_000, reason: "429" }),
   fc.constant<SendOutcome>({ kind: "uncertain", reason: "timeout" }),
-  fc.constant<SendOutcome>({ kind: "unparsable", reason: "entities" }),
   fc.constant<SendOutcome>({ kind: "migrated", chatId: "-100" }),
   fc.constant<SendOutcome>({ kind: "refused", status: 400, reason: "blocked" }),
   fc.constant("cut off" as const),
-  fc.constant("probe fails" as const),
 );
 
 const fresh = (parts: number) => ({
-  partCount: parts,
+  parts: Array.from({ length: parts }, (_, n) => `part ${n}`),
   partsSent: 0,
   state: "queued" as "queued" | "sending" | "sent" | "failed" | "skipped",
   dueAt: 0,
@@ -47,10 +45,6 @@ describe("the delivery of a card", () => {
             }
             isUnderWay = true;
             const happened = outcomes[steps] ?? "cut off";
-            if (happened === "probe fails") {
-              if (row.doubts > 0) row = { ...row, ...afterStep(row, { kind: "unreachable" }, now) };
-              continue;
-            }
             if (happened === "cut off" || happened.kind === "uncertain") {
               unknown.set(row.partsSent, (unknown.get(row.partsSent) ?? 0) + 1);
               expect(unknown.get(row.partsSent)).toBeLessThanOrEqual(2);

@@ -69,7 +69,7 @@ describe("in a card", () => {
 describe("what a model says after what it has read", () => {
   test("is text in the bot's answers to a question", async ({ app }) => {
     app.standins.fail("llm", { mode: "reply", schema: "chat", content: POST });
-    const [, answer = ""] = await say(app, "What is new?", { answers: 2 });
+    const [answer = ""] = await say(app, "What is new?");
     expect(answer).toContain("Claim at base-airdrop.\u2060exchange");
     expect(foundIn(answer)).toEqual([]);
   });
@@ -82,7 +82,7 @@ describe("what a model says after what it has read", () => {
       impacts: [{ title: "evil.gift", detail: WORDS, sentiment: "bullish", confidence: 0.9 }],
     });
     app.standins.fail("llm", { mode: "reply", content, schema: "research_result" });
-    const [, short = ""] = await say(app, "/research SOL", { answers: 2 });
+    const [short = ""] = await say(app, "/research SOL");
     const full = (await say(app, "/report SOL")).join("\n");
     expect(short).toContain("evil.\u2060tech");
     expect(full).toContain("@\u2060BaseSupportBot");

@@ -31,7 +31,8 @@ describe("a card for a chat that somebody named", () => {
     await app.post("/user/messenger", { userId, messengerBotToken: "" });
     app.standins.clear("messenger");
     await app.pass(10 * 60_000);
-    expect(app.cards().filter(({ botToken }) => botToken !== OWN_BOT)).toMatchObject([
+    const told = app.cards().filter(({ text }) => text.includes("Your funds"));
+    expect(told.filter(({ botToken }) => botToken !== OWN_BOT)).toMatchObject([
       { chatId: VICTIM, text: expect.stringMatching(/^<b>✉️ Not from this service<\/b>\n.*\n\nYour funds/) },
     ]);
   });
@@ -53,25 +54,9 @@ describe("a card for a chat that somebody named", () => {
   });
 });
 
-describe("a card of a user without a chat, in the service's own", () => {
-  const LODGER = /^✉️ Requested by a user who has not linked a chat\./;
-  const SERVICE = "424242";
-
-  test("says so; the service's own cards say nothing of the kind", async ({ app }) => {
-    await app.post("/mcp/research/start", { userId: "a-user-who-has-no-chat", token: "BTC" });
-    await app.t.run((ctx) => enqueueServiceCard(ctx, { kind: "whales", paragraphs: [["All is quiet."]] }));
-    await app.settle();
-    const told = app.cards().map(({ chatId, text }) => [chatId, LODGER.test(text)]);
-    expect(told.toSorted()).toEqual([
-      [SERVICE, false],
-      [SERVICE, true],
-    ]);
-  });
-});
-
 test.for([
   ["that somebody named", { messengerChatId: VICTIM }, "too many cards from people who named it"],
-  ["of the service's own", {}, "too many cards from users without a chat"],
+  ["of the service's own", {}, "too many cards from people who named it"],
 ] as const)(
   "a chat %s gets 60 such cards an hour, whoever orders them and from wherever; the service's own do not count",
   async ([_name, where, error], { app }) => {
@@ -82,7 +67,7 @@ test.for([
     await app.settle(400);
     await app.t.run((ctx) => enqueueServiceCard(ctx, { kind: "whales", paragraphs: [["All is quiet."]] }));
     await app.settle(400);
-    expect(app.cards().filter(({ text }) => text.startsWith("✉️"))).toHaveLength(60);
+    expect(app.cards().filter(({ text }) => text.includes("Research shift started"))).toHaveLength(60);
     expect(app.cards().at(-1)?.text).toBe("All is quiet.");
     const skipped = (await app.rows("messages")).filter(({ state }) => state === "skipped");
     expect(skipped).toHaveLength(10);

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { orderIn } from "../../convex/bot/commands/orders";
+import { orderIn } from "../../convex/bot/orders";
 import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
 import { useChain, usdcOf } from "../support/chain/chain";
 import { cronComesBy } from "../support/rows/orders";
@@ -110,7 +110,7 @@ describe("an order in the chat", () => {
   }) => {
     const { browser } = await owner(app);
     await say(app, "/swap 25 USDC to DAI", 666);
-    expect(await newest(app, 666)).toContain("needs your account");
+    expect(await newest(app, 666)).toContain("needs an account");
     const forwarded = updateOf("/swap 25 USDC to DAI");
     await app.post(
       "/messenger/webhook",

@@ -173,7 +173,7 @@ describe("a job of research", () => {
     await app.during(app.t.action(internal.research.desk.writeReport, again));
     expect(await app.rows("dataPoints")).toHaveLength(6);
     expect(await app.rows("reports")).toHaveLength(1);
-    const texts = await app.rows("cardTexts");
+    const texts = await app.rows("messages");
     expect(texts).toHaveLength(2);
     expect(app.cards()).toHaveLength(texts.reduce((sum, { parts }) => sum + parts.length, 0));
     expect(app.standins.sent("llm").filter(({ schema }) => schema === "research_result")).toHaveLength(1);

@@ -96,7 +96,7 @@ describe("a figure that no fact has", () => {
     expect(report?.result.fullAnalysis).not.toContain("42,000");
     expect(report?.result.checked?.figures).toBeGreaterThan(50);
     expect((await app.rows("agentRuns"))[0]).toMatchObject({ model: expect.stringContaining("facts alone") });
-    const [, card] = await app.rows("cardTexts");
+    const [, card] = await app.rows("messages");
     expect(card?.parts.join("\n")).toMatch(/<b>Sources<\/b>\nCoinGecko \[[\d–, ]+\]/);
   });
 });

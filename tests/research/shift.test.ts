@@ -167,7 +167,7 @@ describe("a research shift", () => {
       ["interim report", "sent"],
       ["final report", "sent"],
     ]);
-    const [told, cards] = [await app.rows("cardTexts"), app.cards()];
+    const [told, cards] = [await app.rows("messages"), app.cards()];
     // Nobody has proved that the chat is theirs.
     const mark =
       "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.\n\n";

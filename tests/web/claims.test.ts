@@ -2,8 +2,6 @@ import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { hashed } from "../../convex/users/names";
 import { type App, test } from "../support/app";
-import { keepHouse } from "../support/rows/housekeeping";
-import { orderRow } from "../support/rows/orders";
 import { browserOf } from "./support";
 
 /** What a claim of a `userId` ends that others had set on it, and what a claim that waits changes. */
@@ -217,82 +215,6 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
     await app.pass(6 * 24 * HOUR, { cronsRun: false });
     // Whoever wants it may ask again, and it waits again.
     expect((await claim(app, "carol", WEAK)).pendingUntil).toBe(Date.now() + 48 * HOUR);
-  });
-
-  test.for([
-    ["of one setter", 1],
-    ["of many setters", 30],
-  ] as const)("is told to a chat that many %s were set before and after", async ([, setters], { app }) => {
-    await app.post("/mcp/defi/connect", { userId: WEAK });
-    const set = (chat: number, ip: string) =>
-      app
-        .post("/user/messenger", { userId: WEAK, messengerChatId: String(chat) }, { ip })
-        .then(({ status, text }) => {
-          if (status !== 200) throw new Error(text);
-        });
-    let n = 0;
-    const decoys = async (many: number) => {
-      for (let i = 0; i < many; i++, n++) {
-        await set(7000 + n, `198.51.100.${n % setters}`);
-        await app.pass(60_000, { cronsRun: false });
-      }
-    };
-    await decoys(11);
-    await set(5, "203.0.113.7");
-    await app.pass(30 * 60_000, { cronsRun: false });
-    await decoys(15);
-    const toldOf = (words: string) =>
-      app.cards().filter(({ chatId, text }) => chatId === "5" && text.includes(words));
-    expect(toldOf("new messenger settings")).toHaveLength(1);
-    await claim(app, "mallory", WEAK);
-    await app.pass(5 * 60_000, { cronsRun: false });
-    expect(toldOf("claimed the account id")).toHaveLength(1);
-  });
-
-  test("is told to the chats that the id had before, which heard of their replacement too", async ({
-    app,
-  }) => {
-    await app.post("/mcp/defi/connect", { userId: WEAK });
-    await app.post("/user/messenger", { userId: WEAK, messengerChatId: "7", messengerBotToken: OWN_BOT });
-    // The same once more changes nothing.
-    await app.post("/user/messenger", { userId: WEAK, messengerChatId: "7", messengerBotToken: OWN_BOT });
-    await app.settle();
-    expect(app.cards()).toEqual([]);
-    const settings = { userId: WEAK, messengerChatId: "666", messengerBotToken: "" };
-    await app.post("/user/messenger", settings);
-    await app.settle();
-    expect(app.cards().at(-1)).toMatchObject({
-      chatId: "7",
-      botToken: OWN_BOT,
-      text: expect.stringContaining("new messenger settings"),
-    });
-    // One chat after the other takes no place from the first.
-    for (let n = 0; n < 12; n++)
-      await app.post(
-        "/user/messenger",
-        { ...settings, messengerChatId: `${700 + n}` },
-        { ip: `198.51.100.${n}` },
-      );
-    await app.settle();
-    const before = app.cards().length;
-    await claim(app, "mallory", WEAK);
-    await app.pass(5 * 60_000, { cronsRun: false });
-    const told = app
-      .cards()
-      .slice(before)
-      .filter(({ chatId }) => chatId === "7");
-    expect(told).toMatchObject([
-      { botToken: OWN_BOT, text: expect.stringContaining("claimed the account id") },
-    ]);
-    const [, code] = /<b>([2-9A-HJ-NP-Z]{12})<\/b>/.exec(told[0]?.text ?? "") ?? [];
-    await app.t.mutation(api.account.pendingClaims.contest, { userId: WEAK, code: code ?? "" });
-    expect(await app.rows("pendingClaims")).toMatchObject([{ state: "contested" }]);
-    // A month later they are forgotten.
-    await app.pass(31 * 24 * HOUR, { cronsRun: false });
-    await keepHouse(app);
-    expect((await app.rows("messengerConfigs")).filter(({ replacedAt }) => replacedAt !== undefined)).toEqual(
-      [],
-    );
   });
 
   test("is withdrawn by an operator who knows the wallet's address, and refused to a login that has another id by then", async ({

@@ -10,7 +10,6 @@ import { changeRules } from "../../users/levels";
 import { userOfAccount } from "../../messenger/model";
 import { tellEverywhere } from "../../messenger/notices";
 import { linkOwner } from "../../messenger/owners";
-import { keepPlace } from "../../messenger/places";
 import { accountOfLogin, findUser, ownerOf, userOfToken } from "../../users/model";
 import { accountNamed, keepName } from "../../users/names";
 import { walletOf } from "../../wallets/model";
@@ -113,7 +112,6 @@ export async function bind(
   keep: readonly Leftover[],
 ): Promise<Infer<typeof vLeftovers>> {
   const found = await leftoversOf(ctx, userId);
-  await keepPlace(ctx, userId);
   await tellEverywhere(ctx, {
     ...{ userId, kind: "claim" },
     paragraphs: [

@@ -58,7 +58,7 @@ export function tokenOf<const Symbols extends readonly [string, ...string[]]>(
     });
 }
 
-/** A messenger chat: a numeric id (negative for groups), as a string or number, or "@channel". */
+/** A messenger chat: a numeric id (negative for groups), as a string or number, with ":topic" for a topic in it; or "@channel". */
 export const chatId = z
   .union(
     [
@@ -66,7 +66,10 @@ export const chatId = z
         .string()
         .trim()
         // Only one spelling each: the messenger reads 05151 as 5151, and ids have 52 bits.
-        .regex(/^(?:-?[1-9]\d{0,15}|@[A-Za-z0-9_]{4,64})$/, "must be a numeric chat id or @channel"),
+        .regex(
+          /^(?:-?[1-9]\d{0,15}(?::[1-9]\d{0,9})?|@[A-Za-z0-9_]{4,64})$/,
+          "must be a numeric chat id or @channel",
+        ),
       z.int(),
     ],
     "must be a numeric chat id or @channel",

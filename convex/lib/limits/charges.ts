@@ -74,7 +74,10 @@ const limits = {
   linkAddress: perMinute(10, 20),
   linkNetwork: perMinute(100, 200),
   botChat: perMinute(20),
+  /** Cards to one chat from everybody who has named it without proving that it is theirs: a few shifts' worth. */
+  namedChat: perHour(60),
   botNotice: bucket(1, 5 * MINUTE, 1),
+  botHelp: bucket(1, HOUR, 1),
   // A stranger's guesses, whatever they name. Guesses at one thing are also a pool (`lib/limits/pools`).
   missAddress: perMinute(30),
   unknownHashAddress: perMinute(20),
@@ -268,7 +271,7 @@ export async function countGuess(
  */
 export async function hasLeft(
   ctx: MutationCtx,
-  name: "botChat" | "botNotice" | "fill",
+  name: "botChat" | "botNotice" | "botHelp" | "namedChat" | "fill",
   subject: string,
 ): Promise<boolean> {
   const { limit, ...by } = countedBy(name, subject);

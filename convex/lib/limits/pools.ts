@@ -16,8 +16,6 @@ const pools = {
   // These are kept for a month.
   webhook: { most: 300, windowMs: DAY, holds: "the new webhooks of a day" },
   setting: { most: 300, windowMs: DAY, holds: "the new messenger settings of a day" },
-  /** Cards to one chat from everybody who has named it without proving that it is theirs: a few shifts' worth. */
-  namedChat: { most: 60, windowMs: HOUR, holds: "the cards of an hour to one chat" },
   /** Signals that the tracker follows: a tenth is what an owner's ten arms propose on ten days. */
   signal: { most: 2_000, windowMs: DAY, holds: "the proposed signals of a day" },
   missSubject: { most: 20, windowMs: MINUTE, holds: "the guesses of a minute at this" },
@@ -51,15 +49,6 @@ export async function takeCommonNow(
   holders: readonly string[],
 ): Promise<void> {
   refuseUnless(name, await takeOne(ctx, poolOf(name), holders));
-}
-
-/** Counts a card to a chat that others have named too. @returns Whether there was one left for its holders. */
-export async function namedChatHasLeft(
-  ctx: MutationCtx,
-  chatId: string,
-  holders: readonly string[],
-): Promise<boolean> {
-  return (await takeOne(ctx, poolOf("namedChat", `chat:${chatId}`), holders)) === "taken";
 }
 
 /** Refuses more guesses at a subject to a caller who has used their share. @throws AppError `rate_limited` */

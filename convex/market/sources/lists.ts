@@ -74,8 +74,8 @@ function symbolNamed(facts: readonly Fact[], words: string): string | null {
 const bare = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
 
 /** The symbol of a listed token that was given by symbol or name; `null` if no list knows it. */
-export async function listedSymbol(ctx: QueryCtx, name: string): Promise<string | null> {
-  const rows = await Promise.all(LISTS.map((list) => latestOf(ctx, list)));
+export async function listedSymbol(ctx: QueryCtx, name: string, now = Date.now()): Promise<string | null> {
+  const rows = await Promise.all(LISTS.map((list) => latestOf(ctx, list, now)));
   return symbolAmong(
     rows.flatMap((row) => (row === null ? [] : factsIn(row))),
     name,

@@ -2,41 +2,46 @@ import type { FunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
+import { optional } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { takeNoted } from "../../lib/outside/notes";
+import { open } from "../../lib/security/seals";
 import { worker } from "../../lib/work/desk";
-import { isReachable, sendMessage, sendPhoto } from "../../providers/messenger";
-import type { Step } from "./states";
-import { plainText } from "../format";
-import type { Try } from "./outbox";
-import { routeOf } from "./routes";
+import { sendMessage, sendPhoto } from "../../providers/messenger";
+import { botTokenSeal } from "../model";
 import type { Picture } from "../tables";
+import type { Try } from "./outbox";
+import type { Step } from "./states";
 
 /** Delivers one card: claims it, sends part after part, and stores the outcome of each. */
 export const deliver = worker({ messageId: v.id("messages") }, async (ctx, work) => {
   let next = await ctx.runMutation(internal.messenger.delivery.outbox.claim, work);
   while (next !== null) {
     const step = await stepOf(ctx, next);
-    next = await ctx.runMutation(internal.messenger.delivery.outbox.mark, {
-      ...work,
-      step,
-      noted: takeNoted(),
-    });
+    const outcome = { ...work, step, noted: takeNoted() };
+    next = await ctx.runMutation(internal.messenger.delivery.outbox.mark, outcome);
   }
 });
 
-/** Sends the next part, if there is a route and nothing forbids it. */
+/** Sends the next part, by the user's own bot or the default one; the default chat only by the default bot. */
 async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
-  const { keyboard, edits, plain, picture } = next;
-  const route = await routeOf(next);
-  if (route.kind === "closed") return route;
-  if (next.doubtful && !(await isReachable(route.botToken))) return { kind: "unreachable" };
-  const text = plain ? plainText(next.part) : next.part;
-  const to = { chatId: route.chatId, html: !plain, keyboard };
-  if (picture === null) return sendMessage(route.botToken, { ...to, text, edits });
+  const { userId, sealedBotToken, picture, part } = next;
+  let botToken: string | undefined;
+  try {
+    const own = sealedBotToken === null ? undefined : await open(sealedBotToken, botTokenSeal(userId));
+    botToken = own ?? optional("MESSENGER_BOT_TOKEN");
+  } catch (error) {
+    return { kind: "closed", state: "failed", reason: messageOf(error) };
+  }
+  const chatId = next.chatId ?? (sealedBotToken === null ? optional("MESSENGER_CHAT_ID") : undefined);
+  const skip = (reason: string): Step => ({ kind: "closed", state: "skipped", reason });
+  if (botToken === undefined) return skip("No bot is configured: set messengerBotToken and messengerChatId");
+  if (chatId === undefined) return skip("No chat is configured: set messengerChatId");
+  const to = { chatId, threadId: next.threadId, keyboard: next.keyboard, edits: next.edits };
+  if (picture === null) return sendMessage(botToken, { ...to, text: part });
   const png = await drawingOf(ctx, picture);
-  return png === null ? { kind: "undrawn" } : sendPhoto(route.botToken, { ...to, png, caption: text, edits });
+  return png === null ? { kind: "undrawn" } : sendPhoto(botToken, { ...to, png, caption: part });
 }
 
 /** The picture; `null` if there is nothing to draw, or drawing failed. */

@@ -7,35 +7,21 @@ import { vSendOutcome } from "../../providers/sendOutcome";
  * The state machine of one card's delivery. Pure.
  *
  * The messenger has no idempotency key, so a part whose outcome is unknown (a timeout, a broken connection, a server
- * error, an attempt that was cut off before it stored the outcome) may be sent once more but never a third time.
- * Waiting costs nothing: the second sending waits until the messenger answers a harmless probe.
+ * error, an attempt that was cut off before it stored the outcome) is sent once more and never a third time.
  *
  * A picture is sent with the first part. If it cannot be drawn or the messenger refuses it, the card is sent as text.
- * If the message to replace is gone, the card is sent as a message of its own.
+ * Where the message to replace, or the topic, is gone, the card is a message of its own in the chat.
  */
 
-type Row = Pick<
+export type Row = Pick<
   Doc<"messages">,
-  | "parts"
-  | "partCount"
-  | "partsSent"
-  | "uncaptioned"
-  | "picture"
-  | "replaces"
-  | "sentId"
-  | "state"
-  | "dueAt"
-  | "doubts"
-  | "postponements"
-  | "plain"
-  | "chatId"
+  "parts" | "partsSent" | "picture" | "replaces" | "threadId" | "state" | "dueAt" | "doubts" | "postponements"
 >;
-export type Change = Partial<
-  Omit<Row, "picture" | "replaces"> & Pick<Doc<"messages">, "error" | "sentAt">
-> & {
-  picture?: undefined;
-  replaces?: undefined;
-};
+/** What changes of a row; `undefined` removes a field. */
+export type Change = Partial<Omit<Row, "picture" | "replaces" | "threadId">> &
+  Partial<Pick<Doc<"messages">, "error" | "sentAt" | "chatId">> & {
+    [Gone in "picture" | "replaces" | "threadId"]?: undefined;
+  };
 
 /** The outcome of an attempt at the next part. */
 export const vStep = v.union(
@@ -46,8 +32,6 @@ export const vStep = v.union(
     state: v.union(v.literal("skipped"), v.literal("failed")),
     reason: v.string(),
   }),
-  /** The messenger did not answer the probe: nothing was sent, so waiting longer costs nothing. */
-  v.object({ kind: v.literal("unreachable") }),
   /** There is no picture: the card is sent as text, in the same attempt. */
   v.object({ kind: v.literal("undrawn") }),
 );
@@ -61,21 +45,15 @@ export function beginTry(row: Row, now: number): Change | null {
   if (!isCutOff && row.state !== "queued") return null;
   // The last attempt never reported back: its part may have arrived.
   if (isCutOff && row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
-  return {
-    state: "sending",
-    doubts: row.doubts + (isCutOff ? 1 : 0),
-    dueAt: now,
-  };
+  return { state: "sending", doubts: row.doubts + (isCutOff ? 1 : 0), dueAt: now };
 }
 
 /** The card's next state after the outcome of its next part. */
 export function afterStep(row: Row, step: Step, now: number): Change {
   switch (step.kind) {
     case "sent": {
-      const partsSent = row.partsSent + 1;
-      const sentId = row.partsSent === 0 && step.messageId !== null ? { sentId: step.messageId } : {};
-      const moved = { partsSent, doubts: 0, dueAt: now, ...sentId };
-      return partsSent < countOf(row) ? moved : { ...moved, state: "sent", sentAt: now };
+      const moved = { partsSent: row.partsSent + 1, doubts: 0, dueAt: now };
+      return moved.partsSent < row.parts.length ? moved : { ...moved, state: "sent", sentAt: now };
     }
     case "wait":
       return postpone(row, step.retryAfterMs, step.reason, now);
@@ -84,43 +62,28 @@ export function afterStep(row: Row, step: Step, now: number): Change {
       return { ...postpone(row, backoff(row), step.reason, now), doubts: row.doubts + 1 };
     case "migrated":
       return { chatId: step.chatId, ...postpone(row, 0, "The chat has moved", now) };
-    case "unparsable":
-      if (row.plain === true) return { state: "failed", error: step.reason };
-      return { plain: true, ...postpone(row, 0, step.reason, now) };
     case "refused":
-      if (step.status === 403 || row.partsSent > 0) return { state: "failed", error: step.reason };
-      // The messenger may have refused the picture, or the replacement.
-      if (row.picture !== undefined) return { ...withoutPicture(row), ...postpone(row, 0, step.reason, now) };
-      if (row.replaces !== undefined) {
-        return { replaces: undefined, ...postpone(row, 0, step.reason, now) };
-      }
-      return { state: "failed", error: step.reason };
+      return afterRefusal(row, step, now);
     case "closed":
       return { state: step.state, error: step.reason };
-    case "unreachable":
-      return postpone(row, backoff(row), "The messenger cannot be reached", now);
     case "undrawn":
       return withoutPicture(row);
   }
 }
 
-/** Whether the next part is a picture's caption. */
-export function goesWithPicture({
-  picture,
-  partsSent,
-}: { [Field in "picture"]?: Row[Field] | undefined } & Pick<Row, "partsSent">): boolean {
-  return picture !== undefined && partsSent === 0;
+/** What the messenger may have refused about the first part is left out, one thing after the other. */
+function afterRefusal(row: Row, { status, reason }: { status: number; reason: string }, now: number): Change {
+  const again = () => postpone(row, 0, reason, now);
+  if (status === 403) return { state: "failed", error: reason };
+  if (row.threadId !== undefined && /thread|topic/i.test(reason)) return { threadId: undefined, ...again() };
+  if (row.partsSent === 0 && row.picture !== undefined) return { ...withoutPicture(row), ...again() };
+  if (row.partsSent === 0 && row.replaces !== undefined) return { replaces: undefined, ...again() };
+  return { state: "failed", error: reason };
 }
 
-/** The card as text; a missing caption is not a part of it. */
-function withoutPicture(row: Row): Change {
-  const uncaptioned = row.uncaptioned ?? row.parts?.[0] === "";
-  return { picture: undefined, partCount: countOf(row) - (uncaptioned ? 1 : 0) };
-}
-
-/** The number of parts of a card. */
-export function countOf({ partCount, parts = [] }: Pick<Row, "partCount" | "parts">): number {
-  return partCount ?? parts.length;
+/** The card as text; a picture's missing caption is not a part of it. */
+function withoutPicture({ parts }: Row): Change {
+  return { picture: undefined, parts: parts[0] === "" ? parts.slice(1) : parts };
 }
 
 function postpone(row: Row, delayMs: number, reason: string, now: number): Change {

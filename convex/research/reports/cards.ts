@@ -1,6 +1,6 @@
 import { percent } from "../../lib/text/numbers";
 import { dateTime, HOUR, MINUTE } from "../../lib/time";
-import { linkedCitations } from "../../messenger/citations";
+import { linkedCitations } from "../../messenger/words";
 import type { Button, Paragraph } from "../../messenger/format";
 import { nameOf } from "../writing/brief";
 import { dueAfterMs } from "./checkpoints";

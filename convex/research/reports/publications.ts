@@ -13,7 +13,7 @@ import { tellOwner } from "../../messenger/webhooks/events";
 import { recordRun } from "../../runs/model";
 import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
-import { holdersOfShift, shiftTopic, deliveryOf } from "../model";
+import { shiftTopic, deliveryOf } from "../model";
 import type { ReportKind } from "../shapes";
 import { afterReport, giveBackRest } from "./stages";
 import { vReport } from "../tables";
@@ -94,7 +94,6 @@ async function storeReport(
     userId: shift.userId,
     bot: shift.bot,
     chatId: shift.messengerChatId,
-    holders: holdersOfShift(shift),
     kind: `${type} report`,
     topic: shiftTopic(shift._id),
     paragraphs: reportCard({

@@ -2,14 +2,15 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { equalBytes } from "../lib/security/crypto";
 import { EXAMPLE_USER } from "../lib/http/examples";
-import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
-import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
-import { chatId, idempotencyKey, userId, withAliases } from "../lib/http/input";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import { chatId, userId, withAliases } from "../lib/http/input";
+import type { Caller } from "../lib/limits/callers";
 import { holdersOf } from "../lib/limits/shares";
-import { credentialOrThrow } from "../users/access";
-import { botTokenSeal } from "../messenger/seals";
+import { equalBytes } from "../lib/security/crypto";
+import { assertMay } from "../users/access";
+import { botTokenSeal } from "./model";
 
 /** A user's own bot and chat, as endpoints take them. */
 
@@ -37,7 +38,6 @@ const settingsInput = withAliases(
     userId,
     messengerBotToken: clearable(botToken, "must be 20 to 128 printable characters, or empty"),
     messengerChatId: clearable(chatId, "must be a numeric chat id or @channel, or empty"),
-    idempotencyKey,
   }),
 );
 
@@ -45,13 +45,18 @@ type Settings = z.output<typeof settingsInput>;
 
 /**
  * Stores a user's settings, with the bot token sealed.
- * @throws AppError `not_configured` if a token is set without a key; `rate_limited`.
+ * @throws AppError `unauthorized` or `forbidden` for an id with an owner, unless its owner's token or a key was sent,
+ * because the chat gets the reports; `not_configured` if a token is set without a key; `rate_limited`.
  */
-async function configure(ctx: ActionCtx, settings: Settings, { caller }: Call): Promise<void> {
-  const { userId } = settings;
-  const changes = { ...(await changesOf(ctx, settings)), setBy: holdersOf(caller) };
-  const signedIn = caller.signedIn === true;
-  await ctx.runMutation(internal.messenger.configs.save, { userId, signedIn, ...changes });
+async function configure(ctx: ActionCtx, settings: Settings, caller: Caller): Promise<void> {
+  const { keyHash, signedIn } = caller;
+  await ctx.runMutation(internal.messenger.configs.save, {
+    ...(await changesOf(ctx, settings)),
+    ...(keyHash === undefined ? {} : { keyHash }),
+    userId: settings.userId,
+    setBy: holdersOf(caller),
+    signedIn: signedIn === true,
+  });
 }
 
 async function changesOf(
@@ -92,20 +97,15 @@ export function settingsEndpoint(named: {
       "If the user has set a bot of their own, it sends their reports; otherwise the default bot does. The token is sealed before it is stored, never returned and not tested: if the messenger refuses it for the next card, `deliveryProblem` of `/mcp/research/status` says so. A private chat that its account has confirmed as another user's gets nothing through the default bot.",
     limit: "settings",
     // The person who sets the chat can read the reports.
-    access: async (ctx, { userId }, caller) => {
-      const { keyHash } = caller;
-      const args = { userId, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };
-      await ctx.runQuery(internal.messenger.configs.assertMaySet, args);
-      return credentialOrThrow(ctx, { userId }, caller);
-    },
+    access: (ctx, { userId }, caller) => assertMay(ctx, userId, "delivery", caller),
     errors: USER_TOKEN_ERRORS,
-    headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+    headers: USER_TOKEN,
     example: { input: named.example, output: { success: true } },
     input: settingsInput,
-    returns: z.object({ success: z.boolean() }),
-    handler: async (ctx, input, call) => {
-      await configure(ctx, input, call);
-      return { success: true };
+    returns: z.object({ success: z.literal(true) }),
+    handler: async (ctx, input, { caller }) => {
+      await configure(ctx, input, caller);
+      return { success: true as const };
     },
   });
 }

@@ -8,7 +8,11 @@ import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/http/examples";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
 import { absentWhenEmpty, atMost, text } from "../lib/http/input";
 import { codeHash } from "../messenger/codes";
-import { connectAccount } from "./links";
+import { charge } from "../lib/limits/charges";
+import type { Account } from "../messenger/links";
+import { ensureWallet } from "../wallets/model";
+import { reply, type Outcome, type Request } from "./model";
+import type { ActionCtx } from "../_generated/server";
 
 /** Links between messenger accounts and users, for bots that are not the service's own. */
 
@@ -122,5 +126,62 @@ const wallet: MountedEndpoint = endpoint({
     return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: named };
   },
 });
+
+/**
+ * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
+ * guess of its sender: in the bot this is the account, elsewhere the network address, because anybody can name an
+ * account.
+ * @returns The user, and the address of their custody wallet, which is created if there is none.
+ * @throws AppError `not_found` if the code is unknown, expired or used; `conflict` if the account or the user has a
+ * link that cannot be replaced; `rate_limited`, `not_configured`.
+ */
+export async function connectAccount(
+  ctx: ActionCtx,
+  { codeHash, messengerId, messengerUsername, by }: Account,
+  address: string | null,
+): Promise<{ userId: string; walletAddress: string }> {
+  await charge(
+    ctx,
+    "link",
+    by === "account" ? { userId: `messenger:${messengerId}`, address: null } : { address },
+  );
+  // The wallet is created first, so that a linked account always has one, even if this is interrupted.
+  const account = { codeHash, messengerId, by };
+  const userId = await ctx.runQuery(internal.messenger.links.codeOwner, { ...account, now: Date.now() });
+  const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
+  await ctx.runMutation(internal.messenger.links.link, {
+    ...account,
+    ...(messengerUsername === undefined ? {} : { messengerUsername }),
+  });
+  return { userId, walletAddress: wallet.address };
+}
+
+/** How a link for an owner starts the bot; the code follows. */
+const OWNER_LINK = /^own_([2-9A-HJ-NP-Z]{12})$/;
+
+/** The answer to a link for an owner; `null` if it is no such link. */
+export async function ownerOffer(
+  ctx: ActionCtx,
+  { sender, argument, now }: Request,
+): Promise<Outcome | null> {
+  const [, code] = OWNER_LINK.exec(argument) ?? [];
+  if (code === undefined) return null;
+  const { messengerId } = sender;
+  const offered = await ctx.runQuery(internal.account.ownership.links.offer, { code, messengerId, now });
+  if ("refusal" in offered) return reply(offered.refusal);
+  const { address, pseudonym, isWeak } = offered;
+  return {
+    answer: [
+      [{ bold: "🔐 Is this your wallet?" }],
+      [address === null ? "There is no wallet yet." : { code: address }],
+      [`Its account is called ${pseudonym}.`],
+      [
+        "If you tap Own, this chat decides: orders with only the account id wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
+      ],
+      ...(isWeak ? [["Its id could be guessed, so it is yours 48 hours after your tap."]] : []),
+    ],
+    buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
+  };
+}
 
 export const linkingEndpoints: MountedEndpoint[] = [connect, wallet];

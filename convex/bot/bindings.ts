@@ -1,0 +1,233 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { changeCard, confirmedCard, endedCard, listCard, mutedCard } from "../alerts/cards";
+import {
+  alertOf,
+  alertsOf,
+  confirm as confirmAlert,
+  findAlert,
+  muteUntil,
+  numberedAlert,
+  switchOff,
+} from "../alerts/model";
+import { payerOf } from "../lib/budget/payers";
+import { recordAudit } from "../lib/records/audit";
+import { pseudonymOf } from "../lib/security/pseudonyms";
+import { dateTime, DAY } from "../lib/time";
+import { end, vJob } from "../lib/work/jobs";
+import { configOf, linkOfAccount, placeIn } from "../messenger/model";
+import { confirmLink, dropLink, freezeAccount, isLogin, thaw, userInSay } from "../messenger/owners";
+import { activeShiftsOf } from "../research/model";
+import { stopButton } from "../research/reports/cards";
+import { changeRules } from "../users/levels";
+import { allListed } from "../wallets/limits/allowlist";
+import { walletOf } from "../wallets/model";
+import { decidedCard } from "../wallets/orders/cards";
+import { answer } from "../wallets/orders/questions";
+import {
+  linkedCard,
+  needsAccount,
+  notice,
+  NOTHING_TO_CONFIRM,
+  ONLY_LOGIN,
+  recipientsCard,
+  UNCONFIRMED,
+  WRONG_CODE,
+} from "./cards";
+import { focusIn, hashIn } from "./grammar";
+import { focusNamed, nameOf } from "./focus";
+import { orReason, putAnswer, reply, type Outcome, type Request } from "./model";
+import { vMessage } from "./tables";
+
+/** Commands that change something: each is done, and its answer queued, in one transaction, for one update once. */
+
+type Binding = (ctx: MutationCtx, request: Request) => Outcome | Promise<Outcome>;
+
+export const bind = internalMutation({
+  args: { ...vMessage.fields, job: vJob, name: v.string(), userId: v.string(), argument: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { job, name, userId, argument, ...message }) => {
+    if (!(await end(ctx, job))) return null;
+    const { updateId, sender, tapped } = message;
+    const request = { updateId, sender, userId, argument, isTap: tapped !== undefined, now: Date.now() };
+    const binding = BINDINGS[name];
+    if (binding !== undefined) await putAnswer(ctx, message, await orReason(() => binding(ctx, request)));
+    return null;
+  },
+});
+
+const BINDINGS: Readonly<Record<string, Binding>> = {
+  alerts: async (ctx, { userId, argument }) => {
+    const [, which = "0"] = /^off +(\S{1,40})$/i.exec(argument) ?? [];
+    const row = /^\d{1,6}$/.test(which)
+      ? await numberedAlert(ctx, userId, Number(which))
+      : await findAlert(ctx, userId, which);
+    return row === null ? listCard(await alertsOf(ctx, userId)) : endedCard(await switchOff(ctx, row));
+  },
+  /** A tap on an alert's button: `set ID`. */
+  alert: async (ctx, { userId, argument, isTap }) => {
+    const [what = "", which = ""] = argument.split(" ");
+    const change = ALERT_TAPS[what];
+    if (!isTap || change === undefined) return listCard(await alertsOf(ctx, userId));
+    const row = await findAlert(ctx, userId, which);
+    return row === null ? GONE : change(ctx, row);
+  },
+
+  follow: async (ctx, { sender, userId, argument, now }) => {
+    const focus = await focusNamed(ctx, argument, now);
+    if (focus === null)
+      return reply("Name one token by its symbol, such as ", { command: "follow" }, " BTC.");
+    const config = await configOf(ctx, userId);
+    const set = placeIn(config?.chatId ?? sender.chatId).chatId;
+    // Whether the shift's cards come from this bot to this chat.
+    const stoppable = config?.sealedBotToken === undefined && set === sender.chatId;
+    const { jobId } = await ctx.runMutation(internal.research.shifts.start, {
+      userId,
+      signedIn: true,
+      stoppable,
+      paidBy: payerOf({ userId, signedIn: true, address: null }),
+      ...(focus === "" ? {} : { token: focus }),
+    });
+    // The card at the start of a shift says everything, if it is sent to this chat.
+    if (stoppable) return { answer: [] };
+    return {
+      answer: notice(
+        `I am following ${nameOf(focus)} for eight hours: reports come to the chat that you have set.`,
+      ),
+      buttons: [[stopButton(jobId, focus === "" ? null : focus)]],
+    };
+  },
+  stop: async (ctx, { userId, argument }) => {
+    const active = await activeShiftsOf(ctx, userId);
+    if (active.length === 0) return reply("You have no research shift running.");
+    const choices = active.map(({ _id, token }) => [stopButton(_id, token ?? null)]);
+    const token = focusIn(argument);
+    const meant = active.filter((one) => argument === "" || one._id === argument || one.focus === token);
+    if (meant.length === 0)
+      return { answer: notice("That shift has ended already. These are running:"), buttons: choices };
+    for (const { _id: jobId } of meant)
+      await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
+    const undo = meant.map(({ _id, token: of }) => [
+      { text: meant.length === 1 ? "Undo" : `Undo: ${of ?? "the market"}`, command: `resume ${_id}` },
+    ]);
+    const stopped = meant.map(({ focus }) => nameOf(focus)).join(" and ");
+    return { answer: notice(`I no longer follow ${stopped}.`), buttons: undo };
+  },
+  resume: async (ctx, { userId, argument }) => {
+    const jobId = ctx.db.normalizeId("shifts", argument);
+    const goesOn =
+      jobId !== null && (await ctx.runMutation(internal.research.shifts.resume, { userId, jobId }));
+    const shift = jobId === null ? null : await ctx.db.get("shifts", jobId);
+    if (jobId === null || shift === null || !goesOn)
+      return reply("This button no longer works: a stop can be undone for ten minutes.");
+    return {
+      answer: notice(`I follow ${nameOf(shift.focus)} again, until ${dateTime(shift.stopsAt)}.`),
+      buttons: [[stopButton(jobId, shift.token ?? null)]],
+    };
+  },
+
+  /**
+   * Only the person who made the link knows its code: the account's user has it from the web application; the victim of
+   * a stranger does not have it.
+   */
+  confirm: async (ctx, { sender, argument }) => {
+    const link = await linkOfAccount(ctx, sender.messengerId);
+    if (link === null) return reply(...NOTHING_TO_CONFIRM);
+    if (link.confirmedAt !== undefined) return reply("This account's link is confirmed already.");
+    if (argument === "") return reply(...UNCONFIRMED);
+    if (link.codeHash !== hashIn(argument).hash) return reply(...WRONG_CODE);
+    await confirmLink(ctx, link, Date.now());
+    const wallet = await walletOf(ctx, link.userId, "custody");
+    return {
+      answer: linkedCard({ account: pseudonymOf(link.userId), walletAddress: wallet?.address ?? null }),
+    };
+  },
+  unlink: async (ctx, { sender }) => {
+    const link = await linkOfAccount(ctx, sender.messengerId);
+    if (link === null) return reply("This account is not linked.");
+    if (await isLogin(ctx, link.userId, sender.messengerId)) return reply(...ONLY_LOGIN);
+    await dropLink(ctx, link, "account");
+    return reply("Unlinked. This chat gets no more of your reports or alerts.");
+  },
+
+  own: async (ctx, { sender, argument }) => {
+    const own = { code: argument, messengerId: sender.messengerId };
+    const { head, words } = await ctx.runMutation(internal.account.ownership.links.own, own);
+    return { answer: [[{ bold: `🔐 ${head}` }], [words]] };
+  },
+  freeze: async (ctx, { sender, now }) => {
+    const userId = await userInSay(ctx, sender.messengerId, now);
+    if (userId === null) return needsAccount("freeze");
+    await freezeAccount(ctx, userId, "chat");
+    return { answer: [] };
+  },
+  unfreeze: async (ctx, { userId, sender }) => {
+    const from = await thaw(ctx, userId, sender.messengerId);
+    return reply(
+      `From ${dateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
+    );
+  },
+  block: async (ctx, { userId, now }) => {
+    const blockedUntil = now + DAY;
+    await changeRules(ctx, userId, { blockedUntil });
+    await recordAudit(ctx, { actor: userId, action: "orders blocked", subject: "chat" });
+    return reply(
+      `Until ${dateTime(blockedUntil)} nobody can order or change your delivery settings by your account id alone. What you were asked is void.`,
+    );
+  },
+  newid: async (ctx, { userId, argument, isTap }) => {
+    if (!isTap || argument !== "yes")
+      return {
+        answer: [
+          [{ bold: "🔁 A new account id?" }],
+          [
+            "From then on the old one belongs to nobody: programs and assistants that use it need the new one. Orders that wait for your approval are void. Wallets, settings and keys stay.",
+          ],
+        ],
+        buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
+      };
+    const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replacement.replace, {
+      userId,
+    });
+    return reply("Your account id is now ", { bold: replaced.userId });
+  },
+  recipients: async (ctx, { userId, argument }) => {
+    const [, what = "", address = ""] = /^(add|off)\s+(\S{1,64})$/i.exec(argument) ?? [];
+    // Every channel of the account hears of it, so that this needs no card of its own.
+    if (what.toLowerCase() === "add")
+      await ctx.runMutation(internal.account.recipients.addFor, { userId, address });
+    if (what.toLowerCase() === "off")
+      await ctx.runMutation(internal.account.recipients.removeFor, { userId, address });
+    return recipientsCard(await allListed(ctx, userId), Date.now());
+  },
+  approve: (ctx, request) => decided(ctx, request, true),
+  refuse: (ctx, request) => decided(ctx, request, false),
+};
+
+/** A tap on a question to the owner. */
+async function decided(ctx: MutationCtx, { sender, argument }: Request, isYes: boolean): Promise<Outcome> {
+  const decision = await answer(ctx, argument, isYes ? "yes" : "no", sender.messengerId);
+  if (decision === null) return reply("You were not asked that.");
+  return { answer: decidedCard(decision.order, decision.standing) };
+}
+
+/** What a tap does with an alert. */
+const ALERT_TAPS: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">) => Promise<Outcome>>> = {
+  set: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, null)),
+  off: async (ctx, row) => endedCard(await switchOff(ctx, row)),
+  no: async (ctx, row) => endedCard(await switchOff(ctx, row)),
+  mute: async (ctx, row) => {
+    const until = Date.now() + DAY;
+    return mutedCard(await muteUntil(ctx, row, until), until);
+  },
+  unmute: async (ctx, row) => confirmedCard(await muteUntil(ctx, row, Date.now())),
+  change: (_ctx, row) => Promise.resolve(changeCard(alertOf(row))),
+};
+
+/** The answer to a button of an alert that no longer exists. */
+const GONE: Outcome = {
+  answer: notice("This button no longer works: a proposal is forgotten after a day. Ask again."),
+  buttons: [[{ text: "My alerts", command: "alerts" }]],
+};

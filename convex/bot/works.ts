@@ -1,0 +1,236 @@
+import { createFunctionHandle } from "convex/server";
+import { pick } from "convex-helpers";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { openCard, proposalCard, whyCard } from "../alerts/answerCards";
+import { answerWords, reasonsFor, type Answered } from "../alerts/desk";
+import { HOW_TO_SAY } from "../alerts/language/wordings";
+import { DEFAULT_AGENT } from "../chat/agents";
+import { answer as answerQuestion } from "../chat/replies";
+import { required, siteUrl } from "../lib/env";
+import { AppError, failureOf } from "../lib/errors";
+import type { Caller } from "../lib/limits/callers";
+import { charge } from "../lib/limits/charges";
+import { failureOfAttempt } from "../lib/refreshes";
+import { sha256Hex } from "../lib/security/digests";
+import { pseudonymOf } from "../lib/security/pseudonyms";
+import type { Ticket } from "../lib/tables";
+import { MINUTE, roundedNow } from "../lib/time";
+import { focusOf } from "../market/sources/listing";
+import { chatUser, isChatUser } from "../messenger/model";
+import { wordsAsParagraphs } from "../messenger/words";
+import { snapshotCard } from "../research/reports/cards";
+import { portfolioOf } from "../wallets/holdings";
+import { ensureWallet, NO_WALLET } from "../wallets/model";
+import { foundFor } from "../wallets/orders/execution";
+import { ALREADY_LINKED, linkedCard, needsAccount, notice, portfolioCard, TOO_MANY_CODES } from "./cards";
+import { hashIn } from "./grammar";
+import { connectAccount, ownerOffer } from "./linking";
+import { reply, type Outcome, type Request } from "./model";
+import { orderIn, USAGE, type Order } from "./orders";
+import { priceCommand, startOutcome } from "./prices";
+
+/** Commands that ask providers. Every one can be repeated: it is, after it was cut off. */
+
+/** `wait`: research is under way. `bind`: the command is done by a transaction (`bindings`) after all. */
+export type Worked = Outcome | "wait" | { bind: string; argument: string };
+type Work = (ctx: ActionCtx, request: Request) => Promise<Worked>;
+
+/** On-demand results are fresh for this long. */
+const FRESH_MS = 15 * MINUTE;
+/** The same default as at the endpoint. */
+const SLIPPAGE_BPS = 100;
+
+export const WORKS: Readonly<Record<string, Work>> = {
+  price: (ctx, { argument }) => priceCommand(ctx, argument),
+
+  /** The same words make the same proposal, so an interrupted attempt does no harm. */
+  alert: async (ctx, { userId, argument }) => {
+    if (argument === "") return reply(HOW_TO_SAY);
+    if (/^(?:set|off|no|change|mute|unmute) +\S{1,40}$/i.test(argument)) return { bind: "alert", argument };
+    const caller = callerOf(userId);
+    await charge(ctx, "alert", caller);
+    return shown(await answerWords(ctx, { caller, userId, text: argument }));
+  },
+  why: async (ctx, { userId, argument: alertId }) => ({
+    answer: whyCard(await reasonsFor(ctx, { userId, alertId })),
+  }),
+
+  /** The stored result while it is fresh; otherwise it is made, and each further look joins the work under way. */
+  research: async (ctx, { sender, userId, argument, now }) => {
+    const named = await ctx.runQuery(internal.bot.reads.focus, { argument, now });
+    if (named === null)
+      return reply("Name one token by its symbol, such as ", { command: "research" }, " BTC.");
+    const whose = userId === "" ? `messenger:${sender.messengerId}` : userId;
+    const caller = { userId: whose, address: null, signedIn: userId !== "" };
+    const focus = await focusOf(ctx, named === "" ? undefined : named, caller);
+    const stored = await ctx.runQuery(internal.research.results.current, { focus });
+    if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) {
+      const { result, fetchedAt } = stored;
+      const token = focus === "" ? null : focus;
+      const of = (command: string) => (focus === "" ? command : `${command} ${focus}`);
+      return {
+        answer: snapshotCard({ token, generatedAt: fetchedAt, result }, siteUrl()),
+        buttons: [
+          [
+            { text: "Full text", command: of("report") },
+            { text: "Sources", command: of("sources") },
+            { text: "Follow for 8 h", command: of("follow") },
+          ],
+        ],
+      };
+    }
+    required("LLM_GATEWAY_API_KEY");
+    const ticket: Ticket = await ctx.runMutation(internal.research.results.begin, { focus, caller });
+    const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
+    if (outcome.state === "failed") throw failureOfAttempt(outcome);
+    return "wait";
+  },
+
+  ask: async (ctx, request) =>
+    request.argument === ""
+      ? reply("Put your question after the command: ", { command: "ask" }, " How is Ethereum doing?")
+      : answerTo(ctx, request),
+
+  portfolio: async (ctx, { userId }) => {
+    const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
+    const portfolio = await portfolioOf(ctx, address);
+    const answer = portfolioCard({ address, ...portfolio });
+    const holdings = portfolio.balances
+      .flatMap(({ token, valueUsd }) => (valueUsd === null || valueUsd === 0 ? [] : [{ token, valueUsd }]))
+      .toSorted((a, b) => b.valueUsd - a.valueUsd);
+    if (holdings.length === 0) return { answer };
+    const handle = await createFunctionHandle(internal.pictures.desk.portfolio);
+    const subject = JSON.stringify({ at: Date.now(), totalUsd: portfolio.totalValueUsd, holdings });
+    return { answer, picture: { handle, subject } };
+  },
+
+  /** A deep link (t.me/<bot>?start=CODE) arrives as this command. */
+  start: async (ctx, request) => {
+    if (request.argument === "" || !request.sender.alone) return startOutcome(ctx);
+    return (await ownerOffer(ctx, request)) ?? connect(ctx, request);
+  },
+  connect: (ctx, request) => connect(ctx, request),
+
+  swap: (ctx, request) => orderNamed(ctx, request, "swap"),
+  send: (ctx, request) => orderNamed(ctx, request, "send"),
+};
+
+function callerOf(userId: string): Caller {
+  return isChatUser(userId)
+    ? { identity: sha256Hex(`messenger:${userId}`), address: null }
+    : { userId, address: null, signedIn: true };
+}
+
+/** Plain words in a chat with the bot alone: an order, the wish for an alert, or a question. */
+export async function plainWords(ctx: ActionCtx, request: Request, forwarded: boolean): Promise<Worked> {
+  const { sender, userId, argument } = request;
+  const order = forwarded || userId === "" ? null : orderIn(argument);
+  if (order !== null) return orderCard(ctx, request, order);
+  const whose = userId === "" ? chatUser(sender.messengerId) : userId;
+  const caller = { userId: whose, address: null, signedIn: true };
+  const asker = userId === "" ? `messenger:${sender.messengerId}` : userId;
+  await charge(ctx, "chat", { userId: asker, address: null });
+  const alert = await answerWords(ctx, { caller, userId: whose, text: argument });
+  return alert.kind === "none" || alert.kind === "unread" ? modelsAnswer(ctx, request) : shown(alert);
+}
+
+export async function answerTo(ctx: ActionCtx, request: Request): Promise<Outcome> {
+  const { sender, userId } = request;
+  const asker = userId === "" ? `messenger:${sender.messengerId}` : userId;
+  await charge(ctx, "chat", { userId: asker, address: null });
+  return modelsAnswer(ctx, request);
+}
+
+async function modelsAnswer(
+  ctx: ActionCtx,
+  { updateId, sender, userId, argument: question }: Request,
+): Promise<Outcome> {
+  required("LLM_GATEWAY_API_KEY");
+  // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
+  const own = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;
+  const args = own === null ? null : { ...own, now: roundedNow() };
+  const response = await answerQuestion(ctx, {
+    agentId: DEFAULT_AGENT,
+    question,
+    messages: args === null ? [] : await ctx.runQuery(internal.chat.memory.turns, args),
+    caller:
+      userId === ""
+        ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }
+        : { userId, signedIn: true, address: null },
+    personal: sender.alone,
+    proven: own !== null,
+  });
+  if (own !== null) {
+    const reply = pick(response, ["answer", "model", "tokensUsed"]);
+    await ctx.runMutation(internal.chat.memory.keep, { ...own, question, reply, key: `update:${updateId}` });
+  }
+  const answer = wordsAsParagraphs(response.answer, response.sources);
+  if (answer.length === 0) throw new AppError("upstream", "The model's answer had no words. Ask again.");
+  return { answer };
+}
+
+async function shown(answered: Answered): Promise<Outcome> {
+  if (answered.kind === "open") return openCard(answered);
+  if (answered.kind !== "proposed") return { answer: notice(answered.say) };
+  const { proposed } = answered;
+  const card = proposalCard(proposed);
+  if (proposed.alert.condition.kind === "digest") return card;
+  const handle = await createFunctionHandle(internal.pictures.desk.alert);
+  return { ...card, picture: { handle, subject: proposed.alert.alertId } };
+}
+
+/** Links the account with a code from the web application. */
+async function connect(ctx: ActionCtx, request: Request): Promise<Worked> {
+  const { sender, argument } = request;
+  const { messengerId, messengerUsername } = sender;
+  const { userId: linked, usedCode } = await ctx.runQuery(internal.bot.reads.account, { messengerId });
+  const { hash: codeHash, then } = hashIn(argument);
+  // The same code once more is the same link: whoever was cut off behind it is told of it.
+  if (linked !== null && (codeHash === "" || usedCode !== codeHash)) return reply(...ALREADY_LINKED);
+  if (argument === "") return needsAccount("start");
+  required("WALLET_ENCRYPTION_KEY");
+  // A code that has linked this account through another bot is used up, and confirms the link.
+  if (linked === null && usedCode === codeHash) return { bind: "confirm", argument };
+  try {
+    const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
+    const { userId, walletAddress } = await connectAccount(ctx, account, null);
+    await ctx.runMutation(internal.alerts.proposals.adopt, { from: chatUser(messengerId), to: userId });
+    return {
+      answer: linkedCard({ account: pseudonymOf(userId), walletAddress }),
+      buttons: then === "" ? [] : [[{ text: `Go on: /${then}`, command: then }]],
+    };
+  } catch (error) {
+    if (failureOf(error)?.code === "rate_limited") return reply(TOO_MANY_CODES);
+    throw error;
+  }
+}
+
+async function orderNamed(ctx: ActionCtx, request: Request, name: "swap" | "send"): Promise<Outcome> {
+  const order = orderIn(request.argument) ?? orderIn(`${name} ${request.argument}`);
+  return order?.kind === name ? orderCard(ctx, request, order) : reply(USAGE[name]);
+}
+
+/** An order, rehearsed: its own card is shown, and a tap carries it out. */
+async function orderCard(
+  ctx: ActionCtx,
+  { updateId, sender, userId }: Request,
+  order: Order,
+): Promise<Outcome> {
+  await charge(ctx, "transfer", { userId, address: null });
+  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
+  if (wallet === null) throw new AppError("not_found", NO_WALLET);
+  const { walletId, address } = wallet;
+  const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
+  const payer = { userId, walletId, address };
+  const found = await foundFor(ctx, { payer, request, caller: { address: null }, asked: "chat" });
+  const card = await ctx.runMutation(internal.wallets.orders.chatOrders.propose, {
+    userId,
+    walletId,
+    request,
+    messengerId: sender.messengerId,
+    idempotencyKey: `chat_${updateId}`,
+    ...found,
+  });
+  return card === null ? reply("It was shown already.") : { answer: card.paragraphs, buttons: card.buttons };
+}
