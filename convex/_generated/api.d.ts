@@ -67,6 +67,7 @@ import type * as bot_linking from "../bot/linking.js";
 import type * as bot_list from "../bot/list.js";
 import type * as bot_model from "../bot/model.js";
 import type * as bot_orders from "../bot/orders.js";
+import type * as bot_owning from "../bot/owning.js";
 import type * as bot_prices from "../bot/prices.js";
 import type * as bot_reads from "../bot/reads.js";
 import type * as bot_tables from "../bot/tables.js";
@@ -610,6 +611,7 @@ declare const fullApi: ApiFromModules<{
   "bot/list": typeof bot_list;
   "bot/model": typeof bot_model;
   "bot/orders": typeof bot_orders;
+  "bot/owning": typeof bot_owning;
   "bot/prices": typeof bot_prices;
   "bot/reads": typeof bot_reads;
   "bot/tables": typeof bot_tables;

@@ -22,7 +22,7 @@ import { confirmLink, dropLink, freezeAccount, isLogin, thaw, userInSay } from "
 import { activeShiftsOf } from "../research/model";
 import { stopButton } from "../research/reports/cards";
 import { changeRules } from "../users/levels";
-import { allListed } from "../wallets/limits/allowlist";
+import { allListed } from "../wallets/allowlist";
 import { walletOf } from "../wallets/model";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
@@ -152,11 +152,6 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
     return reply("Unlinked. This chat gets no more of your reports or alerts.");
   },
 
-  own: async (ctx, { sender, argument }) => {
-    const own = { code: argument, messengerId: sender.messengerId };
-    const { head, words } = await ctx.runMutation(internal.account.ownership.links.own, own);
-    return { answer: [[{ bold: `🔐 ${head}` }], [words]] };
-  },
   freeze: async (ctx, { sender, now }) => {
     const userId = await userInSay(ctx, sender.messengerId, now);
     if (userId === null) return needsAccount("freeze");

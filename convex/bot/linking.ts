@@ -11,7 +11,6 @@ import { codeHash } from "../messenger/codes";
 import { charge } from "../lib/limits/charges";
 import type { Account } from "../messenger/links";
 import { ensureWallet } from "../wallets/model";
-import { reply, type Outcome, type Request } from "./model";
 import type { ActionCtx } from "../_generated/server";
 
 /** Links between messenger accounts and users, for bots that are not the service's own. */
@@ -154,34 +153,6 @@ export async function connectAccount(
     ...(messengerUsername === undefined ? {} : { messengerUsername }),
   });
   return { userId, walletAddress: wallet.address };
-}
-
-/** How a link for an owner starts the bot; the code follows. */
-const OWNER_LINK = /^own_([2-9A-HJ-NP-Z]{12})$/;
-
-/** The answer to a link for an owner; `null` if it is no such link. */
-export async function ownerOffer(
-  ctx: ActionCtx,
-  { sender, argument, now }: Request,
-): Promise<Outcome | null> {
-  const [, code] = OWNER_LINK.exec(argument) ?? [];
-  if (code === undefined) return null;
-  const { messengerId } = sender;
-  const offered = await ctx.runQuery(internal.account.ownership.links.offer, { code, messengerId, now });
-  if ("refusal" in offered) return reply(offered.refusal);
-  const { address, pseudonym, isWeak } = offered;
-  return {
-    answer: [
-      [{ bold: "🔐 Is this your wallet?" }],
-      [address === null ? "There is no wallet yet." : { code: address }],
-      [`Its account is called ${pseudonym}.`],
-      [
-        "If you tap Own, this chat decides: orders with only the account id wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
-      ],
-      ...(isWeak ? [["Its id could be guessed, so it is yours 48 hours after your tap."]] : []),
-    ],
-    buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
-  };
 }
 
 export const linkingEndpoints: MountedEndpoint[] = [connect, wallet];

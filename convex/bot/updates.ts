@@ -14,6 +14,7 @@ import { CODE_SHOWN, FAILED, FLOOD, LATE, notice, PRIVATE_ONLY } from "./cards";
 import { carriedIn, parseCommand, parseMention, showsCode, type ParsedCommand } from "./grammar";
 import { commandNamed } from "./list";
 import { putAnswer } from "./model";
+import { ownerAnswer } from "./owning";
 import { vMessage, vOutcome, type Message } from "./tables";
 
 /** Messages to the bot, each from its receipt to its answer. */
@@ -60,6 +61,8 @@ function isMeant({ sender, text, tapped }: Message, command: ParsedCommand | nul
 
 async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCommand | null): Promise<void> {
   const { sender } = message;
+  const owners = await ownerAnswer(ctx, message);
+  if (owners !== null) return putAnswer(ctx, message, owners);
   const userId = await userOfAccount(ctx, sender.messengerId);
   // Words may need the model, so they do not wait where commands do; a single one is a coin's name.
   const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
@@ -76,7 +79,6 @@ async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCom
 function withoutCode(text: string, command: ParsedCommand | null): string {
   if (command === null || !showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
   const { code, then } = carriedIn(command.argument);
-  if (code.startsWith("own_")) return text;
   return `/${command.name} ${codeHash(code)} ${then}`.trim();
 }
 

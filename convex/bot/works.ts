@@ -25,7 +25,7 @@ import { ensureWallet, NO_WALLET } from "../wallets/model";
 import { foundFor } from "../wallets/orders/execution";
 import { ALREADY_LINKED, linkedCard, needsAccount, notice, portfolioCard, TOO_MANY_CODES } from "./cards";
 import { hashIn } from "./grammar";
-import { connectAccount, ownerOffer } from "./linking";
+import { connectAccount } from "./linking";
 import { reply, type Outcome, type Request } from "./model";
 import { orderIn, USAGE, type Order } from "./orders";
 import { priceCommand, startOutcome } from "./prices";
@@ -106,10 +106,8 @@ export const WORKS: Readonly<Record<string, Work>> = {
   },
 
   /** A deep link (t.me/<bot>?start=CODE) arrives as this command. */
-  start: async (ctx, request) => {
-    if (request.argument === "" || !request.sender.alone) return startOutcome(ctx);
-    return (await ownerOffer(ctx, request)) ?? connect(ctx, request);
-  },
+  start: (ctx, request) =>
+    request.argument === "" || !request.sender.alone ? startOutcome(ctx) : connect(ctx, request),
   connect: (ctx, request) => connect(ctx, request),
 
   swap: (ctx, request) => orderNamed(ctx, request, "swap"),

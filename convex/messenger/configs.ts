@@ -43,9 +43,8 @@ async function tellLeft(ctx: MutationCtx, userId: string, changes: ConfigChanges
   const before = await configOf(ctx, userId);
   const isSame = changes.chatId === undefined || changes.chatId === before?.chatId;
   if (before?.chatId === undefined || (isSame && changes.sealedBotToken === undefined)) return;
-  // A bot that goes has no other word.
-  const bot = changes.sealedBotToken === undefined ? undefined : ("default" as const);
-  await enqueueCard(ctx, { userId, chatId: before.chatId, bot, kind: "change of chat", paragraphs: LEFT });
+  const { chatId, sealedBotToken } = before;
+  await enqueueCard(ctx, { userId, chatId, sealedBotToken, kind: "change of chat", paragraphs: LEFT });
 }
 
 const LEFT: Paragraph[] = [

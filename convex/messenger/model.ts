@@ -19,6 +19,8 @@ export type Card = {
   chatId?: string | undefined;
   /** Send it with the default bot rather than with the user's own. */
   bot?: "default" | undefined;
+  /** Send it with the user's own bot as it is now, whatever is set when it is sent. */
+  sealedBotToken?: string | undefined;
   /** What it is, for the operator. */
   kind: string;
   /** What it belongs to, so that it can be called off: `shift:<id>`. */

@@ -61,12 +61,13 @@ export async function tellEverywhere(
   const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
   const account = await formerAccount(ctx, card.userId, Date.now());
-  if (config?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: config.chatId });
+  const { chatId: set, sealedBotToken } = config ?? {};
+  if (set !== undefined) await enqueueCard(ctx, { ...card, chatId: set, sealedBotToken });
   const accounts = new Set([linked, account].filter((one) => one !== null));
   // The default bot brings it already.
   if (config?.sealedBotToken === undefined) accounts.delete(config?.chatId ?? "");
   for (const chatId of accounts) await enqueueCard(ctx, { ...card, buttons, chatId, bot: "default" });
-  return config?.chatId !== undefined || accounts.size > 0;
+  return set !== undefined || accounts.size > 0;
 }
 
 async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {

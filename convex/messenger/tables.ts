@@ -120,6 +120,8 @@ export const messengerTables = {
     threadId: v.optional(v.number()),
     /** Sent by the default bot whatever the user's own is: an answer in a chat with it. */
     bot: v.optional(v.literal("default")),
+    /** The user's own bot as it was when the card was queued, for the last word of settings that go; removed at the end. */
+    sealedBotToken: v.optional(v.string()),
     /** The kind of card, for the operator: `shift started`, `final report`, … */
     kind: v.string(),
     /** What the card belongs to, so that it can be cancelled: `shift:<id>`. */
@@ -203,7 +205,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     ],
     ownedBy: { rows: ofUser("by_userId"), section: "messages", onDeletion: "go" },
     final: { field: "state", states: ["sent", "failed", "skipped"] },
-    withheld: ["onSettled"],
+    withheld: ["onSettled", "sealedBotToken"],
   },
   chatMoves: { keep: "chats that are set anywhere are known by them" },
 };

@@ -103,7 +103,7 @@ test("a lost phone: its finder moves money to the list at most, within the day's
   await browser.mutation(api.account.freezes.unfreeze, {});
   await browser.mutation(api.messenger.linking.unlink, {});
   await say(app, `/send 1 USDC to ${friend}`);
-  expect(await newest(app)).toContain("needs your account");
+  expect(await newest(app)).toContain("needs an account");
   expect((await app.post("/mcp/defi/send", sends(userId, friend, 1), { as: "person-42" })).status).toBe(200);
 });
 

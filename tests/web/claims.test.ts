@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { hashed } from "../../convex/users/names";
 import { type App, test } from "../support/app";
+import { orderRow } from "../support/rows/orders";
 import { browserOf } from "./support";
 
 /** What a claim of a `userId` ends that others had set on it, and what a claim that waits changes. */

@@ -95,6 +95,8 @@ async function apply(ctx: MutationCtx, row: Card, job: Job, change: Change): Pro
     case "failed":
     case "skipped":
       await end(ctx, job);
+      if (row.sealedBotToken !== undefined)
+        await ctx.db.patch("messages", row._id, { sealedBotToken: undefined });
       await settle(ctx, after);
       return null;
   }
@@ -107,10 +109,15 @@ async function placeOf(ctx: QueryCtx, row: Card): Promise<Where> {
   const config = await configOf(ctx, row.userId);
   const own = row.chatId === undefined ? (config?.chatId ?? (await linkedChat(ctx, row.userId))) : row.chatId;
   const { chatId, threadId } = own === null ? { chatId: null, threadId: undefined } : placeIn(own);
-  const isByDefault = row.bot === "default" || config?.sealedBotToken === undefined;
+  const isByDefault = botOf(row, config) === null;
   const named = chatId ?? (isByDefault ? optional("MESSENGER_CHAT_ID") : undefined) ?? "";
   const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", named))?.to;
   return { chatId: moved ?? chatId, threadId: row.threadId ?? threadId ?? null };
+}
+
+/** The sealed token of the user's bot that sends a card; `null`: the default one does. */
+function botOf({ bot, sealedBotToken }: Card, config: Doc<"messengerConfigs"> | null): string | null {
+  return bot === "default" ? null : (sealedBotToken ?? config?.sealedBotToken ?? null);
 }
 
 async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | null> {
@@ -120,7 +127,8 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
   };
   const config = await configOf(ctx, row.userId);
   const { chatId, threadId } = await placeOf(ctx, row);
-  const isByDefault = row.bot === "default" || config?.sealedBotToken === undefined;
+  const sealedBotToken = botOf(row, config);
+  const isByDefault = sealedBotToken === null;
   if (isByDefault && (await isAnothers(ctx, row, chatId)))
     return skip("The default bot does not write to this chat for this user");
   const isUnasked = isByDefault && row.kind !== ANSWER && !(await isProven(ctx, row, chatId));
@@ -140,7 +148,7 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
     picture: row.partsSent === 0 ? (row.picture ?? null) : null,
     keyboard: row.partsSent === row.parts.length - 1 ? (row.keyboard ?? []) : [],
     edits: row.partsSent === 0 ? (row.replaces ?? null) : null,
-    sealedBotToken: row.bot === "default" ? null : (config?.sealedBotToken ?? null),
+    sealedBotToken,
     chatId,
     threadId,
   };
