@@ -1,6 +1,5 @@
 import type { ActionCtx } from "../_generated/server";
 import { AppError } from "./errors";
-import { noteCounted } from "./limits/charges";
 import type { Caller } from "./limits/callers";
 import { waitingAs, type Stay } from "./limits/crowd";
 import { deadlines } from "./outside/deadlines";
@@ -45,8 +44,6 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   const stored = await steps.read();
   if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored)) return stored;
   const ticket = await steps.begin();
-  // The caller who began it was counted; those who join are not.
-  if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
   await awaitAs(ctx, steps.caller, ticket, deadlines.caller);
   const value = await steps.read();
   if (value === null)

@@ -5,7 +5,6 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
 import { AppError, KEY_USED } from "../lib/errors";
-import { quotaHeaders } from "../lib/limits/quotas";
 import { vPayer } from "../lib/tables";
 import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE, NEVER } from "../lib/time";
@@ -106,10 +105,8 @@ function refuseBeyond(most: number, active: readonly Doc<"shifts">[], now: numbe
   if (active.length < most) return;
   const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
   const againMs = Math.max(0, freeAt - now);
-  const unit = "concurrent-requests";
   throw new AppError("rate_limited", `At most ${most} research shifts can be active at once${how}`, {
     retryAfterMs: againMs,
-    headers: quotaHeaders([{ name: "active-shifts", most, unit, windowMs: SHIFT_MS, left: 0, againMs }]),
   });
 }
 

@@ -1,7 +1,7 @@
 import { isErrorCode, STATUS } from "../../convex/lib/errors";
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
 import { NOTICE_FIELDS } from "./document";
-import { EVERY_ANSWER, QUOTAS, RETRY_AFTER } from "./headers";
+import { EVERY_ANSWER, RETRY_AFTER } from "./headers";
 import { Shelf, type Reference } from "./shelf";
 import type { Answer, Header, OpenApi, Operation, Parameter } from "./types";
 
@@ -185,7 +185,7 @@ function countIn(schemas: Shelf<JsonSchema>, schema: JsonSchema): void {
 }
 
 /** Headers of every answer, and of every counted request's: they are described with the common failures. */
-const TOLD_ONCE: Readonly<Record<string, Header>> = { ...EVERY_ANSWER, ...QUOTAS };
+const TOLD_ONCE: Readonly<Record<string, Header>> = EVERY_ANSWER;
 
 const ERROR_REF = "#/components/schemas/Error";
 

@@ -3,7 +3,7 @@ import type { Failure, MountedEndpoint } from "../../convex/lib/http/endpoint";
 import { jsonSchemaOf, type JsonSchema } from "../../convex/lib/http/jsonSchema";
 import { templateOf } from "../../convex/lib/http/paths";
 import { about } from "../../convex/ops/reference/about";
-import { answerHeaders, headersOf, isLimited, QUOTAS, RETRY_AFTER } from "./headers";
+import { answerHeaders, headersOf, RETRY_AFTER } from "./headers";
 import type { Level } from "../../convex/users/levels";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";
 import { VERSION } from "../../convex/ops/version";
@@ -191,7 +191,7 @@ function success(one: MountedEndpoint, name: string): Answer {
       : one.hasPage
         ? "Done; a page for callers who accept `text/html` before JSON."
         : "Done.",
-    headers: { ...answerHeaders(one.answerHeaders), ...(isLimited(one) ? QUOTAS : {}) },
+    headers: answerHeaders(one.answerHeaders),
     content: {
       ...(isJson(one) ? json : { [one.media ?? JSON_TYPE]: { schema: text } }),
       ...(one.hasPage ? { "text/html": { schema: text } } : {}),
@@ -250,7 +250,7 @@ function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
   }: Failure = typeof failure === "string" ? { when: failure } : failure;
   const retry: Record<string, Header> =
     code === "rate_limited"
-      ? { "Retry-After": RETRY_AFTER, ...QUOTAS }
+      ? { "Retry-After": RETRY_AFTER }
       : code === "overloaded" || code === "upstream"
         ? { "Retry-After": { ...RETRY_AFTER, required: false } }
         : {};

@@ -41,28 +41,10 @@ export const RETRY_AFTER: Header = {
   schema: { type: "string", pattern: "^[1-9][0-9]*$" },
 };
 
-/** The rest of a quota, on every answer that was counted against one. */
-export const QUOTAS: Record<string, Header> = {
-  RateLimit: {
-    description: "What is left of each quota, and the seconds until it is whole again",
-    schema: { type: "string" },
-    example: '"chat-address";r=479;t=1, "chat-user";r=59;t=2',
-  },
-  "RateLimit-Policy": {
-    description: "Each quota, and the seconds in which a used-up one fills again",
-    schema: { type: "string" },
-    example: '"chat-address";q=480;w=120, "chat-user";q=60;w=120',
-  },
-};
-
 export function answerHeaders(further: Readonly<Record<string, string>> = {}): Record<string, Header> {
   const named = Object.entries(further).map(([name, description]): [string, Header] => [
     name,
     { description, schema: { type: "string" } },
   ]);
   return { ...EVERY_ANSWER, ...Object.fromEntries(named) };
-}
-
-export function isLimited({ limit, errors }: MountedEndpoint): boolean {
-  return limit !== undefined || errors?.rate_limited !== undefined;
 }

@@ -58,9 +58,6 @@ describe("a payment's hash that no node has heard of", () => {
       expect([status, body.reason]).toEqual([402, "payment_not_found"]);
     }
     const more = await guess(99);
-    expect([more.status, more.headers.get("ratelimit-policy")]).toEqual([
-      429,
-      '"unknown-hash-address";q=20;w=60',
-    ]);
+    expect(more.status).toBe(429);
   });
 });

@@ -15,8 +15,7 @@ describe("a signed-in user's limits", () => {
     const refused = answers.filter(({ status }) => status !== 200);
     // A small part of what its owner has.
     expect(answers.length - refused.length).toBe(18);
-    for (const { status, headers } of refused)
-      expect([status, headers.get("ratelimit-policy")]).toEqual([429, '"chat-named";q=18;w=120']);
+    for (const { status } of refused) expect(status).toBe(429);
     for (let i = 0; i < 25; i++) expect((await ask({ as: "alice", ip: "192.0.2.1" })).status).toBe(200);
     expect((await ask({ ip: "198.51.100.1" }, "somebody-else-at-that-address")).status).toBe(200);
   });
@@ -32,34 +31,6 @@ describe("a signed-in user's limits", () => {
     }
     expect(statuses.slice(0, 60)).toEqual(Array.from({ length: 60 }, () => 200));
     expect(statuses).toContain(429);
-  });
-});
-
-describe("what is left", () => {
-  test("is told on every answer that was counted, and on a refusal", async ({ app }) => {
-    const ask = (userId?: string) =>
-      app.post(
-        "/mcp/chat",
-        { question: "And now?", ...(userId === undefined ? {} : { userId }) },
-        { ip: "192.0.2.9" },
-      );
-    const first = await ask("a-user-of-quotas-long-enough");
-    expect(first.headers.get("ratelimit-policy")).toBe('"chat-address";q=480;w=120, "chat-user";q=60;w=120');
-    expect(first.headers.get("ratelimit")).toMatch(/^"chat-address";r=4\d\d;t=\d+, "chat-user";r=59;t=2$/);
-    expect(first.headers.get("access-control-expose-headers")).toContain("RateLimit-Policy");
-    let refused = first;
-    for (let i = 0; i < 80 && refused.status === 200; i++)
-      refused = await ask("a-user-of-quotas-long-enough");
-    expect(refused.status).toBe(429);
-    expect(refused.headers.get("ratelimit-policy")).toBe('"chat-user";q=60;w=120');
-    expect(refused.headers.get("ratelimit")).toBe(`"chat-user";r=0;t=${refused.headers.get("retry-after")}`);
-  });
-
-  test("is told where a refresh was begun, and not where a stored answer served", async ({ app }) => {
-    const begun = await app.get("/mcp/market", { ip: "192.0.2.9" });
-    expect(begun.headers.get("ratelimit-policy")).toBe('"refresh-address";q=240;w=120');
-    const cached = await app.get("/mcp/market", { ip: "192.0.2.9" });
-    expect([cached.status, cached.headers.get("ratelimit")]).toEqual([200, null]);
   });
 });
 

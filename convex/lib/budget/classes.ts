@@ -1,7 +1,6 @@
 import type { Infer } from "convex/values";
 import { setting } from "../env";
 import { AppError } from "../errors";
-import { quotaHeaders, type Quota } from "../limits/quotas";
 import { SHARDS, type Share } from "../outside/expenses";
 import type { vBilled, vPayer } from "../tables";
 import { DAY, iso } from "../time";
@@ -19,7 +18,6 @@ export type Billed = Infer<typeof vBilled>;
 /** What a class of callers may spend of a provider's budget; a class that is not here is never refused. */
 export const SHARES: Partial<Record<Class, number>> = { anonymous: 0.4, signedIn: 0.4, lab: 0.1 };
 const MICROS = 1_000_000;
-const CENT = MICROS / 100;
 
 /** The class of a payer, and the callers whose parts of it count. */
 export function named(payer: Payer): { class: Class; holders: readonly string[] } {
@@ -52,20 +50,11 @@ const NAMES: Record<Billed, string> = {
 export function refusal({ payer, provider }: Omit<Share, "day">, what: "class" | "caller"): AppError {
   const now = Date.now();
   const resetAt = resetAfter(now);
-  const quota: Quota = {
-    name: "daily-budget",
-    most: Math.round((budgetMicros() * (SHARES[payer] ?? 1)) / CENT),
-    unit: "cents",
-    windowMs: DAY,
-    left: 0,
-    againMs: resetAt - now,
-  };
   const budget = `today's budget of ${NAMES[provider]} for ${WHOSE[payer] ?? "this work"}`;
   const subject =
     what === "class" ? `T${budget.slice(1)}` : `Your part, a tenth of what is left, of ${budget}`;
   return new AppError("rate_limited", `${subject} is used up: it is restored at ${iso(resetAt)}`, {
     retryAfterMs: resetAt - now,
-    headers: quotaHeaders([quota]),
   });
 }
 

@@ -5,7 +5,7 @@ import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "../security/digests";
 import { AppError, type ErrorCode } from "../errors";
-import { chargeAddress, chargeUser, leftFor, type LimitName } from "../limits/charges";
+import { chargeAddress, chargeUser, type LimitName } from "../limits/charges";
 import type { Caller, Credential } from "../limits/callers";
 import { fieldsIn } from "./paths";
 import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
@@ -169,7 +169,6 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const headers = {
         ...(page === undefined ? {} : { Vary: "Accept" }),
         ...reply.headers,
-        ...(await leftFor(ctx, caller)),
       };
       return respond(reply.status, html ? "text/html" : media, text, requestId, headers);
     },

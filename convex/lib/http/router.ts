@@ -183,7 +183,7 @@ function refuse(request: Request, requestId: string, allowed: readonly Method[] 
 const CORS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
-    "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-Payment-Response, Payment-Required, Payment-Response",
+    "X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
 };
 
 /** Most answers are private. An answer that may be cached says so itself. */

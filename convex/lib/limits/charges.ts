@@ -4,7 +4,7 @@ import type { ActionCtx, MutationCtx } from "../../_generated/server";
 import { sha256Hex } from "../security/digests";
 import type { AppError } from "../errors";
 import { countGuessAt, refuseGuessingAt } from "./pools";
-import { quotaHeaders, quotaName, type Quota } from "./quotas";
+import { quotaName } from "./quotas";
 import { inWords, usedUp } from "./refusals";
 import type { Caller } from "./callers";
 import { networksOf } from "./shares";
@@ -15,8 +15,6 @@ import { networksOf } from "./shares";
  * near the limit may be refused a little early.
  */
 const SHARDS = 16;
-/** How many rows are sampled to say what is left; the fullest stands for all. */
-const SAMPLED = 3;
 
 /** The part of the owner's limit that callers have who only name an id. */
 const PART_OF_NAMED = 0.3;
@@ -128,35 +126,6 @@ export type LimitName = {
   [Limit in keyof typeof limits]: Limit extends `${infer Name}User` ? Name : never;
 }[keyof typeof limits];
 
-/** The limits that a request was counted against, by its caller as the endpoint made it. */
-const counted = new WeakMap<Caller, readonly Counted[]>();
-
-/** Adds a limit that was counted later to the answer's headers. */
-export function noteCounted(caller: Caller, name: LimitName): void {
-  note(caller, [...ofAddress(name, caller), ...ofUser(name, caller)]);
-}
-
-function note(caller: Caller, limits: readonly Counted[]): void {
-  const noted = counted.get(caller) ?? [];
-  const isNew = ({ limit }: Counted) => noted.every((one) => one.limit !== limit);
-  counted.set(caller, [...noted, ...limits.filter(isNew)]);
-}
-
-/** Headers that show what is left of a request's limits; none if none was counted. */
-export async function leftFor(ctx: ActionCtx, caller: Caller): Promise<Record<string, string>> {
-  const quotas: Quota[] = [];
-  for (const { limit, key, config } of counted.get(caller) ?? []) {
-    const { value, ts } = await rateLimiter.getValue(ctx, limit, { key, config, sampleShards: SAMPLED });
-    // Each row has an equal part of the whole.
-    const { shards = 1 } = config;
-    const part = calculateRateLimit({ value, ts }, config, Date.now()).value;
-    const { most, windowMs } = sizeOf(config);
-    const left = Math.min(most, part * shards);
-    quotas.push({ name: quotaName(limit), most, windowMs, left, againMs: (1 - left / most) * windowMs });
-  }
-  return quotaHeaders(quotas);
-}
-
 /** What a limit allows at once, and how long it takes to fill up again. */
 function sizeOf({ rate, period, capacity }: Bucket): { most: number; windowMs: number } {
   return { most: capacity, windowMs: (capacity / rate) * period };
@@ -213,7 +182,7 @@ export async function chargeAddress(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  await takeAll(ctx, caller, ofAddress(name, caller), count);
+  await takeAll(ctx, ofAddress(name, caller), count);
 }
 
 /** The second half: after it. */
@@ -223,7 +192,7 @@ export async function chargeUser(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  await takeAll(ctx, caller, ofUser(name, caller), count);
+  await takeAll(ctx, ofUser(name, caller), count);
 }
 
 /**
@@ -280,11 +249,9 @@ export async function hasLeft(
 
 async function takeAll(
   ctx: ActionCtx | MutationCtx,
-  caller: Caller,
   limits: readonly Counted[],
   count: number,
 ): Promise<void> {
-  note(caller, limits);
   for (const { limit, ...by } of limits) {
     const status = await rateLimiter.limit(ctx, limit, { ...by, count });
     if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);

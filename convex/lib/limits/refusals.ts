@@ -1,5 +1,5 @@
 import { AppError } from "../errors";
-import { quotaHeaders, type Quota } from "./quotas";
+import type { Quota } from "./quotas";
 import { HOUR, MINUTE, SECOND } from "../time";
 
 /** The answer to a caller who was stopped by a limit: what is used up, whose limit it is, and when there is more. */
@@ -9,7 +9,6 @@ export function usedUp(what: string, quota: Quota): AppError {
   const said = what.charAt(0).toUpperCase() + what.slice(1);
   return new AppError("rate_limited", `${said} is used up: there is more in ${inWords(quota.againMs)}`, {
     retryAfterMs: quota.againMs,
-    headers: quotaHeaders([quota]),
   });
 }
 

@@ -45,7 +45,7 @@ export async function countedBy<Value>(
     return await work();
   } finally {
     endCounting(ctx);
-    await end(takeNoted());
+    await afterwards(() => end(takeNoted()));
   }
 }
 
@@ -67,11 +67,15 @@ export function providerAction(
 
 async function store(ctx: ActionCtx, noted: Noted): Promise<void> {
   if (noted.counts.length + noted.spent.length === 0) return;
+  await afterwards(() => ctx.runMutation(internal.lib.outside.providerCalls.record, noted));
+}
+
+/** Bookkeeping after the work: its failure is the operator's matter, and changes no answer. */
+async function afterwards(write: () => Promise<unknown>): Promise<void> {
   try {
-    await ctx.runMutation(internal.lib.outside.providerCalls.record, noted);
+    await write();
   } catch (error) {
-    // A statistic must not undo the action's work.
-    log.error("providers.uncounted", { message: messageOf(error) });
+    log.error("bookkeeping.failed", { message: messageOf(error) });
   }
 }
 

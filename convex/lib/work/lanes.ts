@@ -6,7 +6,6 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError } from "../errors";
 import type { Caller } from "../limits/callers";
 import { classOf } from "../budget/payers";
-import { quotaHeaders } from "../limits/quotas";
 import { mayTake } from "../limits/shares";
 import { MINUTE, SECOND } from "../time";
 import { MODEL_LANES, type vLane } from "./tables";
@@ -28,7 +27,6 @@ const MOST = 2;
  * accepted earlier may always wait, and takes no place from requests.
  */
 const DEPTH = 40;
-const DEPTH_OF_OWNER = DEPTH / 10;
 /** Longer than any work here: an attempt that has not ended by then was lost with its server. */
 export const LEASE_MS = 10 * MINUTE;
 /** Waiting jobs are counted up to here, for the operator. */
@@ -167,16 +165,6 @@ async function refuseFull(ctx: MutationCtx, lane: Lane, owner: string): Promise<
   const whose = left > 0 ? "Too many of your requests are waiting" : "Too many requests are waiting";
   throw new AppError("rate_limited", `${whose} at the moment: try again shortly`, {
     retryAfterMs: FULL_MS,
-    headers: quotaHeaders([
-      {
-        name: "waiting",
-        most: DEPTH_OF_OWNER,
-        unit: "concurrent-requests",
-        windowMs: FULL_MS,
-        left: 0,
-        againMs: FULL_MS,
-      },
-    ]),
   });
 }
 
