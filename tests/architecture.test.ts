@@ -41,7 +41,6 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
 const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
   "lib/answers/schema": "a schema, made once of each shape",
   "lib/env": "settings as they were read, by their text",
-  "lib/limits/charges": "what was counted, by the request's caller",
   "lib/outside/notes": "what an action's providers cost, until its next mutation stores it",
   "lib/security/seals": "keys as they were derived, by their text",
   "lib/text/locales": "formats of numbers, by language",
