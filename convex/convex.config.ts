@@ -40,7 +40,6 @@ const app = defineApp({
     TRADING_PAUSED: v.optional(v.string()),
     ROUND_TRIP_COST_BPS: v.optional(v.string()),
     ANCHOR_PRIVATE_KEY: v.optional(v.string()),
-    SHADOW_ARMS: v.optional(v.string()),
     TRUSTED_PROXY_HOPS: v.optional(v.string()),
     DAILY_BUDGET_USD: v.optional(v.string()),
     PLATFORM_WALLET_ADDRESS: v.optional(v.string()),

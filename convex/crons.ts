@@ -13,16 +13,13 @@ crons.interval(
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
 // The contract names the minute.
 // oxlint-disable-next-line @convex-dev/no-top-of-hour-crons
-crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.desk.runs.openDay, {});
-crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.record.anchors.anchorDue, {});
-crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.tracker.track, {});
-crons.hourly("ask the shadow arms", { minuteUTC: 11 }, internal.signals.desk.runs.openHour, {});
-crons.interval("track shadow signals", { minutes: 30 }, internal.signals.outcomes.tracker.trackShadows, {});
-crons.interval("track people's signals", { minutes: 30 }, internal.signals.outcomes.tracker.trackPeople, {});
+crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issue.openDay, {});
+crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.anchors.anchorDue, {});
+crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.tracker.track, {});
 crons.weekly(
   "recap the week's signals",
   { dayOfWeek: "sunday", hourUTC: 23, minuteUTC: 55 },
-  internal.signals.recaps.weeks.openDue,
+  internal.signals.recaps.openDue,
   {},
 );
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.agent.watches.begin, {});

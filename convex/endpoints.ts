@@ -16,8 +16,6 @@ import { paidReportEndpoints } from "./payments/http";
 import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
-import { ownRecordEndpoints } from "./signals/people/http";
-import { proofEndpoints } from "./signals/proof";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
 import { transactionEndpoints } from "./wallets/orders/http";
@@ -34,7 +32,7 @@ export const offered: Record<string, MountedEndpoint[]> = {
   prices: priceEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
-  signals: [...signalEndpoints, ...proofEndpoints, ...ownRecordEndpoints],
+  signals: signalEndpoints,
   whales: whaleEndpoints,
   alerts: [...alertEndpoints, ...webhookEndpoints],
 

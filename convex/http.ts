@@ -13,11 +13,9 @@ const linking = () => import("./bot/linking").then(({ linkingEndpoints }) => lin
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
-const ownRecords = () => import("./signals/people/http").then(({ ownRecordEndpoints }) => ownRecordEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
 const paidReports = () => import("./payments/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
 const prices = () => import("./prices/http").then(({ priceEndpoints }) => priceEndpoints);
-const proofs = () => import("./signals/proof").then(({ proofEndpoints }) => proofEndpoints);
 const reference = () => import("./ops/reference/texts").then(({ texts }) => Object.values(texts));
 const research = () => import("./research/http").then(({ researchEndpoints }) => researchEndpoints);
 const signals = () => import("./signals/http").then(({ signalEndpoints }) => signalEndpoints);
@@ -31,7 +29,6 @@ const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleE
 const routes: Routes = {
   "/": { GET: pages },
   "/record": { GET: pages },
-  "/record/{name}": { GET: pages },
   "/signals/{id}": { GET: pages },
   "/research": { GET: pages },
   "/whales": { GET: pages },
@@ -49,14 +46,10 @@ const routes: Routes = {
   "/mcp/signals/latest": { GET: signals, POST: signals },
   "/mcp/signals/history": { GET: signals, POST: signals },
   "/mcp/signals/recap": { GET: signals, POST: signals },
-  "/signals/proof": { GET: proofs },
-  "/signals/anchors": { GET: proofs },
-  "/signals/shadow": { GET: proofs },
-  "/records": { GET: ownRecords, POST: ownRecords },
-  "/records/mine": { GET: ownRecords },
-  "/records/signals": { POST: ownRecords },
-  "/records/end": { POST: ownRecords },
-  "/records/proof": { GET: proofs },
+  "/signals/proof": { GET: signals },
+  "/signals/anchors": { GET: signals },
+  "/signals/export.json": { GET: signals },
+  "/signals/export.csv": { GET: signals },
   "/mcp/whale-alerts": { GET: whales, POST: whales },
   "/whales/measured": { GET: whales },
   "/alerts": { GET: alerts, POST: alerts },

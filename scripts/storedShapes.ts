@@ -17,26 +17,7 @@ import {
 } from "../convex/market/shapes";
 import { shiftStatus } from "../convex/research/views";
 import { intentShape } from "../convex/social/posts/prompts";
-import { ownArm } from "../convex/signals/people/shapes";
-import { proposalShape } from "../convex/signals/desk/prompts";
-import {
-  anchorShape,
-  chainHead,
-  circumstances,
-  closedContent,
-  comparedContent,
-  ending,
-  issue,
-  issuedContent,
-  levels,
-  link,
-  personEvent,
-  promotedContent,
-  shadowEvent,
-  shadowSlot,
-  signalEvent,
-} from "../convex/signals/record/events";
-import { standing } from "../convex/signals/statistics/shapes";
+import { signalStats } from "../convex/signals/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
 /** Its type is nobody's to know: to work out those of all of them takes the compiler a tenth of its time. */
@@ -92,29 +73,8 @@ export const STORED: Readonly<
     },
   },
   "signals/validators": {
-    from: "signals",
-    parts: {
-      vLink: validatorOf(z.object(link)),
-      vCircumstances: validatorOf(z.object(circumstances)),
-      vShadowSlot: validatorOf(z.object(shadowSlot)),
-      vLevels: validatorOf(z.object(levels)),
-      vIssue: validatorOf(z.object(issue)),
-      vEnding: validatorOf(z.object(ending)),
-      vIssued: validatorOf(issuedContent),
-      vClosed: validatorOf(closedContent),
-      vCompared: validatorOf(comparedContent),
-    },
-    validators: {
-      vProposal: validatorOf(proposalShape),
-      vPromoted: validatorOf(promotedContent),
-      vStanding: validatorOf(standing),
-      vSignalEvent: validatorOf(signalEvent),
-      vShadowEvent: validatorOf(shadowEvent),
-      vPersonEvent: validatorOf(personEvent),
-      vHead: validatorOf(chainHead.nullable()),
-      vAnchor: validatorOf(anchorShape),
-      vOwnArm: validatorOf(ownArm),
-    },
+    from: "signals/shapes",
+    validators: { vRecord: validatorOf(signalStats) },
   },
   "social/validators": {
     from: "social/posts/prompts",

@@ -60,7 +60,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   "bot/works": "pictures",
   "alerts/firings": "pictures",
   "research/reports/publications": "pictures",
-  "signals/views/cards": "pictures",
+  "signals/cards": "pictures",
 };
 
 const modules: Module[] = await Promise.all(

@@ -62,7 +62,6 @@ type Env = {
   readonly TRADING_PAUSED: string | undefined;
   readonly ROUND_TRIP_COST_BPS: string | undefined;
   readonly ANCHOR_PRIVATE_KEY: string | undefined;
-  readonly SHADOW_ARMS: string | undefined;
   readonly TRUSTED_PROXY_HOPS: string | undefined;
   readonly DAILY_BUDGET_USD: string | undefined;
   readonly PLATFORM_WALLET_ADDRESS: string | undefined;

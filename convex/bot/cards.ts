@@ -9,11 +9,17 @@ import type { Card } from "../messenger/model";
 import type { Collection } from "../research/model";
 import { duration } from "../research/reports/cards";
 import { MARKS } from "../research/writing/result";
-import type { PublishedHead } from "../signals/record/publication";
-import type { Signal } from "../signals/record/rows";
-import type { SignalStats } from "../signals/statistics/shapes";
-import { calibratedWords, ending, headLine, recordLines, SIDE_MARKS } from "../signals/views/cards";
-import { signalId } from "../signals/trade/calendar";
+import type { PublishedHead } from "../signals/anchors";
+import {
+  confidenceWords,
+  ending,
+  headLine,
+  recordLines,
+  SIDE_MARKS,
+  type WholeRecord,
+} from "../signals/cards";
+import { signalId } from "../signals/rules";
+import type { Signal } from "../signals/tables";
 import type { vHolding } from "../wallets/tables";
 
 /** The bot's answers. */
@@ -184,7 +190,7 @@ export function linkedCard({
  */
 export function latestShortCard(signals: readonly Signal[], site: string): Paragraph[] {
   return signals.map((signal): Paragraph => {
-    const { token, entry, tp1, sl, confidence, generatedAt } = signal;
+    const { token, entry, tp1, sl, generatedAt } = signal;
     const away = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
     const levels =
       tp1 === null || sl === null
@@ -192,7 +198,7 @@ export function latestShortCard(signals: readonly Signal[], site: string): Parag
         : `Target ${away(tp1)} · stop ${away(sl)} · reward to risk ${(Math.abs(tp1 - entry) / Math.abs(entry - sl)).toFixed(1)}`;
     return [
       { bold: `${SIDE_MARKS[signal.signal]} ${token} ${signal.signal}` },
-      ` · confidence ${confidence}%, ${calibratedWords(signal)}`,
+      ` · ${confidenceWords(signal)}`,
       `\nEntry ${dollars(entry)} · ${ending(signal)} · ${dateTime(generatedAt)}`,
       `\n${levels}\n“${firstSentence(signal.reasoning)}” `,
       { words: "Chart", href: `${site}/signals/${signalId(signal)}` },
@@ -202,7 +208,7 @@ export function latestShortCard(signals: readonly Signal[], site: string): Parag
 
 /** How the signals have done. @param site The deployment's address. */
 export function recordCard(
-  whole: Pick<SignalStats, "summary" | "edge">,
+  whole: WholeRecord,
   head: PublishedHead | null,
   site: string,
 ): Paragraph[] {

@@ -8,11 +8,9 @@ import { linkOfAccount } from "../messenger/model";
 import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../research/model";
 import { fullTextCard, sourcesCard } from "../research/reports/cards";
 import type { Result } from "../research/shapes";
-import { latestSignals, totalsOf } from "../signals/record/model";
-import { publishedHead } from "../signals/record/publication";
-import { DAILY } from "../signals/record/rows";
-import { statisticsOf } from "../signals/statistics/figures";
-import { TOKENS } from "../signals/trade/rules";
+import { publishedHead } from "../signals/anchors";
+import { latestSignals, recordFor } from "../signals/model";
+import { TOKENS } from "../signals/rules";
 import { walletOf } from "../wallets/model";
 import { alertCard, lastHours } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
@@ -86,7 +84,7 @@ const READS: Readonly<Record<string, Read>> = {
     return { answer: latestShortCard(signals, siteUrl()), buttons: [SIGNALS] };
   },
   record: async (ctx) => {
-    const whole = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+    const whole = await recordFor(ctx, "ALL");
     const answer = recordCard(whole, await publishedHead(ctx), siteUrl());
     return { answer, buttons: [SIGNALS.slice(0, 2)] };
   },

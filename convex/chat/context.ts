@@ -8,9 +8,9 @@ import { HOUR, iso, unlessLate } from "../lib/time";
 import { describeMarket, latestRow } from "../market/model";
 import { readBack } from "../market/bodies";
 import { describeResearch } from "../research/model";
-import { latestSignals } from "../signals/record/model";
-import { TOKENS } from "../signals/trade/rules";
-import type { Signal } from "../signals/record/rows";
+import { latestSignals } from "../signals/model";
+import { TOKENS } from "../signals/rules";
+import type { Signal } from "../signals/tables";
 import { latestAlerts } from "../whales/model";
 
 /** The context of an answer: the market, today's signals, the last whales, and the user's own data. */

@@ -3,11 +3,10 @@ import { internal } from "../_generated/api";
 import { deadlines } from "../lib/outside/deadlines";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { wholeNumberOr } from "../lib/http/input";
-import { DAY, HOUR, wholeMinute } from "../lib/time";
-import { assertIssued, reviewedDay } from "../signals/answers";
-import { spokenDay } from "../signals/trade/calendar";
-import { TOKENS } from "../signals/trade/rules";
-import { signalToken } from "../signals/views/shapes";
+import { DAY, dayOf, HOUR, wholeMinute } from "../lib/time";
+import { assertIssued, reviewedDay } from "../signals/http";
+import { TOKENS } from "../signals/rules";
+import { signalToken } from "../signals/shapes";
 import { hours } from "../whales/shapes";
 import {
   latestSignal,
@@ -211,7 +210,7 @@ const recap: MountedEndpoint = endpoint({
     aiReview: z.string(),
   }),
   handler: async (ctx, _input, { caller }) => {
-    const date = spokenDay(Date.now());
+    const date = dayOf(Date.now());
     const { trackRecordView } = await import("./trackRecord");
     const { signals, review } = await reviewedDay(ctx, date, caller, deadlines.caller);
     const of = (token: string) => trackRecordView(signals.filter((signal) => signal.token === token));

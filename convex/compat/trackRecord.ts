@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import type { Signal } from "../signals/record/rows";
-import { resultsOf, standingOf } from "../signals/statistics/standings";
+import { resultsOf, standingOf } from "../signals/model";
+import type { Signal } from "../signals/tables";
 import type { trackRecord } from "./views";
 
 /** How the signals of a window ended, in the figures of earlier clients. Pure. */

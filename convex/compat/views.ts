@@ -1,6 +1,5 @@
 import * as z from "zod";
-import type { Signal } from "../signals/record/rows";
-import { delivered } from "../signals/trade/rules";
+import type { Signal } from "../signals/tables";
 import type { AlertType, Reported } from "../whales/tables";
 
 /**
@@ -52,7 +51,7 @@ export const pastSignal = z.object({
 export function pastView({ token, signal, entry, status, pnlPercent }: Signal): z.output<typeof pastSignal> {
   const isWin = status === "WIN" ? true : status === "LOSS" ? false : null;
   return {
-    token: delivered(token),
+    token,
     signalType: signal,
     entryPrice: entry,
     isWin,

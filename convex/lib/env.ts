@@ -63,11 +63,6 @@ const privateKey = where(
   isPrivateKey,
   "must be a private key: this number is not one",
 );
-/** `signals/arms/names` knows which prompts exist. */
-const shadowArms = like(
-  /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
-  "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2",
-);
 /** CoinGecko's two kinds of keys look alike: `pro:` marks one of a paid plan. */
 const coingeckoKey = like(
   /^(?:pro:|demo:)?[\x21-\x39\x3b-\x7e]{8,}$/,
@@ -116,7 +111,6 @@ const shapes = {
   /** Ten thousand is the whole stake. */
   ROUND_TRIP_COST_BPS: like(/^\d{1,4}$/, "must be basis points such as 15"),
   ANCHOR_PRIVATE_KEY: privateKey,
-  SHADOW_ARMS: shadowArms,
   DAILY_BUDGET_USD: where(usdAmount, (amount) => Number(amount) > 0, "must be more than 0 USD"),
   TRUSTED_PROXY_HOPS: like(/^\d$/, "must be a number of proxies from 0 to 9"),
   PLATFORM_WALLET_ADDRESS: like(

@@ -3,11 +3,6 @@ import type { PublicSource } from "./publicSources";
 
 /** Settings that are more than one value: lists, a key with its plan, and the gateway that a key is for. */
 
-/** The arms of `SHADOW_ARMS` by name, `claude-haiku-4.5@signal-2`; none if it is not set. @throws AppError `not_configured` */
-export function namedShadowArms(): string[] {
-  return namesOf(optional("SHADOW_ARMS") ?? "");
-}
-
 /** Whether the operator has switched a public source off: its terms may not allow the deployment's use. */
 export function isOff(source: PublicSource): boolean {
   return namesOf(optional("SOURCES_OFF") ?? "").includes(source);

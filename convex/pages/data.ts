@@ -4,93 +4,47 @@ import { storedListing } from "../market/sources/listing";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
-import { closesSince, readPrices, type PricePoint } from "../prices/views";
+import { readPrices, type PricePoint } from "../prices/views";
 import { readReport, shownSnapshot } from "../research/http";
-import type { Signal } from "../signals/record/rows";
-import { statisticsOf } from "../signals/statistics/figures";
-import { TOKENS, type Token } from "../signals/trade/rules";
-import type { PublicSignal } from "../signals/views/shapes";
-import { cutView, equityOf, signalView } from "../signals/views/signals";
-import { labView } from "../signals/arms/figures";
-import type { OwnArm } from "../signals/people/shapes";
-import type { OwnRecordData, RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
+import { TOKENS, type Token } from "../signals/rules";
+import type { PublicSignal } from "../signals/shapes";
+import type { Signal } from "../signals/tables";
+import { equityOf, signalView } from "../signals/views";
+import type { RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
 
 /**
  * The data of the pages, read as the JSON endpoints read it. No provider is asked and no work is begun: stored data are
  * shown, with their age.
  */
 
-const RECORD_HOURS = 168;
 /** How many signals a list has. */
-const LISTED = 20;
-const EQUITY_SIGNALS = 100;
+const LISTED = 10;
 
 export async function readRecord(
   ctx: ActionCtx,
-  { token, before }: { token?: Token | undefined; before?: string | undefined },
+  { token = null, before }: { token?: Token | null | undefined; before?: string | undefined },
 ): Promise<RecordData> {
-  const [record, proof, lab] = await Promise.all([
-    readArm(ctx, { token: token ?? null, older: before }),
-    ctx.runQuery(internal.signals.history.chain, { desk: "daily", ...NEWEST }),
-    ctx.runQuery(internal.signals.arms.history.lab, {}),
+  // One more than are listed, to know whether there are more.
+  const wanted = {
+    token,
+    limit: LISTED + 1,
+    ...(before === undefined ? {} : { before: Date.parse(before) }),
+  };
+  const [page, all, { head, anchor }] = await Promise.all([
+    ctx.runQuery(internal.signals.history.page, wanted),
+    ctx.runQuery(internal.signals.history.all, {}),
+    ctx.runQuery(internal.signals.anchors.latest, {}),
   ]);
-  return { ...record, token: token ?? null, head: proof.head, lab: labView(lab) };
-}
-
-/** No events, only the head. */
-const NEWEST = { after: Number.MAX_SAFE_INTEGER, limit: 1 };
-
-/** @param called A person's arm, by its id or name. @throws AppError `not_found` */
-export async function readOwnRecord(
-  ctx: ActionCtx,
-  { name: called, before }: { name: string; before?: string | undefined },
-): Promise<OwnRecordData> {
-  const arm: OwnArm | null = await ctx.runQuery(internal.signals.people.arms.called, { called });
-  if (arm === null) throw new AppError("not_found", `There is no arm ${called}`);
-  const [record, { head, heldBy }] = await Promise.all([
-    readArm(ctx, { arm: arm.arm, token: null, needed: arm.needed, older: before }),
-    ctx.runQuery(internal.signals.history.chain, { desk: "people", ...NEWEST }),
-  ]);
-  return { ...record, head, arm, heldBy };
-}
-
-type Filter = { arm?: string; token: Token | null; needed?: number; older: string | undefined };
-
-/** The part that the records of all arms have in common. */
-async function readArm(ctx: ActionCtx, { needed, older, ...filter }: Filter) {
-  const { arm, token } = filter;
-  const before = wholeHour(Date.now());
-  const [page, cuts, closes, anchor] = await Promise.all([
-    ctx.runQuery(internal.signals.history.page, { ...filter, limit: EQUITY_SIGNALS }),
-    ctx.runQuery(internal.signals.history.cuts, arm === undefined ? {} : { arm }),
-    ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
-    ctx.runQuery(internal.signals.record.anchors.latest, {}),
-  ]);
-  const signals = page.signals.map(signalView);
-  const listed =
-    older === undefined
-      ? signals
-      : (await ctx.runQuery(internal.signals.history.page, { ...filter, ...behind(older) })).signals.map(
-          signalView,
-        );
-  const { after, arms, anchored } = page.totals;
-  const stats = statisticsOf(page.totals, needed);
-  const since = before - RECORD_HOURS * HOUR;
-  const of = (one: Token) => (token === null || token === one ? closesSince(closes[one], since) : []);
   return {
-    stats,
-    ...listOf(listed),
-    before: older ?? null,
-    equity: equityOf(signals, { sum: after.sum, arms, counted: page.counted }),
-    cuts: cuts.map(({ cut, totals }) => cutView(cut, totals, needed)).filter(({ n }) => n > 0),
-    closes: { BTC: of("BTC"), ETH: of("ETH") },
+    token,
+    stats: page.record,
+    ...listOf(page.signals.map(signalView)),
+    before: before ?? null,
+    equity: equityOf(all.filter((one) => token === null || one.token === token)),
+    head,
     anchor,
-    unanchored: stats.n - anchored,
   };
 }
-
-/** One more than are listed, to know whether there are more. */
-const behind = (older: string) => ({ limit: LISTED + 1, before: Date.parse(older) });
 
 /** The first signals of a list, and where the rest begins: signals of one moment stay together. */
 function listOf(signals: readonly PublicSignal[]): Pick<RecordData, "signals" | "older"> {
@@ -196,8 +150,4 @@ async function settled<Value>(part: string, reading: Promise<Value>): Promise<Re
     log.error("pages.part failed", { part, message: messageOf(error) });
     return "failed";
   }
-}
-
-function wholeHour(ms: number): number {
-  return Math.floor(ms / HOUR) * HOUR;
 }

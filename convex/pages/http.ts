@@ -5,13 +5,11 @@ import { absentWhenEmpty, optionalToken, text } from "../lib/http/input";
 import { readHealth, readStatus } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
 import { TITLE, VERSION } from "../ops/version";
-import { signalToken } from "../signals/views/shapes";
+import { signalToken } from "../signals/shapes";
 import { hoursOr } from "../whales/shapes";
 import type { Page } from "./layout";
 import {
   oneSignal,
-  ownRecord,
-  ownRecordExample,
   record,
   recordExample,
   research,
@@ -97,28 +95,13 @@ const listedBefore = absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC tim
 
 const recordPage: MountedEndpoint = shown({
   path: "/record",
-  summary:
-    "The record of the signals: how results added up, what the confidence was worth, how to verify it.",
-  description:
-    "The statistics are those of /mcp/signals/history, of one token or of both. What is shown of the curve is its end; its sums count what came before.",
+  summary: "The record of the signals: the result in a sentence, how results added up, and how to verify it.",
+  description: "The statistics are those of /mcp/signals/history, of one token or of both.",
   example: { input: { token: "BTC" }, output: recordExample },
   input: z.object({ token: signalToken, before: listedBefore }),
   returns: record,
   read: async (ctx, input) => (await import("./data")).readRecord(ctx, input),
-  render: async (value) => (await import("./record/pages")).recordPage(value),
-});
-
-const ownRecordPage: MountedEndpoint = shown({
-  path: "/record/{name}",
-  summary: "The record of a person's own arm, by its name or id: the same statistics, chain and anchor.",
-  description:
-    "A day is shared out over both tokens, whether both were traded or not. What its e-values have to reach grows with the number of its owner's arms.",
-  errors: { not_found: "There is no such arm, or its name was not let stand." },
-  example: { input: { name: "night-owl" }, output: ownRecordExample },
-  input: z.object({ name: text(40).describe("An arm's id, `arm-…`, or its name"), before: listedBefore }),
-  returns: ownRecord,
-  read: async (ctx, input) => (await import("./data")).readOwnRecord(ctx, input),
-  render: async (value) => (await import("./record/pages")).ownRecordPage(value),
+  render: async (value) => (await import("./record")).recordPage(value),
 });
 
 const signalPage: MountedEndpoint = shown({
@@ -183,7 +166,6 @@ const boardPage: MountedEndpoint = shown({
 export const pageEndpoints: MountedEndpoint[] = [
   home,
   recordPage,
-  ownRecordPage,
   signalPage,
   researchPage,
   whalesPage,

@@ -1,4 +1,4 @@
-import type { PublicSignal } from "../signals/views/shapes";
+import type { PublicSignal } from "../signals/shapes";
 import { optional } from "../lib/env";
 import { iso } from "../lib/time";
 import type { SignalData, WhalesData } from "./shapes";
@@ -91,19 +91,13 @@ export function movementList(alerts: WhalesData["alerts"], now: number): Html {
   </ul>`;
 }
 
-/** The link to a signal's page. A person's signal has no page; its id names the arm before a colon. */
-export function signalLink(id: string): Part {
-  const [, own] = id.split(":");
-  return own === undefined ? html`<a href="/signals/${id}">${id}</a>` : html`<span class="id">${own}</span>`;
-}
-
 /** A list of signals, each with a link to its page. */
 export function signalTable(name: string, signals: readonly PublicSignal[]): Html {
   return wideTable(name, signals, [
     {
       head: "Signal",
       kind: "name",
-      cell: ({ id }) => signalLink(id),
+      cell: ({ id }) => html`<a href="/signals/${id}">${id}</a>`,
     },
     { head: "Side", cell: ({ signal }) => sideTag(signal) },
     { head: "End", cell: ending },

@@ -3,14 +3,9 @@ import { EXAMPLE_TIME } from "../lib/http/examples";
 import { TROUBLES } from "../ops/troubles";
 import { pricePoint, type PricePoint } from "../prices/views";
 import { reportExample, reportShape, snapshotShape } from "../research/views";
-import { shadowLabExample } from "../signals/arms/figures";
-import { shadowLab } from "../signals/arms/shapes";
-import { ownArm, ownArmExample } from "../signals/people/shapes";
-import { anchorShape, chainHead } from "../signals/record/events";
-import { signalStats } from "../signals/statistics/shapes";
-import { signalExample, statsExample } from "../signals/views/examples";
-import { TOKENS } from "../signals/trade/rules";
-import { equityPoint, publicSignal, recordCut } from "../signals/views/shapes";
+import { signalExample, statsExample } from "../signals/http";
+import { TOKENS } from "../signals/rules";
+import { anchorShape, chainHead, equityPoint, publicSignal, signalStats } from "../signals/shapes";
 import { measuredExample, publicAlertShape } from "../whales/shapes";
 
 /** What each page shows, as data. */
@@ -20,20 +15,10 @@ const pointExample: PricePoint = { at: EXAMPLE_TIME, priceUsd: 97_262.4, source:
 export const record = z.object({
   token: z.enum(TOKENS).nullable().describe("Of which alone it is; null: of both"),
   stats: signalStats,
-  signals: z.array(publicSignal).describe("The newest 20, or those before `before`, newest first"),
+  signals: z.array(publicSignal).describe("The newest 10, or those before `before`, newest first"),
   before: z.iso.datetime().nullable().describe("Of which time they are; null: the newest"),
   older: z.iso.datetime().nullable().describe("The `before` of those behind them; null: there are none"),
-  equity: z
-    .array(equityPoint)
-    .describe(
-      "The trades among the newest 100 signals in closing order, added up from the first trade of the record on",
-    ),
-  cuts: z
-    .array(recordCut)
-    .describe("Parts of the record, of both tokens. Of several one reads better sooner than all do"),
-  closes: z
-    .object({ BTC: z.array(pricePoint), ETH: z.array(pricePoint) })
-    .describe("The hours of the last seven days"),
+  equity: z.array(equityPoint).describe("All trades in closing order, added up"),
   head: chainHead.nullable().describe("Of the chain of events, see /signals/proof; null before the first"),
   anchor: anchorShape
     .extend({ address: z.string() })
@@ -41,20 +26,15 @@ export const record = z.object({
     .describe(
       "The newest transaction on Base that holds the head, see /signals/anchors; null: none was made",
     ),
-  unanchored: z
-    .int()
-    .nonnegative()
-    .describe(
-      "Closed signals whose issue was in no anchor before their outcome: nothing but this service dates them",
-    ),
-  lab: shadowLab.describe("See /signals/shadow: none of it is in the figures above"),
 });
 export type RecordData = z.output<typeof record>;
 
-const recordShown: Omit<RecordData, "lab" | "token"> = {
+export const recordExample: RecordData = {
+  token: "BTC",
   stats: statsExample,
   signals: [signalExample],
-  ...{ before: null, older: null },
+  before: null,
+  older: null,
   equity: [
     {
       id: signalExample.id,
@@ -62,26 +42,11 @@ const recordShown: Omit<RecordData, "lab" | "token"> = {
       afterCostsPercent: 0.826864,
       sumPercent: 0.826864,
       fallPercent: 0,
-      controls: { coin: -1.126864, momentum: 0.826864, alwaysLong: 0.826864, buyAndHold: 0.261311 },
     },
   ],
-  cuts: [],
-  closes: { BTC: [pointExample], ETH: [] },
   head: { sequence: 2, hash: "9c".repeat(32) },
   anchor: null,
-  unanchored: 1,
 };
-export const recordExample: RecordData = { ...recordShown, token: "BTC", lab: shadowLabExample };
-
-export const ownRecord = record.omit({ lab: true, token: true }).extend({
-  arm: ownArm,
-  heldBy: z
-    .int()
-    .nullable()
-    .describe("The event of /signals/proof that last took the head of people's chain in; null: none yet"),
-});
-export type OwnRecordData = z.output<typeof ownRecord>;
-export const ownRecordExample: OwnRecordData = { ...recordShown, arm: ownArmExample, heldBy: 12 };
 
 export const oneSignal = z.object({
   signal: publicSignal,

@@ -19,10 +19,6 @@ export function signalPage(data: SignalData): Page {
   ]);
   const terms = facts([
     ["Stated confidence", `${confidence} %`],
-    [
-      "Calibrated by earlier outcomes",
-      orNone(signal.calibratedConfidence, (share) => `${share} %`, "no record yet"),
-    ],
     ["Chance of its levels", orNone(signal.chancePercent, (share) => `${share.toFixed(0)} %`)],
     ["Earns its costs from", orNone(signal.breakEvenPercent, (share) => `${share.toFixed(0)} %`)],
     ["Model", issued.model],

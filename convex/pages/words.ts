@@ -11,15 +11,6 @@ export function orNone(value: number | null, words: (value: number) => string, n
   return value === null ? none : words(value);
 }
 
-/** The arms of the record. */
-export const ARM_WORDS = {
-  model: "The signals",
-  coin: "Coin flip",
-  momentum: "Momentum",
-  alwaysLong: "Always long",
-  buyAndHold: "Buy and hold",
-} as const;
-
 /** A change with its direction as a shape, and not only as a colour. */
 export function change(value: number | null): Html {
   if (value === null) return html`<span class="flat">no change known</span>`;

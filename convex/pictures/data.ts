@@ -5,7 +5,7 @@ import { readSignal } from "../pages/data";
 import { closesSince, readPrices } from "../prices/views";
 import { PRICED_TOKENS } from "../prices/tables";
 import { FACTS_FRESH_MS } from "../research/freshness";
-import { signalView } from "../signals/views/signals";
+import { signalView } from "../signals/views";
 import { drawnHistory } from "../alerts/history/replays";
 import type { DrawnAlert } from "./alert";
 import type { DrawnReport, SeenPrice } from "./report";

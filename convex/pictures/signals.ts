@@ -34,7 +34,7 @@ export function signalsPicture(signals: readonly DrawnSignal[], site: string): s
 
 function signalRow({ signal, path, before }: DrawnSignal, row: { top: number; height: number }): Html {
   const { top } = row;
-  const { token, signal: side, entry, confidence, calibratedConfidence, generatedAt, expiresAt } = signal;
+  const { token, signal: side, entry, confidence, breakEvenPercent, generatedAt, expiresAt } = signal;
   const kind = SIDES[side];
   const words = html`<text class="figure" x="${MARGIN}" y="${top + 34}">${token}</text
     >${way(kind, { x: MARGIN + 104, y: top + 33, size: 24 })}<text
@@ -45,7 +45,7 @@ function signalRow({ signal, path, before }: DrawnSignal, row: { top: number; he
     ><text x="${MARGIN}" y="${top + 76}">${usd(entry)} USD</text
     ><text class="soft" x="${MARGIN}" y="${top + 110}">${confidence} % stated,</text
     ><text class="soft" x="${MARGIN}" y="${top + 140}"
-      >${calibratedConfidence === null ? "no record yet" : `${calibratedConfidence} % by record`}</text
+      >${breakEvenPercent === null ? "no position" : `${breakEvenPercent.toFixed(0)} % needed`}</text
     >`;
   const fitted = { above: 8, below: 34, apart: 30, values: 0, begin: 0, names: 715, marks: 1.8 };
   const canvas = canvasBeside(ASIDE, row, fitted);

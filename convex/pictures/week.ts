@@ -5,7 +5,7 @@ import { signed } from "../lib/text/numbers";
 import { date } from "../lib/time";
 import { sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/views";
-import type { PublicSignal } from "../signals/views/shapes";
+import type { PublicSignal } from "../signals/shapes";
 import { canvasBeside, MARGIN, pictureOf, rows } from "./card";
 
 /** A week's signals on the path of each token's price. */

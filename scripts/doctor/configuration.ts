@@ -1,5 +1,4 @@
 import { isVariable, setting, variableNames, type Variable } from "../../convex/lib/env";
-import { FIRST_PROMPT, PROMPT_VERSIONS, promptNamed } from "../../convex/signals/arms/arms";
 import { complaintOf } from "../env/names";
 import { complaintsOf } from "../env/rules";
 import { fault, good, off, warning, type Finding } from "./finding";
@@ -84,7 +83,6 @@ export function checkConfiguration({
       ),
     );
   }
-  findings.push(...checkArms(settings));
   const previous = settings.WALLET_ENCRYPTION_KEY_PREVIOUS?.trim() ?? "";
   if (previous !== "") {
     findings.push(
@@ -96,20 +94,4 @@ export function checkConfiguration({
     );
   }
   return findings;
-}
-
-/** Whether the shadow arms can be asked, and differ from the writer of the daily signals. */
-function checkArms(settings: Patient["settings"]): Finding[] {
-  const value = settings.SHADOW_ARMS?.trim() ?? "";
-  if (value === "" || complaintOf("SHADOW_ARMS", value) !== null) return [];
-  const arms = value.split(",").map((arm) => arm.trim());
-  const unknown = arms.filter((arm) => promptNamed(arm.slice(arm.lastIndexOf("@") + 1)) === null);
-  if (unknown.length > 0) {
-    const says = `names no prompt of this version in ${unknown.join(", ")}: no shadow arm is asked`;
-    return [fault("SHADOW_ARMS", says, `The prompts are ${PROMPT_VERSIONS.join(", ")}.`)];
-  }
-  const writer = `${settings.LLM_MODEL?.trim() || setting("LLM_MODEL")}@${FIRST_PROMPT}`;
-  if (arms.includes(writer)) return [];
-  const says = `does not name ${writer}, which writes the daily signals unless another arm was promoted: no arm can be compared with it`;
-  return [warning("SHADOW_ARMS", says, "Add the writer's name: /signals/shadow shows it as `writer`.")];
 }

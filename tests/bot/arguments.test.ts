@@ -4,8 +4,8 @@ import type * as z from "zod";
 import { focusIn, hoursIn, tokenIn } from "../../convex/bot/grammar";
 import { userIdFrom } from "../../convex/lib/records/ids";
 import { optionalToken, userId } from "../../convex/lib/http/input";
-import { TOKENS } from "../../convex/signals/trade/rules";
-import { signalToken } from "../../convex/signals/views/shapes";
+import { TOKENS } from "../../convex/signals/rules";
+import { signalToken } from "../../convex/signals/shapes";
 import { hours } from "../../convex/whales/shapes";
 
 /** What transactions read without shapes is read as the endpoints read it. */

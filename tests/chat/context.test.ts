@@ -24,7 +24,7 @@ test("chat knows the day's signals and the last large movements, unverified ones
   await app.t.run(async (ctx) => {
     await ctx.db.insert("signals", {
       token: "BTC",
-      ...{ desk: "daily", arm: "daily", record: "daily", slot: Date.UTC(2026, 0, 5) },
+      day: "2026-01-05",
       signal: "BUY",
       entry: 100_000,
       tp1: 101_000,
@@ -35,10 +35,8 @@ test("chat knows the day's signals and the last large movements, unverified ones
       status: "PENDING",
       generatedAt: now,
       expiresAt: now + 6 * 3_600_000,
-      ...{ model: "m", promptVersion: "signal-2", costBps: 15, gapMinutes: 0, walkedUntil: now },
+      ...{ model: "m", promptVersion: "signal-4", costBps: 15, gapMinutes: 0, evaluatedUntil: now },
       price: { usd: 100_000, source: "coinbase", observedAt: now },
-      calibrated: { confidence: 50, method: "shrinkage", n: 0 },
-      ...{ coin: "BUY", momentum: null, open: true },
     });
   });
   await app.post("/mcp/chat", { question: "Was gibt es Neues?" });

@@ -87,7 +87,7 @@ describe("a day's budget", () => {
     expect(await app.rows("shifts")).toEqual([]);
 
     expect((await ask(app, { as: "alice" })).status).toBe(200);
-    await app.t.mutation(internal.signals.desk.runs.openDay, {});
+    await app.t.mutation(internal.signals.issue.openDay, {});
     await app.settle(40);
     expect((await app.rows("signals")).map(({ token }) => token).toSorted()).toEqual(["BTC", "ETH"]);
 

@@ -62,7 +62,7 @@ export async function starve(chain: Chain, attack: Attack): Promise<Starved> {
   });
   mineWhatIsSent(chain);
   await chain.miner.look();
-  await app.t.mutation(internal.signals.desk.runs.openDay, {});
+  await app.t.mutation(internal.signals.issue.openDay, {});
   await app.settle(60);
   vi.setSystemTime(eight - 40 * MINUTE);
   await chain.miner.look();
@@ -79,7 +79,7 @@ export async function starve(chain: Chain, attack: Attack): Promise<Starved> {
   const crowd = strangers(app, attack);
   const meanwhile = (async () => {
     await crowd.at(signalsAfter);
-    await app.t.mutation(internal.signals.desk.runs.openDay, {});
+    await app.t.mutation(internal.signals.issue.openDay, {});
     return Promise.all([
       request(app, "a send", "192.0.2.1", "/mcp/defi/send", {
         ...{ userId: "honest-sender", token: "USDC", amount: "1000000", toAddress: platform },
@@ -191,7 +191,7 @@ async function scheduled(app: App, shiftId: string, attackAt: number, eight: num
   });
   const signals = (await app.rows("signals")).filter(({ generatedAt }) => generatedAt >= eight);
   const closed = (await app.rows("signalEvents")).find(
-    ({ event, _creationTime }) => event.kind === "closed" && _creationTime >= attackAt,
+    ({ kind, _creationTime }) => kind === "closed" && _creationTime >= attackAt,
   );
   const points = (await app.rows("dataPoints")).filter((row) => row.shiftId === shiftId);
   const second = points.find(({ sequence }) => sequence === 2);

@@ -3,10 +3,8 @@ import { restatementQuestion } from "../../convex/alerts/language/prompts";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
 import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
-import { PROMPT_VERSIONS } from "../../convex/signals/arms/arms";
-import { dayLedger, weekLedger } from "../../convex/signals/desk/ledgers";
-import { reviewQuestion, signalQuestion } from "../../convex/signals/desk/prompts";
-import { problemsOf } from "../../convex/signals/trade/rules";
+import { dayLedger, weekLedger } from "../../convex/signals/ledgers";
+import { reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
 import { intentQuestion } from "../../convex/social/posts/prompts";
 import type { Market } from "../../scripts/standins/sources/market";
 
@@ -69,8 +67,7 @@ export async function questions(
         : "@bot send 5 USDC to 0x1111111111111111111111111111111111111111",
     ),
   );
-  for (const version of PROMPT_VERSIONS)
-    await use(`trading signal, ${version}`, (at, market) => {
+  await use("trading signal", (at, market) => {
       const priceUsd = market.coin("BTC", at).price;
       const hours = [3, 2, 1].map((ago) => ({
         endsAt: at - ago * 3_600_000,
@@ -79,13 +76,9 @@ export async function questions(
         range: null,
       }));
       const price = { priceUsd, source: "coinbase", observedAt: at };
-      const calibration = { n: 0, wins: 0, meanConfidence: null };
-      const known = { hours, day: null, funding: null };
-      return signalQuestion(
-        version,
-        { ...known, token: "BTC", nowMs: at, price, costBps: 15, calibration, yesterday: [] },
-        (proposal) => problemsOf(proposal, { priceUsd, costBps: 15 }),
-      );
+      const record = { wins: 0, losses: 0, reliability: null };
+      const known = { hours, day: null, funding: null, closes: [], yesterday: [] };
+      return signalQuestion({ ...known, token: "BTC", nowMs: at, price, costBps: 15, record });
     });
   await use("day's review", (at) =>
     reviewQuestion(

@@ -68,8 +68,7 @@ describe("the tables' records", () => {
       ...(["creditTransactions", "creditBalances", "creditReversals", "creditReservations"] as const),
       ...(["spentTransfers", "paymentClaims", "deposits", "orders", "trades"] as const),
       ...(["wallets", "walletKeys", "users", "linkedAddresses"] as const),
-      // Of the signals the shadows go, and the daily ones stay: tests/lab/proof.
-      ...(["signalEvents", "signalTotals", "auditEvents", "reports"] as const),
+      ...(["signals", "signalEvents", "recaps", "auditEvents", "reports"] as const),
     ];
     for (const table of forGood) expect([table, typeof records[table].keep]).toEqual([table, "string"]);
   });

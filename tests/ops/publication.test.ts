@@ -17,7 +17,9 @@ const published = anObject.parse(copy(shared(whole)));
 
 const MOST_BYTES = 200_000;
 /** They answer no JSON. */
-const PAGES = ["docs", "docs/{part}", "llms.txt", "robots.txt", "favicon.ico"].map((page) => `get /${page}`);
+const PAGES = ["signals/export.csv", "docs", "docs/{part}", "llms.txt", "robots.txt", "favicon.ico"].map(
+  (page) => `get /${page}`,
+);
 
 /**
  * Alike for both documents: with what each reference names in its place, but nothing that closes an answer and no type

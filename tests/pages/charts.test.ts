@@ -6,7 +6,7 @@ import { uptimeChart } from "../../convex/pages/charts/uptime";
 import { html } from "../../convex/pages/markup";
 import { STYLE } from "../../convex/pages/style";
 import { canvasBeside, rows } from "../../convex/pictures/card";
-import { signalExample } from "../../convex/signals/views/examples";
+import { signalExample } from "../../convex/signals/http";
 
 /** A signal's levels, on a page and in a picture. */
 

@@ -3,8 +3,8 @@ import { reportPicture } from "../../convex/pictures/report";
 import { signalsPicture, type DrawnSignal } from "../../convex/pictures/signals";
 import { weekPicture } from "../../convex/pictures/week";
 import type { PricePoint } from "../../convex/prices/views";
-import { signalExample } from "../../convex/signals/views/examples";
-import type { PublicSignal } from "../../convex/signals/views/shapes";
+import { signalExample } from "../../convex/signals/http";
+import type { PublicSignal } from "../../convex/signals/shapes";
 
 /** A picture of each kind, of prices that swing as prices do and are the same every time. */
 
@@ -31,7 +31,7 @@ function signalOf(token: "BTC" | "ETH", side: "BUY" | "SELL" | "HOLD", mean: num
   const signal: PublicSignal = {
     ...signalExample,
     ...{ id: `${token}-2026-11-20`, token, signal: side, entry, status: "PENDING" },
-    ...{ tp1: level(0.008), tp2: level(0.016), sl: level(-0.008), confidence: 71, calibratedConfidence: 52 },
+    ...{ tp1: level(0.008), tp2: level(0.016), sl: level(-0.008), confidence: 71 },
     ...{ generatedAt: time(ISSUED), expiresAt: time(ISSUED + 6 * HOUR) },
   };
   delete signal.closedAt;

@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
+import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { isOfDay } from "../../convex/signals/record/chain";
-import { dayOf } from "../../convex/lib/time";
 import { createApp, type App } from "../support/app";
 import { loseScheduled } from "../support/rows/leases";
 import * as given from "./support";
@@ -10,17 +9,19 @@ import { test } from "./support";
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
 
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");
-const days = async (app: App) => (await app.rows("signals")).map(({ slot }) => dayOf(slot));
-/** What the operator finds where there is no signal. */
-const notes = async (app: App) =>
-  (await app.rows("signalRuns")).flatMap(({ state, error = "" }) => (state === "issued" ? [] : [error]));
-const states = async (app: App) => (await app.rows("signalRuns")).map(({ token, state }) => [token, state]);
+const days = async (app: App) => (await app.rows("signals")).map(({ day }) => day);
+/** Why tokens got none, in the words of the record. */
+const missing = async (app: App) =>
+  (await given.events(app)).flatMap(({ kind, token, content }) =>
+    kind === "none" ? [{ token, ...missingContent.parse(JSON.parse(content)) }] : [],
+  );
+const missingContent = z.object({ reason: z.string(), detail: z.string(), day: z.string() });
 
 describe("the daily job", () => {
   test("issues one signal per token from live context, with an event each and one card", async ({ app }) => {
     await issue(app);
     const signals = await app.rows("signals");
-    expect(signals.map(({ token, slot, status }) => [token, dayOf(slot), status]).sort()).toEqual([
+    expect(signals.map(({ token, day, status }) => [token, day, status]).sort()).toEqual([
       ["BTC", "2026-01-05", "PENDING"],
       ["ETH", "2026-01-05", "PENDING"],
     ]);
@@ -57,7 +58,7 @@ describe("the daily job", () => {
       /Funding: -?[\d.e-]+ % an hour, paid by longs where positive; open interest \$\d+/,
     );
     expect(prompt).toMatch(
-      /Your record on (BTC: of 1 decided signals 1 were won \(100\.0 %\)|ETH: of 1 decided signals 0 were won \(0\.0 %\)), at a mean confidence of 70 %/,
+      /Your record on (BTC: of 1 decided signals 1 were won \(100\.0 %\)|ETH: of 1 decided signals 0 were won \(0\.0 %\))\. Of 1 signal stated at 60–79 %/,
     );
     expect(prompt).toContain(
       "BTC 2026-01-05: BUY at $100, tp1 $101, tp2 $102, sl $99, confidence 70, WIN (+1 %)",
@@ -68,7 +69,7 @@ describe("the daily job", () => {
   });
 
   test("issues once a day however often it runs, and when two start at once", async ({ app }) => {
-    const start = () => app.t.mutation(internal.signals.desk.runs.openDay, {});
+    const start = () => app.t.mutation(internal.signals.issue.openDay, {});
     await Promise.all([start(), start(), start()]);
     await work(app);
     await issue(app);
@@ -79,19 +80,6 @@ describe("the daily job", () => {
     expect([asked(app).length, app.cards().length]).toEqual([2, 1]);
   });
 
-  test("has its day counted once, when all of it has ended, however often it runs", async ({ app }) => {
-    await given.moved(app, buy, { BTC: 101, ETH: 101 });
-    expect(await app.rows("openDays")).toMatchObject([{ arm: "daily", slot: EIGHT - 8 * HOUR }]);
-    await given.wait(app, 6 * HOUR);
-    await given.track(app);
-    expect(await app.rows("openDays")).toEqual([]);
-    await issue(app);
-    await given.track(app);
-    expect(await app.rows("openDays")).toEqual([]);
-    const { stats } = (await app.get("/mcp/signals/history")).body;
-    expect(stats).toMatchObject({ edge: { days: 1, trades: 2 } });
-  });
-
   test("missed for days issues today's alone, and nothing before today's 08:00", async ({ app }) => {
     await issue(app);
     await given.wait(app, 3 * DAY - 7 * HOUR);
@@ -100,6 +88,10 @@ describe("the daily job", () => {
     await given.wait(app, 9 * HOUR);
     await issue(app);
     expect(await days(app)).toEqual(["2026-01-05", "2026-01-05", "2026-01-08", "2026-01-08"]);
+    const standstill = (day: string) => ({ day, detail: "The service did not run on this day" });
+    expect(await missing(app)).toMatchObject(
+      ["2026-01-06", "2026-01-06", "2026-01-07", "2026-01-07"].map(standstill),
+    );
   });
 });
 
@@ -125,12 +117,10 @@ describe("a proposal the rules refuse", () => {
     async ([_name, proposal, reason], { app }) => {
       await issued(app, proposal);
       expect(await app.rows("signals")).toEqual([]);
-      const events = (await given.events(app)).filter(isOfDay);
-      expect(
-        events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays]),
-      ).toEqual([
-        ["refused", expect.any(String), "2026-01-05", 1],
-        ["refused", expect.any(String), "2026-01-05", 1],
+      const refused = { reason: "refused", day: "2026-01-05", detail: expect.stringContaining(reason) };
+      expect(await missing(app)).toMatchObject([
+        { token: "BTC", ...refused },
+        { token: "ETH", ...refused },
       ]);
       expect(app.cards()).toEqual([]);
       await app.pass(HOUR);
@@ -138,11 +128,7 @@ describe("a proposal the rules refuse", () => {
       const repair = JSON.stringify(asked(app).map(({ body }) => body));
       expect(repair).toContain("That answer cannot be used");
       expect(repair).toContain(reason);
-      expect(await states(app)).toEqual([
-        ["BTC", "refused"],
-        ["ETH", "refused"],
-      ]);
-      expect((await notes(app))[0]).toContain(reason);
+      expect(await missing(app)).toHaveLength(2);
     },
   );
 
@@ -156,14 +142,14 @@ describe("a proposal the rules refuse", () => {
   test("is asked for again when the price has moved away while the model answered", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     app.standins.fail("llm", { mode: "slow", ms: 40_000, schema: "trading_signal", times: 2 });
-    await app.during(app.t.mutation(internal.signals.desk.runs.openDay, {}));
+    await app.during(app.t.mutation(internal.signals.issue.openDay, {}));
     await app.advance(20_000);
     marketAt(app, { BTC: 100.9, ETH: 100.9 });
     await app.advance(30_000);
     expect(await app.rows("signals")).toEqual([]);
-    const [run] = await app.rows("signalRuns");
-    expect(run).toMatchObject({ state: "writing", attempt: 2 });
-    expect(run?.error).toMatch(
+    expect(await missing(app)).toEqual([]);
+    const [job] = (await app.rows("work")).filter(({ run }) => run === "signals/actions:issue");
+    expect(job?.trouble).toMatch(
       /^The price moved while the model answered: entry \d+(\.\d+)? must be within 0\.5 %/,
     );
   });
@@ -172,7 +158,32 @@ describe("a proposal the rules refuse", () => {
     const app = createApp({ now: EIGHT, env: { ROUND_TRIP_COST_BPS: "120" } });
     await issued(app, buy);
     expect(await app.rows("signals")).toEqual([]);
-    expect((await notes(app))[0]).toContain("more than the costs of 1.2 %");
+    expect((await missing(app))[0]?.detail).toContain("more than the costs of 1.2 %");
+  });
+
+  test("below its own break-even is sent back once, then issued as HOLD with the reason", async ({ app }) => {
+    await issued(app, { ...buy, confidence: 57 });
+    expect(asked(app)).toHaveLength(4);
+    const repair = JSON.stringify(asked(app).map(({ body }) => body));
+    const shortfall = "its confidence of 57 % is below the 57.5 % from which these levels earn their costs";
+    expect(repair).toContain(shortfall);
+    for (const row of await app.rows("signals")) {
+      expect(row).toMatchObject({
+        signal: "HOLD",
+        entry: 100,
+        tp1: null,
+        tp2: null,
+        sl: null,
+        confidence: 57,
+      });
+      expect(row.reasoning).toContain(`No position: the model proposed a BUY, but ${shortfall}.`);
+    }
+    expect(await app.rows("signals")).toHaveLength(2);
+  });
+
+  test("at its break-even is a trade", async ({ app }) => {
+    await issued(app, { ...buy, confidence: 58 });
+    expect((await app.rows("signals")).map(({ signal }) => signal)).toEqual(["BUY", "BUY"]);
   });
 
   test("is issued when the repair turn mends it", async ({ app }) => {
@@ -185,7 +196,7 @@ describe("a proposal the rules refuse", () => {
       ["SELL", 101],
     ]);
     expect(asked(app)).toHaveLength(3);
-    expect(await notes(app)).toEqual([]);
+    expect(await missing(app)).toEqual([]);
   });
 
   test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async ({ app }) => {
@@ -261,20 +272,17 @@ describe("a day on which something is out of reach", () => {
     app.standins.clear("llm");
     await app.pass(25 * MINUTE);
     expect(await app.rows("signals")).toHaveLength(2);
-    expect(await notes(app)).toEqual([]);
+    expect(await missing(app)).toEqual([]);
   });
 
   test("the gateway stays away: nothing is issued and the operator is told", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 401 });
     await issue(app);
     await app.pass(80 * MINUTE);
-    expect(await states(app)).toEqual([
-      ["BTC", "failed"],
-      ["ETH", "failed"],
-    ]);
-    expect(await notes(app)).toEqual([
-      "The LLM gateway refused this service's key",
-      "The LLM gateway refused this service's key",
+    const failed = { reason: "failed", detail: "The LLM gateway refused this service's key" };
+    expect(await missing(app)).toMatchObject([
+      { token: "BTC", ...failed },
+      { token: "ETH", ...failed },
     ]);
     expect(asked(app)).toHaveLength(12);
   });
@@ -296,13 +304,9 @@ describe("a day on which something is out of reach", () => {
 
   test("an attempt that is lost is resumed by the cron", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
-    await app.t.mutation(internal.signals.desk.runs.openDay, {});
+    await app.t.mutation(internal.signals.issue.openDay, {});
     await loseScheduled(app);
     await work(app);
-    expect(await app.rows("signalRuns")).toMatchObject([
-      { token: "BTC", state: "issued", attempt: 2 },
-      { token: "ETH", state: "issued", attempt: 2 },
-    ]);
     expect(await app.rows("signals")).toHaveLength(2);
   });
 
@@ -311,7 +315,7 @@ describe("a day on which something is out of reach", () => {
     app.standins.fail("llm", { mode: "status", status: 401 });
     await issue(app);
     await app.pass(20 * MINUTE, { cronsRun: false });
-    expect(await states(app)).toEqual([
+    expect((await missing(app)).map(({ token, reason }) => [token, reason])).toEqual([
       ["BTC", "failed"],
       ["ETH", "failed"],
     ]);

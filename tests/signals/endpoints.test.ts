@@ -16,13 +16,11 @@ const SIGNAL = {
   token: "BTC",
   timeframe: "1h",
   ...buy,
-  // Below 30 outcomes there is no record yet.
-  calibratedConfidence: null,
   chancePercent: 50,
   costPercent: 0.15,
   breakEvenPercent: 57.5,
   model: expect.stringContaining("simulated"),
-  promptVersion: "signal-2",
+  promptVersion: "signal-4",
   gapMinutes: 0,
   status: "PENDING",
   generatedAt: expect.stringMatching(/^2026-01-05T08:00:/),
@@ -230,6 +228,29 @@ describe("/mcp/signals/history", () => {
   });
 });
 
+describe("every signal", () => {
+  test("is exported with its levels, times and outcome, as JSON and as a table", async ({ app }) => {
+    await decided(app);
+    const { body } = await app.get("/signals/export.json");
+    expect(body).toMatchObject({
+      count: 2,
+      signals: [
+        { id: "BTC-2026-01-05", status: "WIN" },
+        { id: "ETH-2026-01-05", status: "LOSS" },
+      ],
+    });
+    const sheet = await app.t.fetch("/signals/export.csv");
+    expect(sheet.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    const [names, ...lines] = (await sheet.text()).trimEnd().split("\r\n");
+    expect(names?.split(",").slice(0, 4)).toEqual(["id", "token", "signal", "status"]);
+    expect(lines.map((line) => line.split(",").slice(0, 4))).toEqual([
+      ["BTC-2026-01-05", "BTC", "BUY", "WIN"],
+      ["ETH-2026-01-05", "ETH", "BUY", "LOSS"],
+    ]);
+    expect(lines.every((line) => line.split(",").length === names?.split(",").length)).toBe(true);
+  });
+});
+
 describe("/mcp/signals/recap", () => {
   test("tells the UTC day, with a review written once per set of outcomes", async ({ app }) => {
     await decided(app);
@@ -250,6 +271,8 @@ describe("/mcp/signals/recap", () => {
         BTC: expect.objectContaining({ wins: 1, winrate: 100, totalPnlPercent: 1, excessPoints: 50 }),
         ETH: expect.objectContaining({ losses: 1, winrate: 0, totalPnlPercent: -1, excessPoints: -50 }),
       },
+      notice: null,
+      yesterday: expect.objectContaining({ date: "2026-01-04", wins: 0, trades: 0 }),
       review: expect.stringContaining("1 won, 1 lost and 0 expired"),
       generatedAt: expect.any(String),
     });
@@ -322,13 +345,22 @@ describe("/mcp/signals/recap", () => {
     expect([body.review, body.messengerSent]).toEqual([null, true]);
   });
 
-  test("before the day's signals are due speaks of the day before", async ({ app }) => {
+  test("is of today: what has not been issued yet is said, and yesterday's is called so", async ({ app }) => {
     await decided(app);
     vi.setSystemTime(Date.UTC(2026, 0, 6, 3, 0));
-    const { body } = await app.get("/mcp/signals/recap");
-    expect([body.date, body.wins, body.losses]).toEqual(["2026-01-05", 1, 1]);
+    const nothing = { date: "2026-01-06", wins: 0, losses: 0, pending: 0, review: null };
+    const yesterday = { date: "2026-01-05", wins: 1, losses: 1 };
+    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({
+      ...nothing,
+      notice: "Today's signals are issued at 08:00 UTC.",
+      yesterday,
+    });
     vi.setSystemTime(Date.UTC(2026, 0, 6, 8, 30));
-    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({ date: "2026-01-06", wins: 0 });
+    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({
+      ...nothing,
+      notice: "Today BTC and ETH have got no signal.",
+      yesterday,
+    });
   });
 
   test("with userId sends the recap's card", async ({ app }) => {
@@ -338,7 +370,7 @@ describe("/mcp/signals/recap", () => {
     const card = app.cards().at(-1);
     expect(card?.chatId).toBe("11");
     expect(card?.text).toMatch(
-      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWon 1 · lost 1 · expired 0\n2 trades: <b>−0\.30\u202F% after costs<\/b>, 0\.00\u202F% before · 0\.0 points above chance a trade\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+0\.85\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.15\u202F%\n\n<b>Whole record<\/b>\nNo day of trades is over yet\.\n\n<b>Review<\/b>, a model's view\n/u,
+      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Today · 2026-01-05<\/b>\n\nWon 1 · lost 1 · expired 0\n2 trades: <b>−0\.30\u202F% after costs<\/b>, 0\.00\u202F% before · 0\.0 points above chance a trade\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+0\.85\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.15\u202F%\n\n<b>Whole record<\/b> · 1 day\n2 trades: −0\.30.% after costs; buying and holding 0\.00.%\. Too early to call it anything\.\n[^]*\n\n<b>Review<\/b>, a model's view\n/u,
     );
   });
 });

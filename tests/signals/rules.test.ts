@@ -1,8 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dayOf } from "../../convex/lib/time";
-import { dayBefore, daysOfWeek, isIssueTime, weekDueAt } from "../../convex/signals/trade/calendar";
-import { afterCosts, entered, pnlPercent, problemsOf, type Levels } from "../../convex/signals/trade/rules";
+import {
+  afterCosts,
+  dayAfter,
+  daysOfWeek,
+  isIssueTime,
+  pnlPercent,
+  entered,
+  problemsOf,
+  shortfallOf,
+  weekDueAt,
+  type Levels,
+} from "../../convex/signals/rules";
 import { buy, DAY, MINUTE, sell } from "./support";
 
 const NOW = Date.UTC(2026, 0, 5, 8);
@@ -72,6 +82,28 @@ describe("what may be issued", () => {
   });
 });
 
+describe("a signal's own break-even", () => {
+  const proposal = { ...buy, signal: "BUY" as const };
+
+  test("is the chance of its levels and the costs' share of the way from stop to target", () => {
+    expect(shortfallOf({ ...proposal, confidence: 57 }, in15(100))).toContain("below the 57.5 %");
+    expect(shortfallOf({ ...proposal, confidence: 58 }, in15(100))).toBeNull();
+    expect(shortfallOf({ ...proposal, confidence: 50 }, { priceUsd: 100, costBps: 0 })).toBeNull();
+    expect(
+      shortfallOf({ ...proposal, signal: "HOLD", tp1: null, sl: null, confidence: 0 }, in15(100)),
+    ).toBeNull();
+  });
+
+  test("below it, it is a HOLD that says why, in both directions", () => {
+    for (const one of [proposal, { ...sell, signal: "SELL" as const }]) {
+      const { signal, tp1, tp2, sl, reasoning } = entered({ ...one, confidence: 57 }, in15(100));
+      expect([signal, tp1, tp2, sl]).toEqual(["HOLD", null, null, null]);
+      expect(reasoning).toContain(`No position: the model proposed a ${one.signal}`);
+      expect(reasoning).toContain(one.reasoning);
+    }
+  });
+});
+
 describe("a result", () => {
   test("is mirrored between BUY and SELL, none of HOLD's, and less by the costs", () => {
     fc.assert(
@@ -87,8 +119,8 @@ describe("a result", () => {
 describe("days and weeks", () => {
   test("are UTC, with leap days", () => {
     expect(dayOf(Date.UTC(2028, 1, 29, 23, 59))).toBe("2028-02-29");
-    expect(dayBefore("2028-03-01")).toBe("2028-02-29");
-    expect(dayBefore("2026-01-01")).toBe("2025-12-31");
+    expect(dayAfter("2028-03-01", -1)).toBe("2028-02-29");
+    expect(dayAfter("2026-01-01", -1)).toBe("2025-12-31");
     expect(daysOfWeek("2028-02-28").slice(0, 3)).toEqual(["2028-02-28", "2028-02-29", "2028-03-01"]);
     expect([isIssueTime(NOW), isIssueTime(NOW - 1)]).toEqual([true, false]);
   });

@@ -1,5 +1,4 @@
 import { internal } from "../../convex/_generated/api";
-import type { SignalEvent } from "../../convex/signals/record/events";
 import { test as appTest, type App } from "../support/app";
 import { replace } from "../support/world";
 
@@ -89,7 +88,7 @@ export function noCandles(app: App): void {
 
 /** The daily job, and what it sets going. */
 export async function issue(app: App): Promise<void> {
-  await app.t.mutation(internal.signals.desk.runs.openDay, {});
+  await app.t.mutation(internal.signals.issue.openDay, {});
   await work(app);
 }
 
@@ -117,7 +116,7 @@ async function isBusy(app: App): Promise<boolean> {
 
 /** One tick of the outcome tracker. */
 export async function track(app: App): Promise<void> {
-  await app.t.mutation(internal.signals.outcomes.tracker.track, {});
+  await app.t.mutation(internal.signals.tracker.track, {});
   await work(app);
 }
 
@@ -149,13 +148,8 @@ export async function decided(app: App): Promise<void> {
 }
 
 /** The events of the record, in order. */
-export async function events(app: App): Promise<SignalEvent[]> {
-  return (await app.rows("signalEvents")).flatMap((row) => (row.desk === "daily" ? [row.event] : []));
-}
-
-/** The daily signals, or the shadows of the lab. */
-export async function signalsOf(app: App, desk: "daily" | "lab") {
-  return (await app.rows("signals")).filter((row) => row.desk === desk);
+export async function events(app: App) {
+  return app.rows("signalEvents");
 }
 
 /** A signal's status, exit price and result. */

@@ -5,7 +5,7 @@ import { dollars } from "../../lib/text/strings";
 import { HOUR } from "../../lib/time";
 import type { Paragraph } from "../../messenger/format";
 import { PRICED_TOKENS } from "../../prices/tables";
-import { signalsDigest } from "../../signals/views/digest";
+import { signalsDigest } from "../../signals/cards";
 import { whalesDigest } from "../../whales/digest";
 import { fire } from "../firings";
 import { CLOCK } from "./subjects";

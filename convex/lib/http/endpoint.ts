@@ -53,7 +53,7 @@ export type Failure = {
   example?: unknown;
 };
 
-type Media = "application/json" | "text/html" | "text/plain" | "image/svg+xml";
+type Media = "application/json" | "text/html" | "text/plain" | "text/csv" | "image/svg+xml";
 
 /** What the API document says beyond the schemas. Prose is plain text, with `code` in backticks. */
 type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {

@@ -1,7 +1,7 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { DAY } from "../../lib/time";
 import type { PricePoint } from "../../prices/views";
-import type { PublicSignal } from "../../signals/views/shapes";
+import type { PublicSignal } from "../../signals/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../../lib/text/numbers";
 import { chart, course, dot, PAGE, scaleLines, SPAN, spread, timeMarks, upright, type Canvas } from "./frame";

@@ -28,7 +28,7 @@ export function tradingSignal(prompt: string, { seed, market, at }: Scene): Trad
   const closes = Array.from(prompt.matchAll(/^\S+Z \$([\d.]+) \(/gm), ([, close]) => Number(close));
   const from = closes[0] ?? market.coin(token, at - 6 * 3_600_000).price;
   const move = live / from - 1;
-  const confidence = chance.whole(52, 86);
+  const confidence = chance.whole(62, 86);
   const entry = cents(live * (1 + chance.between(-0.0006, 0.0006)));
   const moved = `${token} moved ${percent(move * 100)} over the recorded hours to ${usd(live)}.`;
   if (Math.abs(move) < FLAT) {
@@ -36,7 +36,7 @@ export function tradingSignal(prompt: string, { seed, market, at }: Scene): Trad
     return { signal: "hold", entry, tp1: null, tp2: null, sl: null, confidence, reasoning };
   }
   const side = move > 0 ? 1 : -1;
-  const risk = chance.between(0.003, 0.008);
+  const risk = chance.between(0.005, 0.01);
   const level = (factor: number) => cents(live * (1 + side * risk * factor));
   return {
     signal: side === 1 ? "buy" : "sell",

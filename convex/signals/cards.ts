@@ -1,0 +1,225 @@
+import { createFunctionHandle } from "convex/server";
+import { internal } from "../_generated/api";
+import type { QueryCtx } from "../_generated/server";
+import { sourceName } from "../lib/publicSources";
+import { percent, points, signed } from "../lib/text/numbers";
+import { dollars, many } from "../lib/text/strings";
+import { dateTime, DAY } from "../lib/time";
+import type { Paragraph, Span } from "../messenger/format";
+import type { Picture } from "../messenger/tables";
+import type { PublishedHead } from "./anchors";
+import { latestSignals, standingOf } from "./model";
+import { VERDICT_WORDS } from "./record";
+import { afterCosts, breakEvenOf, chanceOf, positionOf, signalId, TOKENS } from "./rules";
+import type { SignalStats } from "./shapes";
+import type { Signal, Standing, Week, WeekSignal } from "./tables";
+
+/** The messenger's cards of signals. */
+
+export const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
+const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED: "⌛ expired" } as const;
+
+/** The day's new signals. */
+export function issuedCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
+  return [
+    [
+      { bold: "📈 Trading signals · 1h" },
+      `\n${dateTime(Math.max(...signals.map(({ generatedAt }) => generatedAt)))}`,
+    ],
+    ...signals.flatMap((signal) => [levelLines(signal), [quoted(signal.reasoning)]]),
+    ...headLine(head),
+  ];
+}
+
+/** The newest signals, for a user who asked. */
+export function latestCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
+  return [
+    [{ bold: "📈 Latest signals · 1h" }],
+    ...signals.flatMap((signal) => [
+      [...levelLines(signal), `\nIssued ${dateTime(signal.generatedAt)} · ${ending(signal)}`],
+      [quoted(signal.reasoning)],
+    ]),
+    ...headLine(head),
+  ];
+}
+
+/** What is said of today before its signals are all issued; `null` once they are. @param yesterday Its results. */
+export function todayNotice(signals: readonly Signal[], isIssueTime: boolean): string | null {
+  const missing = TOKENS.filter((token) => !signals.some((one) => one.token === token));
+  if (missing.length === 0) return null;
+  if (!isIssueTime) return "Today's signals are issued at 08:00 UTC.";
+  return `Today ${missing.join(" and ")} ${missing.length === 1 ? "has" : "have"} got no signal.`;
+}
+
+/** How today stands, and how yesterday ended. */
+export function recapCard(
+  { day, signals, notice }: { day: string; signals: readonly Signal[]; notice: string | null },
+  { yesterday, review, whole }: { yesterday: readonly Signal[]; review: string | null; whole: WholeRecord },
+): Paragraph[] {
+  return [
+    [{ bold: `🗓 Today · ${day}` }],
+    ...(notice === null ? [] : [[notice]]),
+    ...(signals.length === 0 ? [] : [standingLines(standingOf(signals)), signalLines(signals)]),
+    ...(yesterday.length === 0
+      ? []
+      : [[{ bold: "Yesterday" }, "\n", ...standingLines(standingOf(yesterday))] satisfies Paragraph]),
+    recordLines(whole),
+    ...reviewLines(review),
+  ];
+}
+
+function signalLines(signals: readonly Signal[]): Span[] {
+  return signals.flatMap((signal, index): Span[] => [
+    index === 0 ? "" : "\n",
+    `${SIDE_MARKS[signal.signal]} `,
+    { bold: `${signal.token} ${signal.signal}` },
+    ` at ${dollars(signal.entry)} · ${ending(signal)}`,
+  ]);
+}
+
+/** The record of a week, day by day, and of all weeks. */
+export function weekCard(
+  week: string,
+  recap: Week,
+  { review, whole, head }: { review: string | null; whole: WholeRecord; head: PublishedHead | null },
+): Paragraph[] {
+  const days = Object.keys(recap.days).toSorted();
+  const results = Object.values(recap.days).flatMap(({ BTC, ETH }) =>
+    [BTC, ETH].flatMap((one) => one?.afterCostsPercent ?? []),
+  );
+  const average = recap.totalAfterCostsPercent / recap.trades;
+  const spread =
+    results.length === 0
+      ? ""
+      : `\nAfter costs: average ${signed(average)} · best ${signed(Math.max(...results))} · worst ${signed(Math.min(...results))}`;
+  return [
+    [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
+    [...standingLines(recap), spread],
+    days.flatMap((day, index): Span[] => [
+      index === 0 ? "" : "\n",
+      { bold: weekday(day) },
+      ` · BTC ${weekSignal(recap.days[day]?.BTC)} · ETH ${weekSignal(recap.days[day]?.ETH)}`,
+    ]),
+    recordLines(whole),
+    ...reviewLines(review),
+    ...headLine(head),
+  ];
+}
+
+/** The results of the whole record: first in plain words, then the excess over chance and what the confidence was worth. */
+export function recordLines({ summary, edge, reliability }: WholeRecord): Span[] {
+  const { days, excessPoints, lowPoints, highPoints, afterCosts: net, verdict } = edge;
+  const title = { bold: "Whole record" };
+  if (excessPoints === null) return [title, `\n${summary}`];
+  return [
+    title,
+    ` · ${many(days, "day")}\n${summary}`,
+    `\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(net.excessPoints ?? 0)} after costs: ${VERDICT_WORDS[verdict].within}`,
+    ...(reliability.says === null ? [] : [`\n${reliability.says}`]),
+  ];
+}
+export type WholeRecord = Pick<SignalStats, "summary" | "edge" | "reliability">;
+
+function levelLines(signal: Signal): Span[] {
+  const { entry, tp1, tp2, sl, price } = signal;
+  const title = `${SIDE_MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
+  const from = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
+  const levels =
+    tp1 === null || tp2 === null || sl === null
+      ? `\nNo position around ${dollars(entry)}`
+      : `\nEntry ${dollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
+  return [
+    { bold: title },
+    ` · ${confidenceWords(signal)}`,
+    levels,
+    `\nPrice at issue by ${sourceName(price.source)} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
+  ];
+}
+
+/** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
+export function ending({
+  status,
+  pnlPercent,
+  exitPrice,
+  costBps,
+}: Pick<Signal, "status" | "pnlPercent" | "exitPrice" | "costBps">): string {
+  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${signed(afterCosts(pnlPercent, costBps))}`;
+  return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
+}
+
+function standingLines(standing: Standing): Span[] {
+  const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
+  const open = pending === 0 ? "" : ` · open ${pending}`;
+  const excess = trades === 0 ? "" : ` · ${overChance(standing.excessPoints / trades)} a trade`;
+  return [
+    `Won ${wins} · lost ${losses} · expired ${expired}${open}`,
+    ...(trades === 0
+      ? []
+      : [
+          `\n${many(trades, "trade")}: `,
+          { bold: `${signed(totalAfterCostsPercent)} after costs` },
+          `, ${signed(totalPnlPercent)} before${excess}`,
+        ]),
+  ];
+}
+
+function weekSignal(one: WeekSignal | null | undefined): string {
+  if (one === null || one === undefined) return "—";
+  const { afterCostsPercent: result } = one;
+  return `${SIDE_MARKS[one.signal]} ${ENDINGS[one.status]}${result === null ? "" : ` ${signed(result)}`}`;
+}
+
+function reviewLines(review: string | null): Paragraph[] {
+  return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quoted(review)}`]];
+}
+
+/** The model's words in quotation marks, so that they never look like a line of the card. */
+function quoted(words: string): string {
+  return `“${words}”`;
+}
+
+/** Somebody who keeps this line can prove that nothing before it was changed. */
+export function headLine(head: PublishedHead | null): Paragraph[] {
+  if (head === null) return [];
+  const anchor = head.anchoredBy === null ? "" : `\nAnchored on Base by ${head.anchoredBy}`;
+  return [[`🔗 Record ${head.sequence}: ${head.hash}${anchor}`]];
+}
+
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+function weekday(day: string): string {
+  return WEEKDAYS[new Date(day).getUTCDay()] ?? day;
+}
+
+/** `2.1 points above chance`. */
+function overChance(excess: number): string {
+  return `${points(Math.abs(excess)).replace("+", "")} points ${excess < 0 ? "below" : "above"} chance`;
+}
+
+export async function picturesOf(signals: readonly Pick<Signal, "token" | "day">[]): Promise<Picture> {
+  const handle = await createFunctionHandle(internal.pictures.desk.signals);
+  return { handle, subject: signals.map(signalId).join(",") };
+}
+
+export async function pictureOfWeek(week: string): Promise<Picture> {
+  return { handle: await createFunctionHandle(internal.pictures.desk.week), subject: week };
+}
+
+/** `confidence 64%; by chance 45%, earns its costs from 52%`. */
+export function confidenceWords(signal: Signal): string {
+  const position = positionOf(signal);
+  const share = (value: number) => `${(100 * value).toFixed(0)}%`;
+  const chance =
+    position === null
+      ? ""
+      : `; by chance ${share(chanceOf(position))}, earns its costs from ${share(breakEvenOf(position, signal.costBps))}`;
+  return `confidence ${signal.confidence}%${chance}`;
+}
+
+/** The part of a user's daily digest that is about signals. */
+export async function signalsDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
+  const signals = (await latestSignals(ctx, TOKENS)).filter(({ generatedAt }) => now - generatedAt < DAY);
+  if (signals.length === 0) return [{ bold: "Signals" }, "\nnone in the last 24 hours"];
+  const lines = signals.map((one) => `\n${one.token} ${one.signal} at ${dollars(one.entry)}, ${ending(one)}`);
+  return [{ bold: "Signals" }, ...lines];
+}

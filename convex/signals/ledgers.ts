@@ -1,0 +1,132 @@
+import {
+  counted,
+  ledgerOf,
+  modelNamed,
+  sourceOfFact,
+  sourceOfWords,
+  type Ledger,
+} from "../evidence/text/sources";
+import { factsOf } from "../evidence/wordings";
+import { namesOf } from "../lib/money/names";
+import { leftoverProblem, settle } from "../evidence/text/settlement";
+import type { Fact } from "../evidence/tables";
+import { sourceName } from "../lib/publicSources";
+import type { SignalContext } from "./prompts";
+import { TOKENS, type Proposal } from "./rules";
+import type { Signal, Standing, Week } from "./tables";
+
+/**
+ * What reviews and the reasoning of a signal may state: wins, losses and results as facts of the record, and the
+ * signal's own levels. Pure.
+ */
+
+/** The subject of the whole record, in the words of the desk's readers. */
+const RECORD = "market";
+const BY_RECORD = "the record of this service";
+
+function recordFacts(standing: Standing, observedAt: number): Fact[] {
+  const { wins, losses, expired, pending, trades } = standing;
+  const by = { subject: RECORD, observedAt, source: BY_RECORD, url: "" };
+  const { totalPnlPercent: result, totalAfterCostsPercent: resultAfterCosts } = standing;
+  return factsOf(by, { wins, losses, expired, pending, trades, result, resultAfterCosts });
+}
+
+type ReviewedSignal = Pick<Signal, "signal" | "entry" | "confidence" | "status"> &
+  Partial<Pick<Signal, "tp1" | "tp2" | "sl">> & { pnlPercent?: number | null };
+
+/** @param subject The token; with its day if there are several. */
+function signalFacts(subject: string, one: ReviewedSignal, observedAt: number): Fact[] {
+  const by = { subject, observedAt, source: BY_RECORD, url: "" };
+  const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent: result } = one;
+  const figures = { entry, target, farTarget, stop, confidence, result };
+  return factsOf(by, Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined)));
+}
+
+function ledgerWith(facts: readonly Fact[], words: readonly string[], now: number, focus = ""): Ledger {
+  const statements = words.map((says) => sourceOfWords({ says, observedAt: now, name: BY_RECORD }));
+  const sources = counted([...facts.map((fact) => sourceOfFact(fact)), ...statements]);
+  return ledgerOf(sources, now, { names: namesOf(facts), focus });
+}
+
+/** The facts that the review of a day may state. */
+export function dayLedger(
+  signals: readonly (ReviewedSignal & { token: string })[],
+  standing: Standing,
+  now: number,
+): Ledger {
+  return reviewLedger(
+    signals.map((one) => ({ name: one.token, one })),
+    standing,
+    now,
+  );
+}
+
+/** The facts that the review of a week may state; a signal is named by its token and day. */
+export function weekLedger(recap: Week, now: number): Ledger {
+  const days = Object.entries(recap.days).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const named = days.flatMap(([day, signals]) =>
+    TOKENS.map((token) => ({ name: `${token} ${day}`, one: signals[token] })),
+  );
+  return reviewLedger(named, recap, now);
+}
+
+function reviewLedger(
+  named: readonly { name: string; one: ReviewedSignal | null }[],
+  standing: Standing,
+  now: number,
+): Ledger {
+  const facts = named.flatMap(({ name, one }) => (one === null ? [] : signalFacts(name, one, now)));
+  const words = named.map(
+    ({ name, one }) => `${name}: ${one === null ? "no signal" : `${one.signal}, ${one.status}`}`,
+  );
+  return ledgerWith([...recordFacts(standing, now), ...facts], words, now);
+}
+
+/** Words about future trades, of which nobody knows the results. */
+const PROMISES =
+  /\b(?:certain(?:ly|ty)?|guarant\w+|assur\w+|surely|sure (?:thing|profit|win)|risk-?free|promis\w+|(?:can(?:'|’)?t|cannot|never|nobody|no one)\b.*\blos\w+|will|always|tomorrow)\b/i;
+
+const REVIEW = { isBare: true, bound: { refused: PROMISES } } as const;
+
+/** What is wrong with the figures of a review, in words for the model; `null` when nothing is. */
+export function reviewProblem(review: string, ledger: Ledger): string | null {
+  return leftoverProblem(settle(review, ledger, REVIEW).leftovers);
+}
+
+/** A review as readers get it: its figures come from the record. If no sentence stays, it is made from the record. */
+export function settledReview(review: string, ledger: Ledger, { wins, losses, expired }: Standing): string {
+  const { text } = settle(review, ledger, REVIEW);
+  return text === "" ? `Wins ${wins}, losses ${losses}, expired ${expired}.` : text;
+}
+
+/**
+ * The reasoning of a signal, with measured figures printed as they were measured; figures that only the model has are
+ * marked.
+ */
+export function settledReasoning(
+  { reasoning, tp1, tp2, sl, confidence }: Proposal,
+  { token: subject, nowMs, price, day, funding, record: { wins, losses } }: SignalContext,
+): string {
+  const by = (source: string, observedAt = nowMs) => ({ subject, observedAt, source, url: "" });
+  const facts = [
+    ...factsOf(by(price.source, price.observedAt), { price: price.priceUsd }),
+    ...(day === null
+      ? []
+      : factsOf(by(sourceName(day.source)), {
+          dayHigh: day.high,
+          dayLow: day.low,
+          dayVolume: day.volume,
+          dayChange: (price.priceUsd / day.open - 1) * 100,
+        })),
+    ...(funding === null
+      ? []
+      : factsOf(by(sourceName("hyperliquid")), {
+          funding: funding.percent,
+          openInterest: funding.openInterestUsd,
+        })),
+    ...factsOf(by(BY_RECORD), { trades: wins + losses, wins }),
+    ...factsOf(by(modelNamed("its own level")), { target: tp1, farTarget: tp2, stop: sl, confidence }),
+  ];
+  const how = { isBare: true, isUncited: true, left: "mark" } as const;
+  return settle(reasoning, ledgerWith(facts, [], nowMs, subject), how).text;
+}

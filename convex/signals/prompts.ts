@@ -1,0 +1,188 @@
+import * as z from "zod";
+import { citableLine, SLOT_RULES, type Ledger } from "../evidence/text/sources";
+import { line, usd, usdOrNull } from "../lib/answers/parts";
+import { iso } from "../lib/time";
+import type { Question } from "../providers/models/structure";
+import type { Task } from "./issue";
+import { HOURS, MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK } from "./rules";
+import type { Signal } from "./tables";
+
+/** What the room asks the model, and the shapes of what comes back. */
+
+/** Stored with every signal. A changed prompt needs a new version. */
+export const PROMPT_VERSION = "signal-4";
+
+export type Hour = {
+  /** Epoch ms, a full hour. */
+  endsAt: number;
+  close: number;
+  source: string;
+  /** `null` if only the service's own last price of the hour is known. */
+  range: { low: number; high: number; volume: number } | null;
+};
+
+export type MarketContext = {
+  /** At most 48, oldest first. */
+  hours: Hour[];
+  day: { low: number; high: number; open: number; volume: number; source: string } | null;
+  /** Percent per hour; if it is positive, long positions pay it. */
+  funding: { percent: number; openInterestUsd: number } | null;
+};
+
+export type SignalContext = MarketContext &
+  Task & {
+    nowMs: number;
+    price: { priceUsd: number; source: string; observedAt: number };
+    costBps: number;
+  };
+
+/** The rules of issue, which are in every prompt. */
+function demanded({ costBps }: SignalContext): string {
+  return (
+    "It is entered at the live price, whatever entry you name. A BUY satisfies " +
+    "sl < live price < tp1 <= tp2, a SELL sl > live price > tp1 >= tp2. From the live price, tp1 is at least " +
+    `${MIN_REWARD_TO_RISK} times as far as sl, and further than the costs of ${costBps / 100} %. An entry more than ` +
+    `${MAX_ENTRY_DISTANCE * 100} % from the live price is refused. A confidence that does not earn the costs at these ` +
+    "levels, (way to sl + costs) / (way to sl + way to tp1), is no trade: say HOLD."
+  );
+}
+
+/** A value that is not a price becomes `null`; `signals/rules` then refuses a BUY or a SELL without levels. */
+const level = usdOrNull.describe("USD; null for HOLD");
+
+/**
+ * What the model must send. `signals/rules` decides whether it may be issued. Levels of a HOLD mean nothing, so
+ * they are always null.
+ */
+export const proposalShape = z
+  .object({
+    signal: z.enum(["BUY", "SELL", "HOLD"]),
+    entry: usd.describe("USD, within 0.5 % of the live price, which takes its place"),
+    tp1: level,
+    tp2: level,
+    sl: level,
+    confidence: z.number().describe("whole percent, 0 to 100: the probability that tp1 is reached before sl"),
+    reasoning: line(800).describe("two to four sentences"),
+  })
+  .overwrite((value) => (value.signal === "HOLD" ? { ...value, tp1: null, tp2: null, sl: null } : value));
+
+/** The question for a token's signal; its demands are those of the market at hand. */
+export function signalQuestion(context: SignalContext) {
+  const { token, nowMs, price } = context;
+  const parts = [
+    `Token: ${token}`,
+    `Now: ${iso(nowMs)}`,
+    `Live price: $${price.priceUsd} (${price.source}, ${iso(price.observedAt)})`,
+    describeDay(context),
+    describeFunding(context),
+    describeMoves(context),
+    describeHours(context.hours),
+    describeRecord(context),
+    describeYesterday(context),
+  ];
+  return {
+    name: "trading_signal",
+    system:
+      "You forecast short moves of a crypto price on the 1-hour timeframe and are scored by calibration, not by " +
+      `boldness. You give one signal, which is open for 6 hours at most. ${demanded(context)} First choose levels that ` +
+      "the typical move over 6 hours can reach: one far beyond it only expires. Then start from the chance: a price " +
+      "without direction reaches tp1 before sl with a probability of (way to sl) / (way to sl + way to tp1). Move away " +
+      "from that only for what the figures show, rarely by more than 10 points, and never for what your record " +
+      "contradicts. Confidence is that probability. Use the figures given and invent none.",
+    user: parts.join("\n\n"),
+    maxTokens: 1_500,
+    shape: proposalShape,
+  } satisfies Question<typeof proposalShape>;
+}
+
+function describeYesterday({ yesterday }: SignalContext): string {
+  if (yesterday.length === 0) return "Yesterday's signals: none.";
+  return `Yesterday's signals:\n${yesterday.map(describeSignal).join("\n")}`;
+}
+
+/** How many hours back the moves in the prompt go. */
+const MOVES = [1, 6, 24] as const;
+
+/** How the price has moved, and how far it usually moves, in percent. */
+function describeMoves({ hours, price }: SignalContext): string {
+  const closes = hours.toSorted((a, b) => a.endsAt - b.endsAt).map(({ close }) => close);
+  const percent = (from: number, to: number) => `${((to / from - 1) * 100).toFixed(2)} %`;
+  const since = MOVES.flatMap((back) => {
+    const from = closes.at(-1 - back);
+    return from === undefined
+      ? []
+      : [`${percent(from, price.priceUsd)} since ${back} h before the last close`];
+  });
+  const six = closes.slice(6).map((close, at) => Math.abs(close / (closes[at] ?? close) - 1));
+  if (six.length === 0) return "Moves: not known.";
+  const typical = 100 * Math.sqrt(six.reduce((sum, move) => sum + move * move, 0) / six.length);
+  return `Moves: ${since.join(", ")}. Typical move over 6 hours: ${typical.toFixed(2)} %.`;
+}
+
+function describeDay({ token, day }: SignalContext): string {
+  if (day === null) return "Last 24 hours: not known.";
+  const { open, low, high, volume, source } = day;
+  return `Last 24 hours: from $${open}, low $${low}, high $${high}, volume ${volume} ${token} (${source})`;
+}
+
+function describeFunding({ funding }: SignalContext): string {
+  if (funding === null) return "Funding: not known.";
+  const { percent, openInterestUsd } = funding;
+  return `Funding: ${percent} % an hour, paid by longs where positive; open interest $${Math.round(openInterestUsd)} (hyperliquid)`;
+}
+
+function describeHours(hours: readonly Hour[]): string {
+  if (hours.length === 0) return "Hourly closes: none are known.";
+  const lines = hours
+    .toSorted((a, b) => a.endsAt - b.endsAt)
+    .map(({ endsAt, close, source, range }) => {
+      const rest = range === null ? "" : `, low $${range.low}, high $${range.high}, volume ${range.volume}`;
+      return `${iso(endsAt)} $${close} (${source}${rest})`;
+    });
+  const missing = HOURS - hours.length;
+  const gaps = missing === 0 ? "" : ` (${missing} of ${HOURS} hours are missing)`;
+  return `Hourly closes, with range and volume where known${gaps}:\n${lines.join("\n")}`;
+}
+
+function describeRecord({ token, record: { wins, losses, reliability } }: SignalContext): string {
+  const n = wins + losses;
+  if (n === 0) return `Your record on ${token}: nothing has been decided yet.`;
+  const rate = ((100 * wins) / n).toFixed(1);
+  return `Your record on ${token}: of ${n} decided signals ${wins} were won (${rate} %). ${reliability ?? ""}`;
+}
+
+const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
+
+/**
+ * @param ledger What the review may state, by number.
+ * @param problemOf What is wrong with the figures of a review; `null` if nothing is.
+ */
+export function reviewQuestion(
+  occasion: string,
+  ledger: Ledger,
+  problemOf: (review: string, ledger: Ledger) => string | null,
+) {
+  const facts = [...ledger.facts.values()].map(citableLine).join("\n");
+  return {
+    name: "signal_review",
+    system:
+      "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
+      `the method. A few trades prove nothing. You promise nothing. ${SLOT_RULES}`,
+    user: `${occasion}\n\nFacts:\n${facts}`,
+    maxTokens: 1_000,
+    shape: reviewShape,
+    demands: ({ review }) => problemOf(review, ledger),
+    // A wrong figure in the second answer is left out with its sentence.
+    mend: (given) => given,
+  } satisfies Question<typeof reviewShape>;
+}
+
+function describeSignal(one: Signal): string {
+  const levels = one.signal === "HOLD" ? "" : `, tp1 $${one.tp1}, tp2 $${one.tp2}, sl $${one.sl}`;
+  const standing = `${one.status}${result(one.pnlPercent)}`;
+  return `${one.token} ${one.day}: ${one.signal} at $${one.entry}${levels}, confidence ${one.confidence}, ${standing}`;
+}
+
+function result(pnlPercent: number | null | undefined): string {
+  return typeof pnlPercent === "number" ? ` (${pnlPercent > 0 ? "+" : ""}${pnlPercent} %)` : "";
+}

@@ -1,0 +1,332 @@
+import { many } from "../lib/text/strings";
+import { afterCosts, breakEvenOf, chanceOf, dayStart, positionOf, type Position } from "./rules";
+import type { SignalStats } from "./shapes";
+import type { Signal } from "./tables";
+import { DAY } from "../lib/time";
+
+/**
+ * The record of the signals, computed from their rows: nothing is kept beside them. Pure. Percentages are numbers: 1.5 is
+ * 1.5 %. A rate of nothing is null.
+ */
+
+export type RecordRow = Pick<
+  Signal,
+  "token" | "day" | "signal" | "entry" | "tp1" | "sl" | "confidence" | "costBps" | "gapMinutes"
+> &
+  Partial<Pick<Signal, "closedAt" | "exitPrice" | "pnlPercent">> & { status: Signal["status"] };
+
+/** With fewer results there is no verdict, and no ratio. */
+export const RECORD_FROM = 30;
+/** With more minutes without a candle, nobody knows how a trade ended. */
+const MAX_GAP_MINUTES = 5;
+
+export function recordOf(rows: readonly RecordRow[]): SignalStats {
+  const closed = rows
+    .filter(({ status }) => status !== "PENDING")
+    .toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0));
+  const trades = closed.flatMap((row) => {
+    const position = positionOf(row);
+    return position === null ? [] : [{ ...row, position }];
+  });
+  const count = (wanted: RecordRow["status"]) => closed.filter(({ status }) => status === wanted).length;
+  const [wins, losses, expired] = [count("WIN"), count("LOSS"), count("EXPIRED")];
+  const results = trades.flatMap(({ pnlPercent, costBps }) =>
+    typeof pnlPercent === "number" ? [{ gross: pnlPercent, net: afterCosts(pnlPercent, costBps) }] : [],
+  );
+  const net = results.map((one) => one.net);
+  const edge = edgeOf(trades);
+  const held = heldOf(closed);
+  const after = resultsOf(net);
+  return {
+    summary: summaryOf(net.length, { net: after.totalPnlPercent, held, verdict: edge.verdict }),
+    n: closed.length,
+    wins,
+    losses,
+    expired,
+    holds: closed.length - trades.length,
+    missingDays: missingDaysOf(closed),
+    gaps: trades.filter(hasGaps).length,
+    winrate: winrateOf(wins, losses),
+    trades: net.length,
+    beforeCosts: resultsOf(results.map((one) => one.gross)),
+    afterCosts: after,
+    buyAndHoldPercent: held,
+    risk: riskOf(net),
+    edge,
+    reliability: reliabilityOf(trades.filter(({ status }) => status !== "EXPIRED")),
+  };
+}
+
+type Trade = RecordRow & { position: Position };
+
+function hasGaps({ gapMinutes }: Pick<RecordRow, "gapMinutes">): boolean {
+  return gapMinutes > MAX_GAP_MINUTES;
+}
+
+/** wins / (wins + losses), 0 to 100; `null` when there are none. */
+export function winrateOf(wins: number, losses: number): number | null {
+  return ratio(100 * wins, wins + losses);
+}
+
+function resultsOf(results: readonly number[]): SignalStats["afterCosts"] {
+  const gains = sum(results.filter((one) => one > 0));
+  const falls = -sum(results.filter((one) => one < 0));
+  return {
+    totalPnlPercent: rounded(sum(results)),
+    expectancyPercent: ratio(sum(results), results.length),
+    bestPnlPercent: results.length === 0 ? null : Math.max(...results),
+    worstPnlPercent: results.length === 0 ? null : Math.min(...results),
+    profitFactor: ratio(gains, falls),
+  };
+}
+
+/** Deviations below this are rounding. */
+const LEAST_DEVIATION = 1e-9;
+
+function riskOf(results: readonly number[]): SignalStats["risk"] {
+  const n = results.length;
+  if (n < RECORD_FROM) return { sharpe: null, sortino: null, maxDrawdownPercent: null };
+  const mean = sum(results) / n;
+  const deviation = Math.sqrt(sum(results.map((one) => (one - mean) ** 2)) / (n - 1));
+  const downside = Math.sqrt(sum(results.map((one) => Math.min(0, one) ** 2)) / n);
+  return {
+    sharpe: deviation < LEAST_DEVIATION ? null : ratio(mean, deviation),
+    sortino: ratio(mean, downside),
+    maxDrawdownPercent: rounded(Math.max(...fallsOf(results))),
+  };
+}
+
+/** After each result, how far the sum of all so far is below its highest, or 0. */
+export function fallsOf(results: readonly number[]): number[] {
+  let [total, peak] = [0, 0];
+  return results.map((one) => {
+    total += one;
+    peak = Math.max(peak, total);
+    return peak - total;
+  });
+}
+
+/** Bought at the first signal, held to the end of the last, each token with the same stake; `null` without a signal. */
+function heldOf(closed: readonly RecordRow[]): number | null {
+  const changes = grouped(closed, ({ token }) => token).flatMap((own) => {
+    const byDay = own.toSorted((a, b) => (a.day < b.day ? -1 : 1));
+    const [first, last] = [byDay[0], byDay.at(-1)];
+    return first === undefined || last === undefined
+      ? []
+      : [100 * ((last.exitPrice ?? last.entry) / first.entry - 1)];
+  });
+  return ratio(sum(changes), changes.length);
+}
+
+/** Days between the first and the last closed signal on which a token got none, counted for each token. */
+function missingDaysOf(closed: readonly RecordRow[]): number {
+  const days = closed.map(({ day }) => dayStart(day));
+  if (days.length === 0) return 0;
+  const span = (Math.max(...days) - Math.min(...days)) / DAY + 1;
+  return new Set(closed.map(({ token }) => token)).size * span - closed.length;
+}
+
+/** Where a trade ended on the way from stop (0) to target (1), minus its chance; `null` without a price. */
+function excessAt({ position, exitPrice }: Trade): number | null {
+  const { tp1, sl } = position;
+  return exitPrice == null ? null : (exitPrice - sl) / (tp1 - sl) - chanceOf(position);
+}
+
+/** The least that it can have been: with gaps at most its chance, without a price stopped. */
+function leastExcess(trade: Trade): number {
+  const excess = excessAt(trade) ?? -chanceOf(trade.position);
+  return hasGaps(trade) ? Math.min(0, excess) : excess;
+}
+
+/** The most: what is not known does not count against the signals either. */
+function mostExcess(trade: Trade): number {
+  const excess = excessAt(trade) ?? 1 - chanceOf(trade.position);
+  return hasGaps(trade) ? Math.max(0, excess) : excess;
+}
+
+/** Its score minus its chance, in points; `null` if it is open, or no trade. */
+export function excessPointsOf(row: RecordRow): number | null {
+  const position = positionOf(row);
+  if (position === null || row.exitPrice === undefined) return null;
+  return rounded(100 * leastExcess({ ...row, position }), 6);
+}
+
+/** A day's mean excess: `least` and `most` before costs, `net` is the least after costs. */
+export type DayExcess = { least: number; most: number; net: number };
+
+/** BTC and ETH move together, so a day is one observation. */
+export function dayExcesses(trades: readonly Trade[]): DayExcess[] {
+  const mean = (day: readonly Trade[], of: (one: Trade) => number) => sum(day.map(of)) / day.length;
+  return grouped(trades, ({ day }) => day).map((day) => ({
+    least: mean(day, leastExcess),
+    most: mean(day, mostExcess),
+    net: mean(day, (one) => leastExcess(one) - costShareOf(one)),
+  }));
+}
+
+function costShareOf({ position, costBps }: Trade): number {
+  return breakEvenOf(position, costBps) - chanceOf(position);
+}
+
+/** An e-value that says enough: without an edge it is ever reached with a probability of 5 % at most. */
+export const DECISIVE = 20;
+
+/** A day's excess is never below: reward to risk is at least 0.8; after costs, because the target lies beyond them. */
+const [LEAST, LEAST_NET] = [-(5 / 9) - 1e-6, -1 - 1e-6];
+
+/** Whether the days decide. @param trades How many trades they are. */
+export function verdictOf(days: readonly DayExcess[], trades: number): SignalStats["edge"]["verdict"] {
+  if (trades < RECORD_FROM) return "no record yet";
+  if (
+    wealth(
+      days.map(({ net }) => net),
+      0,
+      LEAST_NET,
+    ) >= DECISIVE
+  )
+    return "better than chance";
+  if (
+    wealth(
+      days.map(({ most }) => most),
+      0,
+      LEAST,
+      -1,
+    ) >= DECISIVE
+  )
+    return "worse than chance";
+  return "not told from chance";
+}
+
+/** The excess over chance, with bounds that each hold at 95 % however often one looks. */
+function edgeOf(trades: readonly Trade[]): SignalStats["edge"] {
+  const days = dayExcesses(trades);
+  const [least, most, net] = [
+    days.map((one) => one.least),
+    days.map((one) => one.most),
+    days.map((one) => one.net),
+  ];
+  const meanPoints = (values: readonly number[]) => ratio(100 * sum(values), values.length);
+  return {
+    days: days.length,
+    excessPoints: meanPoints(least),
+    lowPoints: rounded(100 * bound(least, LEAST, 1)),
+    highPoints: rounded(100 * bound(most, LEAST, -1)),
+    eValue: shownWealth(least, LEAST),
+    afterCosts: { excessPoints: meanPoints(net), eValue: shownWealth(net, LEAST_NET) },
+    verdict: verdictOf(days, trades.length),
+  };
+}
+
+const STAKES = [0.1, 0.2, 0.3, 0.4, 0.8, 1.2];
+/** No bet may cost more than this share of what is owned. */
+const MOST_AT_STAKE = 0.7;
+/** Larger e-values say no more, and JSON cannot represent all of them. */
+const GREATEST_WEALTH = 1e12;
+
+/**
+ * What a gambler owns, from 1, who stakes shares of it on days above the mean `m` (below it with `sign` -1): with that
+ * mean it ever reaches 20 with a probability of 5 % at most (Waudby-Smith and Ramdas, JRSS B 86, 2024).
+ */
+function wealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 = 1): number {
+  const worst = sign === 1 ? m - floor : 1 - m;
+  const owned = STAKES.map((most) => {
+    const stake = Math.min(most, MOST_AT_STAKE / worst);
+    return Math.exp(sum(days.map((x) => Math.log1p(stake * sign * (x - m)))));
+  });
+  return sum(owned) / owned.length;
+}
+
+function shownWealth(days: readonly number[], floor: number): number {
+  return rounded(Math.min(wealth(days, 0, floor), GREATEST_WEALTH));
+}
+
+/** The mean nearest to the middle that the days rule out, found by halving. */
+function bound(days: readonly number[], floor: number, sign: 1 | -1): number {
+  const isOut = (m: number) => wealth(days, m, floor, sign) >= DECISIVE;
+  let [out, within] = [sign === 1 ? floor : 1, days.length === 0 ? 0 : sum(days) / days.length];
+  if (!isOut(out)) return out;
+  for (let step = 0; step < 50; step++) {
+    const middle = (out + within) / 2;
+    if (isOut(middle)) out = middle;
+    else within = middle;
+  }
+  return within;
+}
+
+/** Confidences in fifths: 0 to 19, 20 to 39, … 80 to 100. */
+const BINS = 5;
+/** In words at most so many of them. */
+const TOLD = 2;
+
+/** What stated confidences were worth: how many trades were decided, and how many of them were won. */
+function reliabilityOf(decided: readonly Trade[]): SignalStats["reliability"] {
+  const bins = Array.from({ length: BINS }, (_, bin) => {
+    const own = decided.filter(
+      ({ confidence }) => Math.min(BINS - 1, Math.floor((confidence * BINS) / 100)) === bin,
+    );
+    const won = own.filter(({ status }) => status === "WIN").length;
+    const to = bin === BINS - 1 ? 100 : ((bin + 1) * 100) / BINS - 1;
+    return { from: (bin * 100) / BINS, to, n: own.length, winrate: ratio(100 * won, own.length) };
+  });
+  const largest = bins
+    .filter(({ n }) => n > 0)
+    .toSorted((a, b) => b.n - a.n)
+    .slice(0, TOLD);
+  const says = largest.map(
+    ({ from, to, n, winrate }) =>
+      `of ${many(n, "signal")} stated at ${from}–${to} %, ${(winrate ?? 0).toFixed(0)} % were won`,
+  );
+  const words = says.join("; ");
+  return { says: words === "" ? null : `${words.charAt(0).toUpperCase()}${words.slice(1)}.`, bins };
+}
+
+/** The words of a verdict inside a sentence, and as a sentence of its own. */
+export const VERDICT_WORDS = {
+  "no record yet": { within: "no record yet", alone: "Too early to call it anything" },
+  "better than chance": {
+    within: "better than chance, after costs too",
+    alone: "Better than chance, after costs too",
+  },
+  "worse than chance": { within: "worse than chance", alone: "Worse than chance" },
+  "not told from chance": { within: "not distinguishable from chance", alone: "Too early to call it skill" },
+} as const satisfies Record<SignalStats["edge"]["verdict"], { within: string; alone: string }>;
+
+/** `59 trades: +0.42 % after costs; buying and holding −7.20 %. Too early to call it skill.` */
+function summaryOf(
+  trades: number,
+  { net, held, verdict }: { net: number; held: number | null; verdict: SignalStats["edge"]["verdict"] },
+): string {
+  if (trades === 0) return "No trade has ended yet.";
+  const holding = held === null ? "" : `; buying and holding ${signedPercent(held)}`;
+  return `${many(trades, "trade")}: ${signedPercent(net)} after costs${holding}. ${VERDICT_WORDS[verdict].alone}.`;
+}
+
+function signedPercent(value: number): string {
+  const shown = Math.abs(value).toFixed(2);
+  if (shown === "0.00") return "0.00 %";
+  return `${value > 0 ? "+" : "−"}${shown} %`;
+}
+
+function grouped<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[][] {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(keyOf(row));
+    if (group === undefined) groups.set(keyOf(row), [row]);
+    else group.push(row);
+  }
+  return [...groups.values()];
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, one) => total + one, 0);
+}
+
+/** Rounded to so many decimals, so that 0.1 + 0.2 is 0.3; never -0. */
+export function rounded(value: number, decimals = 10): number {
+  return Number(value.toFixed(decimals)) + 0;
+}
+
+/** `null` if there is nothing to divide by. */
+export function ratio(over: number, under: number): number | null {
+  return under === 0 || !Number.isFinite(over / under) ? null : rounded(over / under);
+}

@@ -1,0 +1,201 @@
+import { DAY, dayOf, HOUR, MINUTE } from "../lib/time";
+
+/**
+ * The rules of signals: which may be issued, what a trade earns, and to which day and week it belongs. Pure. Prices are
+ * USD, `pnlPercent` 1.5 is 1.5 %. A day is written `2026-11-20` (UTC); a week is named by its Monday.
+ */
+
+export const TOKENS = ["BTC", "ETH"] as const;
+export type Token = (typeof TOKENS)[number];
+export type Direction = "BUY" | "SELL" | "HOLD";
+
+/** A signal expires this long after its issue. Later prices do not count. */
+export const LIFETIME_MS = 6 * HOUR;
+
+/** A model is shown this many hours of the market. */
+export const HOURS = 48;
+
+/** The model's own entry may be this far from the live price, which then takes its place: a fraction. */
+export const MAX_ENTRY_DISTANCE = 0.005;
+
+/** The way to tp1 is at least this much of the way to the stop: a tp1 within reach and a far stop win often and earn nothing. */
+export const MIN_REWARD_TO_RISK = 0.8;
+
+/**
+ * The stop is at least this far away, a fraction of the entry. A nearer one is touched within the minute of issue, and
+ * by steps of the price that are longer than the way to it, so that the loss is larger than the recorded one.
+ */
+const MIN_STOP_DISTANCE = 0.0015;
+
+/** A tolerance, because ratios of decimals are not exact. */
+const HAIR = 1e-9;
+
+export type Levels = {
+  signal: Direction;
+  entry: number;
+  /** The first and the second target and the stop; `null` for HOLD. */
+  tp1: number | null;
+  tp2: number | null;
+  sl: number | null;
+};
+
+/** What a model proposes. */
+export type Proposal = Levels & { confidence: number; reasoning: string };
+
+/** The levels of a signal that takes a position. */
+export type Position = { signal: "BUY" | "SELL"; entry: number; tp1: number; sl: number };
+
+/** `null` for a HOLD. */
+export function positionOf({ signal, entry, tp1, sl }: Omit<Levels, "tp2">): Position | null {
+  return signal === "HOLD" || tp1 === null || sl === null ? null : { signal, entry, tp1, sl };
+}
+
+/** The market in which a trade is issued. */
+export type Market = {
+  /** The measured price, at which the trade is entered. */
+  priceUsd: number;
+  /** The costs of getting in and out, in basis points of the stake. */
+  costBps: number;
+};
+
+/** What is wrong with a proposed signal in this market, for the model to mend; `null` if it may be issued. */
+export function problemsOf(proposal: Omit<Proposal, "reasoning">, market: Market): string | null {
+  const { signal, entry, confidence } = proposal;
+  const { priceUsd } = market;
+  const problems: string[] = [];
+  if (!(confidence >= 0 && confidence <= 100) || !Number.isInteger(confidence)) {
+    problems.push("confidence must be a whole number from 0 to 100");
+  }
+  if (!(Math.abs(entry - priceUsd) <= MAX_ENTRY_DISTANCE * priceUsd)) {
+    problems.push(
+      `entry ${entry} must be within ${MAX_ENTRY_DISTANCE * 100} % of the live price ${priceUsd}`,
+    );
+  } else if (signal !== "HOLD") {
+    problems.push(...levelProblems({ ...proposal, entry: priceUsd }, signal, market));
+  }
+  return problems.length === 0 ? null : problems.join("; ");
+}
+
+function levelProblems(
+  { entry, tp1, tp2, sl }: Levels,
+  signal: "BUY" | "SELL",
+  { costBps }: Market,
+): string[] {
+  if (tp1 === null || tp2 === null || sl === null) return [`a ${signal} must have tp1, tp2 and sl`];
+  const order = signal === "BUY" ? "sl < entry < tp1 <= tp2" : "sl > entry > tp1 >= tp2";
+  const side = signal === "BUY" ? 1 : -1;
+  const ordered =
+    sl > 0 && tp2 > 0 && side * sl < side * entry && side * entry < side * tp1 && side * tp1 <= side * tp2;
+  if (!ordered)
+    return [
+      `the levels of a ${signal} must satisfy ${order} (sl ${sl}, entry ${entry}: the live price, tp1 ${tp1}, tp2 ${tp2})`,
+    ];
+  const problems: string[] = [];
+  const reward = Math.abs(tp1 - entry);
+  const risk = Math.abs(entry - sl);
+  if (!((reward / entry) * 10_000 > costBps + HAIR * 10_000)) {
+    problems.push(
+      `tp1 ${tp1} must be more than the costs of ${costBps / 100} % away from the live price ${entry}`,
+    );
+  }
+  if (!(risk / entry >= MIN_STOP_DISTANCE - HAIR)) {
+    problems.push(`sl ${sl} must be at least ${MIN_STOP_DISTANCE * 100} % away from the live price ${entry}`);
+  }
+  if (!(reward / risk >= MIN_REWARD_TO_RISK - HAIR)) {
+    problems.push(
+      `from the live price ${entry}, tp1 ${tp1} must be at least ${MIN_REWARD_TO_RISK} times as far as sl ${sl}`,
+    );
+  }
+  return problems;
+}
+
+/**
+ * Why a proposal whose levels are right is no trade: its own confidence does not earn its costs. `null` if it does, and
+ * for a HOLD.
+ */
+export function shortfallOf(
+  proposal: Omit<Proposal, "reasoning">,
+  { priceUsd, costBps }: Market,
+): string | null {
+  const position = positionOf({ ...proposal, entry: priceUsd });
+  if (position === null) return null;
+  const needed = 100 * breakEvenOf(position, costBps);
+  if (proposal.confidence >= needed - HAIR) return null;
+  return `its confidence of ${proposal.confidence} % is below the ${needed.toFixed(1)} % from which these levels earn their costs`;
+}
+
+/**
+ * The proposal as it is issued: entered at the measured price, no matter which entry the model named; without a position
+ * if it is below its own break-even.
+ */
+export function entered<Given extends Proposal>(proposal: Given, market: Market): Given {
+  const entry = market.priceUsd;
+  const shortfall = shortfallOf(proposal, market);
+  if (shortfall === null) return { ...proposal, entry };
+  const reasoning = `No position: the model proposed a ${proposal.signal}, but ${shortfall}. ${proposal.reasoning}`;
+  return { ...proposal, entry, signal: "HOLD", tp1: null, tp2: null, sl: null, reasoning };
+}
+
+/** The result of a position from entry to exit, in percent to six decimals and before costs; `null` for HOLD, which takes none. */
+export function pnlPercent(signal: Direction, entry: number, exit: number): number | null {
+  if (signal === "HOLD") return null;
+  const change = (exit / entry - 1) * 100;
+  return Number((signal === "BUY" ? change : -change).toFixed(6)) + 0;
+}
+
+/** A result after the costs of getting in and out. */
+export function afterCosts(pnl: number, costBps: number): number {
+  return Number((pnl - costBps / 100).toFixed(6)) + 0;
+}
+
+/** The mean score between stop (0) and tp1 (1) of a price without direction; at most 1 / (1 + 0.8) by the rules of issue. */
+export function chanceOf({ entry, tp1, sl }: Position): number {
+  return Math.abs(entry - sl) / Math.abs(tp1 - sl);
+}
+
+/** What a trade has to score on average to earn its costs: its chance, and the costs as a share of the way from stop to target. */
+export function breakEvenOf(position: Position, costBps: number): number {
+  const { entry, tp1, sl } = position;
+  return chanceOf(position) + ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
+}
+
+/** The day's signals are issued from this hour on; a run before it is late for the day before. */
+const ISSUE_HOUR = 8;
+/** A week's recap is due this long after the week began: Sunday 23:55. */
+const RECAP_AFTER_MS = 6 * DAY + 23 * HOUR + 55 * MINUTE;
+
+/** The first moment of a day; `NaN` if it is not a day. */
+export function dayStart(day: string): number {
+  const start = Date.parse(`${day}T00:00:00.000Z`);
+  // Some read 30 February as 2 March.
+  return Number.isNaN(start) || dayOf(start) === day ? start : Number.NaN;
+}
+
+export function dayAfter(day: string, days = 1): string {
+  return dayOf(dayStart(day) + days * DAY);
+}
+
+/** `BTC-2026-11-20`: a token has one signal a day. */
+export function signalId({ token, day }: { token: string; day: string }): string {
+  return `${token}-${day}`;
+}
+
+/** Whether the day of this moment may have its signals by now. */
+export function isIssueTime(epochMs: number): boolean {
+  return new Date(epochMs).getUTCHours() >= ISSUE_HOUR;
+}
+
+/** The seven days from a Monday on. */
+export function daysOfWeek(week: string): string[] {
+  return Array.from({ length: 7 }, (_, index) => dayAfter(week, index));
+}
+
+/**
+ * The latest week whose recap is due: this one from Sunday 23:55 on, otherwise the one before, no matter how late it
+ * is.
+ */
+export function weekDueAt(epochMs: number): string {
+  const moment = epochMs - RECAP_AFTER_MS;
+  const sinceMonday = (new Date(moment).getUTCDay() + 6) % 7;
+  return dayOf(moment - sinceMonday * DAY);
+}

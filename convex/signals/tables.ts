@@ -1,0 +1,184 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { literals } from "../lib/literals";
+import type { RecordsOf } from "../lib/records/records";
+import { vPriceSource } from "../prices/tables";
+import { vRecord } from "./validators";
+
+export const vToken = literals("BTC", "ETH");
+
+/** What decided how a signal ended: candles of one minute, or prices measured now and then where there were none. */
+const vDecider = literals("candle", "sample");
+export type Decider = Infer<typeof vDecider>;
+
+/** The price in [from, to], epoch ms: a candle. A sample has no length. */
+export const vStretch = v.object({
+  from: v.number(),
+  to: v.number(),
+  open: v.number(),
+  high: v.number(),
+  low: v.number(),
+  close: v.number(),
+  by: vDecider,
+});
+export type Stretch = Infer<typeof vStretch>;
+
+export const vOutcome = v.object({
+  status: literals("WIN", "LOSS", "EXPIRED"),
+  /** USD: the level touched, or the price at expiry, never beyond a level; `null` if no price was known. */
+  exitPrice: v.union(v.number(), v.null()),
+  /** Signed by direction, before costs; `null` for HOLD and without an exit price. */
+  pnlPercent: v.union(v.number(), v.null()),
+  /** The touch, to the candle's minute, or the expiry. */
+  closedAt: v.number(),
+  decidedBy: v.union(vDecider, v.null()),
+  /** Whole minutes from the issue to the end that no candle covers. */
+  gapMinutes: v.number(),
+});
+export type Outcome = Infer<typeof vOutcome>;
+
+export const vProposal = v.object({
+  signal: literals("BUY", "SELL", "HOLD"),
+  /** USD. Of an issued signal, the measured price at issue. */
+  entry: v.number(),
+  tp1: v.union(v.number(), v.null()),
+  tp2: v.union(v.number(), v.null()),
+  sl: v.union(v.number(), v.null()),
+  /** Whole percent, as the model stated it. */
+  confidence: v.number(),
+  reasoning: v.string(),
+});
+
+/** What is known when a signal is issued. */
+export const vIssue = vProposal.extend({
+  token: vToken,
+  /** The model that answered, as the gateway names it. */
+  model: v.string(),
+  promptVersion: v.string(),
+  /** The measured price at which it is entered, and who measured it when. */
+  price: v.object({ usd: v.number(), source: vPriceSource, observedAt: v.number() }),
+  /** What getting in and out costs, in basis points of the stake. */
+  costBps: v.number(),
+});
+
+export const vSignal = vIssue.extend({
+  /** UTC, `2026-11-20`. */
+  day: v.string(),
+  generatedAt: v.number(),
+  expiresAt: v.number(),
+  status: v.union(v.literal("PENDING"), vOutcome.fields.status),
+  /** Until when the path is finally known, epoch ms. */
+  evaluatedUntil: v.number(),
+  gapMinutes: v.number(),
+  ...vOutcome.omit("status", "gapMinutes").partial().fields,
+});
+export type Signal = Infer<typeof vSignal>;
+
+export const vHead = v.object({ sequence: v.number(), hash: v.string() });
+export type Head = Infer<typeof vHead>;
+
+export const vEvent = vHead.extend({
+  kind: literals("issued", "closed", "none"),
+  token: vToken,
+  day: v.string(),
+  /** Canonical JSON of a flat object. */
+  content: v.string(),
+  contentHash: v.string(),
+  previousHash: v.string(),
+});
+
+const vWeekSignal = v.object({
+  signal: vProposal.fields.signal,
+  entry: v.number(),
+  confidence: v.number(),
+  status: vSignal.fields.status,
+  pnlPercent: v.union(v.number(), v.null()),
+  afterCostsPercent: v.union(v.number(), v.null()),
+});
+export type WeekSignal = Infer<typeof vWeekSignal>;
+
+/** The results of some signals, in percent. */
+export const vStanding = v.object({
+  wins: v.number(),
+  losses: v.number(),
+  expired: v.number(),
+  pending: v.number(),
+  /** 0 to 100; `null` if none was won or lost. */
+  winrate: v.union(v.number(), v.null()),
+  /** BUY and SELL that were closed at a price. */
+  trades: v.number(),
+  totalPnlPercent: v.number(),
+  totalAfterCostsPercent: v.number(),
+  excessPoints: v.number(),
+});
+export type Standing = Infer<typeof vStanding>;
+
+export const vWeek = vStanding.extend({
+  /** By UTC day, Monday to Sunday. */
+  days: v.record(
+    v.string(),
+    v.object({ BTC: v.union(vWeekSignal, v.null()), ETH: v.union(vWeekSignal, v.null()) }),
+  ),
+  averagePnlPercent: v.union(v.number(), v.null()),
+  bestPnlPercent: v.union(v.number(), v.null()),
+  worstPnlPercent: v.union(v.number(), v.null()),
+});
+export type Week = Infer<typeof vWeek>;
+
+export const vScope = literals("ALL", "BTC", "ETH");
+export type Scope = Infer<typeof vScope>;
+
+export const signalTables = {
+  /** Trading signals, one a token and day. Written by `signals/model`, each change with an event, and by
+   * `signals/tracker` (how far the path was followed). Kept. */
+  signals: defineTable(vSignal)
+    .index("by_day", ["day", "token"])
+    .index("by_token", ["token", "generatedAt"])
+    .index("by_generatedAt", ["generatedAt"])
+    .index("by_status", ["status", "generatedAt"]),
+
+  /**
+   * The tamper-evident record, an append-only chain: a signal was issued, it was closed, or a token got none on a day.
+   * Written by `signals/chain` in the mutation that makes the change. Kept.
+   */
+  signalEvents: defineTable(vEvent)
+    .index("by_sequence", ["sequence"])
+    .index("by_day", ["day", "token"])
+    .index("by_kind", ["kind", "sequence"]),
+
+  /**
+   * What is said about days, weeks and all signals. A day's review is replaced when outcomes change; a week's recap is
+   * written once; the record of everything is computed anew from the signals whenever one closes. Written by `signals/recaps` and
+   * `signals/model`. Kept.
+   */
+  recaps: defineTable(
+    v.union(
+      v.object({
+        period: v.literal("day"),
+        of: v.string(),
+        /** The signals and outcomes it was written about. */
+        outcomes: v.string(),
+        review: v.string(),
+        model: v.string(),
+        generatedAt: v.number(),
+      }),
+      v.object({
+        period: v.literal("week"),
+        /** Its Monday. */
+        of: v.string(),
+        figures: vWeek,
+        /** `null` if the model could not be reached. */
+        review: v.union(v.string(), v.null()),
+        model: v.union(v.string(), v.null()),
+        generatedAt: v.number(),
+      }),
+      v.object({ period: v.literal("all"), of: vScope, record: vRecord, generatedAt: v.number() }),
+    ),
+  ).index("by_period", ["period", "of"]),
+};
+
+export const signalRecords: RecordsOf<typeof signalTables> = {
+  signals: { keep: "two rows a day: the track record" },
+  signalEvents: { keep: "the tamper-evident record: with a gap it proves nothing" },
+  recaps: { keep: "a row a day, part of the track record" },
+};
