@@ -207,11 +207,7 @@ export function latestShortCard(signals: readonly Signal[], site: string): Parag
 }
 
 /** How the signals have done. @param site The deployment's address. */
-export function recordCard(
-  whole: WholeRecord,
-  head: PublishedHead | null,
-  site: string,
-): Paragraph[] {
+export function recordCard(whole: WholeRecord, head: PublishedHead | null, site: string): Paragraph[] {
   return [
     [{ bold: "🏆 The record" }],
     recordLines(whole),

@@ -2,5 +2,10 @@ import { v } from "convex/values";
 
 /** What is stored of the shapes of `evidence/shapes`. Written by `npm run codegen`; a test holds both against one another. */
 
-export const vCitedSource = v.object({ id: v.number(), name: v.string(), url: v.union(v.string(), v.null()), observedAt: v.number(), says: v.string() });
-
+export const vCitedSource = v.object({
+  id: v.number(),
+  name: v.string(),
+  url: v.union(v.string(), v.null()),
+  observedAt: v.number(),
+  says: v.string(),
+});

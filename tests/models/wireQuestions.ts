@@ -68,18 +68,18 @@ export async function questions(
     ),
   );
   await use("trading signal", (at, market) => {
-      const priceUsd = market.coin("BTC", at).price;
-      const hours = [3, 2, 1].map((ago) => ({
-        endsAt: at - ago * 3_600_000,
-        close: market.coin("BTC", at - ago * 3_600_000).price,
-        source: "coinbase",
-        range: null,
-      }));
-      const price = { priceUsd, source: "coinbase", observedAt: at };
-      const record = { wins: 0, losses: 0, reliability: null };
-      const known = { hours, day: null, funding: null, closes: [], yesterday: [] };
-      return signalQuestion({ ...known, token: "BTC", nowMs: at, price, costBps: 15, record });
-    });
+    const priceUsd = market.coin("BTC", at).price;
+    const hours = [3, 2, 1].map((ago) => ({
+      endsAt: at - ago * 3_600_000,
+      close: market.coin("BTC", at - ago * 3_600_000).price,
+      source: "coinbase",
+      range: null,
+    }));
+    const price = { priceUsd, source: "coinbase", observedAt: at };
+    const record = { wins: 0, losses: 0, reliability: null };
+    const known = { hours, day: null, funding: null, closes: [], yesterday: [] };
+    return signalQuestion({ ...known, token: "BTC", nowMs: at, price, costBps: 15, record });
+  });
   await use("day's review", (at) =>
     reviewQuestion(
       `Review of the day ${iso(at).slice(0, 10)} (UTC).`,
