@@ -11,7 +11,7 @@ export const accept = mutation({
   returns: vAlert,
   handler: async (ctx, { alertId }) => {
     const { userId } = await requireUser(ctx);
-    return confirm(ctx, await ownAlert(ctx, userId, alertId), null);
+    return confirm(ctx, await ownAlert(ctx, userId, alertId));
   },
 });
 

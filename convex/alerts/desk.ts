@@ -3,23 +3,23 @@ import { internal } from "../_generated/api";
 import { action, type ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/desk";
 import type { Fact, Wanted } from "../evidence/tables";
-import { COIN_NAMES } from "../lib/money/tokens";
-import { deadlines } from "../lib/outside/deadlines";
-import { AppError } from "../lib/errors";
+import { sayingOf } from "../evidence/wordings";
+import { AppError, failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
+import { COIN_NAMES } from "../lib/money/tokens";
+import { deadlines } from "../lib/outside/deadlines";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { dollars, wellFormed } from "../lib/text/strings";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
-import { learn, listed, sampleCoins } from "./history/coins";
-import { replayOf, vReplay, type Replay } from "./history/replays";
-import { isAlwaysSampled, subjectOf } from "./history/subjects";
-import type { Condition } from "./language/conditions";
-import { HOW_TO_SAY, lineOf } from "./language/wordings";
-import { doubtfulAmounts } from "./language/quantities";
-import { turned, type Doubt } from "./language/agreement";
-import { readWords, SAID } from "./language/reading";
+import type { Paragraph } from "../messenger/format";
+import { askForCandles, askForDay } from "../providers/data/exchanges";
+import type { Doubt } from "./cards";
+import { isAlwaysSampled, subjectOf, type Condition } from "./grammar";
+import { replayOf, vReplay, type Replay } from "./history";
 import { vAlert, type Alert } from "./model";
+import { readWords } from "./reading";
+import { HOW_TO_SAY, lineOf, SAID } from "./words";
 
 /** Reads alerts from people's words, and collects what only alerts need. */
 
@@ -28,8 +28,10 @@ const MAX_ASKED = 300;
 
 export type Proposed = { alert: Alert; replay: Replay };
 
+/** What a person, or a program, chooses besides the condition. `until` is epoch ms. */
+type Choice = { userId: string; once?: boolean | undefined; until?: number | undefined };
 /** `isCounted`: whether a call of the model is counted already. */
-type AlertRequest = { caller: Caller; userId: string; text: string; isCounted?: boolean };
+type AlertRequest = Choice & { caller: Caller; text: string; isCounted?: boolean };
 
 /** The result of reading a person's words: a proposal, an answer to the person, or that the words ask for no alert. */
 export type Answered =
@@ -42,21 +44,20 @@ export type Answered =
  * leave something open, or do not agree with what was read, the person is asked. For actions.
  */
 export const answerWords = counted(
-  async (ctx, { caller, userId, text, isCounted = false }: AlertRequest): Promise<Answered> => {
+  async (ctx, { caller, text, isCounted = false, ...choice }: AlertRequest): Promise<Answered> => {
     const words = wellFormed(text).trim();
     if (words.length > MAX_ASKED) return { kind: "none", say: SAID.none };
     const reading = await readWords(ctx, words, { caller, isCounted, facts: await listed(ctx, DAY) });
-    if (reading.kind === "open") return reading;
-    if (reading.kind !== "line") return { kind: reading.kind, say: SAID[reading.kind] };
-    const { line, readBy } = reading;
-    const { condition } = line;
+    if (reading.kind !== "line") return reading;
+    const { readBy } = reading;
+    const { condition } = reading.line;
     await learnPrice(ctx, condition);
     const replay = await replayOf(ctx, condition);
-    const doubt = doubtByPrice(words, condition, replay, readBy);
+    const doubt = readBy === "model" ? doubtByPrice(condition, replay) : null;
     if (doubt !== null) return { kind: "open", ...doubt };
     return {
       kind: "proposed",
-      proposed: await keep(ctx, { userId, asked: words, condition, readBy }, replay),
+      proposed: await keep(ctx, { asked: words, condition, readBy }, choice, replay),
     };
   },
 );
@@ -71,23 +72,33 @@ export async function proposeAlert(ctx: ActionCtx, request: AlertRequest): Promi
     throw new AppError("invalid_request", `text must be 1 to ${MAX_ASKED} characters`);
   const answered = await answerWords(ctx, request);
   if (answered.kind === "proposed") return answered.proposed;
-  const advice = answered.kind === "open" ? openWords(answered) : answered.say;
-  throw new AppError("invalid_request", advice.replace(/\.$/, ""));
+  const meant = answered.kind === "open" ? (answered.meant ?? []) : [];
+  const lines = meant.map((one) => lineOf(one)).join(", or ");
+  const advice = lines !== "" ? ` Say ${lines}.` : answered.kind === "open" ? ` ${HOW_TO_SAY}` : "";
+  throw new AppError("invalid_request", `${answered.say}${advice}`.replace(/\.$/, ""));
 }
 
 /** Stores a program's condition as a proposal. @throws AppError `invalid_request` for a coin without a price. */
 export const proposeCondition = counted(
-  async (ctx, { userId, condition }: { userId: string; condition: Condition }): Promise<Proposed> => {
+  async (ctx, { condition, ...choice }: Choice & { condition: Condition }): Promise<Proposed> => {
     await learnPrice(ctx, condition);
-    const proposal = { userId, asked: lineOf(condition), condition, readBy: "grammar" as const };
-    return keep(ctx, proposal, await replayOf(ctx, condition));
+    const read = { asked: lineOf(condition), condition, readBy: "grammar" as const };
+    return keep(ctx, read, choice, await replayOf(ctx, condition));
   },
 );
 
-type Proposal = { userId: string; asked: string; condition: Condition; readBy: "grammar" | "model" };
-
-async function keep(ctx: ActionCtx, proposal: Proposal, replay: Replay): Promise<Proposed> {
-  const alert: Alert = await ctx.runMutation(internal.alerts.proposals.keep, proposal);
+async function keep(
+  ctx: ActionCtx,
+  read: { asked: string; condition: Condition; readBy: "grammar" | "model" },
+  { userId, once, until }: Choice,
+  replay: Replay,
+): Promise<Proposed> {
+  const alert: Alert = await ctx.runMutation(internal.alerts.proposals.keep, {
+    ...read,
+    userId,
+    ...(once === true ? { once } : {}),
+    ...(until === undefined ? {} : { expiresAt: until }),
+  });
   return { alert, replay };
 }
 
@@ -108,66 +119,116 @@ async function learnPrice(ctx: ActionCtx, condition: Condition): Promise<void> {
   );
 }
 
-/** The question, with possible answers. */
-function openWords({ say, meant = [] }: Doubt): string {
-  return meant.length === 0
-    ? `${say} ${HOW_TO_SAY}`
-    : `${say} Say ${meant.map((one) => lineOf(one)).join(", or ")}.`;
+/** Nobody waits for a price that is this many times another one, or almost nobody. */
+const FAR = 5;
+
+/** Asks about a level that a model has read and that is reached already, or very far away. */
+function doubtByPrice(condition: Condition, { latest, holds }: Replay): Doubt | null {
+  if (condition.kind !== "price" || latest === null) return null;
+  const { token, direction, levelUsd } = condition;
+  const now = `${token} is at ${dollars(latest.value)}`;
+  if (Math.abs(Math.log(levelUsd / latest.value)) > Math.log(FAR))
+    return { say: `${now}, and I read ${dollars(levelUsd)}. Is that the level?`, meant: [condition] };
+  if (!holds) return null;
+  const turned = { ...condition, direction: direction === "above" ? ("below" as const) : ("above" as const) };
+  return { say: `${now}, so that is true already. Above or below?`, meant: [turned, condition] };
 }
 
-/**
- * Checks a reading against the price: if a number can be read in two ways (100.000), the one that is nearer to the
- * price is meant, and hardly anybody wants an alert on a level that is already reached.
- */
-function doubtByPrice(
-  words: string,
-  condition: Condition,
-  { latest, holds }: Replay,
-  readBy: "grammar" | "model",
-): Doubt | null {
-  if (condition.kind !== "price" || latest === null) return null;
-  const away = (value: number) => Math.abs(Math.log(value / latest.value));
-  const nearer = doubtfulAmounts(words).find((value) => away(value) < away(condition.levelUsd));
-  if (nearer !== undefined)
-    return { say: "Which amount is it?", meant: [{ ...condition, levelUsd: nearer }, condition] };
-  if (!holds || readBy === "grammar") return null;
-  const say = `${condition.token} is at ${dollars(latest.value)}, so that is true already. Above or below?`;
-  return { say, meant: [turned(condition), condition] };
+const LIST = { collector: "markets", subject: "" } as const;
+/** A week, which is the longest time that a change may cover, and the hour in which it begins. */
+const EARLIER_MS = 14 * DAY + HOUR;
+/** If a coin has been known for this long, no earlier prices are asked for. */
+const KNOWN_MS = 7 * DAY;
+
+/** The facts of the largest coins, as old as they may be. */
+async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
+  if (freshMs < DAY) await gather(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
+  const query = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: roundedNow() };
+  return (await ctx.runQuery(internal.evidence.collections.latest, query)).facts;
+}
+
+/** Takes a sample of each of these coins: from the list of coins, which is one answer for all, otherwise from an exchange. */
+export async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
+  const facts = await listed(ctx, 4 * MINUTE);
+  for (const token of tokens) {
+    const price = facts.find(({ subject, kind }) => subject === token && kind === "price");
+    const sample =
+      typeof price?.value === "number"
+        ? { priceUsd: price.value, source: "coingecko" as const, observedAt: price.observedAt }
+        : await traded(ctx, token);
+    if (sample !== null) await ctx.runMutation(internal.prices.samples.store, { token, ...sample });
+  }
+}
+
+async function traded(ctx: ActionCtx, token: string) {
+  const day = await orNothing(askForDay(ctx, token, deadlines.price));
+  if (day === null) return null;
+  return { priceUsd: day.value.last, source: day.source, observedAt: day.value.observedAt };
+}
+
+/** Makes sure that a coin's price is known now and for the two weeks before, as far as an exchange has it. */
+async function learn(ctx: ActionCtx, token: string): Promise<void> {
+  if (!isAlwaysSampled(token)) await sampleCoins(ctx, [token]);
+  const now = Date.now();
+  const first: number | null = await ctx.runQuery(internal.prices.samples.first, { token });
+  if (first === null || first <= now - KNOWN_MS) return;
+  const range = { interval: "hour" as const, from: now - EARLIER_MS, to: now };
+  const candles = await orNothing(askForCandles(ctx, token, range, deadlines.price));
+  if (candles === null) return;
+  const closes = candles.value.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
+  const earlier = { token, source: candles.source, closes: closes.filter(({ at }) => at <= now) };
+  await ctx.runMutation(internal.prices.samples.storeEarlier, earlier);
+}
+
+/** What no source has stays unknown; the alert works without it. */
+async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (failureOf(error) === null) throw error;
+    return null;
+  }
 }
 
 /** The kinds of a coin's facts that say how it moves. */
 const REASONS = ["dayChange", "dayHigh", "dayLow", "volume24h", "funding", "openInterest"] as const;
 const HEADLINES = 3;
 
-/** The facts of the hour in which an alert of the user last fired: those of its coin, and the headlines. */
-export const reasonsFor = counted(
-  async (ctx, fired: { userId: string; alertId: string }): Promise<Fact[]> => {
+/** What was known in the hour in which an alert of the user last fired: facts of its coin, and headlines, with sources. */
+export const whyCard = counted(
+  async (ctx, fired: { userId: string; alertId: string }): Promise<Paragraph[]> => {
     const firing = await ctx.runQuery(internal.alerts.proposals.lastFiring, fired);
-    if (firing === null) return [];
-    const { token, observedAt } = firing;
-    const wanted: Wanted[] = [
-      ...(token === null ? [] : [{ collector: "day" as const, subject: token }]),
-      { collector: "markets", subject: "" },
-      { collector: "perpetuals", subject: "" },
-      { collector: "news", subject: "" },
-    ];
-    if (Date.now() - observedAt < HOUR)
-      await gather(ctx, wanted, { freshMs: HOUR, waitMs: deadlines.grounding });
-    const of = { wanted, withinMs: HOUR, at: Math.min(roundedNow(), observedAt + HOUR) };
-    const { facts } = await ctx.runQuery(internal.evidence.collections.latest, of);
-    const own = facts.filter(({ subject, kind }) => subject === token && REASONS.some((one) => one === kind));
-    const names = token === null ? [] : [token, ...namesOfCoin(token)];
-    const headlines = facts
-      .filter(({ kind }) => kind === "headline")
-      .map((fact) => ({ fact, isNamed: names.some((name) => String(fact.value).includes(name)) }))
-      .toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed));
-    return [...own, ...headlines.slice(0, HEADLINES).map(({ fact }) => fact)];
+    const facts = firing === null ? [] : await reasonsFor(ctx, firing);
+    if (facts.length === 0) return [["Nothing was collected in that hour that says why."]];
+    const lines = facts.flatMap((fact): Paragraph => [
+      `\n${sayingOf(fact)} `,
+      { words: fact.source, href: fact.url },
+    ]);
+    return [[{ bold: "What was known in that hour" }, ...lines]];
   },
 );
 
-function namesOfCoin(token: string): readonly string[] {
-  const names: Readonly<Record<string, readonly string[]>> = COIN_NAMES;
-  return names[token] ?? [];
+type Firing = { token: string | null; observedAt: number };
+
+async function reasonsFor(ctx: ActionCtx, { token, observedAt }: Firing): Promise<Fact[]> {
+  const wanted: Wanted[] = [
+    ...(token === null ? [] : [{ collector: "day" as const, subject: token }]),
+    LIST,
+    { collector: "perpetuals", subject: "" },
+    { collector: "news", subject: "" },
+  ];
+  if (Date.now() - observedAt < HOUR)
+    await gather(ctx, wanted, { freshMs: HOUR, waitMs: deadlines.grounding });
+  const of = { wanted, withinMs: HOUR, at: Math.min(roundedNow(), observedAt + HOUR) };
+  const { facts } = await ctx.runQuery(internal.evidence.collections.latest, of);
+  const own = facts.filter(({ subject, kind }) => subject === token && REASONS.some((one) => one === kind));
+  const known: Readonly<Record<string, readonly string[]>> = COIN_NAMES;
+  const names = token === null ? [] : [token, ...(known[token] ?? [])];
+  const headlines = facts
+    .filter(({ kind }) => kind === "headline")
+    .map((fact) => ({ fact, isNamed: names.some((name) => String(fact.value).includes(name)) }))
+    .toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed));
+  return [...own, ...headlines.slice(0, HEADLINES).map(({ fact }) => fact)];
 }
 
 /** Collects what only alerts need, and compares it. One answer has the rates of all coins, and one their prices. */

@@ -3,11 +3,58 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
 import { assertMay } from "../users/access";
-import { conditionShape } from "./language/conditions";
-import { alertShape, replayShape } from "./views";
+import { AppError } from "../lib/errors";
+import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { deadlines } from "../lib/outside/deadlines";
+import { iso } from "../lib/time";
+import { REPLAYED_DAYS, type Condition } from "./grammar";
+import { conditionShape } from "./lines";
+import type { Replay } from "./history";
+import type { Observation } from "./tables";
+
+/** Alerts over HTTP. */
+
+/** Epoch ms, shown in ISO 8601. */
+const moment = z.number().transform(iso).pipe(z.iso.datetime());
+
+const alertShape = z.object({
+  alertId: z.string(),
+  number: z.int().describe("Its number among the user's alerts, which the bot shows"),
+  state: z.enum(["proposed", "active", "off"]),
+  words: z.string().describe("Its condition in words"),
+  condition: conditionShape,
+  readBy: z.enum(["grammar", "model"]).describe("Who read the words"),
+  once: z.boolean().describe("Whether it ends when it has fired"),
+  createdAt: moment,
+  confirmedAt: moment.nullable(),
+  endedAt: moment.nullable(),
+  expiresAt: moment.nullable().describe("When it ends by itself, unless it is confirmed again"),
+  fired: z.int().describe("How often it has fired"),
+  lastFiredAt: moment.nullable(),
+});
+
+const replayShape = z.object({
+  days: z.int().describe("How far back was looked"),
+  knownSince: moment.nullable().describe("The beginning of the stored observations"),
+  count: z.int().describe("How often it would have fired"),
+  fired: z
+    .array(
+      z.object({
+        at: moment,
+        value: z.number().describe("In the unit of the condition; 0 for a digest"),
+        source: z.string(),
+      }),
+    )
+    .describe("The last twenty times, oldest first"),
+  now: z
+    .object({ at: moment, value: z.number(), source: z.string() })
+    .nullable()
+    .describe("The last observation; null if there is none within the hour, and for movements and digests"),
+  holdsNow: z.boolean().describe("Whether the condition holds for it"),
+});
 
 type AlertAnswer = z.input<typeof alertShape>;
 
@@ -25,6 +72,7 @@ const example = {
     levelUsd: 100_000,
   },
   readBy: "grammar" as const,
+  once: false,
   createdAt: EXAMPLE_TIME,
   confirmedAt: null,
   endedAt: null,
@@ -43,7 +91,7 @@ const propose: MountedEndpoint = endpoint({
   summary:
     "Reads an alert from a person's words, or takes it as a `condition`, answers when it would have fired, and keeps it until it is confirmed.",
   description:
-    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), for any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to contain every number and coin of the words. If they do not agree, the answer is an error that says what to send instead. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
+    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), for any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to have the coin and the numbers of the words; if it has not, or the level is reached already or more than five times off, the answer is an error that says what to send instead. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
   errors: { ...USER_TOKEN_ERRORS, invalid_request: "`error` says what to say instead." },
   example: {
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
@@ -63,10 +111,62 @@ const propose: MountedEndpoint = endpoint({
     userId,
     text: text(300).optional().describe("What to be alerted to, in any language, at most 300 characters."),
     condition: conditionShape.optional().describe("The same for programs, instead of `text`."),
+    once: z.boolean().optional().describe("End it when it has fired once."),
+    until: z.iso
+      .datetime({ offset: true })
+      .optional()
+      .describe("When it ends, if that is sooner than by itself: a moment in ISO 8601."),
   }),
   returns: z.object({ alert: alertShape, replay: replayShape }),
-  handler: async (ctx, input, call) => (await import("./answers")).proposal(ctx, input, call),
+  handler: proposal,
 });
+
+type Wanted = {
+  userId: string;
+  text?: string | undefined;
+  condition?: Condition | undefined;
+  once?: boolean | undefined;
+  until?: string | undefined;
+};
+
+/** An alert decides what its owner is told, so for a `userId` with an owner the rules of delivery settings apply. */
+async function proposal(ctx: ActionCtx, { text: words, condition, ...wanted }: Wanted, { caller }: Call) {
+  if ((words === undefined) === (condition === undefined))
+    throw new AppError("invalid_request", "Send text, or a condition: one of the two");
+  const until = wanted.until === undefined ? undefined : Date.parse(wanted.until);
+  if (until !== undefined && until <= Date.now())
+    throw new AppError("invalid_request", "until must be later than now");
+  await assertMay(ctx, wanted.userId, "delivery");
+  const choice = { ...wanted, until };
+  // What reads words and asks for prices is loaded when it is needed.
+  const work = async () => {
+    const { proposeAlert, proposeCondition } = await import("./desk");
+    return condition === undefined
+      ? proposeAlert(ctx, { ...choice, text: words ?? "", caller })
+      : proposeCondition(ctx, { ...choice, condition });
+  };
+  const { alert, replay } = await waitingAs(ctx, caller, work, refuseCrowd, {
+    heldMs: deadlines.alertWords + deadlines.grounding,
+  });
+  return { alert, replay: shownReplay(replay) };
+}
+
+const SHOWN = 20;
+
+function shownReplay({ knownSince, fired, latest, holds }: Replay) {
+  return {
+    days: REPLAYED_DAYS,
+    knownSince,
+    count: fired.length,
+    now: latest === null ? null : shownObservation(latest),
+    holdsNow: holds,
+    fired: fired.slice(-SHOWN).map(shownObservation),
+  };
+}
+
+function shownObservation({ observedAt: at, value, source }: Observation) {
+  return { at, value, source };
+}
 
 const list: MountedEndpoint = endpoint({
   ...guarded,
@@ -89,11 +189,7 @@ const list: MountedEndpoint = endpoint({
 const changing = (
   path: "/alerts/confirm" | "/alerts/off",
   texts: Record<"summary" | "description", string>,
-  change: (
-    ctx: ActionCtx,
-    input: { userId: string; alertId: string },
-    address: string | null,
-  ) => Promise<AlertAnswer>,
+  change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<AlertAnswer>,
 ): MountedEndpoint =>
   endpoint({
     ...guarded,
@@ -108,9 +204,9 @@ const changing = (
     example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
     input: z.object({ userId, alertId: id("alertId") }),
     returns: z.object({ alert: alertShape }),
-    handler: async (ctx, input, { caller }) => {
+    handler: async (ctx, input) => {
       await assertMay(ctx, input.userId, "delivery");
-      return { alert: await change(ctx, input, caller.address) };
+      return { alert: await change(ctx, input) };
     },
   });
 
@@ -119,9 +215,9 @@ const accept = changing(
   {
     summary: "Switches a proposed alert on, or keeps an active one for the same time again.",
     description:
-      "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days if nobody has signed in for the `userId`: a card says so a week before. A signed-in user may have 20 active alerts, others 5.",
+      "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days if nobody has signed in for the `userId`: a card says so then. A signed-in user may have 20 active alerts, others 5.",
   },
-  (ctx, input, address) => ctx.runMutation(internal.alerts.proposals.accept, { ...input, address }),
+  (ctx, input) => ctx.runMutation(internal.alerts.proposals.accept, input),
 );
 
 const end = changing(

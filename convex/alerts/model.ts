@@ -5,20 +5,28 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { rowsByBoth } from "../lib/records/rows";
-import { allowOneMore, inState, MOST_ACTIVE } from "./allowances";
-import { lifeFrom } from "./lifetimes";
-import { watchOf } from "./history/subjects";
-import { lastObservation } from "./history/observations";
+import { DAY } from "../lib/time";
+import { isChatUser } from "../messenger/model";
+import { ownerOf } from "../users/model";
+import { nextTime, watchOf } from "./grammar";
+import { lastObservation } from "./observations";
 import { alertTables } from "./tables";
-import { nextTime } from "./language/times";
-import { describe } from "./language/sentences";
+import { describe } from "./words";
 
-/** Users' alerts: proposed, confirmed, ended. */
+/** Users' alerts: proposed, confirmed, ended. Plain functions, steps of their caller's mutation. */
 
+/** Active alerts of a signed-in user, and of a `userId` that nobody has signed in for: names cost nothing. */
+const MOST_ACTIVE = 20;
+const MOST_UNPROVEN = 5;
 /** The most open proposals of a user: a further one replaces the oldest. */
-const MAX_PROPOSED = 10;
+const MOST_PROPOSED = 10;
+/** More than a user can have, also with those of a chat that they have linked. */
+const ALL = 100;
 /** How many ended alerts are shown, newest first. */
 const SHOWN_ENDED = 10;
+/** From each confirmation on; shorter for strangers' alerts. */
+const LIFETIME_MS = 90 * DAY;
+const STRANGERS_LIFETIME_MS = 30 * DAY;
 
 /** An alert as its user sees it. Times in epoch ms. */
 export const vAlert = alertTables.alerts.validator
@@ -27,6 +35,7 @@ export const vAlert = alertTables.alerts.validator
     alertId: v.id("alerts"),
     /** What it waits for, in words. */
     words: v.string(),
+    once: v.boolean(),
     confirmedAt: v.union(v.number(), v.null()),
     endedAt: v.union(v.number(), v.null()),
     /** When an active alert ends by itself unless its user confirms it again; when an ended one would have. */
@@ -35,7 +44,14 @@ export const vAlert = alertTables.alerts.validator
   });
 export type Alert = Infer<typeof vAlert>;
 
-export const vProposal = alertTables.alerts.validator.pick("userId", "asked", "condition", "readBy");
+export const vProposal = alertTables.alerts.validator.pick(
+  "userId",
+  "asked",
+  "condition",
+  "readBy",
+  "once",
+  "expiresAt",
+);
 
 /**
  * Stores a proposal until its user confirms it. If the user already has an alert with the same line, proposed or
@@ -43,29 +59,26 @@ export const vProposal = alertTables.alerts.validator.pick("userId", "asked", "c
  */
 export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Promise<Alert> {
   const { userId, condition } = proposal;
-  const proposed = await inState(ctx, userId, "proposed").take(MOST_ACTIVE);
-  const open = [...(await inState(ctx, userId, "active").take(MOST_ACTIVE)), ...proposed];
+  const proposed = await inState(ctx, userId, "proposed").take(ALL);
+  const open = [...(await inState(ctx, userId, "active").take(ALL)), ...proposed];
   const words = describe(condition);
   const same = open.find((row) => describe(row.condition) === words);
   if (same !== undefined) return alertOf(same);
   const [oldest] = proposed;
-  if (oldest !== undefined && proposed.length >= MAX_PROPOSED) await ctx.db.delete("alerts", oldest._id);
-  const now = Date.now();
+  if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
   const alertId = await ctx.db.insert("alerts", {
     ...proposal,
     ...watchOf(condition),
     number: await nextNumber(ctx, userId),
     state: "proposed",
-    watched: false,
-    phase: "ended",
     readyAt: 0,
-    createdAt: now,
+    createdAt: Date.now(),
     fired: 0,
   });
   return alertOf(await getOrThrow(ctx, "alerts", alertId));
 }
 
-export async function nextNumber(ctx: QueryCtx, userId: string): Promise<number> {
+async function nextNumber(ctx: QueryCtx, userId: string): Promise<number> {
   const latest = await ctx.db
     .query("alerts")
     .withIndex("by_userId_and_number", (q) => q.eq("userId", userId))
@@ -76,24 +89,28 @@ export async function nextNumber(ctx: QueryCtx, userId: string): Promise<number>
 
 /**
  * Switches a proposal on, or prolongs an active alert from now on.
- * @param address The address that the confirmation came from; `null` if it came without a network.
- * @throws AppError `conflict` if the user has as many active alerts as `allowances` permits, or if the alert has ended.
+ * @throws AppError `conflict` if the user has as many active alerts as they may, or if the alert has ended.
  */
-export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: string | null): Promise<Alert> {
+export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, once = row.once): Promise<Alert> {
   const now = Date.now();
+  const { userId, condition, subject } = row;
   if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
-  if (row.state === "active") {
-    await ctx.db.patch("alerts", row._id, await lifeFrom(ctx, row, now));
-    return alertOf(await getOrThrow(ctx, "alerts", row._id));
+  const isProven = (await ownerOf(ctx, userId)) !== null;
+  // A chat with the bot certainly belongs to somebody.
+  const life = isProven || isChatUser(userId) ? LIFETIME_MS : STRANGERS_LIFETIME_MS;
+  const wanted = row.state === "proposed" ? row.expiresAt : undefined;
+  const expiresAt = Math.min(now + life, wanted ?? Infinity);
+  if (row.state === "proposed") {
+    const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
+    if ((await inState(ctx, userId, "active").take(most)).length >= most) {
+      const more = isProven ? "" : `; a signed-in user can have ${MOST_ACTIVE}`;
+      throw new AppError("conflict", `At most ${most} alerts can be active: switch one off first${more}`);
+    }
+    if (condition.kind !== "digest") await follow(ctx, subject, now);
+    const readyAt = condition.kind === "digest" ? nextTime(condition.time, condition.timeZone, now) : now + 1;
+    await ctx.db.patch("alerts", row._id, { state: "active", readyAt, confirmedAt: now });
   }
-  const allowed = await allowOneMore(ctx, row.userId, address);
-  const { condition } = row;
-  if (condition.kind !== "digest") await follow(ctx, row.subject, now);
-  const readyAt = condition.kind === "digest" ? nextTime(condition.time, condition.timeZone, now) : now + 1;
-  await ctx.db.patch("alerts", row._id, {
-    ...{ state: "active", watched: true, phase: "waiting", readyAt },
-    ...{ confirmedAt: now, ...(await lifeFrom(ctx, row, now)), ...allowed },
-  });
+  await ctx.db.patch("alerts", row._id, { expiresAt, once });
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }
 
@@ -101,7 +118,7 @@ export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: str
 async function follow(ctx: MutationCtx, subject: string, now: number): Promise<void> {
   const other = await ctx.db
     .query("alerts")
-    .withIndex("by_level", (q) => q.eq("watched", true).eq("subject", subject))
+    .withIndex("by_level", (q) => q.eq("state", "active").eq("subject", subject))
     .first();
   if (other !== null) return;
   const cursor = await cursorOf(ctx, subject);
@@ -116,18 +133,23 @@ export async function cursorOf(ctx: QueryCtx, subject: string): Promise<Doc<"ale
 
 /** Switches a proposed or active alert off; an alert that is off stays off. */
 export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<Alert> {
-  if (row.state !== "off") {
-    const ended = { state: "off", watched: false, phase: "ended", endedAt: Date.now() } as const;
-    await ctx.db.patch("alerts", row._id, ended);
-  }
+  if (row.state !== "off") await ctx.db.patch("alerts", row._id, { state: "off", endedAt: Date.now() });
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }
 
 /** Mutes an active alert until a moment (epoch ms); then it is compared again. */
 export async function muteUntil(ctx: MutationCtx, row: Doc<"alerts">, readyAt: number): Promise<Alert> {
   if (row.state !== "active") throw new AppError("conflict", "This alert is off: ask for it again");
-  await ctx.db.patch("alerts", row._id, { phase: "waiting", readyAt });
+  await ctx.db.patch("alerts", row._id, { readyAt });
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
+}
+
+/** Moves all alerts of a user to another one; those that are on stay on, however many there are. */
+export async function moveAlerts(ctx: MutationCtx, from: string, to: string): Promise<void> {
+  for (const state of ["active", "proposed", "off"] as const) {
+    for (const { _id } of await inState(ctx, from, state).take(ALL))
+      await ctx.db.patch("alerts", _id, { userId: to, number: await nextNumber(ctx, to) });
+  }
 }
 
 /** A user's alert by its id; `null` for none. */
@@ -153,15 +175,21 @@ export async function numberedAlert(
   return rowsByBoth(ctx.db.query("alerts"), "userId", userId, "number", number).unique();
 }
 
+/** A user's alerts, oldest first. */
+function inState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state"]) {
+  return rowsByBoth(ctx.db.query("alerts"), "userId", userId, "state", state);
+}
+
 /** Active alerts, then proposals, by their numbers; then those that ended last, newest first. */
 export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> {
-  const active = await inState(ctx, userId, "active").take(MOST_ACTIVE);
-  const proposed = await inState(ctx, userId, "proposed").take(MOST_ACTIVE);
+  const active = await inState(ctx, userId, "active").take(ALL);
+  const proposed = await inState(ctx, userId, "proposed").take(ALL);
   const ended = await inState(ctx, userId, "off").order("desc").take(SHOWN_ENDED);
   return [...active, ...proposed, ...ended].map(alertOf);
 }
 
 export function alertOf(row: Doc<"alerts">): Alert {
+  const { _id: alertId, once = false } = row;
   const none = { confirmedAt: null, endedAt: null, expiresAt: null, lastFiredAt: null };
-  return parse(vAlert, { ...none, ...row, alertId: row._id, words: describe(row.condition) });
+  return parse(vAlert, { ...none, ...row, alertId, once, words: describe(row.condition) });
 }

@@ -1,12 +1,13 @@
 import { v } from "convex/values";
+import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
-import { inState, MOST_ACTIVE } from "./allowances";
+import { rowsBy } from "../lib/records/rows";
 import {
   alertsOf,
   confirm,
   findAlert,
-  nextNumber,
+  moveAlerts,
   ownAlert,
   propose,
   switchOff,
@@ -15,13 +16,9 @@ import {
 } from "./model";
 import { vCondition } from "./validators";
 
-/** From a person's words to an alert: read, replayed, kept as a proposal, confirmed. */
+/** Alerts as actions read and change them. */
 
-export const keep = internalMutation({
-  args: vProposal,
-  returns: vAlert,
-  handler: propose,
-});
+export const keep = internalMutation({ args: vProposal, returns: vAlert, handler: propose });
 
 /** An alert's condition; `null` if the alert no longer exists. */
 export const condition = internalQuery({
@@ -39,38 +36,29 @@ export const lastFiring = internalQuery({
   returns: v.union(v.object({ observedAt: v.number(), token: v.union(v.string(), v.null()) }), v.null()),
   handler: async (ctx, { userId, alertId }) => {
     const row = await findAlert(ctx, userId, alertId);
-    const firing =
-      row === null
-        ? null
-        : await ctx.db
-            .query("alertFirings")
-            .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", row._id))
-            .order("desc")
-            .first();
-    if (row === null || firing === null) return null;
+    if (row === null) return null;
+    const firing = await ctx.db
+      .query("alertFirings")
+      .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", row._id))
+      .order("desc")
+      .first();
     const token = row.condition.kind === "digest" ? null : row.condition.token;
-    return { observedAt: firing.observedAt, token };
+    return firing === null ? null : { observedAt: firing.observedAt, token };
   },
 });
 
+const vOne = { userId: v.string(), alertId: v.string() };
+
 /** @throws AppError as `model.confirm` does; `not_found` if the user has no such alert. */
 export const accept = internalMutation({
-  args: { userId: v.string(), alertId: v.string(), address: v.union(v.string(), v.null()) },
+  args: vOne,
   returns: vAlert,
-  handler: async (ctx, { userId, alertId, address }) =>
-    confirm(ctx, await ownAlert(ctx, userId, alertId), address),
-});
-
-/** Moves the active alerts of a chat to its user when the chat is linked, as far as the user may have so many. */
-export const adopt = change({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
-  const room = MOST_ACTIVE - (await inState(ctx, to, "active").take(MOST_ACTIVE)).length;
-  for (const { _id } of await inState(ctx, from, "active").take(room))
-    await ctx.db.patch("alerts", _id, { userId: to, number: await nextNumber(ctx, to) });
+  handler: async (ctx, { userId, alertId }) => confirm(ctx, await ownAlert(ctx, userId, alertId)),
 });
 
 /** @throws AppError `not_found` if the user has no such alert. */
 export const end = internalMutation({
-  args: { userId: v.string(), alertId: v.string() },
+  args: vOne,
   returns: vAlert,
   handler: async (ctx, { userId, alertId }) => switchOff(ctx, await ownAlert(ctx, userId, alertId)),
 });
@@ -80,4 +68,15 @@ export const all = internalQuery({
   args: { userId: v.string() },
   returns: v.array(vAlert),
   handler: (ctx, { userId }) => alertsOf(ctx, userId),
+});
+
+const MOVED_AT_ONCE = 500;
+
+/** What a chat had is its user's when the chat is linked: alerts, proposals, and what has fired. */
+export const adopt = change({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
+  await moveAlerts(ctx, from, to);
+  const firings = await rowsBy(ctx.db.query("alertFirings"), "userId", from).take(MOVED_AT_ONCE);
+  for (const { _id } of firings) await ctx.db.patch("alertFirings", _id, { userId: to });
+  if (firings.length === MOVED_AT_ONCE)
+    await ctx.scheduler.runAfter(0, internal.alerts.proposals.adopt, { from, to });
 });

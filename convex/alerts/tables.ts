@@ -3,13 +3,6 @@ import { v, type Infer } from "convex/values";
 import { made, ofUser, type RecordsOf } from "../lib/records/records";
 import { vCondition } from "./validators";
 
-/**
- * `waiting`: until `readyAt`; then the last observation decides whether it is armed or resting. `armed`: fires as soon
- * as the condition holds. `resting`: the condition holds already; it is armed when the condition stops holding.
- * `ended`: the alert is not active.
- */
-const vPhase = v.union(v.literal("waiting"), v.literal("armed"), v.literal("resting"), v.literal("ended"));
-
 /** `proposed`: waits for its user's yes. */
 const vState = v.union(v.literal("proposed"), v.literal("active"), v.literal("off"));
 
@@ -28,10 +21,8 @@ export type Observation = Infer<typeof vObservation>;
 
 export const alertTables = {
   /**
-   * Alerts that users want. Written by `alerts/model` (proposed, confirmed, ended), `alerts/proposals` (moved to an
-   * account), `alerts/lifetimes` (ended by age: a stranger's after 30 days, a signed-in user's after 90),
-   * `alerts/watch`, `alerts/firings` and `alerts/history/digests` (phases). A proposal is deleted after a day, an ended
-   * alert after 90 days.
+   * Alerts that users want. Written by `alerts/model` (proposed, confirmed, muted, ended; also moved to an account),
+   * `alerts/watch` (quiet) and `alerts/firings` (fired). A proposal is deleted after a day, an ended alert after 90 days.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -42,6 +33,8 @@ export const alertTables = {
     condition: vCondition,
     /** Who read the words: the rules of the grammar, or a model whose proposal kept to them. */
     readBy: v.union(v.literal("grammar"), v.literal("model")),
+    /** It ends when it has fired. */
+    once: v.optional(v.boolean()),
     state: vState,
     /** The subject of its observations: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `clock`. */
     subject: v.string(),
@@ -49,31 +42,23 @@ export const alertTables = {
     side: v.union(v.literal("over"), v.literal("under")),
     /** In the unit of its subject: USD or percent; 0 for the clock. */
     level: v.number(),
-    /** `active`: whether the tick looks at it. */
-    watched: v.boolean(),
-    phase: vPhase,
-    /** Epoch ms: when `waiting` ends. */
+    /** Epoch ms: it is quiet until then. On the clock: when it fires next. */
     readyAt: v.number(),
     createdAt: v.number(),
     confirmedAt: v.optional(v.number()),
     /** Epoch ms: when it was switched off, or ended by itself. */
     endedAt: v.optional(v.number()),
-    /** Epoch ms: when it ends by itself. Absent on proposals, and on alerts that an earlier version confirmed. */
+    /** Epoch ms: when an active one ends by itself. On proposals only where their user has named a date. */
     expiresAt: v.optional(v.number()),
-    /** Epoch ms: when its user is notified of that end; after the notice, the end itself. */
-    reviewAt: v.optional(v.number()),
-    /** A hash of the network address that it was confirmed from, if nobody has signed in for its user. */
-    setFrom: v.optional(v.string()),
     fired: v.number(),
     /** Epoch ms. */
     lastFiredAt: v.optional(v.number()),
   })
     .index("by_userId_and_state", ["userId", "state"])
     .index("by_userId_and_number", ["userId", "number"])
-    .index("by_level", ["watched", "subject", "phase", "side", "level"])
-    .index("by_readyAt", ["watched", "subject", "phase", "readyAt"])
-    .index("by_reviewAt", ["watched", "reviewAt"])
-    .index("by_setFrom", ["setFrom", "state"])
+    .index("by_level", ["state", "subject", "side", "level"])
+    .index("by_readyAt", ["state", "subject", "readyAt"])
+    .index("by_expiresAt", ["state", "expiresAt"])
     .index("by_state", ["state", "createdAt"]),
 
   /**
@@ -87,10 +72,7 @@ export const alertTables = {
     last: v.union(vObservation, v.null()),
   }).index("by_subject", ["subject"]),
 
-  /**
-   * Each time an alert has fired, once for each alert and observation. Written by `alerts/firings`. Deleted after 90
-   * days.
-   */
+  /** Each time an alert has fired, once for each observation. Written by `alerts/firings`, and `alerts/proposals` (moved). Deleted after 90 days. */
   alertFirings: defineTable({
     alertId: v.id("alerts"),
     userId: v.string(),
@@ -127,7 +109,6 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
         rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active")),
       onDeletion: "go",
     },
-    withheld: ["setFrom"],
   },
   alertCursors: { keep: "one row for each of some forty subjects" },
   alertFirings: {

@@ -1,33 +1,40 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { type MutationCtx, type QueryCtx } from "../_generated/server";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { dueWork } from "../lib/cronRuns";
+import { signed } from "../lib/text/numbers";
+import { dollars } from "../lib/text/strings";
 import { HOUR, MINUTE } from "../lib/time";
-import { startReview } from "./lifetimes";
-import { cursorOf } from "./model";
-import { lastObservation, newestAt, observationsAfter } from "./history/observations";
-import { holds, isEvent, isNews, QUIET_MS } from "./history/rules";
-import { CLOCK, isAlwaysSampled, subjectOf } from "./history/subjects";
+import type { Paragraph } from "../messenger/format";
+import { enqueueOwnCard } from "../messenger/notices";
+import { PRICED_TOKENS } from "../prices/tables";
+import { signalsDigest } from "../signals/cards";
+import { whalesDigest } from "../whales/digest";
+import { digestCard, expiredCard, firingCard, type Move } from "./cards";
+import { fire } from "./firings";
+import { CLOCK, isAlwaysSampled, isEvent, isNews, nextTime, QUIET_MS, subjectOf } from "./grammar";
+import { cursorOf, switchOff } from "./model";
+import { lastObservation, newestAt, observationsAfter } from "./observations";
 import type { Observation } from "./tables";
-import { hours } from "./language/sentences";
-import { fire, firingCard, type Move } from "./firings";
+import { hours } from "./words";
 
 /**
  * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject
- * that somebody has an alert on. A comparison reads only the alerts that it changes, no matter how many others there
- * are.
+ * that somebody has an alert on. A comparison reads only the alerts whose levels an observation has crossed.
  */
 
-/** How many alerts may change in one transaction, for each kind of change: each alert that fires is a card. */
-const BATCH = 25;
+/** How many alerts may fire in one transaction: each is a card, a firing and posts. */
+const BATCH = 50;
 /** How many observations of one subject are compared in one transaction. */
 const OBSERVATIONS = 20;
 /** Funding rates are asked for at most this often. */
 const FUNDING_EVERY_MS = 10 * MINUTE;
 /** As often as the coins that are always sampled. */
 const PRICES_EVERY_MS = 5 * MINUTE;
+/** A digest that would be later than this is left out, because the next one is near. */
+const LATEST_MS = HOUR;
 
 /** For the cron, every minute. */
 export const tick = dueWork(async (ctx) => {
@@ -35,7 +42,7 @@ export const tick = dueWork(async (ctx) => {
   const stale: string[] = [];
   for (const subject of await subjectsInUse(ctx)) {
     if (subject === CLOCK) {
-      await ctx.scheduler.runAfter(0, internal.alerts.history.digests.sendDue, {});
+      await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
       continue;
     }
     const cursor = await cursorOf(ctx, subject);
@@ -51,7 +58,7 @@ export const tick = dueWork(async (ctx) => {
       stale.push(subject);
   }
   if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.desk.observe, { subjects: stale });
-  await startReview(ctx, now);
+  await endExpired(ctx, now);
 });
 
 /** Each subject with an active alert, with one read for each. */
@@ -61,7 +68,7 @@ async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
     const after = last;
     const row = await ctx.db
       .query("alerts")
-      .withIndex("by_level", (q) => q.eq("watched", true).gt("subject", after))
+      .withIndex("by_level", (q) => q.eq("state", "active").gt("subject", after))
       .first();
     if (row === null) return subjects;
     subjects.push(row.subject);
@@ -69,83 +76,82 @@ async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
   }
 }
 
-/**
- * Compares the new observations of a subject with its alerts; what is too much for one transaction is done in the next.
- */
-export const compare = change({ subject: v.string() }, async (ctx, { subject }) => {
-  const cursor = await cursorOf(ctx, subject);
-  if (cursor === null) return;
-  const found = await observationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
-  let { last } = cursor;
-  for (const one of found.observations) {
-    if (!isNews(one, last, subject)) continue;
-    if (!(await apply(ctx, subject, one, last))) {
-      // All observations of this moment are compared again: an alert that has fired for one of them is quiet.
-      await ctx.db.patch("alertCursors", cursor._id, { at: one.at - 1, last });
-      await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-      return;
-    }
-    last = one;
+/** Ends the alerts whose time is over, and says so: nobody gets messages for ever about what they have forgotten. */
+async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
+  const due = await ctx.db
+    .query("alerts")
+    .withIndex("by_expiresAt", (q) => q.eq("state", "active").lte("expiresAt", now))
+    .take(BATCH);
+  for (const row of due) {
+    await switchOff(ctx, row);
+    const { answer: paragraphs, buttons } = expiredCard(row);
+    await enqueueOwnCard(ctx, { userId: row.userId, kind: "alert", paragraphs, buttons });
   }
-  await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
-  if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-});
-
-/**
- * Compares one observation by the rules of `rules.replay`.
- * @returns Whether all alerts that it changes have changed.
- */
-async function apply(
-  ctx: MutationCtx,
-  subject: string,
-  one: Observation,
-  last: Observation | null,
-): Promise<boolean> {
-  let isDone = true;
-  if (last !== null || isEvent(subject)) {
-    const ready = await ctx.db
-      .query("alerts")
-      .withIndex("by_readyAt", (q) =>
-        q.eq("watched", true).eq("subject", subject).eq("phase", "waiting").lte("readyAt", one.at),
-      )
-      .take(BATCH);
-    for (const alert of ready) {
-      const rests = last !== null && !isEvent(subject) && holds(alert, last.value);
-      await ctx.db.patch("alerts", alert._id, { phase: rests ? "resting" : "armed" });
-    }
-    isDone = ready.length < BATCH;
-  }
-  for (const side of ["over", "under"] as const) {
-    const firing = await ctx.db
-      .query("alerts")
-      .withIndex("by_level", (q) => {
-        const armed = q.eq("watched", true).eq("subject", subject).eq("phase", "armed").eq("side", side);
-        return side === "over" ? armed.lte("level", one.value) : armed.gte("level", one.value);
-      })
-      .take(BATCH);
-    const move = firing.length === 0 ? null : await moveOf(ctx, subject, one);
-    for (const alert of firing) await tell(ctx, alert, one, move);
-    const over = await ctx.db
-      .query("alerts")
-      .withIndex("by_level", (q) => {
-        const resting = q.eq("watched", true).eq("subject", subject).eq("phase", "resting").eq("side", side);
-        return side === "over" ? resting.gt("level", one.value) : resting.lt("level", one.value);
-      })
-      .take(BATCH);
-    for (const { _id } of over) await ctx.db.patch("alerts", _id, { phase: "armed" });
-    isDone &&= firing.length < BATCH && over.length < BATCH;
-  }
-  return isDone;
 }
 
-async function tell(
-  ctx: MutationCtx,
-  alert: Doc<"alerts">,
-  one: Observation,
-  move: Move | null,
-): Promise<void> {
-  await ctx.db.patch("alerts", alert._id, { phase: "waiting", readyAt: one.at + QUIET_MS });
-  await fire(ctx, alert, one, firingCard(alert, one, move));
+/** Of the observations behind the cursor at `from`, `done` are compared, and the next one with the alerts before `page`. */
+const vRest = v.object({ from: v.number(), done: v.number(), page: v.union(v.string(), v.null()) });
+
+/**
+ * Compares the new observations of a subject with its alerts, as `grammar.replay` does. One transaction fires a page of
+ * them. Doing it twice fires nothing twice, because an alert that has fired is quiet.
+ */
+export const compare = change(
+  { subject: v.string(), rest: v.optional(vRest) },
+  async (ctx, { subject, rest }) => {
+    const cursor = await cursorOf(ctx, subject);
+    if (cursor === null || (rest !== undefined && rest.from !== cursor.at)) return;
+    const { done = 0, page = null } = rest ?? {};
+    const found = await observationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
+    let { last } = cursor;
+    for (const [n, one] of found.observations.entries()) {
+      if (!isNews(one, last, subject)) continue;
+      const crossed = n < done ? null : crossedBy(ctx, subject, one, last);
+      last = one;
+      if (crossed === null || (await crossed().first()) === null) continue;
+      const alerts = await crossed().paginate({
+        numItems: BATCH,
+        cursor: n === done ? page : null,
+      });
+      await fireAll(ctx, subject, one, alerts.page);
+      // One page of a query is what a transaction may read.
+      const next = {
+        from: cursor.at,
+        ...(alerts.isDone ? { done: n + 1, page: null } : { done: n, page: alerts.continueCursor }),
+      };
+      await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject, rest: next });
+      return;
+    }
+    await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
+    if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+  },
+);
+
+/** The alerts whose level the last observation was not beyond, and this one is; `null` if there can be none. */
+function crossedBy(ctx: QueryCtx, subject: string, { value }: Observation, last: Observation | null) {
+  const of = (side: "over" | "under") => {
+    const from = last?.value ?? 0;
+    return ctx.db.query("alerts").withIndex("by_level", (q) => {
+      const levels = q.eq("state", "active").eq("subject", subject).eq("side", side);
+      if (isEvent(subject)) return levels.lte("level", value);
+      return side === "over"
+        ? levels.gt("level", from).lte("level", value)
+        : levels.gte("level", value).lt("level", from);
+    });
+  };
+  if (isEvent(subject)) return () => of("over");
+  if (last === null || last.value === value) return null;
+  return () => of(last.value < value ? "over" : "under");
+}
+
+async function fireAll(ctx: MutationCtx, subject: string, one: Observation, alerts: Doc<"alerts">[]) {
+  const ready = alerts.filter(({ readyAt }) => readyAt <= one.at);
+  if (ready.length === 0) return;
+  const move = await moveOf(ctx, subject, one);
+  for (const alert of ready) {
+    await ctx.db.patch("alerts", alert._id, { readyAt: one.at + QUIET_MS });
+    await fire(ctx, alert, one, firingCard(alert.condition, one, move));
+  }
 }
 
 /** The samples of an hour and a few minutes. */
@@ -159,14 +165,45 @@ async function moveOf(ctx: QueryCtx, subject: string, one: Observation): Promise
     const [first] = observations;
     const minutes = first === undefined ? 0 : Math.round((one.at - first.at) / MINUTE);
     const span = minutes < 50 ? `${minutes} min` : hours(1);
-    return {
-      priceUsd: one.value,
-      before: first === undefined || minutes === 0 ? null : { priceUsd: first.value, span },
-    };
+    const before = first === undefined || minutes === 0 ? null : { priceUsd: first.value, span };
+    return { priceUsd: one.value, before };
   }
   if (about.kind !== "change") return null;
   const price = await lastObservation(ctx, `price:${about.token}`, one.at);
   if (price === null) return null;
   const before = { priceUsd: price.value / (1 + one.value / 100), span: hours(about.windowHours) };
   return { priceUsd: price.value, before };
+}
+
+/** Sends the digests whose time has come, each once, and says when the next one is due. */
+export const sendDigests = change({}, async (ctx) => {
+  const now = Date.now();
+  const due = await ctx.db
+    .query("alerts")
+    .withIndex("by_readyAt", (q) => q.eq("state", "active").eq("subject", CLOCK).lte("readyAt", now))
+    .take(BATCH);
+  if (due.length === 0) return;
+  const parts = await Promise.all([pricesDigest(ctx, now), signalsDigest(ctx, now), whalesDigest(ctx, now)]);
+  for (const alert of due) {
+    const { condition, readyAt } = alert;
+    if (condition.kind !== "digest") continue;
+    await ctx.db.patch("alerts", alert._id, {
+      readyAt: nextTime(condition.time, condition.timeZone, now),
+    });
+    if (now - readyAt > LATEST_MS) continue;
+    const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
+    await fire(ctx, alert, one, digestCard(condition, parts));
+  }
+  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
+});
+
+async function pricesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
+  const lines = PRICED_TOKENS.map(async (token) => {
+    const price = await lastObservation(ctx, `price:${token}`, now);
+    if (price === null) return `\n${token}: not known`;
+    const change = await lastObservation(ctx, `change:${token}:24`, now);
+    const moved = change === null ? "" : ` (${signed(change.value)} in 24 hours)`;
+    return `\n${token} ${dollars(price.value)}${moved}`;
+  });
+  return [{ bold: "Prices" }, ...(await Promise.all(lines))];
 }

@@ -210,7 +210,8 @@ async function decided(ctx: MutationCtx, { sender, argument }: Request, isYes: b
 
 /** What a tap does with an alert. */
 const ALERT_TAPS: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">) => Promise<Outcome>>> = {
-  set: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, null)),
+  set: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row)),
+  once: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, true)),
   off: async (ctx, row) => endedCard(await switchOff(ctx, row)),
   no: async (ctx, row) => endedCard(await switchOff(ctx, row)),
   mute: async (ctx, row) => {

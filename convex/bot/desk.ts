@@ -1,6 +1,6 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { SAID } from "../alerts/language/reading";
+import { SAID } from "../alerts/words";
 import { optional, required } from "../lib/env";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";

@@ -1,10 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { lastObservation } from "../alerts/history/observations";
-import { sampleCoins } from "../alerts/history/coins";
-import { COIN } from "../alerts/language/grammar";
-import { lineOf } from "../alerts/language/wordings";
+import { lastObservation } from "../alerts/observations";
+import { sampleCoins } from "../alerts/desk";
+import { COIN } from "../alerts/grammar";
+import { lineOf } from "../alerts/words";
 import { latestOf } from "../evidence/model";
 import { factsIn } from "../evidence/sayings";
 import type { Fact } from "../evidence/tables";

@@ -2,9 +2,9 @@ import { createFunctionHandle } from "convex/server";
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { openCard, proposalCard, whyCard } from "../alerts/answerCards";
-import { answerWords, reasonsFor, type Answered } from "../alerts/desk";
-import { HOW_TO_SAY } from "../alerts/language/wordings";
+import { openCard, proposalCard } from "../alerts/cards";
+import { answerWords, whyCard, type Answered } from "../alerts/desk";
+import { HOW_TO_SAY } from "../alerts/words";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { required, siteUrl } from "../lib/env";
@@ -47,13 +47,14 @@ export const WORKS: Readonly<Record<string, Work>> = {
   /** The same words make the same proposal, so an interrupted attempt does no harm. */
   alert: async (ctx, { userId, argument }) => {
     if (argument === "") return reply(HOW_TO_SAY);
-    if (/^(?:set|off|no|change|mute|unmute) +\S{1,40}$/i.test(argument)) return { bind: "alert", argument };
+    if (/^(?:set|once|off|no|change|mute|unmute) +\S{1,40}$/i.test(argument))
+      return { bind: "alert", argument };
     const caller = callerOf(userId);
     await charge(ctx, "alert", caller);
     return shown(await answerWords(ctx, { caller, userId, text: argument }));
   },
   why: async (ctx, { userId, argument: alertId }) => ({
-    answer: whyCard(await reasonsFor(ctx, { userId, alertId })),
+    answer: await whyCard(ctx, { userId, alertId }),
   }),
 
   /** The stored result while it is fresh; otherwise it is made, and each further look joins the work under way. */

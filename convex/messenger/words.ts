@@ -34,8 +34,7 @@ export function wordsAsParagraphs(text: string, sources: readonly Source[]): Par
 }
 
 /** Control characters, and what cannot be seen: joiners, marks of direction, tags. */
-const UNSEEN =
-  /(?!\n)[\p{Cc}\u00AD\u061C\u115F\u1160\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\u{E0000}-\u{E0FFF}]/gu;
+const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164]|\p{Variation_Selector}/gu;
 /** `|---|:--:|`, `---`, `***`: lines that only draw. */
 const RULE = /^\s*(?:\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?|[*_-](?:\s*[*_-]){2,})\s*$/;
 
@@ -74,8 +73,8 @@ function inline(text: string, sources: readonly Source[]): Span[] {
 /** Words without any mark. */
 function plain(text: string): string {
   return withoutEmphasis(
-    text.replace(MARKED, (...found) => {
-      const { code, bold, words }: Record<string, string | undefined> = found.at(-1);
+    text.replace(MARKED, (mark) => {
+      const { code, bold, words } = new RegExp(MARKED, "u").exec(mark)?.groups ?? {};
       return code ?? bold ?? words ?? "";
     }),
   );

@@ -84,7 +84,7 @@ async function beginTimely(ctx: MutationCtx, now: number): Promise<string[]> {
 async function alertsSince({ db }: QueryCtx, now: number): Promise<number | null> {
   const watched = await db
     .query("alerts")
-    .withIndex("by_level", (q) => q.eq("watched", true))
+    .withIndex("by_level", (q) => q.eq("state", "active"))
     .first();
   return watched === null ? null : now;
 }

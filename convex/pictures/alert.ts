@@ -1,7 +1,7 @@
-import type { Condition } from "../alerts/language/conditions";
-import type { DrawnHistory } from "../alerts/history/replays";
-import { lineOf } from "../alerts/language/wordings";
-import { FUNDING_HOURS } from "../alerts/language/grammar";
+import type { Condition } from "../alerts/grammar";
+import type { DrawnHistory } from "../alerts/history";
+import { lineOf } from "../alerts/words";
+import { FUNDING_HOURS } from "../alerts/grammar";
 import { dateTime, DAY } from "../lib/time";
 import { thresholdChart } from "../pages/charts/threshold";
 import { bigUsd, percent, shortUsd, signed } from "../lib/text/numbers";

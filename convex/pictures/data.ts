@@ -6,7 +6,7 @@ import { closesSince, readPrices } from "../prices/views";
 import { PRICED_TOKENS } from "../prices/tables";
 import { FACTS_FRESH_MS } from "../research/freshness";
 import { signalView } from "../signals/views";
-import { drawnHistory } from "../alerts/history/replays";
+import { drawnHistory } from "../alerts/history";
 import type { DrawnAlert } from "./alert";
 import type { DrawnReport, SeenPrice } from "./report";
 import { BEFORE_MS, type DrawnSignal } from "./signals";

@@ -1,11 +1,11 @@
 import { describe, expect, vi } from "vitest";
-import { api } from "../../convex/_generated/api";
+import { api, internal } from "../../convex/_generated/api";
+import { chatUser } from "../../convex/messenger/model";
 import { START, type App, test } from "../support/app";
 import { browserOf } from "../web/support";
-import { receiver, addWebhook } from "../messenger/receivers";
-import { ask, DAY, MINUTE, priced, proposed, setAlert, tick } from "./support";
+import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
 
-/** How many alerts somebody may have, and for how long. */
+/** How many alerts somebody may have, for how long, and whose they are. */
 
 /** What the service says to one more, which has been proposed. */
 async function oneMore(app: App, text: string, userId: string, init = {}): Promise<[number, unknown]> {
@@ -32,92 +32,101 @@ describe("active alerts", () => {
     expect(await oneMore(app, "BTC above 300", "bob")).toEqual([200, undefined]);
   });
 
-  test("of strangers at one network address are twenty, whatever names they take", async ({ app }) => {
-    const from = { ip: "203.0.113.7" };
-    for (let i = 0; i < 20; i++)
-      await setAlert(app, `BTC above ${200 + i}`, `name-${Math.floor(i / 4)}`, from);
-    expect(await oneMore(app, "BTC above 300", "name-9", from)).toEqual([
-      409,
-      "At most 20 alerts can be active that were set from one network address without signing in",
-    ]);
-    expect(await oneMore(app, "BTC above 300", "name-9", { ip: "203.0.113.8" })).toEqual([200, undefined]);
-    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
-    expect(await oneMore(app, "BTC above 300", userId, { ...from, as: "alice" })).toEqual([200, undefined]);
-    expect(JSON.stringify(await app.rows("alerts"))).not.toContain("203.0.113");
-  });
-
   test("are proposed at most sixty times an hour by one user", async ({ app }) => {
     const statuses = [];
     for (let i = 0; i < 62; i++) statuses.push((await ask(app, `BTC above ${200 + i}`)).status);
     expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   });
 
-  test("end after 90 days where somebody has signed in for their user", async ({ app }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
-    await setAlert(app, "BTC above 110", userId, { as: "alice" });
-    expect((await app.rows("alerts"))[0]?.expiresAt).toBeCloseTo(START + 90 * DAY, -5);
-  });
-
-  test("end after 30 days; a week before, another yes of their user keeps them", async ({ app }) => {
-    const posted = receiver(() => new Response());
-    await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
-    await addWebhook(app);
-    const kept = await setAlert(app, "BTC above 110");
-    await setAlert(app, "BTC above 120");
-    const states = async () => (await app.rows("alerts")).map(({ state, expiresAt }) => [state, expiresAt]);
-    const END = START + 30 * DAY;
-    expect(await states()).toEqual([
-      ["active", expect.closeTo(END, -5)],
-      ["active", expect.closeTo(END, -5)],
-    ]);
-    const endings = () => app.cards().filter(({ text }) => text.includes("ends soon"));
-    vi.setSystemTime(END - 8 * DAY);
-    await tick(app);
-    expect(endings()).toEqual([]);
-    for (const day of [7, 6, 5]) {
-      vi.setSystemTime(END - day * DAY + MINUTE);
-      await tick(app);
-      await tick(app);
-      await app.settle();
-    }
-    expect(endings().map(({ chatId, text }) => [chatId, /BTC at \S+/.exec(text)?.[0]])).toEqual([
-      ["777", "BTC at $110"],
-      ["777", "BTC at $120"],
-    ]);
-    const [first] = endings();
-    expect(first?.text).toContain("It ends on 4 Feb 2026");
-    expect(first?.keyboard).toEqual([[{ text: "Keep it", callback_data: `alert set ${kept}` }]]);
-    expect(posted).toEqual([]);
-    const { body } = await app.post("/alerts/confirm", { userId: "alice", alertId: kept });
-    const until = new Date(Date.now() + 30 * DAY).toISOString().slice(0, 10);
-    expect(body["alert"]).toMatchObject({ state: "active", expiresAt: expect.stringContaining(until) });
-    vi.setSystemTime(END + DAY);
-    await tick(app);
-    expect((await states()).map(([state]) => state)).toEqual(["active", "off"]);
-    await priced(app, END + 2 * DAY, 100);
-    await priced(app, END + 2 * DAY + 2 * MINUTE, 130);
-    await tick(app);
-    expect((await app.rows("alertFirings")).map(({ alertId }) => alertId)).toEqual([kept]);
-  });
-
-  test("get their notice after an outage too, and a week behind it; those of an earlier version begin to count", async ({
+  test("end after 30 days, or 90 of a signed-in user, and say so then; a yes before keeps them", async ({
     app,
   }) => {
-    const late = await setAlert(app, "BTC above 110");
-    const older = await setAlert(app, "BTC above 120");
-    await app.t.run(async ({ db }) => {
-      const id = db.normalizeId("alerts", older);
-      if (id !== null) await db.patch("alerts", id, { expiresAt: undefined, reviewAt: undefined });
-    });
+    await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
+    const { userId } = await browserOf(app, "bob").mutation(api.users.profile.signIn, {});
+    await setAlert(app, "BTC above 110", userId, { as: "bob" });
+    const kept = await setAlert(app, "BTC above 110");
+    await setAlert(app, "BTC above 120");
+    vi.setSystemTime(START + 20 * DAY);
+    await app.post("/alerts/confirm", { userId: "alice", alertId: kept });
+    vi.setSystemTime(START + 30 * DAY + MINUTE);
     await tick(app);
-    const row = async (id: string) => (await app.rows("alerts")).find(({ _id }) => _id === id);
-    expect((await row(older))?.expiresAt).toBeCloseTo(START + 30 * DAY, -5);
-    const back = START + 40 * DAY;
-    vi.setSystemTime(back);
     await tick(app);
-    expect(await row(late)).toMatchObject({ state: "active", expiresAt: expect.closeTo(back + 7 * DAY, -5) });
-    vi.setSystemTime(back + 7 * DAY + MINUTE);
+    await app.settle();
+    const ended = app.cards().filter(({ text }) => text.includes("has ended"));
+    expect(ended.map(({ chatId, keyboard }) => [chatId, keyboard])).toEqual([
+      ["777", [[{ text: "Set again", callback_data: "alert BTC above 120" }]]],
+    ]);
+    await priced(app, START + 31 * DAY, 100);
+    await priced(app, START + 31 * DAY + 2 * MINUTE, 130);
     await tick(app);
-    expect(await row(late)).toMatchObject({ state: "off" });
+    expect((await app.rows("alerts")).map(({ state, fired }) => [state, fired])).toEqual([
+      ["active", 1],
+      ["active", 1],
+      ["off", 0],
+    ]);
+  });
+
+  test("fire once, or until a moment, where their user wants that", async ({ app }) => {
+    const set = async (choice: object) => {
+      const { body } = await app.post("/alerts", { userId: "alice", text: "BTC above 110", ...choice });
+      const { alertId } = proposed.parse(body).alert;
+      await app.post("/alerts/confirm", { userId: "alice", alertId });
+      return alertId;
+    };
+    const crossings = async (hours: readonly number[]) => {
+      for (const hour of hours) {
+        await priced(app, START + hour * HOUR, 100);
+        await priced(app, START + hour * HOUR + 2 * MINUTE, 120);
+        await tick(app);
+      }
+    };
+    const once = await set({ once: true });
+    await crossings([2, 4]);
+    const until = await set({ until: new Date(START + 9 * HOUR).toISOString() });
+    await crossings([6, 8]);
+    vi.setSystemTime(START + 10 * HOUR);
+    await tick(app);
+    await crossings([12]);
+    const fired = Object.fromEntries((await app.rows("alerts")).map((row) => [row._id, row]));
+    expect(fired[once]).toMatchObject({ state: "off", fired: 1 });
+    expect(fired[until]).toMatchObject({ state: "off", fired: 2 });
+    const past = { userId: "alice", text: "BTC above 110", until: new Date(START).toISOString() };
+    expect((await app.post("/alerts", past)).status).toBe(400);
+  });
+
+  test("of a chat are its user's when it is linked: all of them, proposals, and what has fired", async ({
+    app,
+  }) => {
+    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    for (let i = 0; i < 18; i++) await setAlert(app, `BTC above ${200 + i}`, userId, { as: "alice" });
+    const chat = chatUser("42");
+    const propose = (level: number) =>
+      app.t.action(async (ctx) => {
+        const condition = { kind: "price", token: "BTC", direction: "above", levelUsd: level } as const;
+        const args = { userId: chat, asked: "", condition, readBy: "grammar" as const };
+        return ctx.runMutation(internal.alerts.proposals.keep, args);
+      });
+    for (let i = 0; i < 4; i++) {
+      const { alertId } = await propose(110 + i);
+      await app.t.mutation(internal.alerts.proposals.accept, { userId: chat, alertId });
+    }
+    await propose(120);
+    await priced(app, START + MINUTE, 100);
+    await priced(app, START + 4 * MINUTE, 115);
+    await tick(app);
+    await app.t.mutation(internal.alerts.proposals.adopt, { from: chat, to: userId });
+    const rows = await app.t.query(internal.alerts.proposals.all, { userId });
+    expect(rows.filter(({ state }) => state === "active")).toHaveLength(22);
+    expect(rows.filter(({ state }) => state === "proposed")).toHaveLength(1);
+    expect(new Set(rows.map(({ number }) => number)).size).toBe(23);
+    expect((await app.rows("alertFirings")).map((row) => row.userId)).toEqual([
+      userId,
+      userId,
+      userId,
+      userId,
+    ]);
+    const [last] = rows.filter(({ condition }) => "levelUsd" in condition && condition.levelUsd === 113);
+    const off = await app.post("/alerts/off", { userId, alertId: last?.alertId }, { as: "alice" });
+    expect(off.body).toMatchObject({ alert: { state: "off" } });
   });
 });

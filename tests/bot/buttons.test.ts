@@ -164,18 +164,17 @@ describe("a tapped button", () => {
     expect(await app.rows("alerts")).toMatchObject([{ state: "off" }]);
   });
 
-  test("keeps an alert that is about to end, where its notice was", async ({ app }) => {
+  test("sets an alert that has ended again", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/alert BTC above 110000");
     await tap(app, "Set");
-    vi.setSystemTime(Date.now() + 84 * 86_400_000);
+    vi.setSystemTime(Date.now() + 91 * 86_400_000);
     await app.t.mutation(internal.alerts.watch.tick, {});
     await app.settle();
-    expect(buttonsOf(app)).toEqual([["Keep it"]]);
-    const [kept] = await tap(app, "Keep it");
-    expect(kept).toMatchObject({ method: "editMessageText", text: expect.stringContaining("Alert 1 is on") });
-    const [row] = await app.rows("alerts");
-    expect(row?.expiresAt).toBeGreaterThan(Date.now() + 89 * 86_400_000);
+    expect(buttonsOf(app)).toEqual([["Set again"]]);
+    await tap(app, "Set again");
+    await tap(app, "Set");
+    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["off", "active"]);
   });
 
   test("says yes to the alert above it, and to no later one of the same number", async ({ app }) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Condition } from "../../convex/alerts/language/conditions";
+import type { Condition } from "../../convex/alerts/grammar";
 import { alertPicture } from "../../convex/pictures/alert";
 
 const titleOf = (condition: Condition) => {

@@ -4,13 +4,9 @@
  */
 
 import * as z from "zod";
-import { STABLE } from "../../../convex/alerts/language/grammar";
-import {
-  plainDigits,
-  quantitiesIn,
-  spanAlone,
-  type Quantity,
-} from "../../../convex/alerts/language/quantities";
+import { plainDigits, quantitiesIn, spanAlone, type Quantity } from "./quantities";
+
+const STABLE: readonly string[] = ["USDC", "USDT", "DAI"];
 
 type Restated = { line: string | null; ask: null };
 

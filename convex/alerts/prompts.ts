@@ -1,9 +1,9 @@
 import * as z from "zod";
-import type { Question } from "../../providers/models/structure";
+import type { Question } from "../providers/models/structure";
 import { FUNDED, FUNDING_HOURS, MOVED, WINDOWS } from "./grammar";
-import { EXAMPLES } from "./wordings";
+import { EXAMPLES } from "./words";
 
-/** How the model is asked to restate a person's words. What it answers is read by `lines`, and checked by `agreement`. */
+/** How the model is asked to restate a person's words. What it answers is read by `lines`, and checked by `reading`. */
 
 const restatementShape = z.object({
   line: z

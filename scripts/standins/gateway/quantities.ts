@@ -144,8 +144,3 @@ function amounts(written: string): number[] {
   const decimal = Number(`${whole}.${rest}`);
   return GROUPED[mark].test(digits) && !whole.startsWith("0") ? [decimal, joined(digits)] : [decimal];
 }
-
-/** The possible values of those numbers of a text that can be read in two ways. */
-export function doubtfulAmounts(text: string): number[] {
-  return quantitiesIn(plainDigits(text) ?? "").flatMap(({ values }) => (values.length > 1 ? values : []));
-}

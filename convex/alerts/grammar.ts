@@ -1,0 +1,174 @@
+import type { Infer } from "convex/values";
+import { DAY, HOUR, MINUTE } from "../lib/time";
+import { PRICED_TOKENS } from "../prices/tables";
+import type { Observation } from "./tables";
+import type { vCondition } from "./validators";
+
+/** What alerts may be about, what each is compared with, and when it fires. Pure, and without shapes (`lines` has them). */
+
+export type Condition = Infer<typeof vCondition>;
+
+/** Hours over which a change of price may be asked for. */
+export const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168] as const;
+/** A coin's symbol, for prices and changes. */
+export const COIN = /^[A-Z0-9][A-Z0-9.-]{0,19}$/;
+export const FUNDED = ["BTC", "ETH", "SOL"] as const;
+/** The hours for which exchanges quote a funding rate, by default. */
+export const FUNDING_HOURS = 8;
+export const MOVED = ["USDC", "USDT", "DAI", "ETH", "WETH", "CBBTC"] as const;
+/** Smaller movements are not measured: the floor of `whales/coins`, which endpoints do not import because it contains more. */
+export const LEAST_FLOW_USD = 1_000_000;
+
+/**
+ * Whether the platform knows a zone of this name. Except for UTC, names without a slash are short forms that mean
+ * several zones.
+ */
+export function isTimeZone(name: string): boolean {
+  if (name === "UTC") return true;
+  // The signs of names such as `Etc/GMT+2` are inverted.
+  if (/^etc\//i.test(name) || !/^[A-Za-z]+(?:\/[A-Za-z0-9_+-]+){1,2}$/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat("en-GB", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a coin's price is always sampled, also without an alert. */
+export function isAlwaysSampled(token: string): boolean {
+  return PRICED_TOKENS.some((one) => one === token);
+}
+
+/** Which observations an alert is compared with, and on which side of which level it fires. */
+export type Watch = { subject: string; side: "over" | "under"; level: number };
+
+/** The subject of alerts at a time of day. */
+export const CLOCK = "clock";
+
+export function watchOf(condition: Condition): Watch {
+  switch (condition.kind) {
+    case "price": {
+      const { token, direction, levelUsd: level } = condition;
+      return { subject: `price:${token}`, side: direction === "above" ? "over" : "under", level };
+    }
+    case "change": {
+      const { token, direction, percent, windowHours } = condition;
+      const subject = `change:${token}:${windowHours}`;
+      return direction === "up"
+        ? { subject, side: "over", level: percent }
+        : { subject, side: "under", level: -percent };
+    }
+    case "funding": {
+      const { token, direction, percentPerHour: level } = condition;
+      return { subject: `funding:${token}`, side: direction === "above" ? "over" : "under", level };
+    }
+    case "flow": {
+      const { token, direction, overUsd: level } = condition;
+      return { subject: `flow:${token}:${direction}`, side: "over", level };
+    }
+    case "digest":
+      return { subject: CLOCK, side: "over", level: 0 };
+  }
+}
+
+/** A subject's parts, with their types. */
+export type Subject =
+  | { kind: "price"; token: string }
+  | { kind: "change"; token: string; windowHours: number }
+  | { kind: "funding"; token: (typeof FUNDED)[number] }
+  | { kind: "flow"; token: (typeof MOVED)[number]; direction: "in" | "out" };
+
+/** Reads what `watchOf` wrote, except for the clock. */
+export function subjectOf(text: string): Subject {
+  const [kind, token = "", rest] = text.split(":");
+  const priced = COIN.test(token) ? token : undefined;
+  const funded = FUNDED.find((one) => one === token);
+  const moved = MOVED.find((one) => one === token);
+  const direction = (["in", "out"] as const).find((one) => one === rest);
+  if (kind === "price" && priced !== undefined) return { kind, token: priced };
+  if (kind === "change" && priced !== undefined && Number(rest) > 0)
+    return { kind, token: priced, windowHours: Number(rest) };
+  if (kind === "funding" && funded !== undefined) return { kind, token: funded };
+  if (kind === "flow" && moved !== undefined && direction !== undefined)
+    return { kind, token: moved, direction };
+  throw new Error(`${text} is not a subject of an alert`);
+}
+
+/** An alert is quiet for this long after it has fired. */
+export const QUIET_MS = HOUR;
+/** How far back a replay looks. */
+export const REPLAYED_DAYS = 7;
+
+/** Whether a value is at the level or beyond it. */
+export function holds({ side, level }: Pick<Watch, "side" | "level">, value: number): boolean {
+  return side === "over" ? value >= level : value <= level;
+}
+
+/** A movement is over at once: no matter what was seen before it, the next one may fire. */
+export function isEvent(subject: string): boolean {
+  return subject.startsWith("flow:");
+}
+
+/** Whether an observation is newer than the last one: a source that is behind reports an earlier state. */
+export function isNews({ observedAt }: Observation, last: Observation | null, subject: string): boolean {
+  return last === null || isEvent(subject) || observedAt > last.observedAt;
+}
+
+/**
+ * When an alert that was set at `since` (epoch ms) would have fired: at each crossing, which the last observation was not
+ * beyond and this one is, but not while it is quiet. `watch.compare` reads the same from the index of levels.
+ * @param observations Of its subject, by `at`; those until `since` only give the state at the beginning.
+ */
+export function replay(watch: Watch, observations: readonly Observation[], since: number): Observation[] {
+  const fired: Observation[] = [];
+  let last: Observation | null = null;
+  let readyAt = since + 1;
+  for (const one of observations) {
+    if (!isNews(one, last, watch.subject)) continue;
+    const isCrossing = isEvent(watch.subject) || (last !== null && !holds(watch, last.value));
+    if (isCrossing && holds(watch, one.value) && one.at >= readyAt) {
+      fired.push(one);
+      readyAt = one.at + QUIET_MS;
+    }
+    last = one;
+  }
+  return fired;
+}
+
+/** How far a zone's clocks are ahead of UTC at a moment (epoch ms), in ms. */
+function offsetAt(timeZone: string, at: number): number {
+  const parts = new Intl.DateTimeFormat("en-GB", {
+    timeZone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+  }).formatToParts(at);
+  const part = (type: string) => Number(parts.find((one) => one.type === type)?.value ?? NaN);
+  const shown = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"));
+  return shown - Math.floor(at / MINUTE) * MINUTE;
+}
+
+/**
+ * When the clocks of a zone next show a time, later than `after` (epoch ms). If clocks skip an hour, the next one
+ * counts; if they repeat an hour, the first one counts: so there is one digest a day.
+ */
+export function nextTime(time: string, timeZone: string, after: number): number {
+  const [hours = 0, minutes = 0] = time.split(":").map(Number);
+  const ofDay = hours * HOUR + minutes * MINUTE;
+  const today = Math.floor((after + offsetAt(timeZone, after)) / DAY);
+  for (const day of [today - 1, today, today + 1, today + 2]) {
+    const wall = day * DAY + ofDay;
+    // The offsets before and after the day's change of clocks; the one that shows the time first counts.
+    const candidates = [
+      wall - offsetAt(timeZone, wall - DAY),
+      wall - offsetAt(timeZone, wall + DAY),
+    ].toSorted((a, b) => a - b);
+    const shown = candidates.find((at) => at + offsetAt(timeZone, at) === wall) ?? candidates.at(-1) ?? wall;
+    if (shown > after) return shown;
+  }
+  throw new Error("No moment of the day fits the requested time");
+}

@@ -1,0 +1,163 @@
+import type { Doc } from "../_generated/dataModel";
+import type { QueryCtx } from "../_generated/server";
+import { keyOf, slotOf } from "../evidence/model";
+import { factIn } from "../evidence/sayings";
+import { HOUR, MINUTE } from "../lib/time";
+import { newestSample } from "../prices/model";
+import { subjectOf, type Subject } from "./grammar";
+import type { Observation } from "./tables";
+
+/**
+ * What the service has observed of a subject: stored prices, facts and measured movements, in the order in which it
+ * learned of them.
+ */
+
+/** The most samples of the hour for which an observation counts as the latest: they are at least a minute apart. */
+const HOUR_ROWS = 62;
+/** The most samples from which changes are computed at a time: those of the two weeks that are kept, one in two minutes. */
+const EARLIER_ROWS = 10_000;
+const PERPETUALS = keyOf({ collector: "perpetuals", subject: "" });
+/** The direction, as the alerts of whales name it. */
+const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
+
+/** Observations, earliest first; up to `at` (epoch ms) all are included, and after it there may be `more`. */
+export type Found = { observations: Observation[]; at: number; more: boolean };
+
+/** The observations after a moment (epoch ms), from `limit` rows at most. */
+export async function observationsAfter(
+  ctx: QueryCtx,
+  text: string,
+  after: number,
+  limit: number,
+): Promise<Found> {
+  const subject = subjectOf(text);
+  switch (subject.kind) {
+    case "price":
+    case "change": {
+      const rows = await samplesAfter(ctx, subject.token, { after, until: Infinity, limit });
+      const values = subject.kind === "price" ? rows.map(priceIn) : await changes(ctx, subject, rows);
+      return found(values, Math.max(after, rows.at(-1)?.takenAt ?? 0), rows.length === limit);
+    }
+    case "funding": {
+      const rows = await ctx.db
+        .query("facts")
+        .withIndex("by_key", (q) => q.eq("key", PERPETUALS).gte("slot", slotOf(after)))
+        .take(limit);
+      const news = rows.filter(({ collectedAt }) => collectedAt > after);
+      const at = Math.max(after, ...news.map(({ collectedAt }) => collectedAt));
+      return found(
+        news.map((row) => rateIn(row, subject.token)),
+        at,
+        rows.length === limit,
+      );
+    }
+    case "flow": {
+      const rows = await ctx.db
+        .query("whaleAlerts")
+        .withIndex("by_token_and_alertType", (q) =>
+          q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]).gt("detectedAt", after),
+        )
+        .take(limit);
+      // Rows that were found together are compared together, because the next rows may be of the same moment.
+      const end = rows.length === limit ? (rows.at(-1)?.detectedAt ?? Infinity) : Infinity;
+      const whole = rows.filter(({ detectedAt }) => detectedAt < end);
+      const taken = whole.length === 0 ? rows : whole;
+      return found(
+        taken.map(movementIn),
+        Math.max(after, taken.at(-1)?.detectedAt ?? 0),
+        rows.length === limit,
+      );
+    }
+  }
+}
+
+function found(values: readonly (Observation | null)[], at: number, more: boolean): Found {
+  return { observations: values.filter((one) => one !== null), at, more };
+}
+
+/** The latest observation that was known at a moment (epoch ms), at most an hour old; `null` if there is none. */
+export async function lastObservation(
+  ctx: QueryCtx,
+  text: string,
+  until: number,
+): Promise<Observation | null> {
+  // Movements are over at once.
+  if (subjectOf(text).kind === "flow") return null;
+  const { observations } = await observationsAfter(ctx, text, until - HOUR, HOUR_ROWS);
+  return observations.findLast(({ at }) => at <= until) ?? null;
+}
+
+/** When the service last learned something about a subject; epoch ms, 0 for never. */
+export async function newestAt(
+  ctx: QueryCtx,
+  subject: Exclude<Subject, { kind: "funding" }>,
+): Promise<number> {
+  if (subject.kind !== "flow") return (await newestSample(ctx, subject.token))?.takenAt ?? 0;
+  const newest = await ctx.db
+    .query("whaleAlerts")
+    .withIndex("by_token_and_alertType", (q) =>
+      q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]),
+    )
+    .order("desc")
+    .first();
+  return newest?.detectedAt ?? 0;
+}
+
+type Sample = Doc<"priceSamples">;
+
+/** A token's samples that were taken later than `after` and not later than `until` (epoch ms), oldest first. */
+function samplesAfter(
+  ctx: QueryCtx,
+  token: string,
+  { after, until, limit }: { after: number; until: number; limit: number },
+): Promise<Sample[]> {
+  return ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).gt("takenAt", after).lte("takenAt", until))
+    .take(limit);
+}
+
+/** Prices that only a model gave do not count. */
+function priceIn({ takenAt: at, observedAt, priceUsd: value, source }: Sample): Observation | null {
+  return source === "llm" ? null : { at, observedAt, value, source };
+}
+
+/** In percent, each from the last price before its hours: one range of earlier samples, as wide as that of the samples. */
+async function changes(
+  ctx: QueryCtx,
+  { token, windowHours }: Extract<Subject, { kind: "change" }>,
+  rows: readonly Sample[],
+): Promise<(Observation | null)[]> {
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const windowMs = windowHours * HOUR;
+  // For the days before somebody asked for a coin only hourly closes are kept: near enough for a change over several hours.
+  const slackMs = (windowHours < 4 ? 30 : 60) * MINUTE;
+  const range = {
+    after: first.takenAt - windowMs - slackMs - 1,
+    until: last.takenAt - windowMs,
+    limit: EARLIER_ROWS,
+  };
+  const earlier = (await samplesAfter(ctx, token, range)).filter(({ source }) => source !== "llm");
+  let next = 0;
+  return rows.map((row) => {
+    const one = priceIn(row);
+    const then = row.takenAt - windowMs;
+    while ((earlier[next]?.takenAt ?? Infinity) <= then) next++;
+    const before = earlier[next - 1];
+    if (one === null || before === undefined || before.takenAt < then - slackMs) return null;
+    return { ...one, value: (one.value / before.priceUsd - 1) * 100 };
+  });
+}
+
+function rateIn(row: Doc<"facts">, token: string): Observation | null {
+  const fact = factIn(row, token, "funding");
+  if (typeof fact?.value !== "number") return null;
+  return { at: row.collectedAt, observedAt: fact.observedAt, value: fact.value, source: fact.source };
+}
+
+function movementIn(row: Doc<"whaleAlerts">): Observation | null {
+  const { detectedAt: at, occurredAt, amount: value, txHash = "", movement, withdrawnAt } = row;
+  if (movement === undefined || withdrawnAt !== undefined || occurredAt === undefined) return null;
+  return { at, observedAt: occurredAt, value, source: `https://basescan.org/tx/${txHash}` };
+}
