@@ -210,3 +210,73 @@ describe("any path", () => {
     );
   });
 });
+
+/** A walk of the minutes by the words of the rule, one price after the other: what touches first, the stop first. */
+function walked(levels: Levels, seen: readonly Stretch[]) {
+  const { signal, entry, tp1, sl } = levels;
+  const isBuy = signal === "BUY";
+  let last = entry;
+  for (const { from, to, open, high, low, close } of seen) {
+    if (from > EXPIRES) break;
+    const isFirst = from < ISSUED;
+    const isLast = to > EXPIRES;
+    const prices = isLast
+      ? [open]
+      : isFirst
+        ? [isBuy ? low : high, close]
+        : [isBuy ? low : high, isBuy ? high : low];
+    for (const price of prices) {
+      if (sl !== null && (isBuy ? price <= sl : price >= sl)) return { status: "LOSS", exitPrice: sl };
+      if (tp1 !== null && (isBuy ? price >= tp1 : price <= tp1)) return { status: "WIN", exitPrice: tp1 };
+    }
+    if (!isLast) last = close;
+  }
+  return { status: "EXPIRED", exitPrice: last };
+}
+
+test("on random paths ends as a walk of the minutes does, looked at whenever", () => {
+  let state = 17;
+  const random = () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
+  const kinds = new Set<string>();
+  for (let n = 0; n < 2_000; n++) {
+    const side = random() < 0.5 ? 1 : -1;
+    const [near, far] = [0.2 + 2 * random(), 0.2 + 2 * random()];
+    const [tp1, sl] = [100 + side * near, 100 - side * far];
+    const levels: Levels = { signal: side === 1 ? "BUY" : "SELL", entry: 100, tp1, tp2: tp1, sl };
+    const volatility = 0.02 + 0.1 * random();
+    let price = 100;
+    const seen = Array.from({ length: 366 }, (_, minute) => {
+      const open = price;
+      const close = (price += volatility * (random() - 0.5) * 2);
+      const wick = volatility * random();
+      return candle(minute, {
+        open,
+        close,
+        high: Math.max(open, close) + wick,
+        low: Math.min(open, close) - wick,
+      });
+    });
+    const due = walked(levels, seen);
+    const looks = [ISSUED + Math.floor(random() * 6 * HOUR), EXPIRES + 10 * MINUTE];
+    let [since, earlierGaps] = [ISSUED, 0];
+    let outcome = null;
+    for (const now of looks) {
+      const known = seen.filter(({ from, to }) => to <= now && to > since - MINUTE && from >= AT_8);
+      const life = { ...levels, generatedAt: ISSUED, expiresAt: EXPIRES };
+      outcome = outcomeOf(life, { seen: known, since, earlierGaps, now });
+      if (outcome !== null) break;
+      const further = evaluatedOn(
+        { evaluatedUntil: since, gapMinutes: earlierGaps, expiresAt: EXPIRES },
+        { seen: known, now },
+      );
+      if (further !== null) [since, earlierGaps] = [further.evaluatedUntil, further.gapMinutes];
+    }
+    expect({
+      status: outcome?.status,
+      exitPrice: outcome?.exitPrice,
+      gapMinutes: outcome?.gapMinutes,
+    }).toEqual({ ...due, gapMinutes: 0 });
+    kinds.add(`${levels.signal} ${due.status}`);
+  }
+  expect(kinds.size).toBe(6);
+});

@@ -1,0 +1,197 @@
+import { beforeAll, expect, test } from "vitest";
+import { linked, type Statement } from "../../convex/signals/chain";
+import type { Head } from "../../convex/signals/tables";
+import { main, recordFrom, verify, type Market, type SignalRecord } from "../../scripts/verifySignals";
+import { closeApp, createApp, type App } from "../support/app";
+import { buy, DAY, decided, EIGHT, hold, HOUR, issued, MINUTE, sell, track, wait } from "./support";
+
+/** The verifier holds an honest record, and finds each way of telling it otherwise. */
+
+let honest: SignalRecord;
+let market: Market;
+
+/** Four days: a BUY won by BTC and lost by ETH, a SELL that expired, none, a HOLD still open. */
+beforeAll(async () => {
+  const app = createApp({ now: EIGHT });
+  await decided(app);
+  await wait(app, DAY - 30 * MINUTE);
+  await issued(app, sell);
+  await wait(app, 7 * HOUR);
+  await track(app);
+  await wait(app, 17 * HOUR);
+  await issued(app, "Nothing today.");
+  await wait(app, DAY);
+  await issued(app, hold);
+  honest = await recordFrom(async (path) => (await app.get(path)).body, Date.now());
+  const minutes = await minutesOf(app);
+  market = (token, from, to) =>
+    Promise.resolve((minutes.get(token) ?? []).filter(({ openedAt }) => openedAt >= from && openedAt <= to));
+  closeApp();
+});
+
+/** The simulated market's minutes of the signals' lives. */
+async function minutesOf(app: App) {
+  const all = new Map<string, Awaited<ReturnType<Market>>>();
+  for (const token of ["BTC", "ETH"]) {
+    const rows = [];
+    for (let day = 0; day < 4; day++)
+      for (
+        let openedAt = EIGHT + day * DAY - 5 * MINUTE;
+        openedAt < EIGHT + day * DAY + 7 * HOUR;
+        openedAt += MINUTE
+      ) {
+        const [open, close] = [openedAt, openedAt + MINUTE].map(
+          (at) => app.standins.market.coin(token, at).price,
+        );
+        if (open === undefined || close === undefined) throw new Error("The market has a price");
+        rows.push({ openedAt, open, close, high: Math.max(open, close), low: Math.min(open, close) });
+      }
+    all.set(token, rows);
+  }
+  return all;
+}
+
+test("an honest record holds, and the verifier says what it could not check", async () => {
+  expect(honest.events.map(({ kind }) => kind)).toEqual([
+    ...["issued", "issued", "closed", "closed", "issued", "issued", "closed", "closed"],
+    ...["none", "none", "issued", "issued"],
+  ]);
+  const head = honest.head?.hash ?? "";
+  expect(await verify(honest, { head, market })).toEqual({
+    problems: [],
+    notes: [],
+    unchecked: ["since when the events are fixed: --rpc URL --anchor ADDRESS"],
+  });
+  expect((await verify(honest)).unchecked).toHaveLength(3);
+});
+
+test("--anchor without a node is an error, and so is a node without an anchor", async () => {
+  await expect(main(["http://127.0.0.1:9", "--anchor", "0x1"])).rejects.toThrow("go together");
+  await expect(main(["http://127.0.0.1:9", "--rpc", "http://127.0.0.1:9"])).rejects.toThrow("go together");
+});
+
+type Content = Record<string, string | number | boolean | null>;
+type Told = { kind: Statement["kind"]; content: Content };
+
+/** The record with its events told otherwise and hashed anew, and every figure that follows from them left as it was. */
+function retold(change: (events: Told[]) => Told[] | void): SignalRecord {
+  const copy = structuredClone(honest);
+  const told = copy.events.map(({ kind, content }): Told => ({ kind, content: { ...content } as Content }));
+  const events: SignalRecord["events"] = [];
+  let head: Head | null = null;
+  for (const { kind, content } of change(told) ?? told) {
+    const { token, day } = content;
+    if ((token !== "BTC" && token !== "ETH") || typeof day !== "string") throw new Error("It is of a day");
+    const { content: json, token: _token, day: _day, ...links } = linked(head, { kind, token, day, content });
+    events.push({ ...links, content: JSON.parse(json) });
+    head = { sequence: links.sequence, hash: links.hash };
+  }
+  return { ...copy, events, head };
+}
+
+const at = (events: Told[], index: number): Content => {
+  const one = events[index];
+  if (one === undefined) throw new Error("There is such an event");
+  return one.content;
+};
+const edited = (change: (record: SignalRecord) => void) => {
+  const copy = structuredClone(honest);
+  change(copy);
+  return copy;
+};
+const event = (record: SignalRecord, index: number) => {
+  const one = record.events[index];
+  if (one === undefined) throw new Error("There is such an event");
+  return one;
+};
+
+const FORGERIES: [name: string, record: () => SignalRecord][] = [
+  [
+    "a content that was changed",
+    () => edited((all) => Object.assign(event(all, 0).content, { confidence: 99 })),
+  ],
+  ["an event that was removed", () => edited((all) => void all.events.splice(3, 1))],
+  ["an event that was told twice", () => edited((all) => void all.events.splice(3, 0, event(all, 3)))],
+  [
+    "two events in another order",
+    () => edited((all) => void all.events.splice(2, 2, event(all, 3), event(all, 2))),
+  ],
+  ["a link to another event", () => edited((all) => void (event(all, 4).previousHash = "a".repeat(64)))],
+  ["a hash that is not of its links", () => edited((all) => void (event(all, 4).hash = "a".repeat(64)))],
+  ["a chain cut at its end", () => edited((all) => void all.events.pop())],
+  [
+    "a loss that is told as won",
+    () => retold((all) => void Object.assign(at(all, 3), { status: "WIN", exitPrice: 101, pnlPercent: 1 })),
+  ],
+  [
+    "a loss that is told as expired",
+    () =>
+      retold(
+        (all) => void Object.assign(at(all, 3), { status: "EXPIRED", exitPrice: 100.5, pnlPercent: 0.5 }),
+      ),
+  ],
+  [
+    "a result that does not follow from its prices",
+    () => retold((all) => void Object.assign(at(all, 2), { pnlPercent: 2 })),
+  ],
+  ["a loss that is left out", () => retold((all) => all.filter((_, index) => index !== 3))],
+  ["a day that is left out", () => retold((all) => all.filter(({ kind }) => kind !== "none"))],
+  ["an entry better than the market", () => retold((all) => void Object.assign(at(all, 0), { entry: 99.7 }))],
+  ["a target within the costs", () => retold((all) => void Object.assign(at(all, 0), { tp1: 100.1 }))],
+  ["a reward that is not worth its risk", () => retold((all) => void Object.assign(at(all, 0), { sl: 95 }))],
+  [
+    "a signal below its break-even",
+    () => retold((all) => void Object.assign(at(all, 0), { confidence: 55 })),
+  ],
+  [
+    "a longer life",
+    () => retold((all) => void Object.assign(at(all, 4), { expiresAt: "2026-01-06T20:00:00.000Z" })),
+  ],
+  ["a gap that excuses a loss", () => retold((all) => void Object.assign(at(all, 3), { gapMinutes: 30 }))],
+  ["a signal that is no longer shown", () => edited((all) => void all.signals.splice(1, 1))],
+  [
+    "a signal that nobody issued",
+    () => edited((all) => void all.signals.push({ ...all.signals[0], id: "BTC-2026-01-01" })),
+  ],
+  [
+    "a signal that is shown otherwise",
+    () => edited((all) => void Object.assign(all.signals[1] ?? {}, { sl: 97 })),
+  ],
+  ["figures of another record", () => edited((all) => void (all.stats.ALL = all.stats.BTC))],
+  [
+    "a head that cards did not publish",
+    () => edited((all) => Object.assign(all.head ?? {}, { hash: "b".repeat(64) })),
+  ],
+];
+
+test.each(FORGERIES)("%s is found", async (_name, record) => {
+  const { problems } = await verify(record(), { market });
+  expect(problems.length).toBeGreaterThan(0);
+});
+
+test("a chain told anew, whose figures all follow from it, is found by the head of a card", async () => {
+  const record = retold((all) => void Object.assign(at(all, 0), { reasoning: "I knew it." }));
+  expect((await verify(record, { market })).problems).toEqual([]);
+  const { problems } = await verify(record, { market, head: honest.head?.hash ?? "" });
+  expect(problems.join()).toContain("history was rewritten");
+});
+
+test("anchors of a rewritten chain, and hidden ones, are found", async () => {
+  const head = honest.head ?? { sequence: 0, hash: "" };
+  const text = (hash: string) => `0x${Buffer.from(`signal record ${head.sequence} ${hash}`).toString("hex")}`;
+  const mined = (data: string) => ({ from: "0xA", nonce: 0, data, minedAt: Date.now() });
+  const check = async (data: string, anchors: SignalRecord["anchors"]) =>
+    verify(
+      { ...honest, anchors },
+      {
+        anchor: {
+          address: "0xa",
+          chain: { count: () => Promise.resolve(1), mined: () => Promise.resolve(mined(data)) },
+        },
+      },
+    );
+  const shown = { "0xA": { "0": ["0x1"] } };
+  expect((await check(text(head.hash), shown)).problems).toEqual([]);
+  expect((await check(text("c".repeat(64)), shown)).problems.join()).toContain("history was rewritten");
+  expect((await check(text(head.hash), {})).problems.join()).toContain("does not show it");
+});
