@@ -16,7 +16,6 @@ import {
   tokenFigures,
 } from "../convex/market/shapes";
 import { shiftStatus } from "../convex/research/views";
-import { intentShape } from "../convex/social/posts/prompts";
 import { signalStats } from "../convex/signals/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
@@ -75,10 +74,6 @@ export const STORED: Readonly<
   "signals/validators": {
     from: "signals/shapes",
     validators: { vRecord: validatorOf(signalStats) },
-  },
-  "social/validators": {
-    from: "social/posts/prompts",
-    validators: { vIntent: validatorOf(intentShape) },
   },
   "whales/validators": {
     from: "whales/shapes",

@@ -1,7 +1,7 @@
 import type { Infer } from "convex/values";
 import { checksummed } from "../lib/money/addresses";
-import { readCommand } from "../social/posts/commands";
-import { unitsOf } from "../social/posts/orders";
+import { readCommand } from "../social/commands";
+import { unitsOf } from "../social/orders";
 import { recipientProblem } from "../wallets/recipients";
 import type { vSymbol } from "../wallets/tables";
 

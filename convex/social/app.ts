@@ -9,8 +9,7 @@ import { rowsBy } from "../lib/records/rows";
 import { ownRows } from "../users/lists";
 import { requireUser } from "../users/model";
 import { allListed } from "../wallets/allowlist";
-import { limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./limits";
-import { authorById, authorsOf } from "./model";
+import { authorById, authorsOf, limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./model";
 import { openProof } from "./proofs";
 import { socialTables } from "./tables";
 

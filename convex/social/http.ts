@@ -3,8 +3,7 @@ import { internal } from "../_generated/api";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
-import { deliveryExample, deliveryShape } from "./posts/payloads";
-import { isSigned, signatureOf } from "./posts/signatures";
+import { deliveryExample, deliveryShape, isSigned, signatureOf } from "./payloads";
 
 const PATH = "/social/mention";
 
@@ -56,9 +55,9 @@ const mention: MountedEndpoint = endpoint({
     accepted: z.int().describe("Mentions that are new."),
     ignored: z.int().describe("Repeats, and posts that are not mentions by others."),
   }),
-  handler: async (ctx, { posts, dropped }) => {
-    const accepted: number = await ctx.runMutation(internal.social.mentions.receive, { posts });
-    return { success: true, accepted, ignored: dropped + posts.length - accepted };
+  handler: async (ctx, { post }) => {
+    const isNew = post !== null && (await ctx.runMutation(internal.social.mentions.receive, { post }));
+    return { success: true, accepted: isNew ? 1 : 0, ignored: isNew ? 0 : 1 };
   },
 });
 

@@ -1,23 +1,30 @@
+import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import type { Doc, Id } from "../_generated/dataModel";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { isOn } from "../lib/env";
-import { failureOf, isErrorCode } from "../lib/errors";
+import { isOn, setting } from "../lib/env";
+import { AppError, failureOf, isErrorCode } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { MINUTE, SECOND } from "../lib/time";
+import { checksummed } from "../lib/money/addresses";
+import { formatUnits } from "../lib/money/amounts";
 import { reasonOf } from "../lib/text/failures";
-import { open, failureHandler, vFailure } from "../lib/work/jobs";
+import { MINUTE, SECOND } from "../lib/time";
+import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
-import { linkedCard, movedCard } from "./cards";
-import { endMention } from "./endings";
-import { underWayAt, vTry } from "./execution";
-import { authorById } from "./model";
+import { listedOf } from "../wallets/allowlist";
+import { walletOf } from "../wallets/model";
+import { openOrder } from "../wallets/orders/model";
+import { vSymbol, type UserRequest } from "../wallets/tables";
+import { recordUnreadable, tradeOf } from "../wallets/trades";
+import { linkedCard, mentionCard, movedCard } from "./cards";
+import { readCommand, type Command } from "./commands";
+import { authorById, limitsOf } from "./model";
+import { countsBought, sumOf } from "./orders";
 import { redeemProof } from "./proofs";
-import { vIntent } from "./validators";
-import { socialTables } from "./tables";
+import { socialTables, type MentionStatus } from "./tables";
 
 /** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
 
@@ -30,6 +37,7 @@ const TOO_LATE = "It could not be executed in time: nothing was moved";
 const LATEST_MS = 15 * MINUTE;
 /** The epoch of the network's ids: they carry the ms since then above their 22 lowest bits. */
 const FIRST_ID_AT = 1_288_834_974_657n;
+const SLIPPAGE_BPS = 100;
 
 const vPost = socialTables.mentions.validator.pick(
   "tweetId",
@@ -40,106 +48,78 @@ const vPost = socialTables.mentions.validator.pick(
   "objection",
 );
 
-/** Stores the new posts, and schedules the judgement of each. @returns How many were new. */
+/** Stores a new post, and schedules its judgement. @returns Whether it was new. */
 export const receive = internalMutation({
-  args: { posts: v.array(vPost) },
-  returns: v.number(),
-  handler: async (ctx, { posts }) => {
-    let accepted = 0;
-    for (const post of posts) {
-      const known = await getOneFrom(ctx.db, "mentions", "by_tweetId", post.tweetId);
-      if (known !== null) continue;
-      const mentionId = await ctx.db.insert("mentions", {
-        ...post,
-        receivedAt: Date.now(),
-        status: "pending",
-      });
-      await ctx.scheduler.runAfter(0, internal.social.mentions.judge, { mentionId });
-      accepted++;
-    }
-    return accepted;
+  args: { post: vPost },
+  returns: v.boolean(),
+  handler: async (ctx, { post }) => {
+    if ((await getOneFrom(ctx.db, "mentions", "by_tweetId", post.tweetId)) !== null) return false;
+    const row = { ...post, receivedAt: Date.now(), status: "pending" as const };
+    const mentionId = await ctx.db.insert("mentions", row);
+    await ctx.scheduler.runAfter(0, internal.social.mentions.judge, { mentionId });
+    return true;
   },
 });
 
-/** Decides what needs no model, and starts the work for the rest. */
+/** Decides what is an order, and starts the work for it. */
 export const judge = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
-  if (row?.status !== "pending" || (await isEnded(ctx, row, 1))) return;
+  if (row?.status !== "pending" || (await hasProved(ctx, row))) return;
+  const author = await authorById(ctx, row.authorId);
+  const userId = author?.userId;
+  await ctx.db.patch("mentions", mentionId, { userId, confidence: readCommand(row.text).confidence });
+  const judged = await ctx.db.get("mentions", mentionId);
+  if (judged === null || (await agreedOn(ctx, judged)) === null) return;
   const onFailure = failureHandler(internal.social.mentions.failed, { mentionId });
   const terms = { subject: mentionId, attempts: ATTEMPTS, until: row.receivedAt + PATIENCE_MS, onFailure };
   await open(ctx, internal.social.desk.carryOut, { mentionId }, terms);
 });
 
-/** The input of an attempt; `null` if another one has replaced it, or there is nothing to execute any more. */
+/** Whether a mention was its author's proof of an account; then it ends. */
+async function hasProved(ctx: MutationCtx, row: Doc<"mentions">): Promise<boolean> {
+  const proven = await redeemProof(ctx, row, Date.now());
+  if (proven === null) return false;
+  await endMention(ctx, row._id, { status: "ignored", reason: "It proved its author's account" });
+  const { userId, earlier } = proven;
+  await ctx.db.patch("mentions", row._id, { userId });
+  const handle = row.authorHandle ?? row.authorId;
+  await enqueueCard(ctx, { userId, kind: "account linked", paragraphs: linkedCard(handle) });
+  if (earlier !== null)
+    await enqueueCard(ctx, { userId: earlier, kind: "account unlinked", paragraphs: movedCard(handle) });
+  return true;
+}
+
+/** Identifies one attempt; results of an earlier one change nothing. */
+const vTry = { mentionId: v.id("mentions"), job: vJob };
+
+/** The mention of an attempt; `null` if another attempt has replaced it, or the mention has ended. */
+async function underWayAt(ctx: QueryCtx, { mentionId, job }: { mentionId: Id<"mentions">; job: Job }) {
+  return (await underWay(ctx, job)) === null ? null : ctx.db.get("mentions", mentionId);
+}
+
+/** The live prices that a command needs; `toToken` is `null` unless its price is needed. */
+export const vWanted = v.object({ fromToken: vSymbol, toToken: v.union(vSymbol, v.null()) });
+
+/** Begins an attempt; `null` if there is nothing to execute any more. */
 export const begin = internalMutation({
   args: vTry,
-  returns: v.union(
-    v.object({ text: v.string(), userId: v.optional(v.string()), intent: v.union(vIntent, v.null()) }),
-    v.null(),
-  ),
-  handler: async (ctx, { mentionId, job }) => {
-    const row = await underWayAt(ctx, { mentionId, job });
-    if (row === null || (job.attempt > 1 && (await isEnded(ctx, row, job.attempt)))) return null;
-    const { text, userId, intent = null } = row;
-    return { text, intent, ...(userId === undefined ? {} : { userId }) };
+  returns: v.union(vWanted, v.null()),
+  handler: async (ctx, one) => {
+    const row = await underWayAt(ctx, one);
+    const agreed = row === null ? null : await agreedOn(ctx, row);
+    if (row === null || agreed === null) return null;
+    const { command, userId } = agreed;
+    if (one.job.attempt === 1 && (await isTooMany(ctx, userId))) {
+      await endMention(ctx, row._id, { status: "ignored", reason: "Too many mentions in a short time" });
+      return null;
+    }
+    return { fromToken: command.fromToken, toToken: countsBought(command) ? command.toToken : null };
   },
 });
 
-/** Ends a mention that has nothing to execute. @param attempt The attempt that would begin, from 1. */
-async function isEnded(ctx: MutationCtx, row: Doc<"mentions">, attempt: number): Promise<boolean> {
-  const { _id: mentionId } = row;
-  const now = Date.now();
-  const proven = await redeemProof(ctx, row, now);
-  if (proven !== null) {
-    await endMention(ctx, mentionId, { status: "ignored", reason: "It proved its author's account" }, now);
-    const { userId, earlier } = proven;
-    await ctx.db.patch("mentions", mentionId, { userId });
-    const handle = row.authorHandle ?? row.authorId;
-    await enqueueCard(ctx, { userId, kind: "account linked", paragraphs: linkedCard(handle) });
-    if (earlier !== null) {
-      await enqueueCard(ctx, { userId: earlier, kind: "account unlinked", paragraphs: movedCard(handle) });
-    }
-    return true;
-  }
-  const author = await authorById(ctx, row.authorId);
-  if (author !== null && row.userId === undefined) {
-    await ctx.db.patch("mentions", mentionId, { userId: author.userId });
-  }
-  const objection = await objectionTo(ctx, row, author, { now, attempt });
-  if (objection !== null) await endMention(ctx, mentionId, objection, now);
-  return objection !== null;
-}
-
-async function objectionTo(
-  ctx: MutationCtx,
-  row: Doc<"mentions">,
-  author: Doc<"socialAuthors"> | null,
-  { now, attempt }: { now: number; attempt: number },
-) {
-  if (author === null || (row.userId !== undefined && row.userId !== author.userId)) {
-    return { status: "ignored" as const, reason: "The author's account is not linked to any user" };
-  }
-  if (!author.enabled) return { status: "ignored" as const, reason: "Social trading is switched off" };
-  if (row.objection !== undefined) return { status: "ignored" as const, reason: row.objection };
-  const written = row.postedAt ?? Number((BigInt(row.tweetId) >> 22n) + FIRST_ID_AT);
-  if (written < row.receivedAt - LATEST_MS) {
-    return { status: "ignored" as const, reason: "The post is too old to be executed" };
-  }
-  // Timestamps have whole seconds.
-  if (written < author.linkedAt - (author.linkedAt % SECOND)) {
-    return { status: "ignored" as const, reason: "The post is older than its author's link" };
-  }
-  if (isOn("TRADING_PAUSED")) return { status: "failed" as const, reason: "Sends and swaps are paused" };
-  if (now - row.receivedAt > PATIENCE_MS) return { status: "failed" as const, reason: TOO_LATE };
-  return attempt === 1 && (await isTooMany(ctx, author.userId))
-    ? { status: "ignored" as const, reason: "Too many mentions in a short time" }
-    : null;
-}
-
-/** Every mention that gets this far costs a call to the model. */
 async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
   try {
-    await charge(ctx, "chat", { userId, address: null });
+    await charge(ctx, "transfer", { userId, address: null });
     return false;
   } catch (error) {
     if (failureOf(error)?.code === "rate_limited") return true;
@@ -147,16 +127,130 @@ async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
   }
 }
 
+/**
+ * Opens the trade: permission, limits, transaction and the link between the two rows are decided in this one
+ * transaction.
+ * @returns `null` if the trade is not allowed.
+ * @throws AppError `invalid_request` beyond a limit in 24 hours.
+ */
+export const execute = internalMutation({
+  args: {
+    ...vTry,
+    /** Micro-USD per whole token, digits. */
+    fromPrice: v.string(),
+    toPrice: v.optional(v.string()),
+    /** Of one ether. */
+    etherPrice: v.string(),
+  },
+  returns: v.union(v.id("orders"), v.null()),
+  handler: async (ctx, { mentionId, job, fromPrice, toPrice, etherPrice }) => {
+    const row = await underWayAt(ctx, { mentionId, job });
+    const agreed = row === null ? null : await agreedOn(ctx, row);
+    if (row === null || agreed === null) return null;
+    const { userId, command, wallet } = agreed;
+    const to = toPrice === undefined ? null : BigInt(toPrice);
+    const sum = sumOf(command, { from: BigInt(fromPrice), to });
+    const { perTrade, perDay } = await limitsOf(ctx, userId);
+    if (sum === null || sum.value > perTrade) {
+      const reason =
+        sum === null
+          ? "The amount is smaller or finer than the token can be divided"
+          : `A trade by mention may be worth at most ${formatUnits(perTrade, 6)} USD`;
+      await endMention(ctx, mentionId, { status: "ignored", reason });
+      return null;
+    }
+    const onSettled: string = await createFunctionHandle(internal.social.mentions.settle);
+    const orderId = await openOrder(ctx, {
+      userId,
+      walletId: wallet.walletId,
+      request: requestOf(command, sum.amount),
+      source: "x",
+      idempotencyKey: `x:${row.tweetId}`,
+      value: sum.value,
+      etherPrice: BigInt(etherPrice),
+      // The author has linked this account, and signed in to do so.
+      by: "post",
+      most: perDay,
+      address: null,
+      mentioned: { mentionId, action: command.action, onSettled },
+    });
+    const trade = await tradeOf(ctx, orderId);
+    // The user's own HTTP call may have used the key.
+    if (trade?.mentionId !== mentionId)
+      throw new AppError("conflict", "This mention's key was used for another request");
+    await ctx.db.patch("mentions", mentionId, { tradeId: trade._id });
+    // From here on only the order continues.
+    await cancel(ctx, mentionId);
+    return orderId;
+  },
+});
+
+function requestOf({ fromToken, toToken, recipient }: Command, amount: bigint): UserRequest {
+  const digits = amount.toString();
+  if (toToken !== null)
+    return { kind: "swap", fromToken, toToken, amount: digits, slippageBps: SLIPPAGE_BPS };
+  const toAddress = checksummed(recipient ?? "");
+  if (toAddress === null) throw new AppError("internal", "A send has no recipient");
+  return { kind: "send", token: fromToken, toAddress, amount: digits };
+}
+
+type Agreed = { userId: string; command: Command; wallet: Doc<"wallets"> };
+
+/** What the author orders, if they may; otherwise the mention ends, and this is `null`. */
+async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed | null> {
+  const now = Date.now();
+  const end = async (status: "ignored" | "failed", reason: string): Promise<null> => {
+    await endMention(ctx, row._id, { status, reason });
+    return null;
+  };
+  const author = await authorById(ctx, row.authorId);
+  if (author === null || row.userId !== author.userId)
+    return end("ignored", "The author's account is not linked to any user");
+  const { userId } = author;
+  if (!author.enabled) return end("ignored", "Social trading is switched off");
+  if (row.objection !== undefined) return end("ignored", row.objection);
+  const written = row.postedAt ?? Number((BigInt(row.tweetId) >> 22n) + FIRST_ID_AT);
+  if (written < row.receivedAt - LATEST_MS) return end("ignored", "The post is too old to be executed");
+  // Timestamps have whole seconds.
+  if (written < author.linkedAt - (author.linkedAt % SECOND))
+    return end("ignored", "The post is older than its author's link");
+  if (now - row.receivedAt > PATIENCE_MS) return end("failed", TOO_LATE);
+  const reading = readCommand(row.text);
+  if (reading.kind === "none") {
+    // It is unclear which trade it wants; that is recorded as a trade of unknown action.
+    const { reason } = reading;
+    const tradeId = await recordUnreadable(ctx, { userId, mentionId: row._id, error: reason, now });
+    await ctx.db.patch("mentions", row._id, { tradeId });
+    return end("ignored", reason);
+  }
+  if (!(reading.confidence > Number(setting("SOCIAL_TRADE_CONFIDENCE"))))
+    return end("ignored", "It is not certain enough what the post asks for");
+  if (isOn("TRADING_PAUSED")) return end("failed", "Sends and swaps are paused");
+  const { command } = reading;
+  if (command.recipient !== null) {
+    const address = checksummed(command.recipient);
+    const listed = address === null ? null : await listedOf(ctx, userId, address);
+    if (listed === null || listed.countsFrom > now)
+      return end("ignored", "The recipient is not on the user's list, or not for two hours yet");
+  }
+  const wallet = await walletOf(ctx, userId, "custody");
+  return wallet === null
+    ? end("failed", "No wallet was found for this user: connect first")
+    : { userId, command, wallet };
+}
+
 /** Ends a mention as its trade has ended. */
 export const settle = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
   const trade = row?.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
   if (trade === null || trade.status === "pending") return;
-  const ending =
+  await endMention(
+    ctx,
+    mentionId,
     trade.status === "confirmed"
-      ? { status: "processed" as const }
-      : { status: "failed" as const, reason: trade.error ?? "The transaction failed" };
-  await endMention(ctx, mentionId, ending, Date.now());
+      ? { status: "processed" }
+      : { status: "failed", reason: trade.error ?? "The transaction failed" },
+  );
 });
 
 /** After a failed attempt: the one rule begins another if the failure may pass. A limit of the service is the order's fault. */
@@ -167,11 +261,34 @@ export const failed = change(
     const row = await ctx.db.get("mentions", mentionId);
     if (row === null) return;
     const isKnown = code !== undefined && isErrorCode(code);
-    const isLate = Date.now() - row.receivedAt > PATIENCE_MS;
-    const status = code === "invalid_request" ? "ignored" : "failed";
     const why = isKnown
       ? { reason: error, words: reasonOf({ code, message: error }) }
       : { reason: "Internal error", words: "Something went wrong on my side." };
-    await endMention(ctx, mentionId, { status, ...(isLate ? { reason: TOO_LATE } : why) }, Date.now());
+    const isLate = Date.now() - row.receivedAt > PATIENCE_MS;
+    const status = code === "invalid_request" ? "ignored" : "failed";
+    await endMention(ctx, mentionId, { status, ...(isLate ? { reason: TOO_LATE } : why) });
   },
 );
+
+/** `words`: the reason in words for its author, if they differ. */
+type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string; words?: string };
+
+/** Ends a pending mention and notifies its author's user, if there is one. A second ending changes nothing. */
+async function endMention(
+  ctx: MutationCtx,
+  mentionId: Id<"mentions">,
+  { status, reason, words = reason }: Ending,
+): Promise<void> {
+  const row = await ctx.db.get("mentions", mentionId);
+  if (row === null || row.status !== "pending") return;
+  const said = reason === undefined ? {} : { reason };
+  await ctx.db.patch("mentions", mentionId, { status, ...said, endedAt: Date.now() });
+  await cancel(ctx, mentionId);
+  if (row.userId === undefined) return;
+  const trade = row.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
+  await enqueueCard(ctx, {
+    userId: row.userId,
+    kind: "mention",
+    paragraphs: mentionCard(row, { status, reason: words }, trade),
+  });
+}

@@ -1,7 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
-import { vIntent } from "./validators";
 
 const vMentionStatus = v.union(
   /** Received; undecided, or its trade is open. */
@@ -15,13 +14,10 @@ const vMentionStatus = v.union(
 );
 
 export type MentionStatus = Infer<typeof vMentionStatus>;
-/** The model's reading of a mention. Never trusted unless the text itself agrees (`commands.ts`). */
-export type Intent = Infer<typeof vIntent>;
 
 export const socialTables = {
   /**
-   * Every mention of the service's account, once. Written by `social/mentions` (received, judged), `social/execution`
-   * (read, executed) and `social/endings` (ended). A user's live until that user deletes their data, those of strangers
+   * Every mention of the service's account, once. Written by `social/mentions`. A user's live until that user deletes their data, those of strangers
    * for 30 days.
    */
   mentions: defineTable({
@@ -41,14 +37,9 @@ export const socialTables = {
     reason: v.optional(v.string()),
     /** The user who had proved to own the author's account. */
     userId: v.optional(v.string()),
-    /** On rows of earlier versions. */
-    attempt: v.optional(v.number()),
-    leaseUntil: v.optional(v.number()),
-    resumeAt: v.optional(v.number()),
-    intent: v.optional(vIntent),
+    /** How certain it is that it orders a trade, 0 to 1 (`commands.ts`). */
+    confidence: v.optional(v.number()),
     tradeId: v.optional(v.id("trades")),
-    /** On rows of earlier versions. */
-    reserved: v.optional(v.object({ day: v.string(), microUsd: v.string() })),
     endedAt: v.optional(v.number()),
   })
     .index("by_tweetId", ["tweetId"])

@@ -5,7 +5,6 @@ import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
 import { dayLedger, weekLedger } from "../../convex/signals/ledgers";
 import { reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
-import { intentQuestion } from "../../convex/social/posts/prompts";
 import type { Market } from "../../scripts/standins/sources/market";
 
 /** Every question that the service asks the gateway for JSON, as it is asked at a moment of the simulated market. */
@@ -59,13 +58,6 @@ export async function questions(
   );
   await use("alert", (at) =>
     restatementQuestion(at % 2 === 0 ? "ping me when bitcoin loses a twentieth" : "когда эфир выше 4000"),
-  );
-  await use("trade intent", (at) =>
-    intentQuestion(
-      at % 2 === 0
-        ? "@bot buy 10 USD of ETH"
-        : "@bot send 5 USDC to 0x1111111111111111111111111111111111111111",
-    ),
   );
   await use("trading signal", (at, market) => {
     const priceUsd = market.coin("BTC", at).price;

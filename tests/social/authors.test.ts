@@ -7,11 +7,11 @@ import {
   browserOf,
   decided,
   deliver,
+  event,
   FRIEND,
   linkedUser,
   mention,
   SECRET,
-  streamed,
   test,
 } from "./support";
 
@@ -62,7 +62,8 @@ describe("proving an account", () => {
     const { code } = await start();
     await mention(app, code, MALLORY);
     await mention(app, old);
-    await deliver(app, { ...streamed({ tweetId: "1", text: `@bot ${code}` }), includes: undefined });
+    const nameless = event({ tweetId: "1", text: `@bot ${code}` });
+    await deliver(app, { data: { ...nameless.data, includes: undefined } });
     await app.settle();
     expect(await linked(app)).toEqual([]);
     await app.pass(16 * MINUTE);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { canonicalAmount, readCommand } from "../../convex/social/posts/commands";
-import { sumOf } from "../../convex/social/posts/orders";
+import { canonicalAmount, readCommand } from "../../convex/social/commands";
+import { sumOf } from "../../convex/social/orders";
 import { phrases } from "../support/phrases";
 
 const AT = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
@@ -31,11 +31,26 @@ describe("a plain command", () => {
     [`pay ${AT} $5 of usdc.`, "send", "USDC", null, "5", "USD", AT],
     [`transfer 0.01 ETH to ${AT} now`, "send", "ETH", null, "0.01", "ETH", AT],
   ] as const)("%s", (text, action, fromToken, toToken, amount, unit, recipient) => {
-    expect(readCommand(text)).toEqual({
+    expect(readCommand(text)).toMatchObject({
       kind: "command",
       command: { action, fromToken, toToken, amount, unit, recipient },
     });
   });
+});
+
+test("scores an exact order, one with polite words around it, and anything else", () => {
+  const scoreOf = (text: string) => readCommand(text).confidence;
+  expect(["@bot buy 10 usdc of eth", "@bot sell 0.1 eth."].map(scoreOf)).toEqual([0.95, 0.95]);
+  expect(
+    ["gm @bot, buy 10 usd of eth please", "@bot sell my 0.1 eth", "@bot buy 1 eth 🚀"].map(scoreOf),
+  ).toEqual([0.85, 0.85, 0.85]);
+  for (const text of [
+    "“buy 10 usd of eth”",
+    "do not buy 10 usd of eth",
+    "buy 10 usd of eth if it dips",
+    "gm",
+  ])
+    expect(scoreOf(text)).toBeLessThanOrEqual(0.4);
 });
 
 describe("what is no plain command", () => {

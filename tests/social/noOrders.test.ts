@@ -2,22 +2,9 @@ import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { createApp } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
-import {
-  activity,
-  ALICE,
-  decided,
-  deliver,
-  event,
-  linkedUser,
-  mention,
-  networkTime,
-  OWN_ID,
-  SECRET,
-  streamed,
-  test,
-} from "./support";
+import { decided, deliver, event, linkedUser, mention, SECRET, test } from "./support";
 
-/** Posts of a linked author with trading switched on that are no orders, whatever they say: no model reads them. */
+/** Posts of a linked author with trading switched on that are no orders, whatever they say. */
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -38,33 +25,12 @@ async function world() {
   return { app, ...user, told };
 }
 
-/** What a model has to read. */
-const plain = { tweetId: "900", text: "@bot good morning" };
 const said = { tweetId: "900", text: TEXT };
 
-test("a post as it should be reaches the model, in every shape", async () => {
-  const { app, told } = await world();
-  const own = { edit_history_tweet_ids: ["1"] };
-  await told(event({ ...plain, tweetId: "1" }, own));
-  await told(
-    activity([{ ...plain, tweetId: "2" }], {
-      edit_history: { initial_tweet_id: "2", edit_tweet_ids: ["2"] },
-    }),
-  );
-  await told(streamed({ ...plain, tweetId: "3" }, { created_at: undefined, id: idAt(Date.now()) }));
-  await told(
-    activity([{ ...plain, tweetId: "4" }], { in_reply_to_user_id_str: OWN_ID, display_text_range: [5, 22] }),
-  );
-  expect(app.standins.sent("llm")).toHaveLength(4);
-});
-
 test.each([
-  ["by its history (B)", () => event(said, { edit_history_tweet_ids: ["899", "900"] })],
-  ["since (B)", () => event(said, { edit_history_tweet_ids: ["900", "901"] })],
-  ["by its history (C)", () => streamed(said, { edit_history_tweet_ids: ["899", "900"] })],
-  ["by its first id (A)", () => activity([said], { edit_history: { initial_tweet_id: "899" } })],
-  ["by its ids (A)", () => activity([said], { edit_history: { edit_tweet_ids: ["899", "900"] } })],
-  ["by a history of numbers", () => activity([said], { edit_history: { initial_tweet_id: 899 } })],
+  ["by its history ", () => event(said, { edit_history_tweet_ids: ["899", "900"] })],
+  ["since ", () => event(said, { edit_history_tweet_ids: ["900", "901"] })],
+  ["by a history of numbers", () => event(said, { edit_history_tweet_ids: [899] })],
   ["by a history of no known form", () => event(said, { edit_history_tweet_ids: "many" })],
 ])("an edited post is no order: %s", async (_name, payload) => {
   const { app, told } = await world();
@@ -72,7 +38,7 @@ test.each([
     status: "ignored",
     reason: "The post was edited: write a new one",
   });
-  expect(app.standins.sent("llm")).toEqual([]);
+  expect(await app.rows("orders")).toEqual([]);
 });
 
 describe("an old post", () => {
@@ -85,17 +51,10 @@ describe("an old post", () => {
     expect(
       await told(event({ ...said, tweetId: "1" }, { created_at: new Date(late).toISOString() })),
     ).toMatchObject(tooOld);
-    expect(
-      await told(activity([{ ...said, tweetId: "2" }], { created_at: networkTime(late) })),
-    ).toMatchObject(tooOld);
     const undated = { ...said, tweetId: idAt(late) };
-    expect(await told(streamed(undated, { created_at: undefined }))).toMatchObject(tooOld);
+    expect(await told(event(undated, { created_at: undefined }))).toMatchObject(tooOld);
     expect(app.cards().at(-1)?.text).toContain("too old");
-    expect(app.standins.sent("llm")).toEqual([]);
-    await told(
-      event({ ...plain, tweetId: "4" }, { created_at: new Date(Date.now() - 14 * MINUTE).toISOString() }),
-    );
-    expect(app.standins.sent("llm")).toHaveLength(1);
+    expect(await app.rows("orders")).toEqual([]);
   });
 
   test("from before its author's account was linked is no order", async () => {
@@ -105,7 +64,7 @@ describe("an old post", () => {
       status: "ignored",
       reason: "The post is older than its author's link",
     });
-    expect(app.standins.sent("llm")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
   });
 
   test("that was forgotten or erased is no order when it comes again", async ({ app }) => {
@@ -124,7 +83,6 @@ describe("an old post", () => {
     const erased = event({ ...said, tweetId: "901", text: "@bot good morning" });
     await deliver(app, erased);
     await decided(app);
-    const asked = app.standins.sent("llm").length;
     await browser.mutation(api.account.deletion.request, {});
     await app.pass(MINUTE);
     expect(await app.rows("mentions")).toEqual([]);
@@ -135,7 +93,6 @@ describe("an old post", () => {
       tweetId: "901",
       reason: "The post is older than its author's link",
     });
-    expect(app.standins.sent("llm")).toHaveLength(asked);
   });
 });
 
@@ -146,45 +103,22 @@ describe("a post to somebody else", () => {
   test("a post to somebody else is no order", async () => {
     const { app, told } = await world();
     expect(await told(event({ ...rival, tweetId: "1" }))).toMatchObject(besides);
-    expect(await told(activity([{ ...rival, tweetId: "2" }]))).toMatchObject(besides);
-    expect(await told(streamed({ ...rival, tweetId: "3" }))).toMatchObject(besides);
     // The service is mentioned, and in the text it is somebody else who is spoken to.
     const text = "@rival buy 10 usd of eth";
     expect(await told(event({ ...said, tweetId: "4", text }))).toMatchObject(besides);
     expect(
       await told(event({ ...said, tweetId: "5", text: "＠rival @bot buy 10 usd of eth" })),
     ).toMatchObject(besides);
-    expect(await told(streamed({ ...said, tweetId: "6", text: "buy 10 usd of eth" }))).toMatchObject({
+    expect(await told(event({ ...said, tweetId: "6", text: "buy 10 usd of eth" }))).toMatchObject({
       status: "ignored",
       reason: "The post does not name the service's account",
     });
-    expect(app.standins.sent("llm")).toEqual([]);
-  });
-
-  test("as a reply, where only the post replied to mentioned the service, is no mention", async () => {
-    const { app } = await world();
-    const reply = (indices: number[], range: number[]) =>
-      activity([{ ...said, text: "@mallory @bot buy 10 usd of eth" }], {
-        in_reply_to_user_id_str: "666",
-        display_text_range: range,
-        entities: { user_mentions: [{ id_str: OWN_ID, screen_name: "bot", indices }] },
-      });
-    const { body } = await deliver(app, reply([9, 13], [14, 31]));
-    expect(body).toEqual({ success: true, accepted: 0, ignored: 1 });
-    await deliver(app, reply([9, 13], [9, 31]));
-    await decided(app);
-    expect((await app.rows("mentions")).at(-1)).toMatchObject(besides);
-    expect(app.standins.sent("llm")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
   });
 });
 
-test("a post of which the network sent a part only is no order", async () => {
-  const { app, told } = await world();
-  expect(await told(activity([said], { truncated: true }))).toMatchObject({
-    status: "ignored",
-    reason: "The network sent only a part of the post",
-    authorId: ALICE.id,
-  });
+test("a post that ends where its text does not is no order", async () => {
+  const { app } = await world();
   await mention(app, "buy 10 usd of eth… https://t.co/abc");
   await decided(app);
   expect((await app.rows("mentions")).at(-1)?.status).toBe("ignored");

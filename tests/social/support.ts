@@ -3,7 +3,7 @@ import { api } from "../../convex/_generated/api";
 import { test as appTest, type App } from "../support/app";
 import { identityOf, type Answer, type CallInit, type createWorld } from "../support/world";
 
-/** The social network as the tests play it: posts in its three shapes, signed deliveries, people who prove accounts. */
+/** The social network as the tests play it: posts, signed deliveries, people who prove accounts. */
 
 export const SECRET = "social-secret-for-tests";
 export const OWN_ID = "100";
@@ -38,30 +38,6 @@ export async function signed(body: string, secret = SECRET): Promise<string> {
   return `sha256=${btoa(String.fromCharCode(...mac))}`;
 }
 
-/** `Mon May 19 14:01:46 +0000 2025`, as account activity tells the time. */
-export function networkTime(ms: number): string {
-  const [day = "", date, month, year, time] = new Date(ms).toUTCString().split(" ");
-  return `${day.slice(0, 3)} ${month} ${date} ${time} +0000 ${year}`;
-}
-
-/** Account activity: `tweet_create_events`. */
-export function activity(said: readonly Said[], extra: object = {}) {
-  return {
-    for_user_id: OWN_ID,
-    user_has_blocked: "false",
-    tweet_create_events: said.map(({ tweetId, text, author = ALICE }) => ({
-      id: Number(tweetId),
-      id_str: tweetId,
-      created_at: networkTime(Date.now()),
-      text,
-      truncated: false,
-      user: { id_str: author.id, screen_name: author.handle, name: "Somebody" },
-      entities: { user_mentions: [{ screen_name: "bot", id_str: OWN_ID, indices: [0, 4] }], urls: [] },
-      ...extra,
-    })),
-  };
-}
-
 /** An activity event: `data.payload`. */
 export function event({ tweetId, text, author = ALICE }: Said, extra: object = {}) {
   return {
@@ -81,15 +57,6 @@ export function event({ tweetId, text, author = ALICE }: Said, extra: object = {
       },
       includes: { users: [{ id: author.id, username: author.handle, name: "Somebody" }] },
     },
-  };
-}
-
-/** One post of a filtered stream. */
-export function streamed({ tweetId, text, author = ALICE }: Said, extra: object = {}) {
-  return {
-    data: { id: tweetId, text, created_at: new Date().toISOString(), author_id: author.id, ...extra },
-    includes: { users: [{ id: author.id, name: "Somebody", username: author.handle }] },
-    matching_rules: [{ id: "1", tag: "t" }],
   };
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { createApp } from "../support/app";
-import { activity, ALICE, deliver, event, OWN_ID, SECRET, signed, streamed, test } from "./support";
+import { ALICE, deliver, event, OWN_ID, SECRET, signed, test } from "./support";
 
 const PATH = "/social/mention";
 const world = (secret = SECRET) => createApp({ env: { SOCIAL_WEBHOOK_SECRET: secret } });
@@ -19,7 +19,7 @@ describe("the challenge", () => {
   });
 
   test("signs nothing that could be sent as a delivery", async ({ app }) => {
-    const body = JSON.stringify(streamed(said));
+    const body = JSON.stringify(event(said));
     for (const token of [
       body,
       ` ${body}`,
@@ -92,11 +92,8 @@ describe("a delivery", () => {
     expect(await app.rows("mentions")).toEqual([]);
   });
 
-  test.for([
-    ["account activity", activity([said])],
-    ["an activity event", event(said)],
-    ["a filtered stream", streamed(said)],
-  ])("in the shape of %s is stored as one mention", async ([_name, payload], { app }) => {
+  test("is stored as one mention", async ({ app }) => {
+    const payload = event(said);
     const { status, body } = await deliver(app, payload);
     expect([status, body]).toEqual([200, { success: true, accepted: 1, ignored: 0 }]);
     expect(await app.rows("mentions")).toMatchObject([
@@ -116,12 +113,11 @@ describe("a delivery", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("that comes five times, also at once and in other shapes, is one mention", async ({ app }) => {
-    const shapes = [activity([said]), event(said), streamed(said), event(said), activity([said, said])];
-    const answers = await Promise.all(shapes.map((payload) => deliver(app, payload)));
+  test("that comes ten times, also at once, is one mention", async ({ app }) => {
+    const answers = await Promise.all(Array.from({ length: 5 }, () => deliver(app, event(said))));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(answers.reduce((sum, { body }) => sum + Number(body.accepted), 0)).toBe(1);
-    expect(answers.reduce((sum, { body }) => sum + Number(body.ignored), 0)).toBe(5);
+    expect(answers.reduce((sum, { body }) => sum + Number(body.ignored), 0)).toBe(4);
     await app.settle();
     for (let i = 0; i < 5; i++) {
       expect((await deliver(app, event(said))).body).toEqual({ success: true, accepted: 0, ignored: 1 });
@@ -129,31 +125,21 @@ describe("a delivery", () => {
     expect(await app.rows("mentions")).toHaveLength(1);
   });
 
-  test("takes the whole of a truncated or long text, and decodes it once", async ({ app }) => {
+  test("takes the whole of a long text, and decodes it once", async ({ app }) => {
     const whole = "@bot buy 10 usdc of eth &amp; say &lt;thanks&gt; &amp;lt;";
-    const mentions = { user_mentions: [{ id_str: OWN_ID, screen_name: "bot" }] };
-    const cut = { truncated: true, extended_tweet: { full_text: whole, entities: mentions }, entities: {} };
-    await deliver(app, activity([{ ...said, text: "@bot buy 10 usd…" }], cut));
     await deliver(app, event({ tweetId: "2", text: "@bot cut…" }, { note_tweet: { text: whole } }));
     const texts = (await app.rows("mentions")).map(({ text }) => text);
-    expect(texts).toEqual([
-      "@bot buy 10 usdc of eth & say <thanks> &lt;",
-      "@bot buy 10 usdc of eth & say <thanks> &lt;",
-    ]);
+    expect(texts).toEqual(["@bot buy 10 usdc of eth & say <thanks> &lt;"]);
   });
 
   const own = { id: OWN_ID, handle: "bot" };
   test.for([
-    ["the account's own post (A)", activity([{ ...said, author: own }])],
-    ["the account's own post (B)", event({ ...said, author: own })],
-    ["a retweet (A)", activity([said], { retweeted_status: { id_str: "1" } })],
-    ["a retweet (B)", event(said, { referenced_tweets: [{ type: "retweeted", id: "1" }] })],
-    ["a retweet (C)", streamed(said, { referenced_tweets: [{ type: "retweeted", id: "1" }] })],
-    ["a retweet by its text", streamed({ ...said, text: "RT @alice: @bot buy 10 usdc of eth" })],
-    ["no mention of the account (A)", activity([said], { entities: { user_mentions: [{ id_str: "9" }] } })],
-    ["no mention of the account (B)", event(said, { entities: { mentions: [{ id: "9" }] } })],
-    ["no entities at all", activity([said], { entities: undefined })],
-    ["an unusable post", activity([said], { id_str: 5 })],
+    ["the account's own post", event({ ...said, author: own })],
+    ["a retweet", event(said, { referenced_tweets: [{ type: "retweeted", id: "1" }] })],
+    ["a retweet by its text", event({ ...said, text: "RT @alice: @bot buy 10 usdc of eth" })],
+    ["no mention of the account", event(said, { entities: { mentions: [{ id: "9" }] } })],
+    ["no entities at all", event(said, { entities: undefined })],
+    ["an unusable post", event(said, { id: 5 })],
     ["another event", { data: { ...event(said).data, event_type: "follow.follow" } }],
   ])("of %s stores nothing", async ([_name, payload], { app }) => {
     const { status, body } = await deliver(app, payload);
@@ -161,9 +147,7 @@ describe("a delivery", () => {
     expect(await app.rows("mentions")).toEqual([]);
   });
 
-  test("of events that are no posts is fine; of nothing known 400", async ({ app }) => {
-    const { status, body } = await deliver(app, { for_user_id: OWN_ID, favorite_events: [{}] });
-    expect([status, body]).toEqual([200, { success: true, accepted: 0, ignored: 0 }]);
+  test("of nothing known is 400", async ({ app }) => {
     for (const payload of [{}, { data: {} }, { hello: "there" }, { tweet_create_events: [{}] }]) {
       expect((await deliver(app, payload)).status).toBe(400);
     }

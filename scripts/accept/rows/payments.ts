@@ -24,16 +24,18 @@ const pay = async (world: World, units = ONE_USDC) =>
 async function mention(world: World, text: string) {
   const id = String(Date.now()) + String(Math.floor(Math.random() * 1e4));
   const payload = {
-    for_user_id: "100",
-    tweet_create_events: [
-      {
-        id_str: id,
-        created_at: new Date(await world.now()).toUTCString(),
+    data: {
+      event_type: "post.mention.create",
+      filter: { user_id: "100" },
+      payload: {
+        id,
         text: `@bot ${text}`,
-        user: { id_str: "200", screen_name: "alice", name: "Alice" },
-        entities: { user_mentions: [{ screen_name: "bot", id_str: "100" }], urls: [] },
+        author_id: "200",
+        created_at: new Date(await world.now()).toISOString(),
+        entities: { mentions: [{ id: "100", username: "bot" }] },
       },
-    ],
+      includes: { users: [{ id: "200", username: "alice" }] },
+    },
   };
   const signature = createHmac("sha256", world.socialSecret())
     .update(JSON.stringify(payload))
@@ -255,9 +257,9 @@ export const payments: Row[] = [
     says: "SOCIAL_WEBHOOK_SECRET (required by the social webhook)",
     needs: ["settings"],
     check: async ({ post, configure }) => {
-      (await post("/social/mention", { tweet_create_events: [] })).error(401);
+      (await post("/social/mention", {})).error(401);
       await configure({ SOCIAL_WEBHOOK_SECRET: null });
-      const error = (await post("/social/mention", { tweet_create_events: [] })).error(500);
+      const error = (await post("/social/mention", {})).error(500);
       same("the error", error, "SOCIAL_WEBHOOK_SECRET is not configured");
     },
   },

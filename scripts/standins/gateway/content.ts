@@ -9,7 +9,6 @@ import type { Coin, Market } from "../sources/market";
 import { onchainSignals } from "./onchain";
 import { random } from "../random";
 import { researchResult } from "./research";
-import { tradeIntent } from "./tradeIntent";
 import { bigUsd, percent, usd } from "./words";
 
 export type Prompted = {
@@ -44,10 +43,6 @@ const TOPICS: readonly Topic[] = [
   {
     about: ["fullAnalysis", "shortSummary", "marketOutlook", "impacts"],
     tell: (asked, scene) => researchResult(userMessage(asked, "Evidence:"), scene),
-  },
-  {
-    about: ["action", "fromToken", "toToken", "amount"],
-    tell: (asked) => tradeIntent(userMessage(asked, "Post: ")),
   },
   {
     about: ["signal", "entry", "tp1", "sl"],

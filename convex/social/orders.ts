@@ -1,5 +1,5 @@
-import { microUsd } from "../../lib/money/amounts";
-import { TOKENS, type Symbol } from "../../wallets/tokens";
+import { microUsd } from "../lib/money/amounts";
+import { TOKENS, type Symbol } from "../wallets/tokens";
 import type { Command } from "./commands";
 
 /** A command in the units of the chain. Pure; never floating point. */

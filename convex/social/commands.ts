@@ -1,5 +1,5 @@
-import { withoutTrailing } from "../../lib/text/strings";
-import type { Symbol } from "../../wallets/tokens";
+import { withoutTrailing } from "../lib/text/strings";
+import type { Symbol } from "../wallets/tokens";
 
 /**
  * Reads the author's own words by code alone. A post is a command only if every word belongs to one: posts that talk to
@@ -20,7 +20,12 @@ export type Command = {
   recipient: string | null;
 };
 
-export type Reading = { kind: "command"; command: Command } | { kind: "none"; reason: string };
+/** What a post says, and how certain that is: an order as such, one with polite words around it, or anything else. */
+export type Reading = { confidence: number } & (
+  | { kind: "command"; command: Command }
+  | { kind: "none"; reason: string }
+);
+const CERTAIN = { exact: 0.95, polite: 0.85, none: 0.4 } as const;
 
 /** A command takes a few words; a longer post is not one. */
 const MAX_LENGTH = 1_000;
@@ -80,22 +85,25 @@ export function readCommand(text: string): Reading {
   const plain = text.normalize("NFKC");
   if (plain.includes("..")) return none("The post does not end where its text does");
   const words: string[] = [];
+  let isPolite = false;
   for (const raw of plain.split(/\s+/)) {
     const behind = BEHIND_VERB.get(raw.toLowerCase())?.includes(words.at(-1) ?? "") === true;
     const word = behind ? "" : wordOf(raw);
     if (word === null) return none("The post says more than a plain trade command");
     if (word !== "") words.push(...word.split(" "));
+    else isPolite ||= behind || /[\p{L}\p{S}]/u.test(raw.replace(/^[@#].*|^https?:.*/, ""));
   }
   const verbs = words.filter((word) => word.startsWith("do:"));
   if (verbs.length !== 1) return none("The post does not name exactly one of buy, sell, swap and send");
   if (words.filter((word) => word.startsWith("amount:")).length !== 1) {
     return none("The post does not name exactly one amount");
   }
-  return compose(words.join(" "));
+  const reading = compose(words.join(" "));
+  return reading.kind === "command" && isPolite ? { ...reading, confidence: CERTAIN.polite } : reading;
 }
 
 function none(reason: string): Reading {
-  return { kind: "none", reason };
+  return { kind: "none", confidence: CERTAIN.none, reason };
 }
 
 /** A word in the grammar's spelling, `""` for a meaningless one, `null` for one that no command has. */
@@ -194,7 +202,8 @@ function commandOf(action: Command["action"], found: Record<string, string | und
   if (!sound || sides.fromToken === sides.toToken) {
     return none("The post's tokens and amount do not fit together");
   }
-  return { kind: "command", command: { action, ...sides, amount, unit, recipient: found.at ?? null } };
+  const command = { action, ...sides, amount, unit, recipient: found.at ?? null };
+  return { kind: "command", confidence: CERTAIN.exact, command };
 }
 
 /** Buying pays with USDC and selling yields USDC, unless the post says otherwise. */
