@@ -1,6 +1,6 @@
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
-import { linkingEndpoints } from "./bot/linking";
+import { linkingEndpoints } from "./messenger/linkingEndpoints";
 import { chatEndpoints } from "./chat/http";
 import { compatEndpoints } from "./compat/http";
 import { compatMessengerEndpoints } from "./compat/messengerHttp";

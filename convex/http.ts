@@ -9,7 +9,7 @@ const compat = () => import("./compat/http").then(({ compatEndpoints }) => compa
 const compatMessenger = () =>
   import("./compat/messengerHttp").then(({ compatMessengerEndpoints }) => compatMessengerEndpoints);
 const deposits = () => import("./payments/depositHttp").then(({ depositEndpoints }) => depositEndpoints);
-const linking = () => import("./bot/linking").then(({ linkingEndpoints }) => linkingEndpoints);
+const linking = () => import("./messenger/linkingEndpoints").then(({ linkingEndpoints }) => linkingEndpoints);
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);

@@ -49,7 +49,6 @@ import type * as bot_desk from "../bot/desk.js";
 import type * as bot_focus from "../bot/focus.js";
 import type * as bot_grammar from "../bot/grammar.js";
 import type * as bot_http from "../bot/http.js";
-import type * as bot_linking from "../bot/linking.js";
 import type * as bot_list from "../bot/list.js";
 import type * as bot_model from "../bot/model.js";
 import type * as bot_orders from "../bot/orders.js";
@@ -208,6 +207,7 @@ import type * as messenger_delivery_states from "../messenger/delivery/states.js
 import type * as messenger_format from "../messenger/format.js";
 import type * as messenger_http from "../messenger/http.js";
 import type * as messenger_linking from "../messenger/linking.js";
+import type * as messenger_linkingEndpoints from "../messenger/linkingEndpoints.js";
 import type * as messenger_links from "../messenger/links.js";
 import type * as messenger_model from "../messenger/model.js";
 import type * as messenger_notices from "../messenger/notices.js";
@@ -530,7 +530,6 @@ declare const fullApi: ApiFromModules<{
   "bot/focus": typeof bot_focus;
   "bot/grammar": typeof bot_grammar;
   "bot/http": typeof bot_http;
-  "bot/linking": typeof bot_linking;
   "bot/list": typeof bot_list;
   "bot/model": typeof bot_model;
   "bot/orders": typeof bot_orders;
@@ -689,6 +688,7 @@ declare const fullApi: ApiFromModules<{
   "messenger/format": typeof messenger_format;
   "messenger/http": typeof messenger_http;
   "messenger/linking": typeof messenger_linking;
+  "messenger/linkingEndpoints": typeof messenger_linkingEndpoints;
   "messenger/links": typeof messenger_links;
   "messenger/model": typeof messenger_model;
   "messenger/notices": typeof messenger_notices;

@@ -25,7 +25,7 @@ import { ensureWallet, NO_WALLET } from "../wallets/model";
 import { foundFor } from "../wallets/orders/execution";
 import { ALREADY_LINKED, linkedCard, needsAccount, notice, portfolioCard, TOO_MANY_CODES } from "./cards";
 import { hashIn } from "./grammar";
-import { connectAccount } from "./linking";
+import { connectAccount } from "../messenger/linkingEndpoints";
 import { reply, type Outcome, type Request } from "./model";
 import { orderIn, USAGE, type Order } from "./orders";
 import { priceCommand, startOutcome } from "./prices";

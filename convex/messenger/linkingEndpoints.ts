@@ -7,9 +7,9 @@ import { AppError } from "../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/http/examples";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
 import { absentWhenEmpty, atMost, text } from "../lib/http/input";
-import { codeHash } from "../messenger/codes";
+import { codeHash } from "./codes";
 import { charge } from "../lib/limits/charges";
-import type { Account } from "../messenger/links";
+import type { Account } from "./links";
 import { ensureWallet } from "../wallets/model";
 import type { ActionCtx } from "../_generated/server";
 
