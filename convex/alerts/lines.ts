@@ -84,12 +84,35 @@ const USD = String.raw`(?: ?(?:usd|\$))?`;
 const HOURS = String.raw`(?<count>\d{1,4}) ?(?<unit>h|hours?|d|days?)`;
 const form = (pattern: string): RegExp => new RegExp(`^${pattern}$`, "i");
 
-const PRICE = form(String.raw`${TOKEN} (?<direction>above|below) ${NUMBER}${USD}`);
-const CHANGE = form(String.raw`${TOKEN} (?<direction>up|down) ${NUMBER} ?% in ${HOURS}`);
-const FUNDING = form(
-  String.raw`${TOKEN} funding (?<direction>above|below) ${NUMBER} ?%(?: per (?:(?<count>[18]) ?)?(?<unit>h|hours?))?`,
-);
-const FLOW = form(String.raw`(?:whale )?(?<direction>inflow|outflow) of ${TOKEN} over ${NUMBER}${USD}`);
+type Parts = { token: string; direction: string; level: number; hours: number | null };
+/** Each form with the condition that it says. */
+const FORMS: readonly (readonly [RegExp, (parts: Parts) => object])[] = [
+  [
+    form(String.raw`${TOKEN} (?<direction>above|below) ${NUMBER}${USD}`),
+    ({ token, direction, level: levelUsd }) => ({ kind: "price", token, direction, levelUsd }),
+  ],
+  [
+    form(String.raw`${TOKEN} (?<direction>up|down) ${NUMBER} ?% in ${HOURS}`),
+    ({ token, direction, level: percent, hours: windowHours }) => {
+      return { kind: "change", token, direction, percent, windowHours };
+    },
+  ],
+  [
+    form(
+      String.raw`${TOKEN} funding (?<direction>above|below) ${NUMBER} ?%(?: per (?:(?<count>[18]) ?)?(?<unit>h|hours?))?`,
+    ),
+    ({ token, direction, level, hours }) => {
+      const percentPerHour = Number((level / (hours ?? FUNDING_HOURS)).toPrecision(12)) + 0;
+      return { kind: "funding", token, direction, percentPerHour };
+    },
+  ],
+  [
+    form(String.raw`(?:whale )?(?<direction>inflow|outflow) of ${TOKEN} over ${NUMBER}${USD}`),
+    ({ token, direction, level: overUsd }) => {
+      return { kind: "flow", token, direction: direction === "inflow" ? "in" : "out", overUsd };
+    },
+  ],
+];
 const DIGEST = form(String.raw`digest at (?<time>\d{2}:\d{2})(?: (?<zone>[a-z0-9_+/-]+))?`);
 
 const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
@@ -97,21 +120,24 @@ const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
 /** Reads words that are a line; `null` for any other words, and for conditions that are not allowed. */
 export function readLine(text: string): Line | null {
   const words = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
-  for (const read of [price, change, funding, flow, digest]) {
-    const found = read(words);
-    if (found === null) continue;
-    const { success, data } = conditionShape.safeParse(found.condition);
-    return success ? { ...found, condition: data } : null;
+  const { time, zone = "UTC" } = DIGEST.exec(words)?.groups ?? {};
+  if (time !== undefined)
+    return lineOf({ kind: "digest", time, timeZone: zoneNamed(zone) }, { level: 0, hours: null });
+  for (const [pattern, conditionOf] of FORMS) {
+    const groups = pattern.exec(words)?.groups;
+    if (groups === undefined) continue;
+    const parts = partsOf(groups);
+    return lineOf(conditionOf(parts), { level: parts.level, hours: parts.hours });
   }
   return null;
 }
 
-type Unjudged = { condition: unknown; level: number; hours: number | null };
-type Groups = Partial<Record<string, string>>;
+function lineOf(condition: object, numbers: Omit<Line, "condition">): Line | null {
+  const { success, data } = conditionShape.safeParse(condition);
+  return success ? { condition: data, ...numbers } : null;
+}
 
-function partsOf(pattern: RegExp, words: string) {
-  const groups: Groups | undefined = pattern.exec(words)?.groups;
-  if (groups === undefined) return null;
+function partsOf(groups: Partial<Record<string, string>>): Parts {
   const { token = "", direction = "", number = "", multiple = "", count, unit = "" } = groups;
   const scale = MULTIPLES[multiple.toLowerCase()] ?? 1;
   return {
@@ -121,47 +147,6 @@ function partsOf(pattern: RegExp, words: string) {
     level: Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15)),
     hours: unit === "" ? null : Number(count ?? 1) * (unit.toLowerCase().startsWith("d") ? 24 : 1),
   };
-}
-
-function price(words: string): Unjudged | null {
-  const parts = partsOf(PRICE, words);
-  if (parts === null) return null;
-  const { token, direction, level } = parts;
-  return { condition: { kind: "price", token, direction, levelUsd: level }, level, hours: null };
-}
-
-function change(words: string): Unjudged | null {
-  const parts = partsOf(CHANGE, words);
-  if (parts === null) return null;
-  const { token, direction, level, hours } = parts;
-  return {
-    condition: { kind: "change", token, direction, percent: level, windowHours: hours },
-    level,
-    hours,
-  };
-}
-
-function funding(words: string): Unjudged | null {
-  const parts = partsOf(FUNDING, words);
-  if (parts === null) return null;
-  const { token, direction, level } = parts;
-  const hours = parts.hours ?? FUNDING_HOURS;
-  const percentPerHour = Number((level / hours).toPrecision(12)) + 0;
-  return { condition: { kind: "funding", token, direction, percentPerHour }, level, hours };
-}
-
-function flow(words: string): Unjudged | null {
-  const parts = partsOf(FLOW, words);
-  if (parts === null) return null;
-  const { token, level } = parts;
-  const direction = parts.direction === "inflow" ? "in" : "out";
-  return { condition: { kind: "flow", token, direction, overUsd: level }, level, hours: null };
-}
-
-function digest(words: string): Unjudged | null {
-  const { time, zone = "UTC" } = DIGEST.exec(words)?.groups ?? {};
-  if (time === undefined) return null;
-  return { condition: { kind: "digest", time, timeZone: zoneNamed(zone) }, level: 0, hours: null };
 }
 
 /** A zone as the platform writes it, in any case of letters; unchanged if the platform knows no zone of this name. */

@@ -25,208 +25,119 @@ export type Command = {
   binds?: true;
 };
 
+const command = (
+  name: string,
+  access: Command["access"],
+  by: Command["by"],
+  summary: string,
+  more: Pick<Command, "argument" | "inPlace" | "hidden" | "binds"> = {},
+): Command => ({ name, access, by, summary, ...more });
+
 export const commands: readonly Command[] = [
-  {
-    name: "price",
+  command("price", "anywhere", "work", "What a coin costs; its name alone works too", {
     argument: "COIN",
-    summary: "What a coin costs; its name alone works too",
-    access: "anywhere",
-    by: "work",
     inPlace: true,
-  },
-  {
-    name: "alert",
+  }),
+  command("alert", "own", "work", "Get an alert when something happens, in your own words", {
     argument: "WORDS",
-    summary: "Get an alert when something happens, in your own words",
-    access: "own",
-    by: "work",
     inPlace: true,
-  },
-  { name: "why", summary: "Why an alert has fired", access: "own", by: "work", hidden: true },
-  {
-    name: "alerts",
+  }),
+  command("why", "own", "work", "Why an alert has fired", { hidden: true }),
+  command("alerts", "own", "bind", "Your alerts; switch one off by its number", {
     argument: "[off NUMBER]",
-    summary: "Your alerts; switch one off by its number",
-    access: "own",
-    by: "bind",
     inPlace: true,
-  },
-  {
-    name: "signals",
+  }),
+  command("signals", "anywhere", "read", "The latest trading signals of BTC and ETH", {
     argument: "[TOKEN]",
-    summary: "The latest trading signals of BTC and ETH",
-    access: "anywhere",
-    by: "read",
     inPlace: true,
-  },
-  {
-    name: "record",
-    summary: "How the signals have done, against chance",
-    access: "anywhere",
-    by: "read",
+  }),
+  command("record", "anywhere", "read", "How the signals have done, against chance", { inPlace: true }),
+  command(
+    "whales",
+    "anywhere",
+    "read",
+    "Whale alerts of the last hours (6, or as many as you say, up to 168)",
+    { argument: "[HOURS]", inPlace: true },
+  ),
+  command("research", "anywhere", "work", "A research snapshot of a token, or of the whole market", {
+    argument: "[TOKEN]",
+  }),
+  command("report", "anywhere", "read", "The whole text of the last research", { argument: "[TOKEN]" }),
+  command("sources", "anywhere", "read", "The sources of the last research", { argument: "[TOKEN]" }),
+  command("follow", "linked", "bind", "Start a research shift of eight hours", { argument: "[TOKEN]" }),
+  command("stop", "linked", "bind", "Stop your research shifts, or that of a token", {
+    argument: "[TOKEN]",
     inPlace: true,
-  },
-  {
-    name: "whales",
-    argument: "[HOURS]",
-    summary: "Whale alerts of the last hours (6, or as many as you say, up to 168)",
-    access: "anywhere",
-    by: "read",
-    inPlace: true,
-  },
-  {
-    name: "research",
-    argument: "[TOKEN]",
-    summary: "A research snapshot of a token, or of the whole market",
-    access: "anywhere",
-    by: "work",
-  },
-  {
-    name: "report",
-    argument: "[TOKEN]",
-    summary: "The whole text of the last research",
-    access: "anywhere",
-    by: "read",
-  },
-  {
-    name: "sources",
-    argument: "[TOKEN]",
-    summary: "The sources of the last research",
-    access: "anywhere",
-    by: "read",
-  },
-  {
-    name: "follow",
-    argument: "[TOKEN]",
-    summary: "Start a research shift of eight hours",
-    access: "linked",
-    by: "bind",
-  },
-  {
-    name: "stop",
-    argument: "[TOKEN]",
-    summary: "Stop your research shifts, or that of a token",
-    access: "linked",
-    by: "bind",
-    inPlace: true,
-  },
-  { name: "resume", summary: "Take back a stop", access: "linked", by: "bind", hidden: true, inPlace: true },
-  { name: "status", summary: "How your research shift is doing", access: "linked", by: "read" },
-  {
-    name: "ask",
+  }),
+  command("resume", "linked", "bind", "Take back a stop", { inPlace: true, hidden: true }),
+  command("status", "linked", "read", "How your research shift is doing"),
+  command("ask", "anywhere", "work", "Ask the crypto assistant; a plain question works too", {
     argument: "QUESTION",
-    summary: "Ask the crypto assistant; a plain question works too",
-    access: "anywhere",
-    by: "work",
-  },
-  { name: "wallet", summary: "Your wallet's address", access: "linked", by: "read" },
-  { name: "portfolio", summary: "What your wallet holds, at live prices", access: "linked", by: "work" },
-  { name: "start", summary: "Say hello", access: "anywhere", by: "work", binds: true },
-  {
-    name: "connect",
+  }),
+  command("wallet", "linked", "read", "Your wallet's address"),
+  command("portfolio", "linked", "work", "What your wallet holds, at live prices"),
+  command("start", "anywhere", "work", "Say hello", { binds: true }),
+  command("connect", "alone", "work", "Link this account to yours in the web application", {
     argument: "CODE",
-    summary: "Link this account to yours in the web application",
-    access: "alone",
-    by: "work",
     binds: true,
-  },
-  {
-    name: "confirm",
+  }),
+  command("confirm", "alone", "bind", "Use a link of this account that was made outside this chat", {
     argument: "CODE",
-    summary: "Use a link of this account that was made outside this chat",
-    access: "alone",
-    by: "bind",
     binds: true,
-  },
-  { name: "unlink", summary: "Unlink this account", access: "alone", by: "bind" },
-  {
-    name: "own",
+  }),
+  command("unlink", "alone", "bind", "Unlink this account"),
+  command("own", "alone", "bind", "Own the wallet of a link", {
     argument: "CODE",
-    summary: "Own the wallet of a link",
-    access: "alone",
-    by: "bind",
-    binds: true,
+    inPlace: true,
     hidden: true,
+    binds: true,
+  }),
+  command(
+    "unfreeze",
+    "linked",
+    "bind",
+    "End a freeze two hours from now, if this account is the owner's only login",
+    { binds: true },
+  ),
+  command("freeze", "alone", "bind", "Stop everything that moves your money, at once", { binds: true }),
+  command("block", "linked", "bind", "For 24 hours, refuse orders that are made with only your account id", {
+    binds: true,
+  }),
+  command("newid", "linked", "bind", "Replace an account id that has leaked with a new one", {
     inPlace: true,
-  },
-  {
-    name: "unfreeze",
-    summary: "End a freeze two hours from now, if this account is the owner's only login",
-    access: "linked",
-    by: "bind",
     binds: true,
-  },
-  {
-    name: "freeze",
-    summary: "Stop everything that moves your money, at once",
-    access: "alone",
-    by: "bind",
-    binds: true,
-  },
-  {
-    name: "block",
-    summary: "For 24 hours, refuse orders that are made with only your account id",
-    access: "linked",
-    by: "bind",
-    binds: true,
-  },
-  {
-    name: "newid",
-    summary: "Replace an account id that has leaked with a new one",
-    access: "linked",
-    by: "bind",
-    binds: true,
+  }),
+  command(
+    "recipients",
+    "linked",
+    "bind",
+    "The addresses that you send to; a new one counts two hours later",
+    { argument: "[add ADDRESS]", inPlace: true, binds: true },
+  ),
+  command("approve", "linked", "bind", "Answer what you were asked", {
     inPlace: true,
-  },
-  {
-    name: "recipients",
-    argument: "[add ADDRESS]",
-    summary: "The addresses that you send to; a new one counts two hours later",
-    access: "linked",
-    by: "bind",
-    binds: true,
-    inPlace: true,
-  },
-  {
-    name: "approve",
-    summary: "Answer what you were asked",
-    access: "linked",
-    by: "bind",
-    binds: true,
     hidden: true,
-    inPlace: true,
-  },
-  {
-    name: "refuse",
-    summary: "Answer what you were asked",
-    access: "linked",
-    by: "bind",
     binds: true,
-    hidden: true,
+  }),
+  command("refuse", "linked", "bind", "Answer what you were asked", {
     inPlace: true,
-  },
-  {
-    name: "swap",
+    hidden: true,
+    binds: true,
+  }),
+  command("swap", "linked", "work", "Swap, after a tap of yours", {
     argument: "AMOUNT TOKEN to TOKEN",
-    summary: "Swap, after a tap of yours",
-    access: "linked",
-    by: "work",
     binds: true,
-  },
-  {
-    name: "send",
+  }),
+  command("send", "linked", "work", "Send to an address on your list, after a tap of yours", {
     argument: "AMOUNT TOKEN to ADDRESS",
-    summary: "Send to an address on your list, after a tap of yours",
-    access: "linked",
-    by: "work",
     binds: true,
-  },
-  { name: "help", summary: "What I can do", access: "anywhere", by: "read" },
+  }),
+  command("help", "anywhere", "read", "What I can do"),
 ];
 
 /** The command of a name (lower case), or `null`. */
 export function commandNamed(name: string): Command | null {
-  return commands.find((command) => command.name === name) ?? null;
+  return commands.find((one) => one.name === name) ?? null;
 }
 
 /** What the bot can do, after an introduction. */
