@@ -55,6 +55,8 @@ const UPWARD: Readonly<Record<string, string>> = {
   // Who owns an id is decided above all rooms; a wallet's first answer and the bot offer it.
   "wallets/http": "account",
   "bot/bindings": "account",
+  // What a chat had is its user's once it is linked.
+  "messenger/owners": "alerts",
   // A link answers with the user's wallet, which is made for it.
   "messenger/linkingEndpoints": "wallets",
   "bot/owning": "account",

@@ -194,7 +194,6 @@ async function connect(ctx: ActionCtx, request: Request): Promise<Worked> {
   try {
     const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
     const { userId, walletAddress } = await connectAccount(ctx, account, null);
-    await ctx.runMutation(internal.alerts.proposals.adopt, { from: chatUser(messengerId), to: userId });
     return {
       answer: linkedCard({ account: pseudonymOf(userId), walletAddress }),
       buttons: then === "" ? [] : [[{ text: `Go on: /${then}`, command: then }]],

@@ -8,6 +8,7 @@ import { changeRules, formerAccount, levelRowOf, settingAt } from "../users/leve
 import { accountOfLogin, messengerLogin, ownerOf } from "../users/model";
 import type { Button, Paragraph } from "./format";
 import {
+  chatUser,
   codeOf,
   configOf,
   enqueueCard,
@@ -69,8 +70,12 @@ export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: s
   await noteLink(ctx, userId, messengerId);
 }
 
-/** Handles a newly confirmed link: questions to another account become void, and everybody who has a say is notified. */
+/**
+ * Handles a newly confirmed link: questions to another account become void, everybody who has a say is notified, and what
+ * the chat had is its user's.
+ */
 export async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
+  await ctx.runMutation(internal.alerts.proposals.adopt, { from: chatUser(messengerId), to: userId });
   const former = await formerAccount(ctx, userId, Date.now());
   const row = await levelRowOf(ctx, userId);
   await changeRules(ctx, userId, row === null ? {} : { linked: true });

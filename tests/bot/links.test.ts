@@ -12,6 +12,7 @@ import {
   GROUP,
   linkedUser,
   say,
+  tap,
   updateOf,
   userWithCode,
   test,
@@ -163,6 +164,15 @@ test.for([
   const body = { linkToken: code, messengerId: "666" };
   expect((await app.post("/messenger/connect", body)).status).toBe(404);
   expect((await say(app, `/connect ${code}`, { from: 666 }))[0]).toContain("This code is unknown");
+});
+
+test("what a chat had is its user's once it is linked, however it is", async ({ app }) => {
+  await say(app, "/alert BTC above 110000");
+  await tap(app, "Set");
+  const { userId } = await linkedUser(app, "alice");
+  const { body } = await app.get(`/alerts?userId=${userId}`, { as: "alice" });
+  expect(body["alerts"]).toMatchObject([{ state: "active", words: "BTC at $110,000 or above" }]);
+  expect((await say(app, "/alerts"))[0]).toContain("110,000");
 });
 
 test("a code that nobody can check is refused at once, and no update is lost in a group", async () => {
