@@ -109,10 +109,7 @@ export const compare = change(
       const crossed = n < done ? null : crossedBy(ctx, subject, one, last);
       last = one;
       if (crossed === null || (await crossed().first()) === null) continue;
-      const alerts = await crossed().paginate({
-        numItems: BATCH,
-        cursor: n === done ? page : null,
-      });
+      const alerts = await crossed().paginate({ numItems: BATCH, cursor: n === done ? page : null });
       await fireAll(ctx, subject, one, alerts.page);
       // One page of a query is what a transaction may read.
       const next = {
@@ -187,9 +184,7 @@ export const sendDigests = change({}, async (ctx) => {
   for (const alert of due) {
     const { condition, readyAt } = alert;
     if (condition.kind !== "digest") continue;
-    await ctx.db.patch("alerts", alert._id, {
-      readyAt: nextTime(condition.time, condition.timeZone, now),
-    });
+    await ctx.db.patch("alerts", alert._id, { readyAt: nextTime(condition.time, condition.timeZone, now) });
     if (now - readyAt > LATEST_MS) continue;
     const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
     await fire(ctx, alert, one, digestCard(condition, parts));

@@ -40,10 +40,7 @@ const vLink = messengerTables.messengerLinks.validator
 /** The caller's linked messenger account, and when their open code expires (epoch ms, perhaps in the past). */
 export const status = query({
   args: {},
-  returns: v.object({
-    link: v.union(vLink, v.null()),
-    codeExpiresAt: v.union(v.number(), v.null()),
-  }),
+  returns: v.object({ link: v.union(vLink, v.null()), codeExpiresAt: v.union(v.number(), v.null()) }),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     const link = await linkOf(ctx, userId);

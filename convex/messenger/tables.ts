@@ -174,12 +174,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       // The user may have signed in since, or received money.
       stranger: ({ userId }) => userId,
     },
-    ownedBy: {
-      rows: ofUser("by_userId"),
-      section: "messengerSettings",
-      inUse: "any",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", inUse: "any", onDeletion: "go" },
     withheld: ["sealedBotToken", "keyId"],
   },
   messengerLinks: {

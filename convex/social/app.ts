@@ -58,11 +58,7 @@ export const startProof = mutation({
 /** The accounts that the user has proved, the limits of their mentions and their recipients. Times in epoch ms. */
 export const settings = query({
   args: {},
-  returns: v.object({
-    authors: v.array(vAuthor),
-    limits: vLimits,
-    recipients: v.array(vRecipient),
-  }),
+  returns: v.object({ authors: v.array(vAuthor), limits: vLimits, recipients: v.array(vRecipient) }),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     const { perTrade, perDay } = await limitsOf(ctx, userId);

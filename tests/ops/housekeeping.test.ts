@@ -88,7 +88,6 @@ describe("housekeeping", () => {
     const old = await counts(app);
     const gone = Object.keys(young).filter((table) => old[table] === undefined);
     expect(gone.toSorted()).toEqual([
-      "cardTexts",
       "dataPoints",
       "facts",
       "marketSnapshots",

@@ -33,6 +33,8 @@ const vTry = v.object({
   /** `null`: the service's own. */
   chatId: v.union(v.string(), v.null()),
   threadId: v.union(v.number(), v.null()),
+  /** It may have arrived already. */
+  isDoubtful: v.boolean(),
 });
 export type Try = Infer<typeof vTry>;
 
@@ -151,6 +153,7 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
     sealedBotToken,
     chatId,
     threadId,
+    isDoubtful: row.doubts > 0,
   };
 }
 

@@ -32,6 +32,8 @@ export const vStep = v.union(
     state: v.union(v.literal("skipped"), v.literal("failed")),
     reason: v.string(),
   }),
+  /** The messenger does not answer: nothing was sent, so waiting longer costs nothing. */
+  v.object({ kind: v.literal("away") }),
   /** There is no picture: the card is sent as text, in the same attempt. */
   v.object({ kind: v.literal("undrawn") }),
 );
@@ -66,6 +68,8 @@ export function afterStep(row: Row, step: Step, now: number): Change {
       return afterRefusal(row, step, now);
     case "closed":
       return { state: step.state, error: step.reason };
+    case "away":
+      return postpone(row, backoff(row), "The messenger cannot be reached", now);
     case "undrawn":
       return withoutPicture(row);
   }

@@ -40,10 +40,7 @@ export async function tellEverybody(
   data: Data,
 ): Promise<void> {
   const eventId = await keep(ctx, NOBODY, type, data);
-  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.posts.spread, {
-    eventId,
-    cursor: null,
-  });
+  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.posts.spread, { eventId, cursor: null });
 }
 
 async function keep(
@@ -52,12 +49,7 @@ async function keep(
   type: EventType,
   data: Data,
 ): Promise<Id<"webhookEvents">> {
-  return ctx.db.insert("webhookEvents", {
-    userId,
-    type,
-    data: JSON.stringify(data),
-    at: Date.now(),
-  });
+  return ctx.db.insert("webhookEvents", { userId, type, data: JSON.stringify(data), at: Date.now() });
 }
 
 /** Queues an event for a webhook; with fifty waiting, the oldest is dropped. */
@@ -78,14 +70,7 @@ export async function post(
     await ctx.db.patch("webhookPosts", oldest._id, { state: "failed", outcome });
   }
   const state = problem === undefined ? "due" : "retrying";
-  await ctx.db.insert("webhookPosts", {
-    userId,
-    webhookId,
-    eventId,
-    state,
-    tries: 0,
-    dueAt: Date.now(),
-  });
+  await ctx.db.insert("webhookPosts", { userId, webhookId, eventId, state, tries: 0, dueAt: Date.now() });
 }
 
 /** The `webhook-id` of an event: the same in every attempt, and at every webhook. */

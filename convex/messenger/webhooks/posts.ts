@@ -159,18 +159,11 @@ async function store(
   const webhook = await ctx.db.get("webhooks", webhookId);
   switch (outcome.kind) {
     case "delivered":
-      await ctx.db.patch("webhookPosts", _id, {
-        state: "delivered",
-        tries,
-        outcome: "Delivered",
-      });
+      await ctx.db.patch("webhookPosts", _id, { state: "delivered", tries, outcome: "Delivered" });
       if (webhook?.problem !== undefined) await ctx.db.patch("webhooks", webhookId, { problem: undefined });
       break;
     case "dropped":
-      await ctx.db.patch("webhookPosts", _id, {
-        state: "failed",
-        outcome: "The webhook has ended",
-      });
+      await ctx.db.patch("webhookPosts", _id, { state: "failed", outcome: "The webhook has ended" });
       break;
     case "gone": {
       const reason = "It answers 410: it wants no more posts";

@@ -40,12 +40,7 @@ function shown({ _id, url, events, state, createdAt, reason, problem }: Doc<"web
 }
 
 export const store = internalMutation({
-  args: {
-    userId: v.string(),
-    url: v.string(),
-    events: v.array(vEventType),
-    sealedSigning: v.string(),
-  },
+  args: { userId: v.string(), url: v.string(), events: v.array(vEventType), sealedSigning: v.string() },
   returns: vWebhook,
   handler: async (ctx, given) => {
     const active = await webhooksOf(ctx, given.userId);
@@ -109,11 +104,7 @@ export const read = internalQuery({
 /** Secrets sealed under another master key than the named one. */
 export const outdated = outdatedIn(
   (db) => db.query("webhooks"),
-  ({ _id: id, sealedSigning: sealedSecret, ...row }) => ({
-    id,
-    sealedSecret,
-    context: secretSeal(row),
-  }),
+  ({ _id: id, sealedSigning: sealedSecret, ...row }) => ({ id, sealedSecret, context: secretSeal(row) }),
 );
 
 /** Replaces secrets by re-sealed ones; a secret that changed meanwhile stays. */

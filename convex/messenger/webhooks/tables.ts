@@ -106,11 +106,7 @@ export const webhookRecords: RecordsOf<typeof webhookTables> = {
     ownedBy: { rows: ofUser("by_userId"), section: "webhookEvents", onDeletion: "go" },
   },
   webhookPosts: {
-    keep: {
-      days: 30,
-      why: "as a card; says whether a stranger's webhook is in use",
-      aged: made,
-    },
+    keep: { days: 30, why: "as a card; says whether a stranger's webhook is in use", aged: made },
     ownedBy: { rows: ofUser("by_userId"), section: "webhookPosts", onDeletion: "go" },
   },
 };
