@@ -10,6 +10,9 @@ import { fileURLToPath } from "node:url";
 import type { GenericValidator } from "convex/values";
 import { STORED } from "./storedShapes";
 
+/** Fewer fields are written again. */
+const LEAST_SHARED = 3;
+
 const convex = fileURLToPath(new URL("../convex", import.meta.url));
 const files = Object.entries(STORED).map(([file, { from, parts = {}, validators }]) => {
   const path = join(convex, `${file}.ts`);
@@ -35,9 +38,6 @@ execFileSync(process.execPath, [formatter, ...files], { stdio: "inherit" });
 
 /** What is written already: names by their code, and the fields of objects, the largest first. */
 type Named = { codes: Map<string, string>; objects: { name: string; fields: Map<string, string> }[] };
-
-/** Fewer fields are written again. */
-const LEAST_SHARED = 3;
 
 /** A validator as the code that makes it, or the name of an earlier one that is the same. */
 function codeOf(validator: GenericValidator, named: Named): string {

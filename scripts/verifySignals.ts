@@ -272,13 +272,11 @@ export function statisticsOf(stories: readonly Required<Pick<Story, "issued" | "
   for (const { issued, closed, position } of trades) {
     const chance = chanceOf(position);
     const { exitPrice, gapMinutes } = closed;
-    const [low, high] =
-      exitPrice === null
-        ? [-chance, 1 - chance]
-        : Array(2).fill((exitPrice - position.sl) / (position.tp1 - position.sl) - chance);
+    const { tp1, sl } = position;
+    const known = exitPrice === null ? null : (exitPrice - sl) / (tp1 - sl) - chance;
     const hasGaps = gapMinutes > 5;
-    const least = hasGaps ? Math.min(0, low ?? 0) : (low ?? 0);
-    const most = hasGaps ? Math.max(0, high ?? 0) : (high ?? 0);
+    const least = hasGaps ? Math.min(0, known ?? -chance) : (known ?? -chance);
+    const most = hasGaps ? Math.max(0, known ?? 1 - chance) : (known ?? 1 - chance);
     const net = least - costShareOf(position, issued.costBps);
     byDay.set(issued.day, [...(byDay.get(issued.day) ?? []), { least, most, net }]);
   }

@@ -52,6 +52,10 @@ function print({ alerts, transactions, pricesChecked, problems }: Found): void {
     console.log(nextStep("try another node with --rpc URL: one that is behind tells too little"));
     return;
   }
+  if (transactions === 0) {
+    console.log("The deployment shows no measured alert: nothing was read, and nothing checked.");
+    return;
+  }
   console.log(
     `${green("✓")} The alerts are what the chain says: ${alerts} alerts, ${transactions} transactions.`,
   );

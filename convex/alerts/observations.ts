@@ -157,7 +157,7 @@ function rateIn(row: Doc<"facts">, token: string): Observation | null {
 }
 
 function movementIn(row: Doc<"whaleAlerts">): Observation | null {
-  const { detectedAt: at, occurredAt, amount: value, txHash = "", movement, withdrawnAt } = row;
-  if (movement === undefined || withdrawnAt !== undefined || occurredAt === undefined) return null;
+  const { detectedAt: at, occurredAt, amount: value, txHash = "", movement } = row;
+  if (movement === undefined || occurredAt === undefined) return null;
   return { at, observedAt: occurredAt, value, source: `https://basescan.org/tx/${txHash}` };
 }

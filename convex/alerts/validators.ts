@@ -2,7 +2,7 @@ import { v } from "convex/values";
 
 import { literals } from "../lib/literals";
 
-/** What is stored of the shapes of `alerts/language/conditions`. Written by `npm run codegen`; a test holds both against one another. */
+/** What is stored of the shapes of `alerts/lines`. Written by `npm run codegen`; a test holds both against one another. */
 
 export const vCondition = v.union(
   v.object({

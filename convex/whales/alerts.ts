@@ -4,7 +4,7 @@ import { enqueueRequestedCard } from "../messenger/notices";
 import { alertCard, lastHours } from "./cards";
 import { latestAlerts, publicAlert } from "./model";
 import { vPublicAlert } from "./validators";
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsBy } from "../lib/records/rows";
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({
@@ -43,21 +43,15 @@ export const page = internalQuery({
   handler: async (ctx, { before, limit }) => {
     const rows = await ctx.db
       .query("whaleAlerts")
-      .withIndex("by_withdrawnAt_and_blockNumber", (q) => {
-        const measured = q.eq("withdrawnAt", undefined).gte("blockNumber", 0);
+      .withIndex("by_blockNumber", (q) => {
+        const measured = q.gte("blockNumber", 0);
         return before === undefined ? measured : measured.lt("blockNumber", before);
       })
       .order("desc")
       .take(limit);
     const last = rows.length < limit ? undefined : rows.at(-1)?.blockNumber;
     if (last === undefined) return { alerts: rows.map(publicAlert), next: null };
-    const ofLast = await rowsByBoth(
-      ctx.db.query("whaleAlerts"),
-      "withdrawnAt",
-      undefined,
-      "blockNumber",
-      last,
-    )
+    const ofLast = await rowsBy(ctx.db.query("whaleAlerts"), "blockNumber", last)
       .order("desc")
       .take(OF_ONE_BLOCK);
     const whole = [...rows.filter(({ blockNumber }) => blockNumber !== last), ...ofLast];

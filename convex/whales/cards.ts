@@ -31,13 +31,15 @@ export function alertCard(card: {
   /** Epoch ms. */
   at: number;
   alerts: readonly CardAlert[];
+  /** How many more there are than were given. */
+  unlisted?: number;
   /** The page and its number, from 1, for paged answers. */
   page?: { number: number; size: number };
 }): Paragraph[] {
-  const { window, at, alerts } = card;
+  const { window, at, alerts, unlisted = 0 } = card;
   const { number, size } = card.page ?? { number: 1, size: SHOWN };
   const largest = alerts.toSorted((a, b) => b.amount - a.amount).slice((number - 1) * size, number * size);
-  const more = Math.max(0, alerts.length - number * size);
+  const more = unlisted + Math.max(0, alerts.length - number * size);
   const blocks = ALERT_TYPES.map((type): Paragraph => {
     const ofType = largest.filter(({ alertType }) => alertType === type);
     return ofType.length === 0 ? [] : [{ bold: TITLES[type] }, ...ofType.flatMap(line)];
@@ -47,6 +49,17 @@ export function alertCard(card: {
     ...(alerts.length === 0 ? [["No large movement was seen."]] : blocks.filter(({ length }) => length > 0)),
     ...(more > 0 ? [[`… and ${more} smaller ${more === 1 ? "one" : "ones"}`]] : []),
   ];
+}
+
+/** The lines of the hourly card. */
+export const LINES = 10;
+
+/** What fits on the hourly card: the first of each kind, then the rest; measured ones first, the larger before others. */
+export function digestOf<Alert extends CardAlert>(alerts: readonly Alert[]): Alert[] {
+  const rank = ({ source }: Alert) => (source === "measured" ? 0 : 1);
+  const sorted = alerts.toSorted((a, b) => rank(a) - rank(b) || b.amount - a.amount);
+  const isFirst = (one: Alert) => sorted.find(({ alertType }) => alertType === one.alertType) === one;
+  return [...sorted.filter(isFirst), ...sorted.filter((one) => !isFirst(one))].slice(0, LINES);
 }
 
 /** `Last 6 hours`, for those who asked. */
@@ -61,8 +74,14 @@ export function newSince(since: number): string {
 
 type CardAlert = Pick<
   PublicAlert,
-  "token" | "alertType" | "amount" | "direction" | "description" | "txHash" | "verified" | "source"
+  "token" | "alertType" | "amount" | "direction" | "description" | "txHash" | "verified" | "source" | "chain"
 >;
+
+/** Where a chain's transactions can be looked at. */
+const EXPLORERS: Readonly<Record<string, string>> = {
+  base: "https://basescan.org/tx/",
+  ethereum: "https://etherscan.io/tx/",
+};
 
 /** `ETH: $365M left exchanges`. */
 export function newsOf({
@@ -81,12 +100,19 @@ export function addedBy({ description }: Pick<CardAlert, "description">): string
 function line(alert: CardAlert): Span[] {
   const { direction, txHash, verified, source } = alert;
   const added = addedBy(alert);
-  const transaction = txHash === undefined ? "" : ` · tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`;
+  const words = txHash === undefined ? "" : `tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`;
+  const explorer = EXPLORERS[alert.chain ?? ""];
+  const transaction: Span[] =
+    txHash === undefined
+      ? []
+      : [" · ", explorer === undefined ? words : { words, href: `${explorer}${txHash}` }];
   const proof = source === "measured" ? " ✓ measured" : verified ? " ✓ on chain" : "";
   const teller = source === "measured" ? "" : " · agent-reported";
   return [
     `\n${MARKS[direction]} `,
     { bold: newsOf(alert) },
-    `${added === null ? "" : ` · ${added}`}${transaction}${proof}${teller}`,
+    added === null ? "" : ` · ${added}`,
+    ...transaction,
+    `${proof}${teller}`,
   ];
 }

@@ -54,6 +54,20 @@ const BY_ADDRESS: ReadonlyMap<string, CoinSymbol> = new Map(
 
 export const CONTRACTS: readonly string[] = [...BY_ADDRESS.keys()];
 
+/** Wrapped and bridged forms of a coin: who moves one of them has moved the coin. */
+const FORMS: ReadonlyMap<string, string> = new Map([
+  ["WETH", "ETH"],
+  ["CBBTC", "BTC"],
+  ["WBTC", "BTC"],
+  ["TBTC", "BTC"],
+  ["BTCB", "BTC"],
+]);
+
+/** The coin that a token is a form of, or itself. */
+export function familyOf(token: string): string {
+  return FORMS.get(token) ?? token;
+}
+
 /** The coin of a contract; `null` for one that is not measured. */
 export function coinAt(address: string): CoinSymbol | null {
   return BY_ADDRESS.get(address) ?? null;

@@ -80,7 +80,7 @@ const measured: MountedEndpoint = endpoint({
   summary:
     "Every measured whale alert, the latest block first, in pages. `npm run verify-whales` checks them.",
   description:
-    "What the service has read about each on Base: transaction, place in it, block, addresses with their labels' sources, quantity and price. An alert whose block the chain has dropped is not shown until another block holds the transaction.",
+    "What the service has read about each on Base: transaction, place in it, block, addresses with their labels' sources, quantity and price. Blocks are read once the node calls them safe, minutes after they were made.",
   example: {
     input: { limit: 1 },
     output: { count: 1, alerts: [measuredExample], next: 40_412_812 },

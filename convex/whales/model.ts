@@ -18,7 +18,7 @@ export async function latestAlerts(
 ): Promise<Doc<"whaleAlerts">[]> {
   return ctx.db
     .query("whaleAlerts")
-    .withIndex("by_withdrawnAt", (q) => q.eq("withdrawnAt", undefined).gte("detectedAt", since))
+    .withIndex("by_detectedAt", (q) => q.gte("detectedAt", since))
     .order("desc")
     .take(limit);
 }
@@ -32,7 +32,7 @@ export function publicAlert(alert: Doc<"whaleAlerts">): Infer<typeof vPublicAler
 /** Whether any question about whales has ended, or the chain is being read: before that, the absence of alerts means nothing. */
 export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
   const cursor = await ctx.db.query("whaleCursors").first();
-  if (cursor?.at !== undefined) return true;
+  if (cursor !== null) return true;
   const done = await rowsBy(ctx.db.query("whaleWatches"), "state", "done").first();
   return done !== null;
 }

@@ -3,7 +3,7 @@ import { linked, type Statement } from "../../convex/signals/chain";
 import type { Head } from "../../convex/signals/tables";
 import { main, recordFrom, verify, type Market, type SignalRecord } from "../../scripts/verifySignals";
 import { closeApp, createApp, type App } from "../support/app";
-import { buy, DAY, decided, EIGHT, hold, HOUR, issued, MINUTE, sell, track, wait } from "./support";
+import { DAY, decided, EIGHT, hold, HOUR, issued, MINUTE, sell, track, wait } from "./support";
 
 /** The verifier holds an honest record, and finds each way of telling it otherwise. */
 
@@ -23,14 +23,14 @@ beforeAll(async () => {
   await wait(app, DAY);
   await issued(app, hold);
   honest = await recordFrom(async (path) => (await app.get(path)).body, Date.now());
-  const minutes = await minutesOf(app);
+  const minutes = minutesOf(app);
   market = (token, from, to) =>
     Promise.resolve((minutes.get(token) ?? []).filter(({ openedAt }) => openedAt >= from && openedAt <= to));
   closeApp();
 });
 
 /** The simulated market's minutes of the signals' lives. */
-async function minutesOf(app: App) {
+function minutesOf(app: App) {
   const all = new Map<string, Awaited<ReturnType<Market>>>();
   for (const token of ["BTC", "ETH"]) {
     const rows = [];

@@ -25,7 +25,8 @@ export const OKX = "0xc8802feab2fafb48b7d1ade77e197002c210f391";
 /** A million dollars and some more, in the coins' smallest units, at prices of 1 and, for the coins, well below the market's. */
 export const USDC = (millions: number) => BigInt(Math.round(millions * 1e12));
 export const ETHER = (whole: number) => BigInt(whole) * 10n ** 18n;
-export const SETTLING = 3;
+/** The local node calls a block safe when so many have come after it. */
+export const SETTLING = 32;
 
 /** The cron's visit, and the run it starts, to its end. */
 export async function look(app: WalletApp): Promise<void> {

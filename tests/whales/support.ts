@@ -18,13 +18,13 @@ export const alert = (fields: Record<string, unknown> = {}) => ({
 export const hash = (digit: string) => `0x${digit.repeat(64)}`;
 
 /** The agent's next job answers this. */
-export function agentSays(app: App, answer: unknown): void {
+export function agentSays(app: Pick<App, "standins">, answer: unknown): void {
   const content = typeof answer === "string" ? answer : JSON.stringify(answer);
   app.standins.fail("agent", { mode: "reply", content, times: 1 });
 }
 
 /** Runs this hour's watch to its end, its card's delivery included. */
-export async function watchNow(app: App): Promise<void> {
+export async function watchNow(app: Pick<App, "t" | "settle" | "rows">): Promise<void> {
   await app.t.mutation(BEGIN, {});
   for (let wait = 0; wait < 60; wait++) {
     await app.settle();

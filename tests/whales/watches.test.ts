@@ -1,10 +1,6 @@
-import type { WithoutSystemFields } from "convex/server";
 import { describe, expect, vi } from "vitest";
-import type { Doc } from "../../convex/_generated/dataModel";
 import { internal } from "../../convex/_generated/api";
-import { NEVER } from "../../convex/lib/time";
-import { START, test, createApp, type App } from "../support/app";
-import { cutOff } from "../support/rows/leases";
+import { START, test, createApp } from "../support/app";
 import {
   agentSays,
   alert,
@@ -19,15 +15,6 @@ import {
 } from "./support";
 
 const PROVIDERS = "http://providers.test";
-
-const lost = { hour: START, startedAt: START, polls: 0 };
-
-/** A look that was cut off with its server. */
-async function cutOffIn(app: App, watch: WithoutSystemFields<Doc<"whaleWatches">>) {
-  const watchId = await app.t.run((ctx) => ctx.db.insert("whaleWatches", watch));
-  const job = await cutOff(app, internal.whales.agent.desk.look, watchId, { watchId });
-  return { watchId, job };
-}
 
 describe("an hour's watch", () => {
   test("stores what the agent reports, sends the card, and marks its alerts", async ({ app }) => {
@@ -48,13 +35,6 @@ describe("an hour's watch", () => {
 
   test("sends one prompt however often and however concurrently it begins", async ({ app }) => {
     await Promise.all([app.t.mutation(BEGIN, {}), app.t.mutation(BEGIN, {})]);
-    const [watch] = await app.rows("whaleWatches");
-    if (watch === undefined) throw new Error("No watch began");
-    const [work] = await app.rows("work");
-    if (work === undefined) throw new Error("Nothing is under way");
-    // The platform may run a scheduled action's function again by hand; the prompt is taken once.
-    const look = { watchId: watch._id, job: { workId: work._id, attempt: 1 } };
-    await Promise.all([1, 2, 3].map(() => app.during(app.t.action(internal.whales.agent.desk.look, look))));
     await app.pass(10 * MINUTE);
     await app.t.mutation(BEGIN, {});
     await app.pass(MINUTE);
@@ -138,14 +118,6 @@ describe("a job that comes to nothing", () => {
     expect(watch?.state).toBe("failed");
     expect(watch?.note).toMatch(/did not end in time. The agent API sent an unusable answer/);
   });
-
-  test("is forgotten by the agent API: noted at once", async ({ app }) => {
-    await cutOffIn(app, { ...lost, state: "polling", jobId: "job_none", acceptedAt: START, polls: 3 });
-    await app.pass(MINUTE);
-    expect(await app.rows("whaleWatches")).toMatchObject([
-      { state: "failed", note: "The agent API no longer knows the job" },
-    ]);
-  });
 });
 
 describe("a prompt that is not taken", () => {
@@ -183,79 +155,26 @@ describe("a prompt that is not taken", () => {
   );
 });
 
-describe("a restart", () => {
-  test("before the prompt left: it is sent, within its hour", async ({ app }) => {
-    await cutOffIn(app, { ...lost, state: "claimed" });
-    await app.pass(2 * MINUTE);
-    expect(prompts(app)).toHaveLength(1);
-    expect(await app.rows("whaleWatches")).toMatchObject([{ state: "done" }]);
-  });
-
-  test("before the prompt left, and the hour is over: it is not sent", async ({ app }) => {
-    await cutOffIn(app, { ...lost, hour: START - HOUR, state: "claimed" });
-    await app.pass(2 * MINUTE);
-    expect(prompts(app)).toEqual([]);
-    expect(await app.rows("whaleWatches")).toMatchObject([
-      { state: "failed", note: "The prompt was not sent within its hour" },
-    ]);
-  });
-
-  test("between the prompt and its job: given up and noted, never sent again", async ({ app }) => {
-    await cutOffIn(app, { ...lost, state: "prompting" });
-    await app.pass(3 * MINUTE);
-    expect(prompts(app)).toEqual([]);
-    expect(await app.rows("whaleWatches")).toMatchObject([
-      { state: "failed", note: expect.stringContaining("it is not sent again") },
-    ]);
-  });
-
-  test("between two polls: they are taken up, and a job that ended hours ago is read", async ({ app }) => {
-    agentSays(app, [alert()]);
-    const response = await app.standins.handle(
-      new Request(`${PROVIDERS}/agent-api/agent/prompt`, {
-        method: "POST",
-        headers: { "X-API-Key": "key-for-tests" },
-        body: JSON.stringify({ prompt: "whales" }),
-      }),
+describe("a question that was cut off with its server", () => {
+  test("is noted by the next hour's, and never sent again", async ({ app }) => {
+    await app.t.run((ctx) =>
+      ctx.db.insert("whaleWatches", { hour: START - HOUR, startedAt: START - HOUR, state: "asking" }),
     );
-    const body: unknown = await response.json();
-    const jobId = typeof body === "object" && body !== null && "jobId" in body ? String(body.jobId) : "";
-    const acceptedAt = START - 3 * HOUR;
-    await cutOffIn(app, { ...lost, state: "polling", polls: 4, jobId, acceptedAt });
-    await app.pass(10_000, { cronsRun: false });
-    await app.pass(2 * MINUTE);
-    expect(await app.rows("whaleWatches")).toMatchObject([{ state: "done" }]);
-    expect(await app.rows("whaleAlerts")).toHaveLength(1);
+    await watchNow(app);
+    expect(await app.rows("whaleWatches")).toMatchObject([
+      { state: "failed", note: expect.stringContaining("was cut off") },
+      { state: "done" },
+    ]);
     expect(prompts(app)).toHaveLength(1);
   });
 
-  test("a poll that was overtaken changes nothing", async ({ app }) => {
-    const jobId = "job_1";
-    const { watchId, job } = await cutOffIn(app, {
-      ...{ ...lost, state: "polling", polls: 4, jobId, acceptedAt: START },
-    });
-    await app.t.run(({ db }) => db.patch("work", job.workId, { attempt: 2, at: NEVER }));
-    const take = (attempt: number) =>
-      app.t.mutation(internal.whales.agent.jobs.begin, { watchId, job: { ...job, attempt } });
-    expect(await take(1)).toBeNull();
-    expect(await take(2)).toMatchObject({ kind: "poll" });
-    const late = { watchId, job, alerts: [], dropped: 0, note: null };
-    await app.t.mutation(internal.whales.agent.jobs.finish, late);
-    await app.t.mutation(internal.whales.agent.jobs.fail, { watchId, job, note: "late" });
-    expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "polling" });
-    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, job: { ...job, attempt: 2 } });
-    expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "done" });
-  });
-
-  test("an action that was only slow is taken up again with its job", async ({ app }) => {
-    const { watchId, job } = await cutOffIn(app, { ...lost, state: "prompting" });
-    await app.pass(MINUTE);
-    expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "failed" });
-    const jobId = "job_late";
-    await app.t.mutation(internal.whales.agent.jobs.accepted, { watchId, job, jobId });
-    const row = await app.row("whaleWatches", watchId);
-    expect(row).toMatchObject({ state: "polling", jobId });
-    expect(row).not.toHaveProperty("note");
+  test("and ends late changes nothing", async ({ app }) => {
+    await watchNow(app);
+    const [watch] = await app.rows("whaleWatches");
+    if (watch === undefined) throw new Error("There is a watch");
+    const late = { watchId: watch._id, alerts: [], dropped: 3, note: "late", isFailed: true };
+    await app.t.mutation(internal.whales.agent.watches.finish, late);
+    expect(await app.rows("whaleWatches")).toEqual([watch]);
   });
 });
 
@@ -267,15 +186,8 @@ describe("beside another provider's gateway", () => {
     await watchNow(app);
     expect(app.standins.sent("agent")).toEqual([]);
     expect(await app.rows("whaleWatches")).toEqual([]);
-    expect(JSON.stringify(app.logged)).toContain("AGENT_API_URL is not configured");
+    expect(JSON.stringify(app.logged)).toContain("the agent API is not configured");
     const { checks } = (await app.get("/health")).body;
     expect(checks).toMatchObject({ configured: { AGENT_API_URL: false } });
-  });
-
-  test("a job that was begun before is followed no further", async () => {
-    const app = createApp({ env: { LLM_ENDPOINT, AGENT_API_URL: undefined } });
-    await cutOffIn(app, { ...lost, state: "polling", jobId: "job_1", acceptedAt: START });
-    await app.pass(MINUTE);
-    expect(app.standins.sent("agent")).toEqual([]);
   });
 });

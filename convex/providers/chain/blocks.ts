@@ -70,9 +70,19 @@ export async function readHeight(): Promise<number> {
   });
 }
 
-/** The chain's current block of a number; `null` if the node has none. @throws AppError `upstream` */
-export async function readPlace(number: number): Promise<TimedPlace | null> {
-  return guarded(() => placeOf(chainClient(), number));
+/** The last block that the chain will not drop again, as its node says. @throws AppError `upstream` */
+export async function readSafe(): Promise<TimedPlace> {
+  const client = chainClient();
+  return guarded(async () => {
+    const params: ["safe", false] = ["safe", false];
+    const [chainId, answer] = await Promise.all([
+      getChainId(client),
+      client.request({ method: "eth_getBlockByNumber", params }),
+    ]);
+    requireChain(chainId);
+    const { number, hash: name, timestamp } = headerShape.parse(answer);
+    return { number, hash: name, time: timestamp * 1_000 };
+  });
 }
 
 /** To be called inside `guarded`. */

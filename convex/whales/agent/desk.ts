@@ -1,24 +1,26 @@
 import { v } from "convex/values";
 import { isHash } from "viem";
 import { internal } from "../../_generated/api";
-import type { ActionCtx } from "../../_generated/server";
 import { purseOf } from "../../lib/budget/purses";
-import { AppError, failureOf, messageOf } from "../../lib/errors";
+import { failureOf, messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { HOUR, MINUTE } from "../../lib/time";
-import { worker } from "../../lib/work/desk";
+import { providerAction } from "../../lib/outside/providerCalls";
+import { HOUR, MINUTE, SECOND, sleep } from "../../lib/time";
 import { cancelJob, readJob, sendPrompt } from "../../providers/agentApi";
 import { readOutcomes, type Outcome } from "../../providers/chain/receipts";
 import { worthOf } from "../chain/movements";
-import { coinAt, isCoin } from "../coins";
-import { feedPrices, priceIn, type Prices } from "../values";
-import type { Checked } from "./checks";
-import type { Poll, Look } from "./jobs";
+import { CHAIN, coinAt, familyOf, isCoin } from "../coins";
 import { WINDOW_HOURS } from "../kinds";
+import type { Reported } from "../tables";
+import { feedPrices, priceIn, type Prices } from "../values";
 import { PROMPT, readAnswer } from "./prompts";
 
-/** Calls to the agent, and to the chain about the agent's alerts. */
+/** An hour's question to the agent, from its prompt to its alerts. */
 
+/** A job that runs longer is cancelled; half a minute to two minutes is usual. */
+const GIVE_UP_MS = 5 * MINUTE;
+const FIRST_POLL_MS = 2 * SECOND;
+const SLOWEST_POLL_MS = 20 * SECOND;
 /** The agent is asked about these hours, and may be late. */
 const OLDEST_MS = (WINDOW_HOURS + 1) * HOUR;
 /** The largest difference between the agent's time of a movement and its block's. */
@@ -27,55 +29,55 @@ const TIME_MS = HOUR;
 const SKEW_MS = 5 * MINUTE;
 /** As a share of the larger amount: prices change between the movement, the report and the check. */
 const AMOUNT = 0.1;
-/** Takes one step of an hour's question: sends its prompt, once, or polls the job that this has started. */
-export const look = worker({ watchId: v.id("whaleWatches") }, async (ctx, one) => {
-  const step = await ctx.runMutation(internal.whales.agent.jobs.begin, one);
-  if (step === null) return;
-  if (step.kind === "prompt") await prompt(ctx, one);
-  else await poll(ctx, one, step);
-});
 
-async function prompt(ctx: ActionCtx, one: Look): Promise<void> {
+/** Sends the hour's only prompt, waits for its job, looks its transactions up once, and stores what it says. */
+export const ask = providerAction({ watchId: v.id("whaleWatches") }, async (ctx, { watchId }) => {
+  const nothing = { watchId, alerts: [], dropped: 0, isFailed: true };
   const now = Date.now();
   try {
     const jobId = await sendPrompt(purseOf(ctx, "service"), PROMPT, now);
-    await ctx.runMutation(internal.whales.agent.jobs.accepted, { ...one, jobId });
+    const response = await answerOf(jobId);
+    const { alerts, ...read } = readAnswer(response);
+    const verified = await verifiedIn(alerts);
+    const checked = alerts.map((alert, index) => ({ ...alert, verified: verified[index] === true }));
+    await ctx.runMutation(internal.whales.agent.watches.finish, {
+      watchId,
+      alerts: checked,
+      ...read,
+      isFailed: false,
+    });
   } catch (error) {
-    const wait = failureOf(error)?.retryAfterMs;
-    await ctx.runMutation(internal.whales.agent.jobs.refused, {
-      ...one,
+    const waitMs = failureOf(error)?.retryAfterMs;
+    await ctx.runMutation(internal.whales.agent.watches.finish, {
+      ...nothing,
       note: messageOf(error),
-      ...(wait === undefined ? {} : { pausedUntil: now + wait }),
+      ...(waitMs === undefined ? {} : { pausedUntil: now + waitMs }),
     });
   }
-}
+});
 
-/** Polls a job once, and acts on its state. */
-async function poll(ctx: ActionCtx, one: Look, { jobId, isTooOld }: Poll): Promise<void> {
-  const fail = (note: string) => ctx.runMutation(internal.whales.agent.jobs.fail, { ...one, note });
-  try {
-    const job = await readJob(jobId, Date.now());
-    if (job.state === "completed") {
-      await ctx.runMutation(internal.whales.agent.jobs.finish, { ...one, ...readAnswer(job.response) });
-    } else if (job.state !== "working") {
-      await fail(FAILURES[job.state]);
-    } else if (isTooOld) {
-      await cancelJob(jobId, Date.now());
-      await fail("The agent's job did not end in time and was cancelled");
-    } else {
-      await ctx.runMutation(internal.whales.agent.jobs.askAgain, one);
-    }
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) log.error("whales.poll failed", { watchId: one.watchId, reason: messageOf(error) });
-    if (isTooOld) {
-      const reason = failure?.message ?? "Its answer could not be stored";
-      await fail(`The agent's job did not end in time. ${reason}`);
-    } else {
-      const waitMs = failure?.retryAfterMs ?? 0;
-      await ctx.runMutation(internal.whales.agent.jobs.askAgain, { ...one, waitMs });
+/** The response of a job. A poll that fails is repeated while there is time. @throws Error with the reason for the operator */
+async function answerOf(jobId: string): Promise<string> {
+  const end = Date.now() + GIVE_UP_MS;
+  let trouble = "";
+  for (let pause = FIRST_POLL_MS; Date.now() < end; pause = Math.min(1.5 * pause, SLOWEST_POLL_MS)) {
+    await sleep(Math.min(pause, end - Date.now()));
+    try {
+      const job = await readJob(jobId, Date.now());
+      trouble = "";
+      if (job.state === "completed") return job.response;
+      if (job.state !== "working") throw new Error(FAILURES[job.state]);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null) throw error;
+      trouble = ` ${failure.message}`;
+      if (failure.retryAfterMs !== undefined)
+        await sleep(Math.min(failure.retryAfterMs, Math.max(0, end - Date.now())));
     }
   }
+  if (trouble !== "") throw new Error(`The agent's job did not end in time.${trouble}`);
+  await cancelJob(jobId, Date.now());
+  throw new Error("The agent's job did not end in time and was cancelled");
 }
 
 const FAILURES = {
@@ -84,45 +86,43 @@ const FAILURES = {
   unknown: "The agent API no longer knows the job",
 };
 
-/** Asks the chain about the transactions that the alerts of an answer name; again later while it lacks one. */
-export const check = worker({ alertIds: v.array(v.id("whaleAlerts")) }, async (ctx, { alertIds }) => {
-  const alerts = await ctx.runQuery(internal.whales.agent.checks.unconfirmed, { alertIds });
-  const wanted = alerts.flatMap((alert) =>
-    alert.txHash !== undefined && isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : [],
-  );
-  if (wanted.length === 0) return "over";
-  const outcomes = await readOutcomes(wanted.map(({ txHash }) => txHash));
-  const mined = wanted.flatMap(({ alert }, i) => {
-    const outcome = outcomes[i] ?? null;
-    return outcome === null || outcome === "too large" ? [] : [{ alert, outcome }];
+/** Which alerts the chain agrees with: the transactions that they name are looked up once. */
+async function verifiedIn(alerts: readonly Reported[]): Promise<boolean[]> {
+  const named = alerts.flatMap((alert, index) => {
+    const { txHash = "", chain = CHAIN } = alert;
+    return isHash(txHash) && chain === CHAIN ? [{ alert, index, txHash }] : [];
   });
-  const prices = mined.length === 0 ? null : await feedPrices();
-  const agreed = mined.filter(({ alert, outcome }) => prices !== null && agrees(alert, outcome, prices));
-  if (agreed.length > 0)
-    await ctx.runMutation(internal.whales.agent.checks.confirm, {
-      alertIds: agreed.map(({ alert }) => alert.alertId),
-    });
-  if (mined.length < wanted.length)
-    throw new AppError("upstream", "The chain does not have every transaction that was reported");
-  return "over";
-});
+  const verified = alerts.map(() => false);
+  if (named.length === 0) return verified;
+  try {
+    const outcomes = await readOutcomes(named.map(({ txHash }) => txHash));
+    if (outcomes.every((one) => one === null)) return verified;
+    const prices = await feedPrices();
+    for (const [place, { alert, index }] of named.entries()) {
+      const outcome = outcomes[place] ?? null;
+      if (outcome !== null && outcome !== "too large") verified[index] = agrees(alert, outcome, prices);
+    }
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log.warn("whales.unverified", { reason: failure.message });
+  }
+  return verified;
+}
 
-/** Whether an agent's alert agrees with the chain: transaction, age, token and amount. */
-function agrees(
-  { token, amount, occurredAt, detectedAt }: Checked,
-  outcome: Outcome,
-  prices: Prices,
-): boolean {
+/** Whether an agent's alert agrees with the chain: transaction, age, coin and amount. */
+function agrees({ token, amount, occurredAt }: Reported, outcome: Outcome, prices: Prices): boolean {
   const { time } = outcome.block;
-  if (!outcome.succeeded || !isCoin(token)) return false;
-  if (time < detectedAt - OLDEST_MS || time > detectedAt + SKEW_MS) return false;
+  const now = Date.now();
+  if (!outcome.succeeded || time < now - OLDEST_MS || time > now + SKEW_MS) return false;
   if (occurredAt !== undefined && Math.abs(time - occurredAt) > TIME_MS) return false;
-  const moved =
-    token === "ETH"
-      ? [outcome.payment?.amount ?? 0n]
-      : outcome.transfers.filter((one) => coinAt(one.token) === token).map((one) => one.amount);
-  return moved.some((quantity) => {
-    const worth = worthOf({ coin: token, amount: quantity }, priceIn(prices, token).usd);
+  const moved = [
+    { token: "ETH", amount: outcome.payment?.amount ?? 0n },
+    ...outcome.transfers.map((one) => ({ token: coinAt(one.token) ?? "", amount: one.amount })),
+  ];
+  return moved.some(({ token: coin, amount: quantity }) => {
+    if (!isCoin(coin) || familyOf(coin) !== familyOf(token)) return false;
+    const worth = worthOf({ coin, amount: quantity }, priceIn(prices, coin).usd);
     return Math.abs(worth - amount) <= AMOUNT * Math.max(worth, amount);
   });
 }

@@ -1,92 +1,81 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { log } from "../../lib/log";
 import { rowsBy } from "../../lib/records/rows";
 import { DAY, HOUR, MINUTE } from "../../lib/time";
-import { CHAIN } from "../coins";
+import { familyOf } from "../coins";
 import type { Reported } from "../tables";
 
-/** The watches of an hour, and the alerts that the agent reports, each movement once. */
+/** The alerts that the agent reports, each movement once. */
 
 /** How far back an alert may be the same as a new one. */
 const SAME_WITHIN_MS = 6 * HOUR;
-/** Two reports of one movement differ by at most this share of the larger amount. */
+/** Two reports of one movement differ by at most this share of the larger amount; with another type, by less. */
 const SAME_AMOUNT = 0.1;
-/** How many alerts of one token and type are searched for a duplicate; more than six hours of full answers contain. */
-const LOOK_AT = 250;
+const SAME_AMOUNT_OTHER_TYPE = 0.01;
+/** How many alerts are searched for a duplicate; more than six hours of full answers contain. */
+const LOOK_AT = 500;
 
 /** An agent that was asked about the last hours reports no other time; clocks differ a little. */
 const OLDEST_MS = DAY;
 const SKEW_MS = 5 * MINUTE;
 
+/** As the agent tells it, and whether the chain agrees. */
+type Told = Reported & { verified: boolean };
+
 /**
  * Stores new alerts and merges known ones. Two alerts are the same movement if, within six hours, they name the same
- * token and the same transaction. If at most one of them names a transaction, two alerts of one answer are the same if
- * token, type, amount and description are equal; two of different answers, if token and type are equal and the amounts
- * differ by at most 10 %: the nearest amounts are matched first, and never two alerts of an answer with one known
- * alert. A known alert keeps its first report and only adds a missing transaction.
- * @returns `named`: the alerts with a transaction that Base may have and that nobody has looked for.
+ * coin (or forms of it) and the same transaction. If at most one of them names a transaction: in one answer, if their
+ * amounts are equal, and their descriptions or their types differ; in different answers, if the amounts differ by at
+ * most 10 %, or 1 % under another type. The nearest amounts are matched first, and never two alerts of an answer with
+ * one known alert. A known alert keeps its first report and only adds a missing transaction.
  */
 export async function storeAlerts(
   ctx: MutationCtx,
-  watchId: Id<"whaleWatches">,
-  alerts: readonly Reported[],
+  alerts: readonly Told[],
   now: number,
-): Promise<{ stored: Doc<"whaleAlerts">[]; merged: number; named: Id<"whaleAlerts">[] }> {
+): Promise<{ stored: number; merged: number }> {
   const movements = distinct(alerts.map((alert) => withoutFalseTime(alert, now)));
   const known = await matches(ctx, movements, now - SAME_WITHIN_MS);
-  const stored: Doc<"whaleAlerts">[] = [];
-  const named: Id<"whaleAlerts">[] = [];
+  let stored = 0;
   for (const alert of movements) {
     const same = known.get(alert);
     if (same === undefined) {
-      const alertId = await ctx.db.insert("whaleAlerts", {
-        ...alert,
-        detectedAt: now,
-        watchId,
-        messengerSent: false,
-        verified: false,
-      });
-      if (mayBeOnBase(alert)) named.push(alertId);
-      const row = await ctx.db.get("whaleAlerts", alertId);
-      if (row !== null) stored.push(row);
+      await ctx.db.insert("whaleAlerts", { ...alert, detectedAt: now, messengerSent: false, cardHour: 0 });
+      stored += 1;
     } else if (same.txHash === undefined && alert.txHash !== undefined) {
-      await ctx.db.patch("whaleAlerts", same._id, { txHash: alert.txHash });
-      if (mayBeOnBase(alert)) named.push(same._id);
+      const { txHash, verified } = alert;
+      await ctx.db.patch("whaleAlerts", same._id, { txHash, verified });
     }
   }
-  return { stored, merged: alerts.length - stored.length, named };
+  return { stored, merged: alerts.length - stored };
 }
 
-function withoutFalseTime(alert: Reported, now: number): Reported {
+function withoutFalseTime(alert: Told, now: number): Told {
   const { occurredAt, ...rest } = alert;
   if (occurredAt === undefined) return alert;
   return occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS ? alert : rest;
 }
 
-function mayBeOnBase({ txHash, chain = CHAIN }: Reported): boolean {
-  return txHash?.startsWith("0x") === true && chain === CHAIN;
-}
-
 /** One answer's alerts, each movement once. */
-function distinct(alerts: readonly Reported[]): Reported[] {
-  const movements: Reported[] = [];
+function distinct(alerts: readonly Told[]): Told[] {
+  const movements: Told[] = [];
   for (const alert of alerts) {
     const index = movements.findIndex((one) => isRepeat(one, alert));
     const first = movements[index];
     if (first === undefined) movements.push(alert);
     else if (first.txHash === undefined && alert.txHash !== undefined) {
-      movements[index] = { ...first, txHash: alert.txHash };
+      movements[index] = { ...first, txHash: alert.txHash, verified: alert.verified };
     }
   }
   return movements;
 }
 
 function isRepeat(one: Reported, other: Reported): boolean {
-  if (one.token !== other.token || !mayShareChain(one, other)) return false;
+  if (familyOf(one.token) !== familyOf(other.token) || !mayShareChain(one, other)) return false;
   if (one.txHash !== undefined && other.txHash !== undefined) return one.txHash === other.txHash;
   return (
-    one.alertType === other.alertType && one.amount === other.amount && one.description === other.description
+    one.amount === other.amount &&
+    (one.alertType !== other.alertType || one.token !== other.token || one.description === other.description)
   );
 }
 
@@ -97,12 +86,12 @@ function mayShareChain(one: Reported, other: Reported): boolean {
 /** Which of an answer's alerts are known: by transaction first, then by amount, the nearest first. */
 async function matches(
   ctx: QueryCtx,
-  alerts: readonly Reported[],
+  alerts: readonly Told[],
   since: number,
-): Promise<Map<Reported, Doc<"whaleAlerts">>> {
-  const known = new Map<Reported, Doc<"whaleAlerts">>();
+): Promise<Map<Told, Doc<"whaleAlerts">>> {
+  const known = new Map<Told, Doc<"whaleAlerts">>();
   const taken = new Set<Id<"whaleAlerts">>();
-  const take = (alert: Reported, row: Doc<"whaleAlerts">) => {
+  const take = (alert: Told, row: Doc<"whaleAlerts">) => {
     known.set(alert, row);
     taken.add(row._id);
   };
@@ -110,9 +99,15 @@ async function matches(
     const row = await withTransaction(ctx, alert, since);
     if (row !== null) take(alert, row);
   }
-  const pairs: { alert: Reported; row: Doc<"whaleAlerts">; apart: number }[] = [];
+  const pairs: { alert: Told; row: Doc<"whaleAlerts">; apart: number }[] = [];
+  const recent = await ctx.db
+    .query("whaleAlerts")
+    .withIndex("by_detectedAt", (q) => q.gte("detectedAt", since))
+    .order("desc")
+    .take(LOOK_AT);
   for (const alert of alerts.filter((one) => !known.has(one))) {
-    for (const row of await alike(ctx, alert, since)) pairs.push({ alert, row, apart: apart(alert, row) });
+    for (const row of recent.filter((one) => isAlike(alert, one)))
+      pairs.push({ alert, row, apart: apart(alert, row) });
   }
   for (const { alert, row } of pairs.toSorted((a, b) => a.apart - b.apart)) {
     if (!known.has(alert) && !taken.has(row._id)) take(alert, row);
@@ -127,37 +122,20 @@ async function withTransaction(
 ): Promise<Doc<"whaleAlerts"> | null> {
   if (txHash === undefined) return null;
   const rows = await rowsBy(ctx.db.query("whaleAlerts"), "txHash", txHash).order("desc").take(10);
-  return (
-    rows.find((row) => row.token === token && row.detectedAt >= since && row.withdrawnAt === undefined) ??
-    null
-  );
+  return rows.find((row) => familyOf(row.token) === familyOf(token) && row.detectedAt >= since) ?? null;
 }
 
-async function alike(ctx: QueryCtx, alert: Reported, since: number): Promise<Doc<"whaleAlerts">[]> {
-  const rows = await ctx.db
-    .query("whaleAlerts")
-    .withIndex("by_token_and_alertType", (q) =>
-      q.eq("token", alert.token).eq("alertType", alert.alertType).gte("detectedAt", since),
-    )
-    .order("desc")
-    .take(LOOK_AT);
-  return rows.filter(
-    (row) =>
-      (row.txHash === undefined || alert.txHash === undefined) &&
-      row.withdrawnAt === undefined &&
-      mayShareChain(row, alert) &&
-      apart(alert, row) <= SAME_AMOUNT,
+function isAlike(alert: Reported, row: Doc<"whaleAlerts">): boolean {
+  const most = row.alertType === alert.alertType ? SAME_AMOUNT : SAME_AMOUNT_OTHER_TYPE;
+  return (
+    familyOf(row.token) === familyOf(alert.token) &&
+    (row.txHash === undefined || alert.txHash === undefined) &&
+    mayShareChain(row, alert) &&
+    apart(alert, row) <= most
   );
 }
 
 /** The difference between two amounts, as a share of the larger. */
 function apart(one: Reported, other: Reported): number {
   return Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
-}
-
-type Ending = Pick<Doc<"whaleWatches">, "note" | "counts" | "pausedUntil"> & { state: "done" | "failed" };
-
-export async function end(ctx: MutationCtx, watchId: Id<"whaleWatches">, ending: Ending): Promise<void> {
-  if (ending.note !== undefined) log.warn("whales.note", { watchId, note: ending.note });
-  await ctx.db.patch("whaleWatches", watchId, { ...ending, endedAt: Date.now() });
 }

@@ -37,10 +37,9 @@ export async function insertAlerts(
 ): Promise<Id<"whaleAlerts">[]> {
   const now = Date.now();
   return t.run(async ({ db }) => {
-    const watchId = await db.insert("whaleWatches", { hour: 0, state: "done", startedAt: now, polls: 3 });
     const told: Fields<"whaleAlerts"> = {
       ...{ token: "ETH", alertType: "large_transfer", amount: 1_000_000, direction: "neutral" },
-      ...{ description: "A large transfer.", detectedAt: now, watchId },
+      ...{ description: "A large transfer.", detectedAt: now, cardHour: 1 },
       ...{ messengerSent: false, verified: false },
     };
     return Promise.all(alerts.map((one) => db.insert("whaleAlerts", { ...told, ...one })));
