@@ -137,19 +137,6 @@ describe("one caller's quick successions", () => {
     expect((await other).status).toBe(200);
   });
 
-  test("of cards to the service's own chat, whatever ids they take, leave it some of others'", async ({
-    app,
-  }) => {
-    const start = (n: number, ip: string) =>
-      app.post("/mcp/research/start", { userId: `without-a-chat-${n}`, token: "SOL" }, { ip });
-    for (let n = 0; n < 12; n++) expect((await start(n, "198.51.100.1")).status).toBe(200);
-    expect((await start(99, "198.51.100.2")).status).toBe(200);
-    await app.settle();
-    const shown = (await app.rows("messages")).map(({ state }) => state);
-    expect(shown.filter((state) => state === "sent")).toHaveLength(7);
-    expect(shown.at(-1)).toBe("sent");
-  });
-
   test("from one IPv6 network, however many of its /64 they use, are a tenth together", async ({ app }) => {
     const of = (n: number): Caller => ({ init: { ip: `2001:db8:7:${n.toString(16)}::1` }, name: `six-${n}` });
     let made = 0;
