@@ -6,7 +6,6 @@ import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 import {
   ALICE,
-  arrived,
   BOT_NAME,
   createBotApp,
   deliver,
@@ -14,7 +13,6 @@ import {
   linkedUser,
   say,
   tap,
-  updateOf,
   test,
 } from "./support";
 
