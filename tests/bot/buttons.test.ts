@@ -4,17 +4,7 @@ import type { App } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
-import {
-  ALICE,
-  BOT_NAME,
-  createBotApp,
-  deliver,
-  GROUP,
-  linkedUser,
-  say,
-  tap,
-  test,
-} from "./support";
+import { ALICE, BOT_NAME, createBotApp, deliver, GROUP, linkedUser, say, tap, test } from "./support";
 
 /** What is tapped rather than typed, and what a chat sees while the bot works. */
 
