@@ -20,8 +20,9 @@ const signal = z.object({
   tp2: z.nullable(z.number()),
   sl: z.nullable(z.number()),
   confidence: z.number(),
-  calibratedConfidence: z.nullable(z.number()),
   chancePercent: z.nullable(z.number()),
+  breakEvenPercent: z.nullable(z.number()),
+  expiresAt: z.string(),
   reasoning: z.string(),
   status: z.string(),
   generatedAt: z.string(),
@@ -37,13 +38,14 @@ function signalLine(one: z.output<typeof signal>): string {
     ["stop loss", one.sl],
   ] as const;
   const shown = levels.flatMap(([name, level]) => (level === null ? [] : [`${name} ${usd(level)}`]));
-  const { pnlPercent, afterCostsPercent, chancePercent } = one;
+  const { pnlPercent, afterCostsPercent, chancePercent, breakEvenPercent } = one;
   const net = typeof afterCostsPercent === "number" ? `, ${percent(afterCostsPercent)} after costs` : "";
   const result = typeof pnlPercent === "number" ? ` (${percent(pnlPercent)}${net})` : "";
-  const calibrated =
-    one.calibratedConfidence === null ? "no record yet" : `calibrated ${one.calibratedConfidence}/100`;
-  const chance = chancePercent === null ? "" : `, chance of its levels ${chancePercent.toFixed(0)}/100`;
-  return `${one.token} ${one.signal}, ${shown.join(", ")}, confidence ${one.confidence}/100 (${calibrated})${chance}, ${one.status}${result}, ${time(one.generatedAt)}`;
+  const chance =
+    chancePercent === null || breakEvenPercent === null
+      ? ""
+      : `, chance of its levels ${chancePercent.toFixed(0)}/100, earns its costs from ${breakEvenPercent.toFixed(0)}/100`;
+  return `${one.token} ${one.signal}, ${shown.join(", ")}, confidence ${one.confidence}/100${chance}, ${one.status}${result}, ${time(one.generatedAt)}, valid until ${time(one.expiresAt)}`;
 }
 
 const delivery = z.optional(z.boolean());
@@ -58,7 +60,7 @@ function deliveryLine(messengerSent: z.output<typeof delivery>): string | null {
 const getLatestSignal = tool({
   name: "get_latest_signal",
   title: "Latest trading signal",
-  description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry (the measured price at issue), two targets and stop loss in USD, and a confidence from 0 to 100 stated and calibrated; null where there is none yet. ${CARD} Information, not financial advice.`,
+  description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry (the measured price at issue), two targets and stop loss in USD, and a confidence from 0 to 100; null where there is none yet. ${CARD} Information, not financial advice.`,
   endpoint: { method: "POST", path: "/mcp/signals/latest" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
@@ -95,7 +97,6 @@ const getSignalHistory = tool({
       beforeCosts: z.object({ totalPnlPercent: z.number() }),
       afterCosts: z.object({ totalPnlPercent: z.number() }),
       edge: z.object({
-        trades: z.number(),
         days: z.number(),
         excessPoints: z.nullable(z.number()),
         lowPoints: z.number(),
@@ -111,7 +112,7 @@ const getSignalHistory = tool({
         totalPnlPercent: stats.beforeCosts.totalPnlPercent,
         totalAfterCostsPercent: stats.afterCosts.totalPnlPercent,
       })}`,
-      edgeLine(stats.edge),
+      edgeLine(stats.trades, stats.edge),
       ...(signals.length === 0
         ? ["There are no signals yet."]
         : signals.map((one) => `- ${signalLine(one)}`)),
@@ -119,7 +120,6 @@ const getSignalHistory = tool({
 });
 
 type Edge = {
-  trades: number;
   days: number;
   excessPoints: number | null;
   lowPoints: number;
@@ -127,8 +127,8 @@ type Edge = {
   verdict: string;
 };
 
-function edgeLine({ trades, days, excessPoints, lowPoints, highPoints, verdict }: Edge): string {
-  if (excessPoints === null) return "Excess over chance: no day of trades is over yet.";
+function edgeLine(trades: number, { days, excessPoints, lowPoints, highPoints, verdict }: Edge): string {
+  if (excessPoints === null) return "Excess over chance: no trade has ended yet.";
   const [mean, low, high] = [excessPoints, lowPoints, highPoints].map((value) => value.toFixed(1));
   return `Excess over the chance of their own levels: ${mean} points (${low} to ${high}) in n ${trades} trades of ${days} days: ${verdict}.`;
 }
@@ -170,14 +170,18 @@ const getDailyRecap = tool({
   view: z.extend(record, {
     date: z.string(),
     byToken: z.object({ BTC: record, ETH: record }),
+    notice: z.nullable(z.string()),
+    yesterday: z.extend(record, { date: z.string() }),
     review: z.nullable(z.string()),
     messengerSent: delivery,
   }),
-  text: ({ date, byToken, review, messengerSent, ...day }) =>
+  text: ({ date, byToken, notice, yesterday, review, messengerSent, ...day }) =>
     lines(
-      `Signals of ${date}: ${standing(day)}, ${day.pending} open, ${day.excessPoints.toFixed(1)} points over chance in all`,
+      notice,
+      `Signals of today, ${date}: ${standing(day)}, ${day.pending} open, ${day.excessPoints.toFixed(1)} points over chance in all`,
       `BTC: ${standing(byToken.BTC)}, ${byToken.BTC.pending} open`,
       `ETH: ${standing(byToken.ETH)}, ${byToken.ETH.pending} open`,
+      `Yesterday, ${yesterday.date}: ${standing(yesterday)}`,
       review,
       deliveryLine(messengerSent),
     ),
