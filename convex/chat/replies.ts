@@ -15,6 +15,7 @@ import { counted } from "../lib/outside/providerCalls";
 import { HOUR, iso, MINUTE, roundedNow } from "../lib/time";
 import { recentMarket } from "../market/recent";
 import { complete, type Message } from "../providers/models/gateway";
+import { memoryOf } from "../providers/models/structure";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";
 import { citable, groundAnswer, type Grounded } from "./grounding";
@@ -70,7 +71,7 @@ export const answer = counted(
     const taken = Math.round(performance.now() - startedAt);
     const timeoutMs = Math.max(1, deadlines.llmInteractive - taken);
     const purse = purseOf(ctx, payerOf(caller));
-    const prompt = { messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1, purse };
+    const prompt = { messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1, purse, memory: memoryOf(ctx) };
     const completion = await complete(prompt);
     const { text, model, tokensUsed } = completion;
     // Other people's words in the prompt do not make a link trustworthy, for example a headline's.

@@ -136,15 +136,17 @@ export const libTables = {
     .index("by_around", ["around", "until"]),
 
   /**
-   * Gateways that refused a schema beside the prompt: they are asked without one for a day. Written by
-   * `lib/outside/gatewayFormats`; one row per gateway and model, kept.
+   * What gateways refused of a request: left out for a day. Written by `lib/outside/gatewayFormats`; a few rows per
+   * gateway and model, kept.
    */
-  refusedFormats: defineTable({
+  refusedParts: defineTable({
     /** Address and model, as set. */
     gateway: v.string(),
+    /** `schema`, `max_tokens`, `system`, `stream`, or `limit 1000`: its own limit of an answer. */
+    part: v.string(),
     /** Epoch ms. */
     refusedAt: v.number(),
-  }).index("by_gateway", ["gateway"]),
+  }).index("by_gateway", ["gateway", "part"]),
 
   /**
    * Acts with keys and money: who, what, when. Written by `lib/records/audit.ts` in the transaction that does it;
@@ -188,6 +190,6 @@ export const libRecords: RecordsOf<typeof libTables> = {
     keep: { days: 2, why: "windows are a day at most", aged: older("window") },
   },
   crowdPlaces: { keep: "fifty rows at most, each taken over when its holder was lost" },
-  refusedFormats: { keep: "one row per gateway that was ever set" },
+  refusedParts: { keep: "a few rows per gateway that was ever set" },
   auditEvents: { keep: "the record of what was done with keys and money; to be exported, never shortened" },
 };

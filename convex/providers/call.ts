@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { AppError } from "../lib/errors";
-import { parseJson } from "../lib/text/json";
+import { parseTolerantly } from "../lib/text/json";
 import { noteCall, type Provider } from "../lib/outside/notes";
 
 /** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
@@ -16,7 +16,7 @@ export async function exchange(
   url: string,
   init: RequestInit,
   timeoutMs: number,
-  read: (text: string) => unknown = parseJson,
+  read: (text: string) => unknown = parseTolerantly,
 ): Promise<Exchange> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {

@@ -128,16 +128,15 @@ async function askGateway(): Promise<Finding> {
   });
   let refusesSchemas = false;
   const memory = {
-    refusesSchemas: () => Promise.resolve(false),
-    noteRefusal: () => {
-      refusesSchemas = true;
+    refused: () => Promise.resolve([]),
+    note: (part: string) => {
+      if (part === "schema") refusesSchemas = true;
       return Promise.resolve();
     },
-    purse: UNCOUNTED,
   };
   try {
     const question = { ...asked, name: "doctor", shape };
-    const { model, repaired } = await askStructured(memory, question, { turnMs: PATIENCE_MS, attempts: 1 });
+    const { model, repaired } = await askStructured(memory, UNCOUNTED, question, { turnMs: PATIENCE_MS, attempts: 1 });
     if (refusesSchemas) {
       return warning(
         subject,

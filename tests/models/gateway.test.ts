@@ -8,8 +8,6 @@ import { createApp, type App, test } from "../support/app";
 const DAY = 24 * 3_600_000;
 /** Without its lists the market is not told while the model fails. */
 const failLists = (app: App) => app.standins.fail("coingecko", { mode: "status", status: 503 });
-/** Nobody is asked for so long after a failure. */
-const REST = 15_000;
 
 const requestShape = z.object({
   max_tokens: z.number(),
@@ -27,7 +25,7 @@ describe("a gateway that knows no schemas", () => {
     expect(withSchema(app)).toEqual([true, false]);
     expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false, false]);
-    expect(await app.rows("refusedFormats")).toHaveLength(1);
+    expect(await app.rows("refusedParts")).toHaveLength(1);
     await app.pass(DAY + 60_000, { cronsRun: false });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false, false, true, false]);
@@ -60,16 +58,12 @@ describe("a gateway that knows no schemas", () => {
     expect(withSchema(app)).toEqual([true, false]);
   });
 
-  test("is not meant by another 400, nor when the prompt alone is refused too", async ({ app }) => {
+  test("is not meant when the prompt alone is refused too", async ({ app }) => {
     failLists(app);
-    app.standins.fail("llm", { mode: "status", status: 400, body: { error: "prompt too long" }, times: 1 });
+    app.standins.fail("llm", { mode: "status", status: 400, body: { error: "prompt too long" }, times: 2 });
     expect((await app.get("/mcp/market")).status).toBe(502);
-    expect(withSchema(app)).toEqual([true]);
-    await app.pass(REST, { cronsRun: false });
-    app.standins.fail("llm", { mode: "status", status: 400, body: { error: "bad schema" }, times: 2 });
-    expect((await app.get("/mcp/market")).status).toBe(502);
-    expect(withSchema(app)).toEqual([true, true, false]);
-    expect(await app.rows("refusedFormats")).toEqual([]);
+    expect(withSchema(app)).toEqual([true, false]);
+    expect(await app.rows("refusedParts")).toEqual([]);
   });
 });
 
@@ -104,10 +98,10 @@ describe("a model that knows the answer's limit by its newer name alone", () => 
 
   test("is told of as any other failure when it refuses both", async ({ app }) => {
     failLists(app);
-    app.standins.fail("llm", { mode: "status", status: 400, body, times: 2 });
+    app.standins.fail("llm", { mode: "status", status: 400, body, times: 3 });
     const { status, body: answer } = await app.get("/mcp/market");
     expect([status, answer.error]).toEqual([502, expect.stringContaining("The LLM gateway")]);
-    expect(limits(app)).toHaveLength(2);
+    expect(limits(app)).toHaveLength(3);
   });
 });
 

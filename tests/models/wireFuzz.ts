@@ -93,15 +93,11 @@ async function call<Shape extends z.ZodType>(
   standins: Standins,
   question: Question<Shape>,
 ): Promise<{ value: unknown } | { error: string }> {
-  const memory = {
-    refusesSchemas: () => Promise.resolve(false),
-    noteRefusal: () => Promise.resolve(),
-    purse: UNCOUNTED,
-  };
+  const memory = { refused: () => Promise.resolve([]), note: () => Promise.resolve() };
   const fetchBefore = globalThis.fetch;
   globalThis.fetch = (input, init) => standins.handle(new Request(input, init));
   try {
-    const { value } = await askStructured(memory, question, { turnMs: 60_000, attempts: 1 });
+    const { value } = await askStructured(memory, UNCOUNTED, question, { turnMs: 60_000, attempts: 1 });
     return { value };
   } catch (error) {
     if (error instanceof AppError && error.data.code === "upstream") return { error: error.message };
@@ -183,7 +179,7 @@ const EMPTY: readonly Fault[] = [
 const FAILURES: readonly Fault[] = [
   { mode: "status", status: 429, times: 1 },
   { mode: "status", status: 429, retryAfter: 3, times: 1 },
-  { mode: "status", status: 400, body: { error: "prompt is too long" }, times: 1 },
+  { mode: "status", status: 413, body: { error: "prompt is too long" }, times: 1 },
   { mode: "status", status: 503, body: "upstream unavailable", times: 1 },
   { mode: "garbage", times: 1 },
   { mode: "html", times: 1 },

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { extractJson } from "../text/json";
+import { jsonValues } from "../text/json";
 import { inOwnWords } from "../text/prose";
 import { amountIn } from "./amounts";
 import { wireSchema, type ObjectSchema, type WireSchema } from "./schema";
@@ -12,7 +12,7 @@ import { wireSchema, type ObjectSchema, type WireSchema } from "./schema";
 export type Reading<Value> = { value: Value } | { problem: string };
 
 /**
- * Reads the JSON value in a text, without links and addresses that are not in `known`. `problem` names everything that
+ * Reads the JSON value in a text: of several that fit the shape the last, because writers correct themselves; without links and addresses that are not in `known`. `problem` names everything that
  * is wrong, each path once.
  * @param known The prompt, and what its sources cite.
  */
@@ -21,9 +21,15 @@ export function readAnswer<Shape extends z.ZodType>(
   text: string,
   known: string,
 ): Reading<z.output<Shape>> {
-  const json = extractJson(text);
-  if (json === undefined) return { problem: "it holds no complete JSON value" };
-  return readValue(shape, inOwnWords(json, known));
+  const readings = jsonValues(text).map((json) => readValue(shape, inOwnWords(json, known)));
+  const fitting = readings.findLast((reading) => "value" in reading);
+  // Brackets in the prose around an answer are values as well: the one with the fewest faults is the answer.
+  const [closest] = readings.toSorted((a, b) => faults(a) - faults(b));
+  return fitting ?? closest ?? { problem: "it holds no complete JSON value" };
+}
+
+function faults(reading: Reading<unknown>): number {
+  return "problem" in reading ? reading.problem.split("; ").length : 0;
 }
 
 /** The same for a value that is JSON already. */

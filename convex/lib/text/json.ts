@@ -32,18 +32,45 @@ export function namesGivenTwice(text: string): string[] {
   return [...twice];
 }
 
+/**
+ * The same, tolerant of the slips that writers of JSON make: an invalid escape, a raw line break in a string, a trailing
+ * comma. Such a text is mended once and read again.
+ * @throws SyntaxError
+ */
+export function parseTolerantly(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return parseJson(mended(text));
+  }
+}
+
+/** A string with its escapes, closed or not; or a comma before a closing bracket. */
+const MENDABLE = /"(?:[^"\\]|\\[^])*"?|,(?=\s*[}\]])/g;
+const CONTROL: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+function mended(text: string): string {
+  return text.replace(MENDABLE, (part) => {
+    if (part === ",") return "";
+    return part
+      .replace(/\\(?:u[0-9a-fA-F]{4}|[^])/g, (escape) =>
+        /^\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])$/.test(escape) ? escape : escape.slice(1),
+      )
+      .replace(/\p{Cc}/gu, (control) => CONTROL[control] ?? "");
+  });
+}
+
 /** How many opening brackets are tried: prose full of them is not an answer worth finding. */
 const MAX_CANDIDATES = 50;
 
 /**
- * The JSON value in a language model's answer: the whole text, or the longest balanced object or array in it, whatever
- * fence and prose (and citations such as "[1]") surround it.
- * @returns The parsed value, or `undefined` if there is none; a truncated one does not count.
+ * The JSON values in a language model's answer, in its order: the whole text, or each balanced object or array in it,
+ * whatever fences and prose (and citations such as "[1]") surround them. A truncated one does not count.
  */
-export function extractJson(text: string): unknown {
+export function jsonValues(text: string): object[] {
   const whole = tryParse(text);
-  if (whole !== undefined) return whole;
-  let best: { value: unknown; length: number } | undefined;
+  if (whole !== undefined) return [whole];
+  const found: object[] = [];
   let candidates = 0;
   for (let start = 0; start < text.length && candidates < MAX_CANDIDATES; start++) {
     if (text[start] !== "{" && text[start] !== "[") continue;
@@ -52,10 +79,10 @@ export function extractJson(text: string): unknown {
     if (end === -1) continue;
     const value = tryParse(text.slice(start, end));
     if (value === undefined) continue;
-    if (best === undefined || end - start > best.length) best = { value, length: end - start };
+    found.push(value);
     start = end - 1;
   }
-  return best?.value;
+  return found;
 }
 
 /** The index after the bracket that closes the one at `start`, or -1. Brackets inside strings do not count. */
@@ -77,9 +104,9 @@ function endOfValue(text: string, start: number): number {
   return -1;
 }
 
-function tryParse(text: string): unknown {
+function tryParse(text: string): object | undefined {
   try {
-    const value = parseJson(text);
+    const value = parseTolerantly(text);
     return typeof value === "object" && value !== null ? value : undefined;
   } catch {
     return undefined;

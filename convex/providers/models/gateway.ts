@@ -1,14 +1,11 @@
-import OpenAI, { APIConnectionError, APIError, APIUserAbortError } from "openai";
-import * as z from "zod";
+import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
 import type { Purse } from "../../lib/budget/purses";
-import { completionCost, dearestCompletion, usageOf, type Usage } from "../../lib/budget/costs";
+import { completionCost, dearestCompletion } from "../../lib/budget/costs";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { noteCall } from "../../lib/outside/notes";
-import { wellFormed } from "../../lib/text/strings";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import {
-  inShape,
   isAbort,
   isTransient,
   statusFailure,
@@ -16,8 +13,12 @@ import {
   unreachableFailure,
   unusableFailure,
 } from "../call";
+import { blamed, readBody, rejectedAnswer, type Outcome, type Refused } from "./wire";
 
-/** The LLM gateway: OpenAI-compatible chat completions (docs.bankr.bot/llm-gateway/api-reference). */
+/**
+ * The LLM gateway: OpenAI-compatible chat completions (docs.bankr.bot/llm-gateway/api-reference). The client sends;
+ * what comes back is read in `wire`.
+ */
 const UPSTREAM = "The LLM gateway";
 
 export type Message = { role: "system" | "user" | "assistant"; content: string };
@@ -32,51 +33,29 @@ export type Prompt = {
   attempts: number;
   /** Who pays. */
   purse: Purse;
+  /** What the gateway is known to refuse. */
+  memory?: Memory;
   /** Absent for `LLM_MODEL`. */
   model?: string | undefined;
 };
 
+/** What gateways have refused, such as `schema` or `limit 1000`: left out for a day. */
+export type Memory = {
+  refused: () => Promise<readonly string[]>;
+  note: (part: string) => Promise<void>;
+};
+
 export type Completion = {
   text: string;
-  /** The gateway's name of the model that answered. */
+  /** The gateway's name of the model that answered; the one that was asked if it does not say. */
   model: string;
-  /** Of prompt and answer together. */
+  /** Of prompt and answer together; estimated if the gateway does not say. */
   tokensUsed: number;
 };
 
-const count = z.number().int().nonnegative();
-
-/** The parts of a chat completion that the service reads; everything else is ignored. */
-const completionShape = z.object({
-  model: z.string().min(1),
-  choices: z
-    .array(
-      z.object({
-        message: z.object({ content: z.string().nullish() }),
-        finish_reason: z.string().nullish(),
-      }),
-    )
-    .min(1),
-  usage: z
-    .object({
-      total_tokens: count,
-      prompt_tokens: count.nullish(),
-      completion_tokens: count.nullish(),
-    })
-    .nullish(),
-});
-
-/** The gateway refused a part of the request; without that part, it may answer the prompt. */
-class PartRefused extends AppError {
-  constructor(status: number) {
-    const { code, message } = statusFailure(UPSTREAM, status).data;
-    super(code, message);
-  }
-}
-/** It refused the schema. */
-export class FormatRefused extends PartRefused {}
-/** It refused the answer's limit: reasoning models know only its newer name. */
-class LimitRefused extends PartRefused {}
+/** A schema beside the prompt. */
+export type Format = OpenAI.ResponseFormatJSONSchema;
+type Call = Omit<Prompt, "timeoutMs">;
 
 /**
  * Asks for prose. An answer that was cut off at its limit is requested once more, with more room.
@@ -85,7 +64,7 @@ class LimitRefused extends PartRefused {}
  */
 export async function complete(prompt: Prompt): Promise<Completion> {
   const completion = await ask(prompt, undefined, AbortSignal.timeout(prompt.timeoutMs));
-  if (completion.text.trim() === "") throw unusableFailure(UPSTREAM);
+  if (completion.text === "") throw unusableFailure(UPSTREAM);
   return completion;
 }
 
@@ -93,12 +72,12 @@ export async function complete(prompt: Prompt): Promise<Completion> {
 const MORE_ROOM = 2;
 
 /**
- * One complete answer: if it was cut off, it is requested once more, with more room.
- * @throws AppError `upstream`; `FormatRefused` if the format is the reason.
+ * One complete answer, perhaps empty: if it was cut off, it is requested once more, with more room.
+ * @throws AppError `upstream`
  */
 export async function ask(
-  prompt: Omit<Prompt, "timeoutMs">,
-  format: OpenAI.ResponseFormatJSONSchema | undefined,
+  prompt: Call,
+  format: Format | undefined,
   signal: AbortSignal,
 ): Promise<Completion> {
   const first = await request(prompt, format, signal);
@@ -121,15 +100,32 @@ export class UnusableAnswer extends AppError {
 type Answer = Completion & {
   /** It ended at the limit, not where the model would have ended. */
   isCut: boolean;
-  /** `null` if the gateway did not report it. */
-  usage: Usage | null;
+  /** In millionths of a USD. */
+  micros: number;
 };
 
-async function request(
-  prompt: Omit<Prompt, "timeoutMs">,
-  format: OpenAI.ResponseFormatJSONSchema | undefined,
-  signal: AbortSignal,
-): Promise<Answer> {
+/** The gateway's response to one request, or why there is none; `failure` names it for people. */
+class Refusal extends AppError {
+  constructor(
+    readonly status: number,
+    readonly words: string,
+    readonly pauseMs: number,
+  ) {
+    const { code, message } = statusFailure(UPSTREAM, status).data;
+    super(code, message);
+  }
+}
+/** A failure after which the same request may succeed. `isBilled`: something was written. */
+class Passing extends AppError {
+  constructor(
+    { data: { code, message } }: AppError,
+    readonly isBilled: boolean,
+  ) {
+    super(code, message);
+  }
+}
+
+async function request(prompt: Call, format: Format | undefined, signal: AbortSignal): Promise<Answer> {
   const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
   const dearest = dearestCompletion(chars, prompt.maxTokens, prompt.model);
   for (let attempt = 1; ; attempt++) {
@@ -137,68 +133,137 @@ async function request(
     try {
       const completion = await requestOnce(prompt, format, signal);
       noteCall("llm", false);
-      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage, prompt.model));
+      await hold.settle(completion.micros);
       return completion;
     } catch (error) {
-      const { failure, retryAfterMs } = classify(error, signal);
-      // Without a key no call was made. A refused part is a failure for `/health`.
-      if (failure.data.code === "upstream") noteCall("llm", !(failure instanceof FormatRefused));
-      await hold.settle(isUnbilled(error, failure) ? 0 : dearest);
+      const { failure, retryAfterMs, isBilled } = classify(error, signal);
+      // Without a key no call was made.
+      if (failure.data.code === "upstream") noteCall("llm", true);
+      await hold.settle(isBilled ? dearest : 0);
       if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
       await sleep(Math.max(retryAfterMs, attempt * attempt * SECOND));
     }
   }
 }
 
-/** Whether a failed call cost nothing: it was refused, or never sent. A call that timed out may have been answered. */
-function isUnbilled(error: unknown, failure: AppError): boolean {
-  if (failure instanceof FormatRefused || failure.data.code !== "upstream") return true;
-  return error instanceof APIError && typeof error.status === "number";
-}
+/** How many parts of a request a gateway may refuse, one after the other. */
+const MAX_REFUSALS = 4;
 
-async function requestOnce(
-  prompt: Pick<Prompt, "messages" | "maxTokens" | "model">,
-  format: OpenAI.ResponseFormatJSONSchema | undefined,
-  signal: AbortSignal,
-): Promise<Answer> {
-  try {
-    // The older name: every gateway knows it, and few know the newer one.
-    return await answerTo(prompt, "max_tokens", format, signal);
-  } catch (error) {
-    if (!(inner(error) instanceof LimitRefused)) throw error;
-    return answerTo(prompt, "max_completion_tokens", format, signal);
+/** One answer. A part that the gateway refuses is left out, and remembered once the gateway answers without it. */
+async function requestOnce(prompt: Call, format: Format | undefined, signal: AbortSignal): Promise<Answer> {
+  const known = (await prompt.memory?.refused()) ?? [];
+  const left = new Set(known);
+  const learnt: string[] = [];
+  for (;;) {
+    try {
+      const answer = await answerTo(prompt, format, left, signal);
+      for (const part of learnt) await prompt.memory?.note(part);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Refusal) || learnt.length >= MAX_REFUSALS) throw error;
+      const part = refusedPart(error, format !== undefined && !left.has("schema"), left);
+      if (part === null) throw error;
+      left.add(part);
+      learnt.push(part);
+    }
   }
 }
 
+/** What to leave out after a refusal. Gateways refuse schemas in all words: any refusal of one is tried without it. */
+function refusedPart({ status, words }: Refusal, isFormatted: boolean, left: Set<string>): string | null {
+  const refused = blamed(words);
+  const isRequest = status === 400 || status === 404 || status === 422;
+  if (refused !== null && (isRequest || status >= 500) && !(refused.part === "schema" && !isFormatted)) {
+    const part = nameOf(refused);
+    if (!left.has(part)) return part;
+  }
+  return isRequest && isFormatted ? "schema" : null;
+}
+
+function nameOf(refused: Refused): string {
+  return refused.part === "limit" ? `limit ${refused.most}` : refused.part;
+}
+
 async function answerTo(
-  { messages, maxTokens, model: named }: Pick<Prompt, "messages" | "maxTokens" | "model">,
-  limit: "max_tokens" | "max_completion_tokens",
-  format: OpenAI.ResponseFormatJSONSchema | undefined,
+  { messages, maxTokens, model: named }: Call,
+  format: Format | undefined,
+  left: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const answer: unknown = await client(format !== undefined).chat.completions.create(
+  const asked = named ?? setting("LLM_MODEL");
+  const limits = [...left].flatMap((part) => (part.startsWith("limit ") ? [Number(part.slice(6))] : []));
+  const limit = Math.min(maxTokens, ...limits);
+  const said = left.has("system") ? withoutSystem(messages) : messages;
+  const body = await post(
     {
-      model: named ?? setting("LLM_MODEL"),
-      messages,
-      [limit]: maxTokens,
-      stream: false,
-      ...(format === undefined ? {} : { response_format: format }),
+      model: asked,
+      messages: said,
+      // The older name: every gateway knows it, and few know the newer one.
+      [left.has("max_tokens") ? "max_completion_tokens" : "max_tokens"]: limit,
+      stream: left.has("stream"),
+      ...(format === undefined || left.has("schema") ? {} : { response_format: format }),
     },
-    { signal },
+    signal,
   );
-  const { model, choices, usage } = inShape(UPSTREAM, answer, completionShape);
-  const [choice] = choices;
+  const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
+  const answer = answerIn(typeof body === "string" ? readBody(body) : body);
+  const estimate = { input: tokensIn(chars), output: tokensIn(answer.text.length) };
+  const { total, ...usage } = answer.usage ?? { ...estimate, total: estimate.input + estimate.output };
   return {
-    text: wellFormed(choice?.message.content ?? ""),
-    model,
-    tokensUsed: usage?.total_tokens ?? 0,
-    isCut: choice?.finish_reason === "length",
-    usage: usage == null ? null : usageOf(usage.total_tokens, usage.prompt_tokens, usage.completion_tokens),
+    text: answer.text,
+    model: answer.model ?? asked,
+    tokensUsed: total,
+    isCut: answer.isCut,
+    micros: answer.usage === null ? dearestCompletion(chars, limit, named) : completionCost(usage, named),
   };
 }
 
-/** The client without its own deadlines and retries: ours are `signal` and `attempts`. */
-function client(isFormatted: boolean): OpenAI {
+/** English has four characters a token. */
+const tokensIn = (chars: number): number => Math.ceil(chars / 4);
+
+/** For models that know no system messages. */
+function withoutSystem(messages: readonly Message[]): Message[] {
+  const system = messages.filter(({ role }) => role === "system").map(({ content }) => content);
+  const [first, ...others] = messages.filter(({ role }) => role !== "system");
+  return first === undefined
+    ? []
+    : [{ ...first, content: [...system, first.content].join("\n\n") }, ...others];
+}
+
+function answerIn(outcome: Outcome): Extract<Outcome, { kind: "answer" }> {
+  switch (outcome.kind) {
+    case "answer":
+      return outcome;
+    case "failure":
+      throw new Refusal(outcome.status, "", 0);
+    case "declined":
+      throw new AppError("upstream", `${UPSTREAM} declined to answer`);
+    case "broken":
+      throw new Passing(new AppError("upstream", `${UPSTREAM} broke off its answer`), true);
+    case "unreadable":
+      throw unusableFailure(UPSTREAM);
+  }
+}
+
+/** @returns The body of a successful response, or an answer that came as a refusal. @throws Refusal */
+async function post(
+  body: Record<string, unknown> & { model: string; messages: Message[]; stream: boolean },
+  signal: AbortSignal,
+): Promise<string | Outcome> {
+  try {
+    const response = await client().chat.completions.create(body, { signal }).asResponse();
+    return await response.text();
+  } catch (error) {
+    const refusal = inner(error);
+    if (!(refusal instanceof Refusal)) throw error;
+    const written = rejectedAnswer(refusal.words);
+    if (written === null) throw refusal;
+    return { kind: "answer", text: written, model: null, usage: null, isCut: false };
+  }
+}
+
+/** The client without its own deadlines, retries and reading: ours are `signal`, `attempts` and `wire`. */
+function client(): OpenAI {
   return new OpenAI({
     apiKey: required("LLM_GATEWAY_API_KEY"),
     baseURL: gatewayBase(setting("LLM_ENDPOINT")),
@@ -208,11 +273,8 @@ function client(isFormatted: boolean): OpenAI {
     timeout: DAY,
     fetch: async (url, init) => {
       const response = await fetch(url, init);
-      if (response.status !== 400 && response.status !== 422) return response;
-      const text = await response.clone().text();
-      if (blamesLimit(text)) throw new LimitRefused(response.status);
-      if (isFormatted && blamesFormat(text)) throw new FormatRefused(response.status);
-      return response;
+      if (response.ok) return response;
+      throw new Refusal(response.status, await response.text(), pauseIn(response.headers));
     },
     dangerouslyAllowBrowser: true,
   });
@@ -224,33 +286,31 @@ function gatewayBase(endpoint: string): string {
   return endpoint.endsWith("/v1") ? endpoint : `${endpoint}/v1`;
 }
 
-/** Whether a refusal is about the format. Gateways word it in many ways, so the text decides. */
-function blamesFormat(text: string): boolean {
-  return /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]?output/i.test(text);
-}
-
-function blamesLimit(text: string): boolean {
-  return text.includes("max_completion_tokens");
-}
-
 /** A provider that asks for a longer pause is not waited for. */
 const LONGEST_PAUSE_MS = 20 * SECOND;
 
-/** `retryAfterMs`: the shortest wait before the same request may succeed; `null` if it may not. */
-function classify(error: unknown, signal: AbortSignal): { failure: AppError; retryAfterMs: number | null } {
+type Failed = {
+  failure: AppError;
+  /** The shortest wait before the same request may succeed; `null` if it may not. */
+  retryAfterMs: number | null;
+  /** A refusal costs nothing. A call that timed out, or whose answer broke off, may have been answered. */
+  isBilled: boolean;
+};
+
+function classify(error: unknown, signal: AbortSignal): Failed {
   const ours = inner(error);
-  if (ours !== null) return { failure: ours, retryAfterMs: null };
-  if (signal.aborted || error instanceof APIUserAbortError || isAbort(error)) {
-    return { failure: timeoutFailure(UPSTREAM), retryAfterMs: null };
+  if (ours instanceof Refusal) {
+    const isRetryable = isTransient(ours.status) && ours.pauseMs <= LONGEST_PAUSE_MS;
+    return { failure: ours, retryAfterMs: isRetryable ? ours.pauseMs : null, isBilled: false };
   }
-  if (error instanceof APIConnectionError) return { failure: unreachableFailure(UPSTREAM), retryAfterMs: 0 };
-  if (error instanceof APIError && typeof error.status === "number") {
-    const pause = pauseIn(error.headers);
-    const retryable = isTransient(error.status) && pause <= LONGEST_PAUSE_MS;
-    return { failure: statusFailure(UPSTREAM, error.status), retryAfterMs: retryable ? pause : null };
-  }
-  // The rest are failures of reading the body. A complete body that is not JSON will not improve; a truncated one may.
-  return { failure: unusableFailure(UPSTREAM), retryAfterMs: error instanceof SyntaxError ? null : 0 };
+  if (ours instanceof Passing) return { failure: ours, retryAfterMs: 0, isBilled: ours.isBilled };
+  if (ours !== null) return { failure: ours, retryAfterMs: null, isBilled: ours.data.code === "upstream" };
+  if (signal.aborted || error instanceof APIUserAbortError || isAbort(error))
+    return { failure: timeoutFailure(UPSTREAM), retryAfterMs: null, isBilled: true };
+  if (error instanceof APIConnectionError)
+    return { failure: unreachableFailure(UPSTREAM), retryAfterMs: 0, isBilled: true };
+  // The rest are failures of reading the body, which broke off.
+  return { failure: unusableFailure(UPSTREAM), retryAfterMs: 0, isBilled: true };
 }
 
 /** Our own failure, which the client may have wrapped as a connection error. */
@@ -260,8 +320,8 @@ function inner(error: unknown): AppError | null {
 }
 
 /** `Retry-After` in ms; 0 if there is none. It may contain seconds or a date. */
-function pauseIn(headers: unknown): number {
-  const value = headers instanceof Headers ? headers.get("Retry-After") : null;
+function pauseIn(headers: Headers): number {
+  const value = headers.get("Retry-After");
   if (value === null) return 0;
   const seconds = Number(value);
   const ms = Number.isFinite(seconds) ? seconds * SECOND : Date.parse(value) - Date.now();

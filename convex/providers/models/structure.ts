@@ -1,4 +1,3 @@
-import type OpenAI from "openai";
 import type * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
@@ -9,7 +8,7 @@ import { wireSchema } from "../../lib/answers/schema";
 import { formOf } from "../../lib/answers/template";
 import { setting } from "../../lib/env";
 import { roundedNow } from "../../lib/time";
-import { ask, FormatRefused, UnusableAnswer, type Completion, type Message } from "./gateway";
+import { ask, UnusableAnswer, type Completion, type Format, type Memory, type Message } from "./gateway";
 
 /** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */
 
@@ -55,64 +54,44 @@ export async function completeStructured<Shape extends z.ZodType>(
   question: Question<Shape>,
   { payer, ...patience }: Patience & { payer: Payer },
 ): Promise<Structured<z.output<Shape>>> {
-  const gateway = { gateway: `${setting("LLM_ENDPOINT")} ${patience.model ?? setting("LLM_MODEL")}` };
-  const memory = {
-    refusesSchemas: () => remembered(ctx, gateway),
-    noteRefusal: async () => {
-      await ctx.runMutation(internal.lib.outside.gatewayFormats.remember, gateway);
-    },
-    purse: purseOf(ctx, payer),
-  };
-  return askStructured(memory, question, patience);
+  return askStructured(memoryOf(ctx, patience.model), purseOf(ctx, payer), question, patience);
 }
 
 /** What each action has read about gateways, so that parallel questions read it once. */
-const memories = new WeakMap<ActionCtx, Map<string, Promise<boolean>>>();
+const read = new WeakMap<ActionCtx, Map<string, Promise<string[]>>>();
 
-function remembered(ctx: ActionCtx, gateway: { gateway: string }): Promise<boolean> {
-  const known = memories.get(ctx) ?? new Map<string, Promise<boolean>>();
-  memories.set(ctx, known);
-  const args = { ...gateway, now: roundedNow() };
-  const looked =
-    known.get(gateway.gateway) ?? ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, args);
-  known.set(gateway.gateway, looked);
-  return looked;
+/** What the gateway has refused in the last day, of a model; absent for `LLM_MODEL`. For actions. */
+export function memoryOf(ctx: ActionCtx, model: string = setting("LLM_MODEL")): Memory {
+  const gateway = `${setting("LLM_ENDPOINT")} ${model}`;
+  const known = read.get(ctx) ?? new Map<string, Promise<string[]>>();
+  read.set(ctx, known);
+  return {
+    refused: () => {
+      const parts =
+        known.get(gateway) ??
+        ctx.runQuery(internal.lib.outside.gatewayFormats.refused, { gateway, now: roundedNow() });
+      known.set(gateway, parts);
+      return parts;
+    },
+    note: async (part) => {
+      known.delete(gateway);
+      await ctx.runMutation(internal.lib.outside.gatewayFormats.remember, { gateway, part });
+    },
+  };
 }
-
-/** What earlier calls have shown about the gateway, and who pays for this one. */
-export type GatewayMemory = {
-  refusesSchemas: () => Promise<boolean>;
-  noteRefusal: () => Promise<void>;
-  purse: Purse;
-};
 
 /** `completeStructured` with any memory and payer. */
 export async function askStructured<Shape extends z.ZodType>(
-  memory: GatewayMemory,
+  memory: Memory,
+  purse: Purse,
   question: Question<Shape>,
   { turnMs, attempts, model }: Patience,
 ): Promise<Structured<z.output<Shape>>> {
   const { name, shape, maxTokens } = question;
   const schema = wireSchema(shape);
-  let format: OpenAI.ResponseFormatJSONSchema | undefined = {
-    type: "json_schema",
-    json_schema: { name, schema, strict: true },
-  };
-  if (await memory.refusesSchemas()) format = undefined;
-
-  const turn = async (messages: Message[]): Promise<Completion> => {
-    const signal = AbortSignal.timeout(turnMs);
-    const prompt = { messages, maxTokens, attempts, model, purse: memory.purse };
-    try {
-      return await ask(prompt, format, signal);
-    } catch (error) {
-      if (!(error instanceof FormatRefused)) throw error;
-      const plain = await ask(prompt, undefined, signal);
-      await memory.noteRefusal();
-      format = undefined;
-      return plain;
-    }
-  };
+  const format: Format = { type: "json_schema", json_schema: { name, schema, strict: true } };
+  const turn = (messages: Message[]): Promise<Completion> =>
+    ask({ messages, maxTokens, attempts, model, purse, memory }, format, AbortSignal.timeout(turnMs));
 
   const messages: Message[] = [
     { role: "system", content: `${question.system}\n\n${formOf(schema)}` },

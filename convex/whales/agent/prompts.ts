@@ -3,7 +3,7 @@ import * as z from "zod";
 import { NAMES } from "../../evidence/text/asides";
 import { readValue } from "../../lib/answers/reader";
 import { figuresIn, foundIn, without } from "../../lib/text/figures";
-import { extractJson } from "../../lib/text/json";
+import { jsonValues } from "../../lib/text/json";
 import { inOwnWords } from "../../lib/text/prose";
 import { line, symbol, usd } from "../../lib/answers/parts";
 import { FLOOR_USD } from "../coins";
@@ -56,8 +56,12 @@ type ReadAnswer = {
 
 /** Reads the agent's answer: a list of alerts, with any prose and fence around it; each alert is accepted or dropped. */
 export function readAnswer(response: string): ReadAnswer {
-  const list = answerShape.safeParse(extractJson(response));
-  if (!list.success)
+  const lists = jsonValues(response).map((json) => answerShape.safeParse(json));
+  // A writer corrects itself: the last list counts. A citation such as "[1]" is none.
+  const list =
+    lists.findLast(({ data }) => data?.some((item) => typeof item === "object")) ??
+    lists.findLast(({ data }) => data?.length === 0);
+  if (list?.success !== true)
     return { alerts: [], dropped: 0, note: "The agent's answer contained no list of alerts" };
   const usable = list.data
     .flatMap((item) => {

@@ -1,0 +1,317 @@
+import { parseTolerantly } from "../../lib/text/json";
+import { wellFormed } from "../../lib/text/strings";
+
+/**
+ * What gateways send, in the many forms in which they send it, as one outcome. Nothing here asks anybody: texts in, an
+ * outcome out. Only the answer itself decides whether there is one; whatever stands beside it is estimated if it lacks.
+ */
+
+export type Outcome =
+  | {
+      kind: "answer";
+      /** Clean: no thoughts, no marks of a model's own format, nothing invisible. Empty if nothing else was sent. */
+      text: string;
+      /** The model that answered; `null` if the gateway does not say. */
+      model: string | null;
+      /** Tokens; `null` if the gateway does not say. What a model thinks counts as output. */
+      usage: { input: number; output: number; total: number } | null;
+      /** It ended at a limit, not where the model would have ended. */
+      isCut: boolean;
+    }
+  /** A failure inside a successful response. */
+  | { kind: "failure"; status: number }
+  /** The model or its vendor's filter will not answer. */
+  | { kind: "declined" }
+  /** The stream broke off, or the model ended for another reason than that it was done. The same request may succeed. */
+  | { kind: "broken" }
+  /** No chat completion in any form. */
+  | { kind: "unreadable" };
+
+/** Reads the body of a successful response, whatever its content type says. */
+export function readBody(body: string): Outcome {
+  const text = body.replace(/^\uFEFF/, "").trim();
+  if (/^(?:data|event|id|retry)?:/.test(text)) return readStream(text);
+  try {
+    return readCompletion(parseTolerantly(text));
+  } catch {
+    // One JSON value a line is a stream as well.
+    return /^\{.*\}\s*\n\s*\{/.test(text) ? readStream(text) : { kind: "unreadable" };
+  }
+}
+
+/** A stream of events, joined. One that has no end broke off. */
+function readStream(text: string): Outcome {
+  let content = "";
+  let end: unknown;
+  let model: unknown;
+  let usage: unknown;
+  let isWhole = false;
+  let wasRead = false;
+  for (const line of text.split(/\r?\n/)) {
+    const data = line.replace(/^data:\s*/, "").trim();
+    if (data === "[DONE]") isWhole = true;
+    if (!data.startsWith("{")) continue;
+    let chunk: unknown;
+    try {
+      chunk = parseTolerantly(data);
+    } catch {
+      return { kind: "broken" };
+    }
+    const failure = failureIn(chunk);
+    if (failure !== null) return failure;
+    const choice = at(listAt(chunk, "choices")[0]);
+    const part = choice("delta") ?? choice("message");
+    if (part !== undefined) wasRead = true;
+    content += contentOf(at(part)("content"));
+    end = choice("finish_reason") ?? end;
+    model = at(chunk)("model") ?? model;
+    usage = at(chunk)("usage") ?? usage;
+  }
+  if (!wasRead) return { kind: "unreadable" };
+  if (end === undefined && !isWhole) return { kind: "broken" };
+  return readCompletion({ model, usage, choices: [{ message: { content }, finish_reason: end }] });
+}
+
+function readCompletion(body: unknown): Outcome {
+  if (Array.isArray(body) && body.length === 1) return readCompletion(body[0]);
+  const field = at(body);
+  const [first] = listAt(body, "choices");
+  const failure = failureIn(body);
+  if (failure !== null) return failure;
+  if (first === undefined) {
+    // Some gateways put the completion into an envelope of their own.
+    const inner = field("data") ?? field("result") ?? field("response");
+    return listAt(inner, "choices").length > 0 ? readCompletion(inner) : { kind: "unreadable" };
+  }
+  const choice = at(first);
+  const message = at(choice("message"));
+  const raw = contentOf(message("content") ?? choice("text"));
+  const text = cleaned(raw);
+  const end = endOf(choice("finish_reason"), choice("native_finish_reason"));
+  if (end === "broken") return failureIn(first) ?? { kind: "broken" };
+  if (end === "declined") return { kind: "declined" };
+  const model = field("model");
+  return {
+    kind: "answer",
+    text,
+    model: typeof model === "string" && model.trim() !== "" ? model.trim() : null,
+    usage: usageIn(field("usage")),
+    isCut: end === "cut",
+  };
+}
+
+/** A failure that came as a success: `error` where the answer should be. */
+function failureIn(body: unknown): Outcome | null {
+  const error = at(body)("error");
+  if (error == null || error === false || error === "") return null;
+  const [choice] = listAt(body, "choices");
+  const message = at(choice)("message");
+  if (contentOf(at(message)("content")).trim() !== "" && at(choice)("finish_reason") !== "error") return null;
+  const inside = at(error);
+  const said = [inside("code"), inside("status"), inside("type"), at(body)("status"), at(body)("code")];
+  const codes = said.map(Number).filter((code) => Number.isInteger(code) && code >= 400 && code <= 599);
+  const words = typeof error === "string" ? error : JSON.stringify(error);
+  return { kind: "failure", status: codes[0] ?? statusIn(words) };
+}
+
+/** A failure without a number is the gateway's own. */
+function statusIn(words: string): number {
+  if (/rate.?limit|too many requests|RESOURCE_EXHAUSTED/i.test(words)) return 429;
+  if (/insufficient|quota|credit|billing/i.test(words)) return 402;
+  if (/unauthori|invalid.{0,10}key|authentication/i.test(words)) return 401;
+  if (/invalid_request|bad.?request|INVALID_ARGUMENT/i.test(words)) return 400;
+  return 502;
+}
+
+const WHOLE = new Set([
+  "",
+  "stop",
+  "endturn",
+  "stopsequence",
+  "eos",
+  "eostoken",
+  "endofsequence",
+  "complete",
+]);
+const WHOLE_TOO = new Set(["completed", "done", "end", "finish", "finished", "success", "unspecified"]);
+
+/** What the word for an answer's end means; an unknown word is no good end. */
+function endOf(reason: unknown, native: unknown): "whole" | "cut" | "declined" | "broken" {
+  const word = bare(reason);
+  const nativeWord = bare(native);
+  // A gateway may call everything `stop`, and keep the model's own word beside it.
+  if (isLimit(word) || isLimit(nativeWord)) return "cut";
+  if (/filter|safety|refus|recitation|blocklist|prohibited|spii|blocked|moderation|sensitive/.test(word))
+    return "declined";
+  return WHOLE.has(word) || WHOLE_TOO.has(word) ? "whole" : "broken";
+}
+
+function bare(word: unknown): string {
+  if (typeof word !== "string") return "";
+  const letters = word.toLowerCase().replace(/[^a-z]/g, "");
+  return /^(?:null|none)$/.test(letters) ? "" : letters.replace(/^finishreason/, "");
+}
+
+function isLimit(word: string): boolean {
+  return !/^(?:eos|stop)/.test(word) && /length|token|limit|truncat|incomplete|contextwindow|^max/.test(word);
+}
+
+/** The text of a content: a string, or parts of which only those that are text count. */
+function contentOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (Array.isArray(content)) return content.map(contentOf).join("");
+  const part = at(content);
+  const type = part("type");
+  if (typeof type === "string" && !/^(?:output_)?text$/.test(type)) return "";
+  if (part("thought") === true) return "";
+  const text = part("text") ?? part("content") ?? part("parts");
+  return typeof text === "object" && text !== null && !Array.isArray(text)
+    ? contentOf(at(text)("value"))
+    : contentOf(text ?? "");
+}
+
+/** Tokens as any of the usual names give them. Whatever is in the total beside the prompt was written by the model. */
+export function usageIn(usage: unknown): { input: number; output: number; total: number } | null {
+  const field = at(usage);
+  const first = (...names: string[]) => names.map((name) => count(field(name))).find((one) => one !== null);
+  const input = first("prompt_tokens", "input_tokens", "promptTokens", "inputTokens", "promptTokenCount");
+  const output = first(
+    "completion_tokens",
+    "output_tokens",
+    "completionTokens",
+    "outputTokens",
+    "candidatesTokenCount",
+  );
+  const total = first("total_tokens", "totalTokens", "totalTokenCount");
+  if (input === undefined && output === undefined && total === undefined) return null;
+  const written = Math.max(output ?? 0, (total ?? 0) - (input ?? 0));
+  return { input: input ?? 0, output: written, total: Math.max(total ?? 0, (input ?? 0) + written) };
+}
+
+function count(value: unknown): number | null {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) && number >= 0 ? Math.ceil(number) : null;
+}
+
+/** Names of the tags between which models think. */
+const THOUGHT =
+  "(?:antml:|seed:)?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|inner_monologue)";
+/** The opening and the closing mark of each way to set thoughts apart. A mark in backticks is talked about. */
+const MARKS: readonly (readonly [open: string, close: string])[] = [
+  [`<\\|?${THOUGHT}(?:\\s[^<>]*)?\\|?>`, `<\\|?/\\|?\\s*${THOUGHT}\\s*\\|?>`],
+  [`\\[${THOUGHT}\\]`, `\\[/${THOUGHT}\\]`],
+  ["◁think▷", "◁/think▷"],
+  ["<\\|begin_of_thought\\|>", "<\\|end_of_thought\\|>"],
+  ["<\\|?channel\\|?>\\s*(?:thought|analysis)\\b", "<channel\\|>"],
+  ["<details\\s+type=[\"']?reasoning[\"']?[^<>]*>", "</details>"],
+  ["```(?:think(?:ing)?|thoughts?|reasoning)[ \\t]*\\n", "\\n```"],
+];
+
+/** The text without what the model thought: closed, never closed, never opened, or in a channel of its own. */
+export function withoutThoughts(text: string): string {
+  const final = /[^]*<\|channel\|>\s*final\b[^<]{0,60}<\|message\|>/i.exec(text);
+  if (final !== null) return withoutThoughts(text.slice(final[0].length));
+  // The same with its marks lost on the way.
+  const spoken = /^\s*analysis[^]*?assistantfinal/i.exec(text);
+  if (spoken !== null) return withoutThoughts(text.slice(spoken[0].length));
+  let rest = text;
+  for (const [open, close] of MARKS) {
+    const closed = new RegExp(`(?<!\`)${open}[^]*?${close}`, "gi");
+    rest = rest.replace(closed, "");
+    // What stands before a bare end was thought; a fence's end alone means nothing.
+    if (!close.endsWith("```") && close !== "</details>") {
+      const ends = [...rest.matchAll(new RegExp(`(?<!\`)${close}`, "gi"))];
+      const last = ends.at(-1);
+      if (last !== undefined) rest = rest.slice(last.index + last[0].length);
+    }
+    rest = rest.replace(new RegExp(`(?:^|(?<=\\n))[ \\t]*${open}[^]*$`, "i"), "");
+  }
+  return rest;
+}
+
+/** Marks at which a model ends a turn: what follows is not its answer. */
+const STOP =
+  /<\|(?:im_end|eot_id|endoftext|end_of_text|end|return|eom_id|END_OF_TURN_TOKEN|im_start\|>\s*user|start\|>user)\|?>|<\/s>|<end_of_turn>|<｜end▁of▁sentence｜>|\[\/INST\]/;
+/** Marks before an answer. */
+const START =
+  /^\s*(?:(?:<s>|<\|im_start\|>\s*assistant|<\|start\|>\s*assistant|<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>|<start_of_turn>\s*model|<\|message\|>|<\|assistant\|>)\s*)+/;
+/** A tag around the whole answer. */
+const WRAPPED = /^\s*<(answer|final_answer|final|response|output|result)>([^]*)<\/\1>\s*$/i;
+/** Escapes of terminals, control characters but line feed and tab, and what is invisible or turns the direction. */
+const ANSI = /\u001B(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])/g;
+const INVISIBLE =
+  /[\p{Cc}\u00AD\u115F\u1160\u180E\u200B\u200E\u200F\u202A-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E001F}]/gu;
+
+const BLANK = /\s|\u{200C}|\u{200D}|\u{2800}|\p{Variation_Selector}/gu;
+
+/** A model's words as a reader should get them. Every text of a model passes here once, before anything judges it. */
+export function cleaned(raw: string): string {
+  let text = wellFormed(raw)
+    .replace(/\r\n?/g, "\n")
+    .replace(ANSI, "")
+    .replace(INVISIBLE, (one) => (one === "\n" || one === "\t" ? one : ""));
+  text = withoutThoughts(text).replace(START, "");
+  const stop = STOP.exec(text);
+  if (stop !== null) text = text.slice(0, stop.index);
+  text = (WRAPPED.exec(text)?.[2] ?? text).trim();
+  // Joiners, selectors and blanks alone are no words.
+  return text.replace(BLANK, "") === "" ? "" : text;
+}
+
+/** Reads fields of a value that may be anything. */
+function at(value: unknown): (name: string) => unknown {
+  const fields =
+    typeof value === "object" && value !== null ? new Map<string, unknown>(Object.entries(value)) : new Map<string, unknown>();
+  return (name) => fields.get(name) ?? undefined;
+}
+
+function listAt(value: unknown, name: string): unknown[] {
+  const list = at(value)(name);
+  return Array.isArray(list) ? list : [];
+}
+
+/** What a refused request can do without, by the refusal's words. */
+export type Refused =
+  | { part: "schema" }
+  | { part: "max_tokens" }
+  | { part: "limit"; most: number }
+  | { part: "system" }
+  | { part: "stream" };
+
+/** What a refusal blames. `null` if it blames nothing that the request could do without. */
+export function blamed(words: string): Refused | null {
+  if (
+    words.includes("max_completion_tokens") &&
+    /unsupported|not supported|instead|unknown|unrecognized/i.test(words)
+  )
+    return { part: "max_tokens" };
+  const most =
+    /(?:max_(?:completion_|output_)?tokens|maximum|output tokens)[^]{0,200}?(?:at most|less than or equal to|<=|no more than|maximum (?:value|allowed)(?: is| of)?:?|up to|cannot exceed|supports? only|range is? ?[[(]\d+, ?)\s*`?(\d[\d,]*)/i.exec(
+      words,
+    );
+  const limit = Number(most?.[1]?.replaceAll(",", "") ?? 0);
+  if (limit > 0) return { part: "limit", most: limit };
+  if (/stream.{0,40}(?:must|required|only)|only.{0,20}stream/i.test(words)) return { part: "stream" };
+  if (
+    /developer instruction|system (?:role|message|instruction|prompt).{0,60}(?:not|un)|role.{0,20}system.{0,40}not/i.test(
+      words,
+    )
+  )
+    return { part: "system" };
+  if (/response[_ ]?format|json[_ ]?schema|schema|grammar|structured[_ ]?output|json mode/i.test(words))
+    return { part: "schema" };
+  return null;
+}
+
+/** What a model wrote for a schema that its gateway refused to pass on; `null` if this is no such refusal. */
+export function rejectedAnswer(words: string): string | null {
+  if (!/json_validate_failed|failed_generation|failed to (?:generate|validate) json/i.test(words))
+    return null;
+  try {
+    const body = at(parseTolerantly(words));
+    const written = at(body("error"))("failed_generation") ?? body("failed_generation");
+    return typeof written === "string" ? cleaned(written) : "";
+  } catch {
+    return "";
+  }
+}
