@@ -238,7 +238,7 @@ const START =
 /** A tag around the whole answer. */
 const WRAPPED = /^\s*<(answer|final_answer|final|response|output|result)>([^]*)<\/\1>\s*$/i;
 /** Escapes of terminals, control characters but line feed and tab, and what is invisible or turns the direction. */
-const ANSI = /\u001B(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])/g;
+const ANSI = new RegExp(String.raw`\u001B(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])`, "g");
 const INVISIBLE =
   /[\p{Cc}\u00AD\u115F\u1160\u180E\u200B\u200E\u200F\u202A-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E001F}]/gu;
 
