@@ -71,7 +71,14 @@ export const answer = counted(
     const taken = Math.round(performance.now() - startedAt);
     const timeoutMs = Math.max(1, deadlines.llmInteractive - taken);
     const purse = purseOf(ctx, payerOf(caller));
-    const prompt = { messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1, purse, memory: memoryOf(ctx) };
+    const prompt = {
+      messages: turns,
+      maxTokens: ANSWER_TOKENS,
+      timeoutMs,
+      attempts: 1,
+      purse,
+      memory: memoryOf(ctx),
+    };
     const completion = await complete(prompt);
     const { text, model, tokensUsed } = completion;
     // Other people's words in the prompt do not make a link trustworthy, for example a headline's.

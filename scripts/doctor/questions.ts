@@ -136,7 +136,10 @@ async function askGateway(): Promise<Finding> {
   };
   try {
     const question = { ...asked, name: "doctor", shape };
-    const { model, repaired } = await askStructured(memory, UNCOUNTED, question, { turnMs: PATIENCE_MS, attempts: 1 });
+    const { model, repaired } = await askStructured(memory, UNCOUNTED, question, {
+      turnMs: PATIENCE_MS,
+      attempts: 1,
+    });
     if (refusesSchemas) {
       return warning(
         subject,

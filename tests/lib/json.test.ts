@@ -20,8 +20,7 @@ describe("jsonValues", () => {
   });
 
   test("finds nothing in a truncated value, in prose, or in a bare number", () => {
-    for (const text of ['{"a": [1, 2', "no data", "42", '"text"', ""])
-      expect(jsonValues(text)).toEqual([]);
+    for (const text of ['{"a": [1, 2', "no data", "42", '"text"', ""]) expect(jsonValues(text)).toEqual([]);
   });
 });
 

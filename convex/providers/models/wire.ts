@@ -261,7 +261,9 @@ export function cleaned(raw: string): string {
 /** Reads fields of a value that may be anything. */
 function at(value: unknown): (name: string) => unknown {
   const fields =
-    typeof value === "object" && value !== null ? new Map<string, unknown>(Object.entries(value)) : new Map<string, unknown>();
+    typeof value === "object" && value !== null
+      ? new Map<string, unknown>(Object.entries(value))
+      : new Map<string, unknown>();
   return (name) => fields.get(name) ?? undefined;
 }
 
