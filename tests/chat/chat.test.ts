@@ -120,7 +120,7 @@ describe("POST /mcp/chat", () => {
   });
 
   test("goes on without the market when only that fails", async ({ app }) => {
-    app.standins.fail("llm", { mode: "status", status: 400, schema: "market_snapshot" });
+    app.standins.fail("llm", { mode: "status", status: 413, schema: "market_snapshot" });
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     const { status } = await app.post("/mcp/chat", { question: "hello" });
     expect(status).toBe(200);
