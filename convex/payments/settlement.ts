@@ -107,9 +107,16 @@ async function handOver(ctx: ActionCtx, work: ClaimWork, authorization: Authoriz
   const { signature, ...terms } = authorization;
   const payload = { signature, authorization: terms };
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
-  if (await settleByFacilitator(payment, requirementOne(paidResource()))) return "again";
+  let failure: unknown = null;
+  try {
+    if (await settleByFacilitator(payment, requirementOne(paidResource()))) return "again";
+  } catch (error) {
+    failure = error;
+  }
+  // It may have paid, whatever it answers, and if it answers at all.
   const { from, nonce } = signedAuthorization(authorization);
   if ((await readAuthorization(from, nonce)).used) return "again";
+  if (failure !== null) throw failure;
   throw new AppError(
     "upstream",
     "The payment facilitator did not execute the payment: send the same proof again",

@@ -1,9 +1,7 @@
-import type { Address } from "viem";
-import { getBalance, getCode } from "viem/actions";
-import { unusableFailure } from "../call";
-import { chainClient, guarded, UPSTREAM } from "./rpc/client";
-import { answerIn, answerOf, dataOf, erc20, feed, multicall3, type Outcome, type Read } from "./rpc/methods";
-import { MULTICALL3, read, readMany } from "./rpc/reads";
+import { encodeFunctionData, erc20Abi, type Address } from "viem";
+import { getBalance, getCode, readContract } from "viem/actions";
+import { chainClient, guarded } from "./rpc/client";
+import { amountIn, AMOUNT, answerIn, etherOf, readMany, type Outcome, type Read } from "./rpc/reads";
 
 /** What an account holds and allows, and what price feeds say of it. */
 
@@ -24,22 +22,16 @@ export async function readAccount(
 ): Promise<Balances & { rounds: Rounds }> {
   const client = chainClient();
   const reads: Read[] = [
-    { to: MULTICALL3, data: dataOf(multicall3.getEthBalance, [owner]) },
-    ...tokens.map((to) => ({ to, data: dataOf(erc20.balanceOf, [owner]) })),
+    etherOf(owner),
+    ...tokens.map((to) => balanceRead(to, owner)),
     ...feeds.map(latestRound),
   ];
   return guarded(async () => {
     const results = await readMany(client, reads);
-    const [counted = null] = answerIn(multicall3.getEthBalance, results[0]) ?? [];
-    const native = counted ?? (await getBalance(client, { address: owner }));
-    const balances = tokens.map((_token, i) => {
-      const [balance] = answerIn(erc20.balanceOf, results[1 + i]) ?? [];
-      if (balance === undefined) throw unusableFailure(UPSTREAM);
-      return balance;
-    });
+    const [native] = answerIn(AMOUNT, results[0]) ?? [await getBalance(client, { address: owner })];
     return {
       native,
-      tokens: balances,
+      tokens: tokens.map((_token, i) => amountIn(results[1 + i])),
       rounds: feeds.map((_feed, i) => roundIn(results[1 + tokens.length + i])),
     };
   });
@@ -50,11 +42,8 @@ export async function readAccount(
  * @throws AppError `upstream` if the chain cannot be reached.
  */
 export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
-  return guarded(async () => {
-    const call = { to: token, data: dataOf(erc20.allowance, [owner, spender]) };
-    const [allowed] = answerOf(erc20.allowance, await read(chainClient(), call));
-    return allowed;
-  });
+  const allowance = { abi: erc20Abi, functionName: "allowance", args: [owner, spender] } as const;
+  return guarded(() => readContract(chainClient(), { address: token, ...allowance }));
 }
 
 /**
@@ -82,13 +71,28 @@ export async function readRounds(
   });
 }
 
+/** What an address holds of a token. */
+export function balanceRead(token: Address, owner: Address): Read {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "balanceOf", args: [owner] });
+  return { to: token, data };
+}
+
+/** `latestRoundData()` of Chainlink's AggregatorV3Interface. */
+const LATEST_ROUND = "0xfeaf968c";
+const ROUND = [
+  { name: "roundId", type: "uint80" },
+  { name: "answer", type: "int256" },
+  { name: "startedAt", type: "uint256" },
+  { name: "updatedAt", type: "uint256" },
+  { name: "answeredInRound", type: "uint80" },
+] as const;
+
 function latestRound(to: Address): Read {
-  return { to, data: dataOf(feed.latestRoundData, []) };
+  return { to, data: LATEST_ROUND };
 }
 
 function roundIn(data: Outcome | undefined): Rounds[number] {
-  const round = answerIn(feed.latestRoundData, data);
-  if (round === null) return null;
-  const [, answer, startedAt, updatedAt] = round;
+  const [, answer, startedAt, updatedAt] = answerIn(ROUND, data) ?? [];
+  if (answer === undefined || startedAt === undefined || updatedAt === undefined) return null;
   return { answer, startedAt, updatedAt };
 }

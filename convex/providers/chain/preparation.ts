@@ -1,16 +1,16 @@
-import type { Address, Hex } from "viem";
+import { encodeFunctionData, parseAbi, type Address, type Hex } from "viem";
 import { estimateGas, getBalance, getChainId, getTransactionCount } from "viem/actions";
-import { unusableFailure } from "../call";
-import { chainClient, guarded, requireChain, revertOf, UPSTREAM, type ChainClient } from "./rpc/client";
+import { balanceRead } from "./accounts";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./fees";
-import { answerIn, dataOf, erc20, gasPriceOracle, multicall3, type Outcome, type Read } from "./rpc/methods";
-import { MULTICALL3, readMany } from "./rpc/reads";
+import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "./rpc/client";
+import { amountIn, AMOUNT, answerIn, etherOf, readMany, type Outcome, type Read } from "./rpc/reads";
 import type { Revert } from "./rpc/reverts";
 
 /** What a transaction needs from the chain before it is signed. */
 
 /** The OP stack's predeploy that prices a transaction's L1 data. */
 const GAS_PRICE_ORACLE: Address = "0x420000000000000000000000000000000000000F";
+const oracleAbi = parseAbi(["function getL1FeeUpperBound(uint256 size) view returns (uint256)"]);
 
 export type Preparation = {
   /** How many of the account's transactions are mined. This service itself knows which are pending. */
@@ -79,30 +79,22 @@ async function readCalled(
   beside: readonly Read[],
 ): Promise<Pick<Preparation, "native" | "token" | "l1Fee" | "answers">> {
   const at = { blockTag: "pending" } as const;
+  const priced = { abi: oracleAbi, functionName: "getL1FeeUpperBound", args: [sizeOf(data)] } as const;
   const reads: Read[] = [
-    { to: GAS_PRICE_ORACLE, data: dataOf(gasPriceOracle.feeUpperBound, [sizeOf(data)]) },
-    { to: MULTICALL3, data: dataOf(multicall3.getEthBalance, [payer]) },
-    ...(token === null ? [] : [{ to: token, data: dataOf(erc20.balanceOf, [payer]) }]),
+    { to: GAS_PRICE_ORACLE, data: encodeFunctionData(priced) },
+    etherOf(payer),
+    ...(token === null ? [] : [balanceRead(token, payer)]),
   ];
   const results = await readMany(client, [...reads, ...beside], at);
-  const [priced, counted, owned] = results;
-  const [native = null] = answerIn(multicall3.getEthBalance, counted) ?? [];
+  const [fee, counted, owned] = results;
+  const [native] = answerIn(AMOUNT, counted) ?? [await getBalance(client, { address: payer, ...at })];
   return {
-    native: native ?? (await getBalance(client, { address: payer, ...at })),
-    token: token === null ? 0n : amountIn(erc20.balanceOf, owned),
+    native,
+    token: token === null ? 0n : amountIn(owned),
     // A chain without an oracle charges nothing.
-    l1Fee: priced === "0x" ? 0n : amountIn(gasPriceOracle.feeUpperBound, priced),
+    l1Fee: fee === "0x" ? 0n : amountIn(fee),
     answers: results.slice(reads.length),
   };
-}
-
-function amountIn(
-  method: typeof erc20.balanceOf | typeof gasPriceOracle.feeUpperBound,
-  data: Outcome | undefined,
-): bigint {
-  const [amount] = answerIn(method, data) ?? [];
-  if (amount === undefined) throw unusableFailure(UPSTREAM);
-  return amount;
 }
 
 async function estimate(

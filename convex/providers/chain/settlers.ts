@@ -1,8 +1,7 @@
-import { isAddressEqual, type Address } from "viem";
+import { encodeFunctionData, erc20Abi, isAddressEqual, parseAbi, type Address } from "viem";
 import { unusableFailure } from "../call";
 import { chainClient, guarded, UPSTREAM } from "./rpc/client";
-import { answerIn, dataOf, erc20, registry, type Outcome, type Read } from "./rpc/methods";
-import { readMany } from "./rpc/reads";
+import { AMOUNT, answerIn, readMany, type Outcome, type Read } from "./rpc/reads";
 
 /**
  * Finds the swap provider's genuine settler contract. Source: the README of 0x-settler, "How do I find the most recent
@@ -10,14 +9,19 @@ import { readMany } from "./rpc/reads";
  */
 
 const REGISTRY: Address = "0x00000000000004533Fe15556B1E086BB1A72cEae";
+const registryAbi = parseAbi([
+  "function ownerOf(uint256 feature) view returns (address)",
+  "function prev(uint128 feature) view returns (address)",
+]);
 /** The feature of swaps that their taker submits. */
 const TAKER_SUBMITTED = 2n;
 
 /** The current settler, and the one before. */
-const settlers = (): Read[] => [
-  { to: REGISTRY, data: dataOf(registry.ownerOf, [TAKER_SUBMITTED]) },
-  { to: REGISTRY, data: dataOf(registry.prev, [TAKER_SUBMITTED]) },
-];
+const settlers = (): Read[] =>
+  (["ownerOf", "prev"] as const).map((functionName) => {
+    const data = encodeFunctionData({ abi: registryAbi, functionName, args: [TAKER_SUBMITTED] });
+    return { to: REGISTRY, data };
+  });
 
 export type Genuineness = "genuine" | "counterfeit" | "paused";
 
@@ -31,7 +35,10 @@ export async function judgeSettler(settler: Address): Promise<Genuineness> {
 
 /** The calls whose answers `lossIn` reads. */
 export function lossReads(address: Address): Read[] {
-  return [...settlers(), { to: address, data: dataOf(erc20.totalSupply, []) }];
+  return [
+    ...settlers(),
+    { to: address, data: encodeFunctionData({ abi: erc20Abi, functionName: "totalSupply" }) },
+  ];
 }
 
 /**
@@ -44,25 +51,22 @@ export function lossIn(
   [current, previous, total]: readonly Outcome[],
 ): "settler" | "token" | null {
   if (judged(address, [current, previous]) === "genuine") return "settler";
-  return answerIn(erc20.totalSupply, total) === null ? null : "token";
+  return answerIn(AMOUNT, total) === null ? null : "token";
 }
 
 function judged(settler: Address, [current, previous]: readonly (Outcome | undefined)[]): Genuineness {
-  const now = settlerIn(current, registry.ownerOf);
+  const now = settlerIn(current);
   if (now === null) return "paused";
-  const before = settlerIn(previous, registry.prev);
+  const before = settlerIn(previous);
   return [now, before].some((one) => one !== null && isAddressEqual(one, settler))
     ? "genuine"
     : "counterfeit";
 }
 
 /** The settler that the registry names; `null` if it reverts. @throws AppError `upstream` if there is no registry. */
-function settlerIn(
-  data: Outcome | undefined,
-  method: typeof registry.ownerOf | typeof registry.prev,
-): Address | null {
+function settlerIn(data: Outcome | undefined): Address | null {
   if (data === null || data === undefined) return null;
-  const [settler] = answerIn(method, data) ?? [];
+  const [settler] = answerIn([{ type: "address" }], data) ?? [];
   if (settler === undefined) throw unusableFailure(UPSTREAM);
   return settler;
 }

@@ -1,8 +1,6 @@
-import type { Address } from "viem";
-import { getBlock } from "viem/actions";
+import { erc20Abi, type Address } from "viem";
+import { getBlock, readContract } from "viem/actions";
 import { chainClient, guarded } from "./rpc/client";
-import { answerOf, dataOf, erc20 } from "./rpc/methods";
-import { read } from "./rpc/reads";
 
 /** The present state of Base: the latest block and the supply of a token on it, over CHAIN_RPC_URL. */
 
@@ -22,11 +20,10 @@ type ChainState = {
 export async function readChainState(token: Address, timeoutMs: number): Promise<ChainState> {
   const client = chainClient(timeoutMs);
   return guarded(async () => {
-    const [block, total] = await Promise.all([
+    const [block, supply] = await Promise.all([
       getBlock(client, { blockTag: "latest" }),
-      read(client, { to: token, data: dataOf(erc20.totalSupply, []) }),
+      readContract(client, { address: token, abi: erc20Abi, functionName: "totalSupply" }),
     ]);
-    const [supply] = answerOf(erc20.totalSupply, total);
     return {
       url: `https://basescan.org/block/${block.number}`,
       observedAt: Number(block.timestamp) * 1_000,

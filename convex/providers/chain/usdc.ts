@@ -1,20 +1,27 @@
 import {
+  encodeFunctionData,
   isAddressEqual,
-  parseAbiItem,
+  parseAbi,
   parseErc6492Signature,
   recoverAddress,
   toEventSelector,
   type Address,
   type Hex,
 } from "viem";
-import { getBlock, getBlockNumber, getChainId, getCode, getLogs, verifyHash } from "viem/actions";
+import {
+  getBlock,
+  getBlockNumber,
+  getChainId,
+  getCode,
+  getLogs,
+  readContract,
+  verifyHash,
+} from "viem/actions";
 import { USDC } from "../../lib/money/base";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
 import { chainClient, clientApart, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc/client";
 import { placeOf } from "./blocks";
-import { answerOf, authorizations, dataOf, erc20 } from "./rpc/methods";
-import { read } from "./rpc/reads";
 import { inRanges } from "./ranges";
 import { lookUp, transfersIn, type LoggedTransfer, type Receipt } from "./receipts";
 
@@ -30,11 +37,16 @@ const DEEPEST = 302_400;
 /** The end of a signature in a wrapper that would deploy its wallet first (ERC-6492). */
 const WRAPPED = "6492".repeat(16);
 
-const authorizationUsed = parseAbiItem(
+/** EIP-3009, and what else is asked of USDC. */
+const usdcAbi = parseAbi([
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
-);
-
+  "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
+  "function balanceOf(address account) view returns (uint256)",
+  "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
+]);
+const [authorizationUsed] = usdcAbi;
 const AUTHORIZATION_USED = toEventSelector(authorizationUsed);
+const usdc = { address: USDC, abi: usdcAbi } as const;
 
 export type MinedPayment = {
   kind: "mined";
@@ -112,7 +124,8 @@ export type SignedAuthorization = {
 export function authorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
   const terms = [one.from, one.to, one.value, one.validAfter, one.validBefore] as const;
   const args = [...terms, one.nonce, one.signature] as const;
-  return { to: USDC, data: dataOf(authorizations.transfer, args), value: 0n };
+  const data = encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args });
+  return { to: USDC, data, value: 0n };
 }
 
 /**
@@ -128,13 +141,11 @@ export async function readAuthorization(
   return guarded(async () => {
     // The block first: what is read after it is at least as new.
     const { timestamp: at } = await getBlock(client, { blockTag: "latest" });
-    const [state, amount, code] = await Promise.all([
-      read(client, { to: USDC, data: dataOf(authorizations.state, [from, nonce]) }),
-      read(client, { to: USDC, data: dataOf(erc20.balanceOf, [from]) }),
+    const [used, balance, code] = await Promise.all([
+      readContract(client, { ...usdc, functionName: "authorizationState", args: [from, nonce] }),
+      readContract(client, { ...usdc, functionName: "balanceOf", args: [from] }),
       getCode(client, { address: from }),
     ]);
-    const [used] = answerOf(authorizations.state, state);
-    const [balance] = answerOf(erc20.balanceOf, amount);
     return { used, balance, isContract: code !== undefined, at };
   });
 }

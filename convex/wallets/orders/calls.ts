@@ -1,4 +1,4 @@
-import { isAddressEqual, type Address, type Hex } from "viem";
+import { encodeFunctionData, erc20Abi, isAddressEqual, type Address, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { setting } from "../../lib/env";
@@ -8,7 +8,7 @@ import { MOST_FEE } from "../../lib/money/base";
 import { feedAddresses, livePrices } from "../../prices/feeds";
 import { isDelegated, readAccount, readAllowance } from "../../providers/chain/accounts";
 import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
-import { dataOf, erc20, type Read } from "../../providers/chain/rpc/methods";
+import type { Read } from "../../providers/chain/rpc/reads";
 import { judgeSettler, lossIn, lossReads } from "../../providers/chain/settlers";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { asHex, storedAddress } from "../addresses";
@@ -76,11 +76,13 @@ export function gasLimit(estimated: bigint): bigint {
 function transfer(token: Symbol, to: Address, amount: bigint): Transaction {
   const { address } = TOKENS[token];
   if (address === null) return { to, data: "0x", value: amount };
-  return { to: address, data: dataOf(erc20.transfer, [to, amount]), value: 0n };
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
+  return { to: address, data, value: 0n };
 }
 
 function approval(token: Symbol, amount: bigint): Transaction {
-  return { to: swapAddress(token), data: dataOf(erc20.approve, [PERMIT2, amount]), value: 0n };
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [PERMIT2, amount] });
+  return { to: swapAddress(token), data, value: 0n };
 }
 
 /** A transaction that moves nothing. */

@@ -1,8 +1,16 @@
-import { decodeAbiParameters, isAddressEqual, size, slice, type Address, type Hex } from "viem";
+import {
+  decodeAbiParameters,
+  encodeFunctionData,
+  isAddressEqual,
+  parseAbi,
+  size,
+  slice,
+  type Address,
+  type Hex,
+} from "viem";
 import { AppError } from "../../lib/errors";
 import { BPS } from "../../lib/money/amounts";
 import { CHAIN_ID } from "../../lib/money/base";
-import { weth, dataOf } from "../../providers/chain/rpc/methods";
 import type { Transaction } from "../../providers/chain/preparation";
 import type { Quote } from "../../providers/swap";
 import type { TypedData } from "../custody/signatures";
@@ -50,6 +58,8 @@ export function checkQuote(quote: Quote, swap: SwapRequest, owner: Address, nowM
   if (least === null || least < quote.minBuyAmount) throw new AppError("upstream", UNGUARANTEED);
   return least;
 }
+
+const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint256 wad)"]);
 
 /** `execute((address recipient, address buyToken, uint256 minAmountOut) slippage, bytes[] actions, bytes32 zid)` */
 const EXECUTE = "0x1fff991f";
@@ -111,7 +121,10 @@ export function isWrapping({ fromToken, toToken }: Pick<Sides, "fromToken" | "to
 }
 
 function isPlainWrap(to: Address, data: Hex, { fromToken, amount }: Sides): boolean {
-  const plain = fromToken === "ETH" ? dataOf(weth.deposit, []) : dataOf(weth.withdraw, [BigInt(amount)]);
+  const plain =
+    fromToken === "ETH"
+      ? encodeFunctionData({ abi: wethAbi, functionName: "deposit" })
+      : encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [BigInt(amount)] });
   return isAddressEqual(to, swapAddress("WETH")) && data.toLowerCase() === plain;
 }
 
