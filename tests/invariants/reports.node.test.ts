@@ -1,13 +1,11 @@
 import { describe, expect } from "vitest";
 import { chain, test, useChain, usdcOf } from "../support/chain/chain";
-import { dieAt } from "../support/crashes";
 import { closeApp, type Answer } from "../support/world";
 import {
   authorize,
   buy,
   buyWith,
   createPaidApp,
-  now,
   ONE,
   payer,
   PLATFORM,
@@ -16,12 +14,11 @@ import {
   versionTwo,
   writings,
 } from "../payments/payer";
-import { timePassing, useTime, walks } from "./harness";
+import { walks } from "./harness";
 
 /** A payment buys one report, and is made once. */
 
 useChain();
-useTime();
 
 /** The different reports that were given. */
 const given = (answers: readonly Answer[]) =>
@@ -64,35 +61,5 @@ describe("one payment", () => {
     const again = await buyWith(app, hash ?? "", { token: "ETH" });
     expect(given([first, again]).size).toBe(1);
     expect(writings(app)).toBe(1);
-  });
-});
-
-describe("a death at each call of a signed payment", () => {
-  test.each(["before", "after"] as const)("%s its effect pays once, and gives the report", async (moment) => {
-    let died = 0;
-    for (let n = 1; ; n++) {
-      const app = createPaidApp(chain);
-      const pass = timePassing(app);
-      const signed = await authorize(await payer(chain), { validBefore: now() + 360_000n });
-      const before = await usdcOf(PLATFORM);
-      const show = () => buy(app, versionTwo(signed), { token: "BTC" });
-      const death = dieAt(n, moment);
-      const reached = await Promise.race([death.dead, show().then(() => false)]);
-      death.revive();
-      if (!reached) {
-        closeApp();
-        break;
-      }
-      died++;
-      await pass(6);
-      const answer = await show();
-      const context = `${moment} ${n}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`;
-      expect([context, answer.status]).toEqual([context, 200]);
-      expect([context, (await usdcOf(PLATFORM)) - before]).toEqual([context, ONE]);
-      const again = await show();
-      expect([context, given([answer, again]).size]).toEqual([context, 1]);
-      closeApp();
-    }
-    expect(died).toBeGreaterThanOrEqual(8);
   });
 });
