@@ -314,7 +314,6 @@ import type * as providers_chain_preparation from "../providers/chain/preparatio
 import type * as providers_chain_ranges from "../providers/chain/ranges.js";
 import type * as providers_chain_receipts from "../providers/chain/receipts.js";
 import type * as providers_chain_rpc_client from "../providers/chain/rpc/client.js";
-import type * as providers_chain_rpc_methods from "../providers/chain/rpc/methods.js";
 import type * as providers_chain_rpc_reads from "../providers/chain/rpc/reads.js";
 import type * as providers_chain_rpc_reverts from "../providers/chain/rpc/reverts.js";
 import type * as providers_chain_rpc_shapes from "../providers/chain/rpc/shapes.js";
@@ -794,7 +793,6 @@ declare const fullApi: ApiFromModules<{
   "providers/chain/ranges": typeof providers_chain_ranges;
   "providers/chain/receipts": typeof providers_chain_receipts;
   "providers/chain/rpc/client": typeof providers_chain_rpc_client;
-  "providers/chain/rpc/methods": typeof providers_chain_rpc_methods;
   "providers/chain/rpc/reads": typeof providers_chain_rpc_reads;
   "providers/chain/rpc/reverts": typeof providers_chain_rpc_reverts;
   "providers/chain/rpc/shapes": typeof providers_chain_rpc_shapes;
