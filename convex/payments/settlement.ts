@@ -107,16 +107,12 @@ async function handOver(ctx: ActionCtx, work: ClaimWork, authorization: Authoriz
   const { signature, ...terms } = authorization;
   const payload = { signature, authorization: terms };
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
-  let failure: unknown = null;
-  try {
-    if (await settleByFacilitator(payment, requirementOne(paidResource()))) return "again";
-  } catch (error) {
-    failure = error;
-  }
+  const [answer] = await Promise.allSettled([settleByFacilitator(payment, requirementOne(paidResource()))]);
+  if (answer.status === "fulfilled" && answer.value) return "again";
   // It may have paid, whatever it answers, and if it answers at all.
   const { from, nonce } = signedAuthorization(authorization);
   if ((await readAuthorization(from, nonce)).used) return "again";
-  if (failure !== null) throw failure;
+  if (answer.status === "rejected") throw answer.reason;
   throw new AppError(
     "upstream",
     "The payment facilitator did not execute the payment: send the same proof again",

@@ -67,7 +67,7 @@ const send = (app: WalletApp, fields: object = {}) =>
   app.post("/mcp/defi/send", { userId: "alice", token: "ETH", amount: "5", ...fields });
 
 describe("once money may have moved, no trouble of a node ends the wait: one that", () => {
-  test.for(Object.entries(TROUBLES))("%s", { timeout: 120_000 }, async ([, trouble], { app }) => {
+  test.for(Object.entries(TROUBLES))("%s", async ([, trouble], { app }) => {
     await app.fundedWallet("alice", { ETH: ETHER, USDC: 5n * ONE });
     const from = await payer(chain);
     const proof = versionTwo(await authorize(from));
