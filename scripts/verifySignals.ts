@@ -409,7 +409,7 @@ function shownProblems({ signals, stats }: SignalRecord, stories: Map<string, St
 
 // 5. The market.
 
-export type Minute = { openedAt: number; open: number; high: number; low: number; close: number };
+type Minute = { openedAt: number; open: number; high: number; low: number; close: number };
 /** Minutes of a token that open in [from, to], epoch ms. @throws Unreadable */
 export type Market = (token: string, from: number, to: number) => Promise<Minute[]>;
 
@@ -492,8 +492,8 @@ async function marketFindings(stories: Map<string, Story>, market: Market): Prom
 
 // 6. The anchors.
 
-export type Mined = { from: string; nonce: number; data: string; minedAt: number };
-export interface ChainReader {
+type Mined = { from: string; nonce: number; data: string; minedAt: number };
+interface ChainReader {
   /** `null` for a hash that is in no block. `minedAt` is epoch ms. */
   mined(txHash: string): Promise<Mined | null>;
   /** How many transactions of an account are mined. */
@@ -546,7 +546,7 @@ async function anchorFindings(record: SignalRecord, address: string, chain: Chai
 
 const quantity = z.string().transform(Number);
 
-export function chainReader(url: string): ChainReader {
+function chainReader(url: string): ChainReader {
   const ask = async <Shape extends z.ZodType>(method: string, params: unknown[], shape: Shape) => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     const { result } = shaped(

@@ -92,14 +92,3 @@ export async function findPrices<Coin extends Quoted>(
   }
   return { found, failures };
 }
-
-/**
- * A coin's price from the first ticker that has seen it since a moment (epoch ms); it is not stored.
- * @throws AppError `upstream` naming what failed if none has.
- */
-export async function findTicked(coin: Quoted, observedSince: number): Promise<Found<Quoted>> {
-  const { found, failures } = await findPrices([coin], observedSince, TICKERS);
-  const [best] = found;
-  if (best !== undefined) return best;
-  throw new AppError("upstream", `No ticker returned a price for ${coin}: ${failures.join("; ")}`);
-}

@@ -16,7 +16,7 @@ export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: 
 }
 
 /** By whom a shift counts in common pools (`lib/limits/shares`); undefined for one of an earlier version. */
-export function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): string[] | undefined {
+function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): string[] | undefined {
   return typeof paidBy === "object" ? paidBy.holders : undefined;
 }
 

@@ -11,7 +11,7 @@ import type { Head, Outcome, Signal } from "./tables";
  */
 
 /** The hash before the first event. */
-export const GENESIS = "0".repeat(64);
+const GENESIS = "0".repeat(64);
 
 type Json = string | number | boolean | null;
 export type Statement = {
@@ -22,7 +22,7 @@ export type Statement = {
 };
 
 /** JSON of a flat object with its keys sorted and no white space; numbers as ECMAScript writes them (RFC 8785). */
-export function canonicalJson(fields: Record<string, Json>): string {
+function canonicalJson(fields: Record<string, Json>): string {
   const members = Object.keys(fields)
     .toSorted()
     .map((key) => `${JSON.stringify(key)}:${JSON.stringify(fields[key])}`);

@@ -54,7 +54,7 @@ const level = usdOrNull.describe("USD; null for HOLD");
  * What the model must send. `signals/rules` decides whether it may be issued. Levels of a HOLD mean nothing, so
  * they are always null.
  */
-export const proposalShape = z
+const proposalShape = z
   .object({
     signal: z.enum(["BUY", "SELL", "HOLD"]),
     entry: usd.describe("USD, within 0.5 % of the live price, which takes its place"),

@@ -16,7 +16,7 @@ export type RecordRow = Pick<
   Partial<Pick<Signal, "closedAt" | "exitPrice" | "pnlPercent">> & { status: Signal["status"] };
 
 /** With fewer results there is no verdict, and no ratio. */
-export const RECORD_FROM = 30;
+const RECORD_FROM = 30;
 /** With more minutes without a candle, nobody knows how a trade ended. */
 const MAX_GAP_MINUTES = 5;
 
@@ -155,7 +155,7 @@ export function excessPointsOf(row: RecordRow): number | null {
 export type DayExcess = { least: number; most: number; net: number };
 
 /** BTC and ETH move together, so a day is one observation. */
-export function dayExcesses(trades: readonly Trade[]): DayExcess[] {
+function dayExcesses(trades: readonly Trade[]): DayExcess[] {
   const mean = (day: readonly Trade[], of: (one: Trade) => number) => sum(day.map(of)) / day.length;
   return grouped(trades, ({ day }) => day).map((day) => ({
     least: mean(day, leastExcess),

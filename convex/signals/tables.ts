@@ -23,7 +23,7 @@ export const vStretch = v.object({
 });
 export type Stretch = Infer<typeof vStretch>;
 
-export const vOutcome = v.object({
+const vOutcome = v.object({
   status: literals("WIN", "LOSS", "EXPIRED"),
   /** USD: the level touched, or the price at expiry, never beyond a level; `null` if no price was known. */
   exitPrice: v.union(v.number(), v.null()),
@@ -37,7 +37,7 @@ export const vOutcome = v.object({
 });
 export type Outcome = Infer<typeof vOutcome>;
 
-export const vProposal = v.object({
+const vProposal = v.object({
   signal: literals("BUY", "SELL", "HOLD"),
   /** USD. Of an issued signal, the measured price at issue. */
   entry: v.number(),
@@ -98,7 +98,7 @@ const vWeekSignal = v.object({
 export type WeekSignal = Infer<typeof vWeekSignal>;
 
 /** The results of some signals, in percent. */
-export const vStanding = v.object({
+const vStanding = v.object({
   wins: v.number(),
   losses: v.number(),
   expired: v.number(),
@@ -125,7 +125,7 @@ export const vWeek = vStanding.extend({
 });
 export type Week = Infer<typeof vWeek>;
 
-export const vScope = literals("ALL", "BTC", "ETH");
+const vScope = literals("ALL", "BTC", "ETH");
 export type Scope = Infer<typeof vScope>;
 
 export const signalTables = {

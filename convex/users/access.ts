@@ -105,21 +105,6 @@ async function credentialOf(
   return { by: "owner" };
 }
 
-/** What a caller has proved, for an endpoint that only asks for that. */
-export async function credentialOrThrow(
-  ctx: ActionCtx,
-  { userId }: { userId?: string | undefined },
-  { keyHash }: Pick<Caller, "keyHash"> = {},
-): Promise<Credential> {
-  if (userId === undefined) return "unclaimed";
-  const args = { userId, ...keyArg(keyHash), now: Date.now() };
-  return recordKeyUse(ctx, await ctx.runQuery(internal.users.access.shown, args), keyHash);
-}
-
-function keyArg(keyHash: string | undefined): { keyHash?: string } {
-  return keyHash === undefined ? {} : { keyHash };
-}
-
 /** Records that a key was used. */
 export async function recordKeyUse(
   ctx: ActionCtx,
@@ -130,13 +115,7 @@ export async function recordKeyUse(
   return by;
 }
 
-export const shown = internalQuery({
-  args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
-  returns: vCredential,
-  handler: async (ctx, args) => credentialOrId(ctx, await ownerOf(ctx, args.userId), args),
-});
-
-/** The same in a query, for an id with a known owner. @throws AppError as `keyOf`. */
+/** What a caller has proved, in a query, for an id with a known owner. @throws AppError as `keyOf`. */
 export async function credentialOrId(
   ctx: QueryCtx,
   owner: Doc<"users"> | null,
@@ -189,7 +168,7 @@ export async function assertMay(
   deed: Deed,
   { keyHash }: Pick<Caller, "keyHash"> = {},
 ): Promise<Credential> {
-  const args = { userId, deed, ...keyArg(keyHash), now: Date.now() };
+  const args = { userId, deed, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };
   return recordKeyUse(ctx, await ctx.runQuery(internal.users.access.may, args), keyHash);
 }
 

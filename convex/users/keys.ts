@@ -12,7 +12,7 @@ import { HOUR } from "../lib/time";
 const USE_NOTED_MS = HOUR;
 
 /** A valid key. @throws AppError `unauthorized` for one that is unknown, revoked or expired. */
-export async function goodKey(ctx: QueryCtx, keyHash: string, now: number): Promise<Doc<"apiKeys">> {
+async function goodKey(ctx: QueryCtx, keyHash: string, now: number): Promise<Doc<"apiKeys">> {
   const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
   if (row === null || row.revokedAt !== undefined || (row.expiresAt ?? Infinity) <= now)
     throw new AppError("unauthorized", "This key is not valid: it was revoked, has expired or is unknown");

@@ -31,7 +31,6 @@ export const knownDifferences: Readonly<Record<string, Subject>> = {
   "final-slash": "accounts and limits",
   "words-for-nothing": "accounts and limits",
   "free-cap": "accounts and limits",
-  "connect-linked-first": "accounts and limits",
   "owned-said": "accounts and limits",
   "order-repeated-said": "money",
   "rehearsal-as-text": "money",

@@ -1,5 +1,4 @@
-import { isVariable, setting, variableNames, type Variable } from "../../convex/lib/env";
-import { complaintOf } from "../env/names";
+import { isVariable, variableNames, type Variable } from "../../convex/lib/env";
 import { complaintsOf } from "../env/rules";
 import { fault, good, off, warning, type Finding } from "./finding";
 import type { Patient } from "./patient";

@@ -50,7 +50,7 @@ describe("a day's budget", () => {
     expect((await ask(app)).status).toBe(200);
     expect((await ask(app, { as: "alice" })).status).toBe(200);
     await app.t.mutation(internal.whales.agent.watches.begin, {});
-    await app.settle();
+    await app.advance(10 * 60_000);
     const { llm, agentApi } = (await budgetOf(app)).providers;
     // The market that both were told of is the service's own.
     expect(Object.keys(llm.by).toSorted()).toEqual(["anonymous", "service", "signedIn"]);

@@ -52,7 +52,7 @@ const EXPECTED: Record<string, [endpoint: string, required: string, fields: stri
   set_telegram: [
     "POST /user/messenger",
     "userId",
-    "idempotencyKey messengerBotToken messengerChatId userId",
+    "messengerBotToken messengerChatId userId",
     "destructive idempotent",
   ],
 };

@@ -178,7 +178,7 @@ export function timeMarks(from: number, to: number, [begin, end]: readonly [numb
 }
 
 /** A word below the plot, and within its width. */
-export function below(place: number, word: string): Html {
+function below(place: number, word: string): Html {
   const anchor = place < SPAN * 0.08 ? "start" : place > SPAN * 0.94 ? "end" : "middle";
   return html`<text class="axis" x="${share(place)}" y="100%" dy="-0.16em" text-anchor="${anchor}"
     >${word}</text

@@ -171,7 +171,7 @@ function contentOf(content: unknown): string {
 }
 
 /** Tokens as any of the usual names give them. Whatever is in the total beside the prompt was written by the model. */
-export function usageIn(usage: unknown): { input: number; output: number; total: number } | null {
+function usageIn(usage: unknown): { input: number; output: number; total: number } | null {
   const field = at(usage);
   const first = (...names: string[]) => names.map((name) => count(field(name))).find((one) => one !== null);
   const input = first("prompt_tokens", "input_tokens", "promptTokens", "inputTokens", "promptTokenCount");
@@ -208,7 +208,7 @@ const MARKS: readonly (readonly [open: string, close: string])[] = [
 ];
 
 /** The text without what the model thought: closed, never closed, never opened, or in a channel of its own. */
-export function withoutThoughts(text: string): string {
+function withoutThoughts(text: string): string {
   const final = /[^]*<\|channel\|>\s*final\b[^<]{0,60}<\|message\|>/i.exec(text);
   if (final !== null) return withoutThoughts(text.slice(final[0].length));
   // The same with its marks lost on the way.

@@ -125,7 +125,7 @@ function report({ shiftId, synthesisId, runId }: ReportOf, userId: string, now: 
 function message(userId: string, shiftId: Id<"shifts">): Fields<"messages"> {
   return {
     ...{ userId, kind: "shift started", topic: `shift:${shiftId}`, parts: ["A card"], partsSent: 1 },
-    ...{ state: "sent", dueAt: 0, attempt: 1, doubts: 0, postponements: 0 },
+    ...{ state: "sent", dueAt: 0, doubts: 0, postponements: 0 },
   };
 }
 

@@ -13,7 +13,7 @@ import { UPSTREAM, revertOf, type ChainClient } from "./client";
 
 /** Calls of contracts that change nothing. */
 
-export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
+const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 
 /** What is sent to a contract: `data` is the ABI's encoding of a call. */
 export type Read = { to: Address; data: Hex };
