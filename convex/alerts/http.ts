@@ -7,7 +7,8 @@ import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint"
 import { text, userId } from "../lib/http/input";
 import { assertMay } from "../users/access";
 import { AppError } from "../lib/errors";
-import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { payerOf } from "../lib/budget/payers";
+import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { iso } from "../lib/time";
 import { REPLAYED_DAYS, type Condition } from "./grammar";
@@ -145,7 +146,8 @@ async function proposal(ctx: ActionCtx, { text: words, condition, ...wanted }: W
       ? proposeAlert(ctx, { ...choice, text: words ?? "", caller })
       : proposeCondition(ctx, { ...choice, condition });
   };
-  const { alert, replay } = await waitingAs(ctx, caller, work, refuseCrowd, {
+  const { alert, replay } = await waitingAs(ctx, caller, work, {
+    ...(words === undefined ? {} : { payer: payerOf(caller) }),
     heldMs: deadlines.alertWords + deadlines.grounding,
   });
   return { alert, replay: shownReplay(replay) };

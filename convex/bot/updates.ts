@@ -69,7 +69,7 @@ async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCom
   const lane = !needsModel ? "messages" : userId === null ? "anonymous" : "signedIn";
   const kept = { ...message, text: withoutCode(message.text, command) };
   await open(ctx, internal.bot.desk.answer, kept, {
-    place: { lane, owner: `chat:${sender.chatId}`, request: false },
+    place: { lane, owner: `chat:${sender.chatId}` },
     attempts: ATTEMPTS,
     onFailure: failureHandler(internal.bot.updates.failed, kept),
   });

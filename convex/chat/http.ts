@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { citedSource } from "../evidence/shapes";
-import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { payerOf } from "../lib/budget/payers";
+import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/http/examples";
@@ -96,8 +97,9 @@ const chat: MountedEndpoint = endpoint({
       personal: userId !== undefined && caller.credential !== "id" && caller.credential !== "key",
       proven: caller.credential === "owner",
     };
-    const answered = await waitingAs(ctx, caller, () => reply(ctx, wanted), refuseCrowd, {
+    const answered = await waitingAs(ctx, caller, () => reply(ctx, wanted), {
       heldMs: deadlines.caller,
+      payer: payerOf(caller),
     });
     const { answer, model, sources, checked } = answered;
     const cited = sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) }));

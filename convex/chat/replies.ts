@@ -70,7 +70,7 @@ export const answer = counted(
     // The time for the context is taken off the model's: the caller has one deadline.
     const taken = Math.round(performance.now() - startedAt);
     const timeoutMs = Math.max(1, deadlines.llmInteractive - taken);
-    const purse = purseOf(ctx, payerOf(caller));
+    const purse = purseOf(payerOf(caller));
     const prompt = {
       messages: turns,
       maxTokens: ANSWER_TOKENS,

@@ -20,11 +20,8 @@ import { vClaim, type Claim, type Fact, type Missing, type Wanted } from "./tabl
  * (`lib/refreshes`). Callers collect in their own action.
  */
 
-/**
- * `waitMs`: for a caller with limited time; the collections continue in the background. `turnOf`: whose turns at the
- * sources it takes; by default the service's.
- */
-type Gathering = { freshMs: number; waitMs?: number; turnOf?: string | undefined };
+/** `waitMs`: for a caller with limited time; the collections continue in the background. */
+type Gathering = { freshMs: number; waitMs?: number };
 
 /** A running collection: its facts, and their storage. */
 type Collection = { facts: Promise<Fact[]>; stored: Promise<unknown> };
@@ -49,7 +46,7 @@ export async function gather(
 export async function beginGathering(
   ctx: ActionCtx,
   wanted: readonly Wanted[],
-  { freshMs, waitMs, turnOf }: Gathering,
+  { freshMs, waitMs }: Gathering,
 ): Promise<Gathered> {
   const behind = waitMs !== undefined;
   const { mine, others } = await ctx.runMutation(internal.evidence.collections.claim, {
@@ -58,8 +55,7 @@ export async function beginGathering(
     behind,
   });
   const end = AbortSignal.timeout(waitMs ?? deadlines.facts);
-  const asking = turnOf === undefined ? ctx : { ...ctx, turnOf };
-  const own = behind ? new Map<string, Collection>() : collectAll(asking, mine);
+  const own = behind ? new Map<string, Collection>() : collectAll(ctx, mine);
   const missing = missingOf([
     ...mine.map((one) => ({ one, work: own.get(keyOf(one))?.stored ?? joined(ctx, one, end) })),
     ...others.map((one) => ({ one, work: joined(ctx, one, end) })),
@@ -91,7 +87,7 @@ export const run = providerAction({ claims: v.array(vClaim) }, async (ctx, { cla
 const STORED_TOGETHER_MS = 100;
 
 /** Makes all of these collections in parallel; each is stored when it is finished. */
-function collectAll(ctx: Asking, claims: readonly Claim[]): Map<string, Collection> {
+function collectAll(ctx: ActionCtx, claims: readonly Claim[]): Map<string, Collection> {
   const asking = { ...ctx, waitTurn: turnsOf(ctx) };
   const store = together(async (outcomes: Outcome[]) => {
     await ctx.runMutation(internal.evidence.collections.store, { outcomes });

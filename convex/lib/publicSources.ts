@@ -4,21 +4,22 @@ import { MINUTE, SECOND } from "./time";
 
 /**
  * How often this service asks each source, all callers together: less than the source allows one address, which a
- * deployment may share with others. Further requests wait in a queue of `maxReserved`. Allowed: Coinbase 10 a second
+ * deployment may share with others. Of a source that allows several a second,
+ * `maxReserved` more wait for their turn, a second at most. Allowed: Coinbase 10 a second
  * (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), Binance a weight of 6,000 a minute, of which a request here
  * takes 250 at most, CoinGecko 5 to 15 a minute without a key (support.coingecko.com), Hyperliquid a weight of 1,200 a
  * minute at 20 a request, GDELT one every 5 seconds; DefiLlama and the feeds state none.
  */
 export const SOURCE_LIMITS = {
-  coinbase: { kind: "token bucket", rate: 4, period: SECOND, capacity: 8, maxReserved: 40 },
-  binance: { kind: "token bucket", rate: 15, period: MINUTE, capacity: 8, maxReserved: 5 },
-  coingecko: { kind: "token bucket", rate: 5, period: MINUTE, capacity: 4, maxReserved: 2 },
-  hyperliquid: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 2 },
-  defillama: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 2 },
-  gdelt: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 1, maxReserved: 8 },
-  coindesk: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 3 },
-  cointelegraph: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 3 },
-  decrypt: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 3 },
+  coinbase: { kind: "token bucket", rate: 4, period: SECOND, capacity: 8, maxReserved: 4 },
+  binance: { kind: "token bucket", rate: 15, period: MINUTE, capacity: 16, maxReserved: 0 },
+  coingecko: { kind: "token bucket", rate: 5, period: MINUTE, capacity: 4, maxReserved: 0 },
+  hyperliquid: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 0 },
+  defillama: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 0 },
+  gdelt: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 1, maxReserved: 0 },
+  coindesk: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 0 },
+  cointelegraph: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 0 },
+  decrypt: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 0 },
 } as const;
 
 export type PublicSource = keyof typeof SOURCE_LIMITS;

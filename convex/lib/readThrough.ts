@@ -1,27 +1,22 @@
 import type { ActionCtx } from "../_generated/server";
 import { AppError } from "./errors";
 import type { Caller } from "./limits/callers";
-import { waitingAs, type Stay } from "./limits/crowd";
+import { waitingAs } from "./limits/slots";
 import { deadlines } from "./outside/deadlines";
 import { awaitRefresh } from "./refreshes";
 import type { Ticket } from "./tables";
 
 /** Cached things (`lib/refreshes`) for callers who wait for them. For actions. */
 
-/** `awaitRefresh` for a caller: a stranger waits only a moment while the strangers' places are full. */
+/** `awaitRefresh` for a caller, who holds a slot meanwhile. @throws AppError `rate_limited` without one. */
 export async function awaitAs(
   ctx: ActionCtx,
   caller: Caller,
   ticket: Ticket,
   patienceMs: number,
 ): Promise<void> {
-  const wait = (ms: number, stay?: Stay) => awaitRefresh(ctx, ticket, AbortSignal.timeout(ms), stay);
-  await waitingAs(
-    ctx,
-    caller,
-    (stay) => wait(patienceMs, stay),
-    () => wait(deadlines.crowded),
-  );
+  const wait = () => awaitRefresh(ctx, ticket, AbortSignal.timeout(patienceMs));
+  await waitingAs(ctx, caller, wait, { heldMs: patienceMs });
 }
 
 /**

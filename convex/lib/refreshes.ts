@@ -24,6 +24,10 @@ import { MINUTE, SECOND, sleep } from "./time";
  * `finishRefresh`; an HTTP handler waits with `awaitRefresh`.
  */
 
+/** When a waiting caller looks for the result: 12 times in 28 s at most. */
+const FIRST_LOOK_MS = 100;
+const LATER_LOOKS = 1.6;
+const LONGEST_LOOK_MS = 5 * SECOND;
 /** How long callers get a failed attempt's error before a new attempt may begin. */
 const REST_MS = 15 * SECOND;
 /** After this long in the queue, nobody can be waiting for the attempt any more. */
@@ -124,7 +128,6 @@ function leaseOf({ leaseUntil = 0 }: Doc<"refreshes">): number {
 
 /**
  * Waits until the attempt has ended, at most until the caller's deadline.
- * @param stay Called at each look.
  * @returns `done`, or `late` if the deadline came first (the work continues).
  * @throws AppError `upstream` if the attempt failed, with the end of its rest as `retryAfterMs`; `rate_limited` if the
  * day's budget was used up.
@@ -133,16 +136,14 @@ export async function awaitRefresh(
   ctx: ActionCtx,
   { key, attempt }: Ticket,
   signal: AbortSignal,
-  stay: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<"done" | "late"> {
-  let pause = 50;
+  let pause = FIRST_LOOK_MS;
   while (!signal.aborted) {
     const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, { key, attempt });
     if (outcome.state === "done") return "done";
     if (outcome.state === "failed") throw failureOfAttempt(outcome);
-    await stay();
     await sleep(pause);
-    pause = Math.min(pause * 1.5, 500);
+    pause = Math.min(pause * LATER_LOOKS, LONGEST_LOOK_MS);
   }
   return "late";
 }

@@ -12,21 +12,29 @@ const UNBILLED = ["tickers", "swap", "chain", "facilitator", "messenger", ...PUB
 /** The outside services. */
 export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v.literal(provider)));
 
-/** Who pays for a call; `lab`: the signals' shadow arms; `shift`: calls of a running shift, paid for by the user who started it. */
-const CLASSES = ["service", "lab", "paid", "shift", "signedIn", "anonymous"] as const;
+/** Who pays for a call; `shift`: calls of a running shift. */
+const CLASSES = ["service", "paid", "shift", "signedIn", "anonymous"] as const;
 export const vPayingClass = v.union(...CLASSES.map((payer) => v.literal(payer)));
 
-/** A class, and the caller within it (`lib/limits/shares`). Work of earlier versions names the class alone. */
+/** A class, and the callers within it (`lib/limits/callers`). */
 export const vPayer = v.union(
   vPayingClass,
   v.object({
-    class: v.union(v.literal("signedIn"), v.literal("anonymous")),
+    class: v.union(v.literal("signedIn"), v.literal("anonymous"), v.literal("shift")),
     holders: v.array(v.string()),
   }),
 );
 
-/** The remaining prepayment of long work, in millionths of a USD, and the day whose budget it was taken from. */
-export const vPrepaid = v.object({ day: v.string(), llm: v.number(), sentiment: v.number() });
+/** What calls of a day have cost, in millionths of a USD. */
+export const vSpending = v.object({
+  /** `2026-01-05` (UTC). */
+  day: v.string(),
+  payer: vPayingClass,
+  provider: vBilled,
+  micros: v.number(),
+  /** The callers whose parts it counts in. */
+  holders: v.array(v.string()),
+});
 
 /** An attempt at a key, to wait for. */
 export const vTicket = v.object({
@@ -86,54 +94,45 @@ export const libTables = {
   }).index("by_bucket", ["bucket", "part"]),
 
   /**
-   * What the billing providers cost on a UTC day. Written by `lib/outside/expenses`: for `lib/budget/ledger` before and
-   * after every call that may be refused, for `lib/outside/tallies` at the end of the actions that made the others.
-   * Dies after 35 days.
+   * What the billing providers have cost on a UTC day. Written by `lib/budget/spending` at the end of the actions that
+   * asked them. Dies after 35 days.
    */
   spending: defineTable({
     /** `2026-01-05`. */
     day: v.string(),
     payer: vPayingClass,
     provider: vBilled,
-    /** Several rows count together, so that simultaneous calls do not conflict. */
+    /** Several rows count together, so that actions which end together seldom conflict. */
     shard: v.number(),
     /** Millionths of a USD. */
     micros: v.number(),
   }).index("by_day", ["day", "payer", "provider", "shard"]),
 
-  /**
-   * What callers have taken of a common pool in a window of time: each caller, and all together. Written by
-   * `lib/limits/shares`. Dies after two days.
-   */
-  shares: defineTable({
-    /** `llm:anonymous`: a part of the day's budget; `wallet`, `webhook`, `budget warning`: pools that are taken from one by one. */
-    pool: v.string(),
-    /** The start of the window, epoch ms. */
-    window: v.number(),
-    /** A caller's address, token or own chat, hashed; `all 3`: one of several rows for everybody. */
+  /** What one user or address has spent of a UTC day's budget. Written by `lib/budget/spending`. Dies after two days. */
+  callerSpending: defineTable({
+    day: v.string(),
+    /** A caller's token, own chat or address, hashed. */
     holder: v.string(),
-    /** Millionths of a USD, or a count. */
-    amount: v.number(),
-  })
-    .index("by_pool", ["pool", "window", "holder"])
-    .index("by_window", ["window"]),
+    /** Millionths of a USD. */
+    micros: v.number(),
+  }).index("by_day_and_holder", ["day", "holder"]),
 
   /**
-   * Strangers who are waiting for an answer. Written by `lib/limits/crowd`; a row dies with its answer, and a new
-   * caller takes over the row of a lost one.
+   * Who is waiting for an answer. Written by `lib/limits/slots`; a row dies with its answer, and a new caller takes over
+   * the row of a lost one.
    */
-  crowdPlaces: defineTable({
-    /** The place's number; each has at most one row. */
+  slots: defineTable({
+    /** The slot's number; each has at most one row. */
     shard: v.number(),
-    /** The caller, hashed, and the network around an IPv6 address. Absent if unknown. */
-    holder: v.optional(v.string()),
-    around: v.optional(v.string()),
+    /** The signed-in user, and the address, hashed. Absent if unknown. */
+    user: v.optional(v.string()),
+    address: v.optional(v.string()),
     /** Epoch ms; after this it counts as lost. */
     until: v.number(),
   })
     .index("by_shard", ["shard", "until"])
-    .index("by_holder", ["holder", "until"])
-    .index("by_around", ["around", "until"]),
+    .index("by_user", ["user", "until"])
+    .index("by_address", ["address", "until"]),
 
   /**
    * What gateways refused of a request: left out for a day. Written by `lib/outside/gatewayFormats`; a few rows per
@@ -186,10 +185,14 @@ export const libRecords: RecordsOf<typeof libTables> = {
       aged: (rows, before) => rows.withIndex("by_day", (q) => q.lt("day", dayOf(before))),
     },
   },
-  shares: {
-    keep: { days: 2, why: "windows are a day at most", aged: older("window") },
+  callerSpending: {
+    keep: {
+      days: 2,
+      why: "a day's parts end with the day",
+      aged: (rows, before) => rows.withIndex("by_day_and_holder", (q) => q.lt("day", dayOf(before))),
+    },
   },
-  crowdPlaces: { keep: "fifty rows at most, each taken over when its holder was lost" },
+  slots: { keep: "48 rows at most, each taken over when its holder was lost" },
   refusedParts: { keep: "a few rows per gateway that was ever set" },
   auditEvents: { keep: "the record of what was done with keys and money; to be exported, never shortened" },
 };

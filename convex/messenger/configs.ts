@@ -1,7 +1,6 @@
 import { v } from "convex/values";
 import { internalQuery, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { takeCommonNow } from "../lib/limits/pools";
 import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
 import { permitNow } from "../users/access";
@@ -17,7 +16,7 @@ const vChange = v.optional(v.union(v.string(), v.null()));
 
 /**
  * Stores a user's settings; the bot token is already sealed.
- * @throws AppError `unauthorized`, `forbidden`; `rate_limited` if strangers have created too many.
+ * @throws AppError `unauthorized`, `forbidden`
  */
 export const save = change(
   {
@@ -25,14 +24,10 @@ export const save = change(
     sealedBotToken: vChange,
     chatId: vChange,
     keyHash: v.optional(v.string()),
-    /** Who sets it, and whether they are signed in. */
-    setBy: v.array(v.string()),
-    signedIn: v.boolean(),
   },
-  async (ctx, { userId, keyHash, setBy, signedIn, ...changes }) => {
+  async (ctx, { userId, keyHash, ...changes }) => {
     await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
     if ((await ownerOf(ctx, userId)) !== null) return changeDelivery(ctx, userId, changes);
-    if (!signedIn && (await configOf(ctx, userId)) === null) await takeCommonNow(ctx, "setting", setBy);
     await tellLeft(ctx, userId, changes);
     await saveConfig(ctx, userId, changes);
   },

@@ -7,7 +7,6 @@ import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { chatId, userId, withAliases } from "../lib/http/input";
 import type { Caller } from "../lib/limits/callers";
-import { holdersOf } from "../lib/limits/shares";
 import { equalBytes } from "../lib/security/crypto";
 import { assertMay } from "../users/access";
 import { botTokenSeal } from "./model";
@@ -49,13 +48,11 @@ type Settings = z.output<typeof settingsInput>;
  * because the chat gets the reports; `not_configured` if a token is set without a key; `rate_limited`.
  */
 async function configure(ctx: ActionCtx, settings: Settings, caller: Caller): Promise<void> {
-  const { keyHash, signedIn } = caller;
+  const { keyHash } = caller;
   await ctx.runMutation(internal.messenger.configs.save, {
     ...(await changesOf(ctx, settings)),
     ...(keyHash === undefined ? {} : { keyHash }),
     userId: settings.userId,
-    setBy: holdersOf(caller),
-    signedIn: signedIn === true,
   });
 }
 

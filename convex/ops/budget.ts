@@ -1,41 +1,32 @@
-import type { Billed } from "../lib/budget/classes";
-import { NEARLY_USED, spentToday } from "../lib/budget/usage";
+import { spentToday, NEARLY_USED } from "../lib/budget/usage";
 import { cron } from "../lib/cronRuns";
-import { takeOne } from "../lib/limits/shares";
+import { hasLeft } from "../lib/limits/charges";
 import { log } from "../lib/log";
-import { DAY, dateTime } from "../lib/time";
+import { dateTime } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 
 /** Warns the operator in time that the day's budget is running out. */
 
-const NAMES: Record<Billed, string> = {
-  llm: "LLM gateway",
-  sentiment: "Sentiment model",
-  agentApi: "Agent API",
-};
+const NAMES = [
+  ["llm", "LLM gateway"],
+  ["sentiment", "Sentiment model"],
+  ["agentApi", "Agent API"],
+] as const;
 
-/** One a UTC day. */
-const WARNINGS = { name: "budget warning", most: 1, windowMs: DAY };
-
-/** One card a day, once four fifths of a share or of a whole budget are spent. For the cron. */
+/** One card a day, once four fifths of the budget, or of the callers' part of it, are spent. For the cron. */
 export const watch = cron("watch the budget", async (ctx) => {
-  const now = Date.now();
-  const { used, providers, resetsAt } = await spentToday(ctx, now);
-  const fullest = Math.max(...used.map(({ part }) => part));
-  if (fullest < NEARLY_USED) return;
-  if ((await takeOne(ctx, WARNINGS, [])) !== "taken") return;
+  const { used, limitUsd, providers, resetsAt } = await spentToday(ctx, Date.now());
+  const fullest = Math.max(used.all, used.callers);
+  if (fullest < NEARLY_USED || !(await hasLeft(ctx, "budgetWarning", "all"))) return;
   log.warn("budget.nearly used up", { part: Math.round(fullest * 100) / 100 });
-  const lines = (["llm", "sentiment", "agentApi"] as const).map(
-    (name) =>
-      `${NAMES[name]}: ${providers[name].spentUsd.toFixed(2)} of ${providers[name].limitUsd.toFixed(2)} USD`,
-  );
+  const lines = NAMES.map(([provider, name]) => `${name}: ${providers[provider].spentUsd.toFixed(2)} USD`);
   await enqueueServiceCard(ctx, {
     kind: "budget",
     paragraphs: [
-      [{ bold: "Today's budget is nearly used up" }],
+      [{ bold: `Today's budget of ${limitUsd.toFixed(2)} USD is nearly used up` }],
       [lines.join("\n")],
       [
-        `Callers whose share is used up are refused until ${dateTime(resetsAt)}. Signals, alerts, running shifts and paid reports continue. DAILY_BUDGET_USD sets the amount.`,
+        `Callers whose part is used up are refused until ${dateTime(resetsAt)}. Signals, alerts, running shifts and paid reports continue. DAILY_BUDGET_USD sets the amount.`,
       ],
     ],
   });

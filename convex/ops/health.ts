@@ -1,11 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { NEARLY_USED, spentToday, type Used } from "../lib/budget/usage";
+import { NEARLY_USED, spentToday } from "../lib/budget/usage";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { laneCounts } from "../lib/work/lanes";
-import { watchedPools } from "../lib/limits/pools";
 import { callsOfLastHour } from "../lib/outside/tallies";
-import { takenOf, windowOf } from "../lib/limits/shares";
 import { rowsBy } from "../lib/records/rows";
 import { DAY, iso, MINUTE, SECOND } from "../lib/time";
 import { backlog, oldestWork, workCounts } from "./backlog";
@@ -27,8 +25,8 @@ type Checks = Infer<typeof vOwnChecks>;
 /**
  * The state of the service's own work, and reasons why somebody should look (none if all is well), at `now` (epoch ms);
  * ages in seconds. Reads by index and within bounds: 25 crons, 100 cards, 20 rows of each kind of work, 100 waiting
- * jobs of each lane, 100 pieces of work of each state, 100 links, 800 counts of providers' calls, 120 sums of their
- * costs, 24 of strangers' pools. Usually fewer than 100 documents in all.
+ * jobs of each lane, 100 pieces of work of each state, 100 links, 800 counts of providers' calls, 72 sums of their costs.
+ * Usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },
@@ -52,13 +50,18 @@ export const read = internalQuery({
           { calls, failures, errorRate: Math.round((failures / calls) * 1_000) / 1_000 },
         ]),
       ),
-      budget: { resetsAt: iso(spent.resetsAt), providers: spent.providers },
+      budget: {
+        resetsAt: iso(spent.resetsAt),
+        limitUsd: spent.limitUsd,
+        spentUsd: spent.spentUsd,
+        providers: spent.providers,
+      },
     };
     const short = ctx.db.query("orders").withIndex("by_shortAt", (q) => q.gte("shortAt", now - TOLD_FOR_MS));
     const reasons = [
       ...((await short.first()) === null ? [] : [SHORT_SWAP]),
       ...reasonsOf(checks),
-      ...(await scarce(ctx, spent.used, now)),
+      ...scarce(spent.used),
     ];
     return { reasons, checks };
   },
@@ -77,20 +80,15 @@ async function cronAges(ctx: QueryCtx, now: number): Promise<Checks["crons"]> {
   );
 }
 
-/** Common resources that are nearly used up, and by which class of callers; never by a single one. */
-async function scarce(ctx: QueryCtx, used: readonly Used[], now: number): Promise<string[]> {
+/** What is nearly used up, and whose it is. */
+function scarce({ all, callers }: { all: number; callers: number }): string[] {
   const percent = (part: number) => `${Math.round(part * 100)} %`;
-  const reasons = used
-    .filter(({ part }) => part >= NEARLY_USED)
-    .map(
-      ({ provider, whose, part }) => `${percent(part)} of today's ${provider} budget for ${whose} is used up`,
-    );
-  for (const { holds, ...pool } of watchedPools) {
-    const part = (await takenOf(ctx, { pool: pool.name, window: windowOf(pool, now) })) / pool.most;
-    if (part >= NEARLY_USED)
-      reasons.push(`${percent(part)} of ${holds} for callers who are not signed in is used up`);
-  }
-  return reasons;
+  return [
+    ...(all >= NEARLY_USED ? [`${percent(all)} of today's budget is used up`] : []),
+    ...(callers >= NEARLY_USED
+      ? [`${percent(callers)} of what callers may spend of today's budget is used up`]
+      : []),
+  ];
 }
 
 /** A sentence each, for the operator. */

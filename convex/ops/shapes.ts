@@ -46,16 +46,16 @@ export const ownChecks = z.object({
   budget: z
     .object({
       resetsAt: z.iso.datetime(),
+      limitUsd: z.number().describe("The day's budget"),
+      spentUsd: z.number(),
       providers: z.record(
         z.string(),
         z.object({
-          limitUsd: z.number().describe("The day's budget"),
-          spentUsd: z.number().describe("Cost of calls; a stage of a shift counts when it begins"),
-          leftUsd: z.number(),
+          spentUsd: z.number(),
           by: z
             .record(z.string(), z.number())
             .describe(
-              "USD by payer: `service`, `paid` reports, `signedIn` and `anonymous` callers, who may spend two fifths each; `lab`: shadow signals, a tenth at most; `shift`: what begun shifts really cost",
+              "USD by payer: `service`, `paid` reports, running shifts (`shift`), `signedIn` and `anonymous` callers, who have three fifths together",
             ),
         }),
       ),
@@ -94,13 +94,10 @@ export const healthExample: ServiceHealth = {
     providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
     budget: {
       resetsAt: "2026-01-06T00:00:00.000Z",
+      limitUsd: 25,
+      spentUsd: 2.06,
       providers: {
-        llm: {
-          limitUsd: 25,
-          spentUsd: 1.84,
-          leftUsd: 23.16,
-          by: { service: 0.31, signedIn: 0.9, anonymous: 0.63, shift: 0.22 },
-        },
+        llm: { spentUsd: 2.06, by: { service: 0.31, signedIn: 0.9, anonymous: 0.63, shift: 0.22 } },
       },
     },
   },

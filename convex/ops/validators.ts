@@ -15,14 +15,8 @@ export const vOwnChecks = v.object({
   ),
   budget: v.object({
     resetsAt: v.string(),
-    providers: v.record(
-      v.string(),
-      v.object({
-        limitUsd: v.number(),
-        spentUsd: v.number(),
-        leftUsd: v.number(),
-        by: v.record(v.string(), v.number()),
-      }),
-    ),
+    limitUsd: v.number(),
+    spentUsd: v.number(),
+    providers: v.record(v.string(), v.object({ spentUsd: v.number(), by: v.record(v.string(), v.number()) })),
   }),
 });

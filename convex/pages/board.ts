@@ -62,11 +62,10 @@ type Checks = ServiceHealth["checks"];
 
 const PAYERS: Readonly<Record<string, string>> = {
   service: "the service's own work",
-  lab: "shadow signals",
   paid: "paid reports",
   signedIn: "signed-in users",
   anonymous: "everybody else",
-  shift: "shifts under way, at their actual cost",
+  shift: "running shifts",
 };
 const PROVIDERS: Readonly<Record<string, string>> = {
   ...SOURCE_NAMES,
@@ -80,22 +79,21 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   messenger: "Messenger",
 };
 
-function budgetSection({ resetsAt, providers }: Checks["budget"]): Html {
-  const cards = Object.entries(providers).map(([name, { limitUsd, spentUsd, leftUsd, by }]) => {
-    const part = limitUsd === 0 ? 1 : Math.min(1, spentUsd / limitUsd);
+function budgetSection({ resetsAt, limitUsd, spentUsd, providers }: Checks["budget"]): Html {
+  const part = limitUsd === 0 ? 1 : Math.min(1, spentUsd / limitUsd);
+  const cards = Object.entries(providers).map(([name, { spentUsd: own, by }]) => {
     const whose = facts(
       Object.entries(by).map(([payer, amount]) => [PAYERS[payer] ?? payer, dollars(amount)]),
     );
     return html`<section class="card" aria-labelledby="budget-${name}">
       <h3 id="budget-${name}">${PROVIDERS[name] ?? name}</h3>
-      <p class="figure">
-        ${dollars(spentUsd)} <small class="below">of ${dollars(limitUsd)}, ${dollars(leftUsd)} left</small>
-      </p>
-      ${bar(part)}
+      <p class="figure">${dollars(own)}</p>
       <dl class="small">${whose}</dl>
     </section>`;
   });
-  return html`<div class="grid three">${cards}</div>
+  return html`<p class="figure">${dollars(spentUsd)} <small class="below">of ${dollars(limitUsd)}</small></p>
+    ${bar(part)}
+    <div class="grid three">${cards}</div>
     <p class="small">It starts anew at ${moment(resetsAt)}.</p>`;
 }
 

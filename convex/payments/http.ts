@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { sha256Hex } from "../lib/security/digests";
 import { required } from "../lib/env";
@@ -103,7 +103,7 @@ const report: MountedEndpoint = endpoint({
     // Anybody can invent hashes, but not signed payments.
     const redeemed =
       proof.kind === "hash"
-        ? await waitingAs(ctx, caller, redeeming, refuseCrowd, { heldMs: deadlines.caller })
+        ? await waitingAs(ctx, caller, redeeming, { heldMs: deadlines.caller })
         : await redeeming();
     if (redeemed.kind === "refused") {
       if (redeemed.reason === "payment_not_found") await countGuess(ctx, "unknownHash", caller);

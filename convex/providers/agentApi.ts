@@ -50,10 +50,9 @@ export type Job =
  */
 export async function sendPrompt(purse: Purse, prompt: string, now: number): Promise<string> {
   assertOn();
-  const hold = await purse.hold("agentApi", agentPromptCost());
   const answer = await ask("/agent/prompt", { prompt });
   const refused = answer.kind === "answer" && !isSuccess(answer);
-  await hold.settle(refused ? 0 : agentPromptCost());
+  if (!refused) purse.pay("agentApi", agentPromptCost());
   return inShape(UPSTREAM, succeeded(answer, now), acceptedShape).jobId;
 }
 

@@ -30,9 +30,9 @@ const OCCASIONS: Record<ReportKind, string> = {
 };
 
 export const collect = worker(
-  { observationId: v.id("observations"), owner: v.optional(v.string()) },
-  async (ctx, { observationId, job, owner }) => {
-    const collected = await collectNow(ctx, { observationId, collects: job }, owner);
+  { observationId: v.id("observations") },
+  async (ctx, { observationId, job }) => {
+    const collected = await collectNow(ctx, { observationId, collects: job });
     return collected ? undefined : "over";
   },
 );
@@ -43,22 +43,18 @@ const SETTLED_TOGETHER_MS = 100;
 /**
  * Asks all sources that have not answered yet, at the same time; each answer is stored as soon as it arrives. For
  * actions.
- * @param owner Whose turns at the sources it takes; by default the payer's.
  * @returns Whether there was anything to collect.
  */
 export async function collectNow(
   ctx: ActionCtx,
   { observationId, collects: job }: { observationId: Id<"observations">; collects: Job | null },
-  owner?: string,
 ): Promise<boolean> {
   if (job === null) return false;
   const work = await ctx.runQuery(internal.research.observations.task, { observationId, job });
   if (work === null) return false;
   const { focus, payer } = work;
-  const [payerItself] = typeof payer === "object" ? payer.holders : [];
-  const turnOf = owner ?? payerItself;
   const pending = SOURCES.filter((source) => work.sources[source].state === "pending");
-  const facts = pending.includes("facts") ? beginFacts(ctx, focus, turnOf) : null;
+  const facts = pending.includes("facts") ? beginFacts(ctx, focus) : null;
   const settle = together(async (settled: Settled[]) => {
     const stored = { observationId, job, settled, noted: takeNoted() };
     await ctx.runMutation(internal.research.observations.settle, stored);

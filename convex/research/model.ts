@@ -15,8 +15,8 @@ export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: 
   return { lane, owner: by ?? shift?.userId ?? "nobody" };
 }
 
-/** By whom a shift counts in common pools (`lib/limits/shares`); undefined for one of an earlier version. */
-function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): string[] | undefined {
+/** By whom a shift counts (`lib/limits/callers`). */
+export function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): string[] | undefined {
   return typeof paidBy === "object" ? paidBy.holders : undefined;
 }
 
@@ -30,6 +30,9 @@ export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Do
 
 /** The most active shifts of a user. */
 export const MAX_ACTIVE = 10;
+/** The most that one network address has started, and the most in all: each asks the models for eight hours. */
+export const MAX_ACTIVE_AROUND = 20;
+export const MAX_ACTIVE_IN_ALL = 100;
 /** The most of them that may be started by `userId` alone, if it has an owner. */
 export const MAX_ACTIVE_BY_ID = 3;
 

@@ -59,14 +59,14 @@ type Shared = Infer<typeof vShared>;
 export async function shareObservation(
   ctx: MutationCtx,
   focus: string,
-  place: Omit<Place, "request">,
+  place: Place,
   pay: () => Promise<Payer>,
 ): Promise<Id<"observations">> {
   const latest = await latestOf(ctx, focus);
   if (latest !== null && serves(latest, Date.now(), "whole")) return latest._id;
   const observationId = await begin(ctx, focus, latest, await pay());
-  const terms = { ...termsOf(observationId), place: { ...place, request: false } };
-  await open(ctx, internal.research.desk.collect, { observationId, owner: place.owner }, terms);
+  const terms = { ...termsOf(observationId), place };
+  await open(ctx, internal.research.desk.collect, { observationId }, terms);
   return observationId;
 }
 

@@ -12,20 +12,22 @@ import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, stopButton } from "./reports/cards";
 import { dueAfterMs, SHIFT_MS } from "./reports/checkpoints";
-import { addDataPoint } from "./reports/dataPoints";
+import { addDataPoint, isDataPointAdded } from "./reports/dataPoints";
 import {
   activeShiftsOf,
   endOf,
+  holdersOfShift,
   lastEndedOf,
   lastCollectionOf,
   latestReportsOf,
   MAX_ACTIVE,
+  MAX_ACTIVE_AROUND,
   MAX_ACTIVE_BY_ID,
+  MAX_ACTIVE_IN_ALL,
   shiftTopic,
   deliveryOf,
 } from "./model";
 import { vShiftStatus } from "./validators";
-import { giveBackRest } from "./reports/stages";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
@@ -67,6 +69,16 @@ export const start = internalMutation({
       const begunSo = active.filter((shift) => shift.byId === true);
       refuseBeyond(MAX_ACTIVE_BY_ID, begunSo, now, " by userId alone");
     }
+    const everybodys = await ctx.db
+      .query("shifts")
+      .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
+      .take(MAX_ACTIVE_IN_ALL);
+    refuseBeyond(MAX_ACTIVE_IN_ALL, everybodys, now, " by everybody together");
+    const holders = holdersOfShift(wish) ?? [];
+    for (const holder of holders) {
+      const around = everybodys.filter((shift) => holdersOfShift(shift)?.includes(holder));
+      refuseBeyond(MAX_ACTIVE_AROUND, around, now, " from one network address");
+    }
     const isForeign =
       byId === true && messengerChatId !== undefined && !(await isOwnChat(ctx, userId, messengerChatId));
     const bot = isForeign ? ("default" as const) : undefined;
@@ -104,9 +116,8 @@ export const start = internalMutation({
 function refuseBeyond(most: number, active: readonly Doc<"shifts">[], now: number, how = ""): void {
   if (active.length < most) return;
   const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
-  const againMs = Math.max(0, freeAt - now);
   throw new AppError("rate_limited", `At most ${most} research shifts can be active at once${how}`, {
-    retryAfterMs: againMs,
+    retryAfterMs: Math.max(0, freeAt - now),
   });
 }
 
@@ -120,14 +131,12 @@ export const stop = internalMutation({
     for (const shift of active) {
       await dropUnfinishedDataPoint(ctx, shift);
       await callOffCards(ctx, shiftTopic(shift._id));
-      await giveBackRest(ctx, shift);
       await ctx.db.patch("shifts", shift._id, {
         status: "stopped",
         endedAt: Date.now(),
         nextCollectionAt: NEVER,
         nextReportAt: NEVER,
         synthesisId: undefined,
-        prepaid: undefined,
       });
     }
     return active.length;
@@ -175,7 +184,7 @@ export const collectDue = cron("collect data for research shifts", async (ctx) =
   for (const shift of shifts) {
     if (shift.nextCollectionAt > now) continue;
     // After a shift's end, only its final report adds one.
-    if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
+    if (now < shift.stopsAt) await isDataPointAdded(ctx, shift, now);
     else await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
   }
   const last = shifts.at(-1);

@@ -51,9 +51,8 @@ type Good<Source extends Settled["source"]> = Omit<
   "state" | "at"
 >;
 
-/** @param turnOf Whose turns at the sources are taken. */
-export function beginFacts(ctx: ActionCtx, focus: string, turnOf: string | undefined): Promise<Gathered> {
-  return beginGathering(ctx, wantedFor(focus), { freshMs: FACTS_FRESH_MS, turnOf });
+export function beginFacts(ctx: ActionCtx, focus: string): Promise<Gathered> {
+  return beginGathering(ctx, wantedFor(focus), { freshMs: FACTS_FRESH_MS });
 }
 
 async function collectFacts(focus: string, facts: Promise<Gathered> | null): Promise<Good<"facts">> {
@@ -112,7 +111,7 @@ function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {
 
 async function collectSentiment(ctx: ActionCtx, focus: string, payer: Payer): Promise<Good<"sentiment">> {
   const now = Date.now();
-  const purse = purseOf(ctx, payer);
+  const purse = purseOf(payer);
   const answer = await askSentiment(purse, SENTIMENT_SYSTEM, sentimentQuestion(focus, iso(now)), now);
   const read = readAnswer(sentimentShape, answer.text, answer.citations.join("\n"));
   if ("problem" in read) {

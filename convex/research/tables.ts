@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { vPayer, vPrepaid } from "../lib/tables";
+import { vPayer } from "../lib/tables";
 import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records/records";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
@@ -53,10 +53,8 @@ export const researchTables = {
     deliveries: v.optional(v.array(vDelivery)),
     /** Whether its user was signed in; their work waits apart from strangers'. */
     signedIn: v.optional(v.boolean()),
-    /** Whose part of the day's budget its stages are taken from. Absent on shifts that were paid for as a whole. */
+    /** Whose part of the day's budget its calls count in. */
     paidBy: v.optional(vPayer),
-    /** The rest of the prepayment for its current stage. */
-    prepaid: v.optional(vPrepaid),
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
     .index("by_status_and_nextReportAt", ["status", "nextReportAt"])
@@ -211,11 +209,11 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
         anonymise: (db, { _id }) =>
           db.patch("shifts", _id, {
             ...{ userId: "", messengerChatId: undefined, idempotencyKey: undefined },
-            ...{ paidBy: undefined, prepaid: undefined },
+            paidBy: undefined,
           }),
       },
     },
-    withheld: ["paidBy", "prepaid"],
+    withheld: ["paidBy"],
     final: { field: "status", states: ["completed", "stopped"] },
     openWhen: {
       shiftCollections: {

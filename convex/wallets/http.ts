@@ -7,7 +7,6 @@ import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { userId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
-import { takeCommon } from "../lib/limits/pools";
 import { iso } from "../lib/time";
 import { assertMay } from "../users/access";
 import { NO_WALLET, ensureWallet, type WalletKind } from "./model";
@@ -186,10 +185,7 @@ const portfolio: MountedEndpoint = endpoint({
 
 /** The user's wallet of a kind; creating one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
-  return ensureWallet(ctx, { userId, kind }, async () => {
-    await charge(ctx, "wallet", caller);
-    if (caller.signedIn !== true) await takeCommon(ctx, "wallet", caller);
-  });
+  return ensureWallet(ctx, { userId, kind }, () => charge(ctx, "wallet", caller));
 }
 
 export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio];

@@ -7,22 +7,17 @@ import type { CallInit } from "../support/world";
 import { browserOf } from "../web/support";
 
 describe("every answer", () => {
-  test("to a preflight is 204 with the path's methods and the clients' headers", async ({ app }) => {
+  test("to a preflight is 204, and allows what a page may send, so that a wrong method is a readable 405", async ({
+    app,
+  }) => {
     for (const { path } of endpoints) {
-      const methods = endpoints.filter((one) => one.path === path).flatMap((one) => one.methods);
       const { status, headers, text } = await app.call("OPTIONS", path);
       expect([status, text]).toEqual([204, ""]);
-      expect(headers.get("access-control-allow-methods")).toBe([...methods.toSorted(), "OPTIONS"].join(", "));
+      expect(headers.get("access-control-allow-methods")).toBe("GET, POST, PUT, DELETE");
       expect(headers.get("access-control-allow-origin")).toBe("*");
-      for (const name of [
-        "Content-Type",
-        "Authorization",
-        "X-Payment",
-        "Payment-Signature",
-        "Idempotency-Key",
-      ]) {
-        expect(headers.get("access-control-allow-headers")).toContain(name);
-      }
+      expect(headers.get("access-control-allow-headers")).toBe(
+        "Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, *",
+      );
       expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
     }
     expect((await app.call("OPTIONS", "/nowhere")).status).toBe(204);
@@ -182,8 +177,7 @@ describe("limits", () => {
       const by = n % 2 === 0 ? {} : { as: "mallory" };
       expect((await set({ ip: `10.0.1.${n % 4}`, ...by })).status).toBe(403);
     }
-    const own = await set({ ip: "10.0.0.9", as: "alice" });
-    expect(own.status).toBe(200);
+    for (let n = 0; n < 55; n++) expect((await set({ ip: "10.0.0.9", as: "alice" })).status).toBe(200);
   });
 
   test("a cached read is counted against no limit, and writes nothing", async ({ app }) => {

@@ -88,6 +88,7 @@ describe("housekeeping", () => {
     const old = await counts(app);
     const gone = Object.keys(young).filter((table) => old[table] === undefined);
     expect(gone.toSorted()).toEqual([
+      "callerSpending",
       "dataPoints",
       "facts",
       "marketSnapshots",
@@ -98,7 +99,6 @@ describe("housekeeping", () => {
       "refreshes",
       "researchResults",
       "serviceDays",
-      "shares",
       "sourceReadings",
       "spending",
       "syntheses",

@@ -61,7 +61,7 @@ describe("the address of a signal", () => {
     const posted = await app.post("/signals/BTC-2026-01-05");
     expect([posted.status, posted.headers.get("allow")]).toEqual([405, "GET, OPTIONS"]);
     const preflight = await app.call("OPTIONS", "/signals/BTC-2026-01-05");
-    expect(preflight.headers.get("access-control-allow-methods")).toBe("GET, OPTIONS");
+    expect(preflight.headers.get("access-control-allow-methods")).toBe("GET, POST, PUT, DELETE");
     for (const id of ["BTC-2026-01-05", "DOGE-2026-01-05", "nonsense", "BTC-%3Cscript%3E"]) {
       const { status, body } = await app.get(`/signals/${id}`);
       expect([id, status]).toEqual([id, 404]);

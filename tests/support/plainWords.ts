@@ -25,7 +25,7 @@ function developersWords(text: string): string[] {
 }
 
 /** The one card for operators. */
-const OPERATORS = /^Today's budget is nearly used up/;
+const OPERATORS = /^Today's budget of [\d.]+ USD is nearly used up/;
 
 /** The forbidden words of a card for users. */
 export function developersWordsIn(card: string): string[] {

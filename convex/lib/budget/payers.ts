@@ -1,6 +1,5 @@
 import type { CallerClass, Payer } from "./classes";
-import type { Caller } from "../limits/callers";
-import { holdersOf } from "../limits/shares";
+import { holdersOf, type Caller } from "../limits/callers";
 
 /** Who pays for a caller's requests. Kept small because every request loads it; the budget itself is for transactions. */
 

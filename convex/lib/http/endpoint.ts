@@ -5,7 +5,7 @@ import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "../security/digests";
 import { AppError, type ErrorCode } from "../errors";
-import { chargeAddress, chargeUser, type LimitName } from "../limits/charges";
+import { charge, chargeAddress, chargeUser, type LimitName } from "../limits/charges";
 import type { Caller, Credential } from "../limits/callers";
 import { fieldsIn } from "./paths";
 import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
@@ -144,7 +144,9 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const shown = { ...(await signedIn(ctx)), ...keyIn(head) };
       const caller: Caller = { ...userIdOf(parsed), ...shown, address, requestId };
       const idempotencyKey = idempotencyKeyOf(request, parsed);
-      if (limit !== undefined) await chargeAddress(ctx, limit, caller);
+      // Where access is decided in between, the address is counted before it; else both at once.
+      const decides = typeof access === "function";
+      if (limit !== undefined && decides) await chargeAddress(ctx, limit, caller);
       const named = caller.userId;
       const shows = access === "shown";
       const known =
@@ -158,7 +160,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       if (caller.credential === "id" && isTokenWrong(head, caller)) {
         throw new AppError("unauthorized", "The token is not valid");
       }
-      if (limit !== undefined) await chargeUser(ctx, limit, caller);
+      if (limit !== undefined) await (decides ? chargeUser : charge)(ctx, limit, caller);
       for (const name of needs) required(name);
       const call = { head, requestId, idempotencyKey, named, caller };
       const html = page !== undefined && prefersHtml(head.header("accept"));

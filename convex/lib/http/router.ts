@@ -84,10 +84,9 @@ export function mount(
     for (const { method } of methodsOf(byMethod)) router.route({ ...place, method, handler });
   }
 
-  const preflight = httpActionGeneric((_ctx, request) => {
-    const headers = preflightHeaders(allowed(request) ?? ["GET", "POST"]);
-    return Promise.resolve(new Response(null, { status: 204, headers }));
-  });
+  const preflight = httpActionGeneric(() =>
+    Promise.resolve(new Response(null, { status: 204, headers: preflightHeaders() })),
+  );
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
 
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -107,9 +106,10 @@ function endpointAt(endpoints: readonly Answering[], path: string, method: Metho
   return found;
 }
 
-/** The path without doubled slashes: clients append paths to a base address that ends with one. */
+/** The path without doubled slashes, which clients make of a base address that ends with one, and without a last one. */
 export function pathOf(request: Request): string {
-  return new URL(request.url).pathname.replace(/\/{2,}/g, "/");
+  const path = new URL(request.url).pathname.replace(/\/{2,}/g, "/");
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
 /** Answers one request: only here does a failure become `{ error }` with its status. */
@@ -189,13 +189,13 @@ const CORS = {
 /** Most answers are private. An answer that may be cached says so itself. */
 const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
-function preflightHeaders(methods: readonly Method[]): Record<string, string> {
+/** Any method, so that a wrong one is a readable 405; the star does not cover `Authorization`. */
+function preflightHeaders(): Record<string, string> {
   return {
     ...CORS,
-    "Access-Control-Allow-Methods": [...methods, "OPTIONS"].join(", "),
-    // x402 clients send the last one as a request header.
+    "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
     "Access-Control-Allow-Headers":
-      "Content-Type, Authorization, X-Payment, Payment-Signature, Idempotency-Key, Access-Control-Expose-Headers",
+      "Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, *",
     "Access-Control-Max-Age": "86400",
     "X-Request-Id": crypto.randomUUID(),
   };

@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { sha256Hex } from "../security/digests";
 
 /** The caller, as requests and rows describe it. */
 
@@ -31,3 +32,32 @@ export const vCaller = v.object({
   requestId: v.optional(v.string()),
 });
 export type Caller = Infer<typeof vCaller>;
+
+/**
+ * By whom a caller's use is counted, hashed: their token, their own chat, or their address. Empty if neither is known.
+ */
+export function holdersOf({
+  userId,
+  address,
+  identity,
+}: {
+  userId?: string | undefined;
+  address: string | null;
+  identity?: string | undefined;
+}): string[] {
+  const by = [
+    ...(identity !== undefined
+      ? [`token:${identity}`]
+      : address === null && userId !== undefined
+        ? [`own:${userId}`]
+        : []),
+    ...(address === null ? [] : [`address:${address}`]),
+  ];
+  return by.map(sha256Hex);
+}
+
+/** An IPv4 address; of an IPv6 address its /64, and the /48 that one customer can own. */
+export function networksOf(address: string): string[] {
+  if (!address.endsWith("::/64")) return [address];
+  return [address, `${address.split(":").slice(0, 3).join(":")}::/48`];
+}

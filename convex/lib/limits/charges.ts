@@ -1,23 +1,23 @@
-import { calculateRateLimit, MINUTE, HOUR, RateLimiter } from "@convex-dev/rate-limiter";
-import { components } from "../../_generated/api";
-import type { ActionCtx, MutationCtx } from "../../_generated/server";
+import { calculateRateLimit, DAY, HOUR, MINUTE, RateLimiter } from "@convex-dev/rate-limiter";
+import { v } from "convex/values";
+import { components, internal } from "../../_generated/api";
+import { internalMutation, type ActionCtx, type MutationCtx } from "../../_generated/server";
+import { AppError, messageOf } from "../errors";
+import { log } from "../log";
 import { sha256Hex } from "../security/digests";
-import type { AppError } from "../errors";
-import { countGuessAt, refuseGuessingAt } from "./pools";
-import { quotaName } from "./quotas";
-import { inWords, usedUp } from "./refusals";
-import type { Caller } from "./callers";
-import { networksOf } from "./shares";
+import { SECOND } from "../time";
+import { networksOf, type Caller } from "./callers";
 
 /**
- * How many rows share the count of a limit that many requests a second count against. Each count reads two rows and
- * writes one, so two that overlap conflict in one of eight cases. Each row has an equal part of the limit, so a caller
- * near the limit may be refused a little early.
+ * The service's named limits: each guards something that costs an upstream call, a signature, a message, a guess or a
+ * row that stays. A cached read is neither counted nor written.
  */
-const SHARDS = 16;
 
-/** The part of the owner's limit that callers have who only name an id. */
-const PART_OF_NAMED = 0.3;
+/**
+ * How many rows share the count of a limit that many requests a second count against. Each row has an equal part of the
+ * limit, so a caller near the limit may be refused a little early.
+ */
+const SHARDS = 4;
 
 type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
 
@@ -30,36 +30,38 @@ const perHour = (rate: number) => bucket(rate, HOUR, rate);
 /** A bucket that many callers count against at the same time. */
 const shared = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
 
-/**
- * What a caller may cost the service. Each limit guards something that costs an upstream call, a message or a guess,
- * once per user and once per network address. They are generous, because an address may be an office or a proxy.
- */
+/** What a person does, and what an address does for all who are behind it: an office, a web application, a bot host. */
+const perPerson = perMinute(30, 60);
+const perAddress = shared(perMinute(120, 240));
+
+/** Each limit once per user and once per network address. */
 const limits = {
-  chatUser: perMinute(30, 60),
-  chatAddress: shared(perMinute(240, 480)),
-  refreshUser: perMinute(30, 60),
-  refreshAddress: shared(perMinute(120, 240)),
+  chatUser: perPerson,
+  chatAddress: perAddress,
+  refreshUser: perPerson,
+  refreshAddress: perAddress,
   // Ten may run at once: a user who has started all of them has reports for eight hours.
-  shiftUser: bucket(9, HOUR, 12),
-  shiftAddress: bucket(20, HOUR, 20),
-  settingsUser: perMinute(30, 60),
-  settingsAddress: shared(perMinute(240, 480)),
-  // The past firings of an alert are looked up in a week of samples, and it is kept for a day.
+  shiftUser: perHour(20),
+  shiftAddress: perHour(40),
+  settingsUser: perPerson,
+  settingsAddress: perAddress,
   alertUser: perHour(60),
   alertAddress: perHour(240),
   // A wallet is kept for good, because somebody may pay to its address at any time.
   walletUser: perHour(60),
   walletAddress: perHour(60),
+  webhookUser: perHour(20),
+  webhookAddress: perHour(20),
   chainUser: perMinute(60, 120),
   chainAddress: shared(perMinute(480, 960)),
   transferUser: perMinute(60, 200),
-  runUser: perMinute(30, 60),
-  runAddress: shared(perMinute(240, 480)),
+  transferAddress: shared(perMinute(240, 480)),
+  runUser: perPerson,
+  runAddress: perAddress,
   gameUser: perHour(60),
   gameAddress: shared(perHour(2_000)),
   claimUser: perHour(20),
   claimAddress: perHour(200),
-  transferAddress: shared(perMinute(240, 480)),
   depositUser: perMinute(240, 480),
   depositAddress: shared(perMinute(600, 1_200)),
   newDepositUser: perMinute(60, 600),
@@ -72,16 +74,16 @@ const limits = {
   linkAddress: perMinute(10, 20),
   linkNetwork: perMinute(100, 200),
   botChat: perMinute(20),
-  /** Cards to one chat from everybody who has named it without proving that it is theirs: a few shifts' worth. */
-  namedChat: perHour(60),
   botNotice: bucket(1, 5 * MINUTE, 1),
   botHelp: bucket(1, HOUR, 1),
-  // A stranger's guesses, whatever they name. Guesses at one thing are also a pool (`lib/limits/pools`).
+  /** Cards to one chat from those who have named it without proving that it is theirs. */
+  namedChat: perHour(60),
+  budgetWarning: bucket(1, DAY, 1),
+  // A stranger's guesses, whatever they name.
   missAddress: perMinute(30),
   unknownHashAddress: perMinute(20),
   /** Empty transactions that fill an account's nonces, each at the price of a transaction: three gaps of the longest kind. */
   fill: perHour(48),
-  // Ten arms with two signals a day each, and the refused ones.
   signalUser: perHour(120),
   signalAddress: perHour(600),
   cardUser: perHour(30),
@@ -96,6 +98,7 @@ const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
   settings: "changes of settings and look-ups",
   alert: "new alerts",
   wallet: "new wallets",
+  webhook: "new webhooks",
   chain: "questions to the chain",
   transfer: "orders",
   run: "agent runs",
@@ -126,11 +129,6 @@ export type LimitName = {
   [Limit in keyof typeof limits]: Limit extends `${infer Name}User` ? Name : never;
 }[keyof typeof limits];
 
-/** What a limit allows at once, and how long it takes to fill up again. */
-function sizeOf({ rate, period, capacity }: Bucket): { most: number; windowMs: number } {
-  return { most: capacity, windowMs: (capacity / rate) * period };
-}
-
 /** A limit and the caller that it counts, hashed: a `userId` is a credential and stays out of the table. */
 type Counted = { limit: string; key: string; config: Bucket };
 
@@ -143,7 +141,7 @@ function ofAddress(name: LimitName, { address }: Caller): Counted[] {
 
 /**
  * Anybody can name a `userId`, so strangers who name it do not use up its owner's limit (counted by token or own chat).
- * They share a small limit of their own.
+ * They share one of their own.
  */
 function ofUser(name: LimitName, { userId, address, identity, credential }: Caller): Counted[] {
   const limit = `${name}User` as const;
@@ -151,9 +149,7 @@ function ofUser(name: LimitName, { userId, address, identity, credential }: Call
   if (userId === undefined) return [];
   if (address === null) return [countedBy(limit, `own:${userId}`)];
   if (credential !== "id") return [countedBy(limit, `user:${userId}`)];
-  const { rate, capacity, ...rest } = limits[limit];
-  const config = { ...rest, rate: rate * PART_OF_NAMED, capacity: Math.ceil(capacity * PART_OF_NAMED) };
-  return [{ limit: `${name}Named`, key: sha256Hex(`named:${userId}`), config }];
+  return [{ ...countedBy(limit, `named:${userId}`), limit: `${name}Named` }];
 }
 
 function countedBy(limit: keyof typeof limits, subject: string): Counted {
@@ -171,8 +167,7 @@ export async function charge(
   count = 1,
 ): Promise<void> {
   // The address first: a refused address counts nothing against a user that it only names.
-  await chargeAddress(ctx, name, caller, count);
-  await chargeUser(ctx, name, caller, count);
+  await takeAll(ctx, [...ofAddress(name, caller), ...ofUser(name, caller)], count);
 }
 
 /** The first half: before access is decided. */
@@ -198,69 +193,124 @@ export async function chargeUser(
 /**
  * Refuses callers who have guessed too often, before anything is looked up, so that a right guess is answered no faster
  * than a wrong one.
- * @param subject What is guessed at.
  * @throws AppError `rate_limited`
  */
 export async function refuseGuessing(
   ctx: ActionCtx,
   name: "miss" | "unknownHash",
   caller: Caller,
-  subject?: string,
 ): Promise<void> {
-  const { address } = caller;
-  if (address !== null) {
-    const { limit, ...by } = countedBy(`${name}Address`, `address:${address}`);
+  for (const { limit, ...by } of guessesOf(name, caller)) {
     // Not the limiter's own check: that is a query which reads the clock.
     const found = await rateLimiter.getValue(ctx, limit, by);
     const { retryAfter } = calculateRateLimit(found, by.config, Date.now(), 1);
     if (retryAfter !== undefined) throw tooMany({ limit, ...by }, retryAfter);
   }
-  if (subject === undefined) return;
-  await refuseGuessingAt(ctx, subject, address);
 }
 
 /** Counts a wrong guess. */
 export async function countGuess(
   ctx: ActionCtx,
   name: "miss" | "unknownHash",
-  { address }: Caller,
-  subject?: string,
+  caller: Caller,
 ): Promise<void> {
-  if (address !== null) {
-    const { limit, ...by } = countedBy(`${name}Address`, `address:${address}`);
-    await rateLimiter.limit(ctx, limit, by);
-  }
-  if (subject === undefined) return;
-  await countGuessAt(ctx, subject, address);
+  for (const { limit, ...by } of guessesOf(name, caller)) await rateLimiter.limit(ctx, limit, by);
+}
+
+function guessesOf(name: "miss" | "unknownHash", { address }: Caller): Counted[] {
+  return address === null ? [] : [countedBy(`${name}Address`, `address:${address}`)];
 }
 
 /**
- * Counts one use against a limit of a messenger chat, or of the nonces that an account fills with empty transactions.
+ * Counts one use against a limit of a messenger chat, of the nonces that an account fills with empty transactions, or
+ * of the operator's warnings.
  * @returns Whether there was one left.
  */
 export async function hasLeft(
   ctx: MutationCtx,
-  name: "botChat" | "botNotice" | "botHelp" | "namedChat" | "fill",
+  name: "botChat" | "botNotice" | "botHelp" | "namedChat" | "budgetWarning" | "fill",
   subject: string,
 ): Promise<boolean> {
   const { limit, ...by } = countedBy(name, subject);
   return (await rateLimiter.limit(ctx, limit, by)).ok;
 }
 
+/** All of them in one transaction. A limiter that fails refuses nobody: it guards costs, not money. */
 async function takeAll(
   ctx: ActionCtx | MutationCtx,
   limits: readonly Counted[],
   count: number,
 ): Promise<void> {
-  for (const { limit, ...by } of limits) {
-    const status = await rateLimiter.limit(ctx, limit, { ...by, count });
-    if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);
+  if (limits.length === 0) return;
+  const refused =
+    "db" in ctx ? await takeNow(ctx, limits, count) : await takenBy(ctx, { limits: [...limits], count });
+  const limit = limits.find((one) => one.limit === refused?.limit);
+  if (refused !== null && limit !== undefined) throw tooMany(limit, refused.retryAfterMs);
+}
+
+type Refused = { limit: string; retryAfterMs: number } | null;
+
+async function takenBy(ctx: ActionCtx, wanted: { limits: Counted[]; count: number }): Promise<Refused> {
+  try {
+    return await ctx.runMutation(internal.lib.limits.charges.take, wanted);
+  } catch (error) {
+    log.error("limits.uncounted", { message: messageOf(error) });
+    return null;
   }
 }
+
+async function takeNow(ctx: MutationCtx, limits: readonly Counted[], count: number): Promise<Refused> {
+  for (const { limit, ...by } of limits) {
+    const status = await rateLimiter.limit(ctx, limit, { ...by, count });
+    if (!status.ok) return { limit, retryAfterMs: status.retryAfter };
+  }
+  return null;
+}
+
+/** Counts against limits until one refuses. */
+export const take = internalMutation({
+  args: {
+    limits: v.array(
+      v.object({
+        limit: v.string(),
+        key: v.string(),
+        config: v.object({
+          kind: v.literal("token bucket"),
+          rate: v.number(),
+          period: v.number(),
+          capacity: v.number(),
+          shards: v.optional(v.number()),
+        }),
+      }),
+    ),
+    count: v.number(),
+  },
+  returns: v.union(v.object({ limit: v.string(), retryAfterMs: v.number() }), v.null()),
+  handler: (ctx, { limits, count }) => takeNow(ctx, limits, count),
+});
 
 function tooMany({ limit, config }: Counted, retryAfterMs: number): AppError {
   const [end, whose] = WHOSE.find(([suffix]) => limit.endsWith(suffix)) ?? ["", "the limit"];
   const words = new Map(Object.entries(WORDS)).get(limit.slice(0, limit.length - end.length));
-  const quota = { name: quotaName(limit), ...sizeOf(config), left: 0, againMs: retryAfterMs };
-  return usedUp(`${whose} of ${words ?? quota.name} (${quota.most} in ${inWords(quota.windowMs)})`, quota);
+  const { rate, period, capacity } = config;
+  return usedUp(
+    `${whose} of ${words ?? limit} (${capacity} in ${inWords((capacity / rate) * period)})`,
+    retryAfterMs,
+  );
+}
+
+/** The refusal of a caller who was stopped by a limit. @param what The subject of "… is used up". */
+export function usedUp(what: string, retryAfterMs: number): AppError {
+  const said = what.charAt(0).toUpperCase() + what.slice(1);
+  return new AppError("rate_limited", `${said} is used up: there is more in ${inWords(retryAfterMs)}`, {
+    retryAfterMs,
+  });
+}
+
+/** Rounded up: `1 second`, `25 minutes`, `3 hours`. */
+function inWords(ms: number): string {
+  const [unit, name] =
+    ms < 2 * MINUTE ? [SECOND, "second"] : ms < 2 * HOUR ? [MINUTE, "minute"] : [HOUR, "hour"];
+  const count = Math.max(1, Math.ceil(ms / unit));
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
 }

@@ -9,7 +9,6 @@ export const deadlines = {
   /** An HTTP caller's wait for work that continues in the background. Clients give up after 30 s, so answers leave by 28 s. */
   caller: 27 * SECOND,
   /** The same when the strangers' places are full: quick answers still arrive in time. */
-  crowded: 0.5 * SECOND,
   /** A language-model call while its caller waits. */
   llmInteractive: 25 * SECOND,
   /** A language-model call of scheduled work. */

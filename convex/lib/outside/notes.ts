@@ -1,18 +1,17 @@
 import type { Infer } from "convex/values";
 import type { ActionCtx } from "../../_generated/server";
+import type { Spending } from "../budget/spending";
 import type { vProvider } from "../tables";
-import type { Share } from "./expenses";
 
 /** What an action notes about its calls to providers until it is stored (`lib/outside/providerCalls`). */
 
 export type Provider = Infer<typeof vProvider>;
 export type Count = { provider: Provider; calls: number; failures: number };
-type Spent = Share & { micros: number };
-export type Noted = { counts: Count[]; spent: Spent[] };
+export type Noted = { counts: Count[]; spent: Spending[] };
 
 /** Noted and not stored yet. The platform gives every action its own module state. */
 const noted = new Map<Provider, Count>();
-const spent = new Map<string, Spent>();
+const spent = new Map<string, Spending>();
 
 /** How much counted work runs under an action's context, one in another or beside it. */
 const underWay = new WeakMap<ActionCtx, number>();
@@ -33,23 +32,13 @@ export function endCounting(ctx: ActionCtx): boolean {
 
 /** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
 export function noteCall(provider: Provider, failed: boolean): void {
-  noteCalls({ provider, calls: 1, failures: failed ? 1 : 0 });
+  const { calls, failures } = noted.get(provider) ?? { calls: 0, failures: 0 };
+  noted.set(provider, { provider, calls: calls + 1, failures: failures + (failed ? 1 : 0) });
 }
 
-function noteCalls({ provider, calls, failures }: Count): void {
-  const count = noted.get(provider) ?? { provider, calls: 0, failures: 0 };
-  noted.set(provider, { provider, calls: count.calls + calls, failures: count.failures + failures });
-}
-
-export function noteSpent({ micros, ...of }: Spent): void {
+export function noteSpent({ micros, ...of }: Spending): void {
   const key = Object.values(of).join(" ");
   spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
-}
-
-/** Puts notes back that could not be stored. */
-export function noteAgain({ counts, spent: costs }: Noted): void {
-  for (const count of counts) noteCalls(count);
-  for (const cost of costs) noteSpent(cost);
 }
 
 /** The notes, for a mutation that stores them together with its other changes. */

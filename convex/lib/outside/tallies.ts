@@ -1,15 +1,15 @@
 import { v } from "convex/values";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { vBilled, vPayingClass, vProvider } from "../tables";
+import { addSpent } from "../budget/spending";
+import { vProvider, vSpending } from "../tables";
 import { HOUR, MINUTE } from "../time";
 import type { Count, Noted, Provider } from "./notes";
-import { addSpent, anyShard } from "./expenses";
 
 /** Notes about providers, as rows. */
 
 export const vNoted = v.object({
   counts: v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() })),
-  spent: v.array(v.object({ day: v.string(), payer: vPayingClass, provider: vBilled, micros: v.number() })),
+  spent: v.array(vSpending),
 });
 
 const BUCKET_MS = 5 * MINUTE;
@@ -20,7 +20,7 @@ const HOUR_OF_ROWS = 13 * PARTS;
 
 export async function keepNoted(ctx: MutationCtx, { counts, spent: costs }: Noted): Promise<void> {
   if (counts.length > 0) await count(ctx, counts);
-  for (const { micros, ...of } of costs) await addSpent(ctx, { ...of, shard: anyShard() }, micros);
+  for (const cost of costs) await addSpent(ctx, cost);
 }
 
 async function count(ctx: MutationCtx, counts: readonly Count[]): Promise<void> {

@@ -68,21 +68,14 @@ function stored({ onFailure, ...terms }: Omit<Terms, "place" | "delayMs">) {
   return { ...terms, ...(onFailure === undefined ? {} : { told: onFailure }) };
 }
 
-/** Schedules an action to run as soon as possible. @throws AppError `rate_limited` when too many requests wait already. */
+/** Schedules an action to run as soon as possible. */
 export async function open<Args extends Record<string, Value>>(
   ctx: MutationCtx,
   action: FunctionReference<"action", "internal", Args & { job: Job }>,
   args: Args,
   { place, delayMs = 0, ...terms }: Terms = {},
 ): Promise<void> {
-  const waits =
-    place === undefined
-      ? { owner: "" }
-      : {
-          lane: place.lane,
-          owner: sha256Hex(place.owner),
-          ...(place.request ? { request: true as const } : {}),
-        };
+  const waits = place === undefined ? { owner: "" } : { lane: place.lane, owner: sha256Hex(place.owner) };
   const begun = { turn: 0, state: "resting" as const, attempt: 0, failures: 0 };
   const at = Date.now() + delayMs;
   const fields = { ...named(action, args), ...stored(terms), ...waits, ...begun, at };

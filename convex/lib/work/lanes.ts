@@ -3,11 +3,9 @@ import type { Infer, Value } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { AppError } from "../errors";
 import type { Caller } from "../limits/callers";
 import { classOf } from "../budget/payers";
-import { mayTake } from "../limits/shares";
-import { MINUTE, SECOND } from "../time";
+import { MINUTE } from "../time";
 import { MODEL_LANES, type vLane } from "./tables";
 
 /**
@@ -22,17 +20,10 @@ export type Lane = Infer<typeof vLane>;
 const PLACES = 4;
 /** How many one lane runs at most. */
 const MOST = 2;
-/**
- * How many requests may wait in a lane; an owner may have a tenth of what is left (`lib/limits/shares`). Work that was
- * accepted earlier may always wait, and takes no place from requests.
- */
-const DEPTH = 40;
 /** Longer than any work here: an attempt that has not ended by then was lost with its server. */
 export const LEASE_MS = 10 * MINUTE;
 /** Waiting jobs are counted up to here, for the operator. */
 const COUNTED = 100;
-/** When to try a full lane again. */
-const FULL_MS = 10 * SECOND;
 
 /** A row of work; one that was just written is not read again for this. */
 export type Opened = Omit<Doc<"work">, "_creationTime">;
@@ -42,8 +33,6 @@ export type Place = {
   lane: Lane;
   /** The owner whose turn it is counted as. */
   owner: string;
-  /** Whether it is a request, which can be refused; accepted work cannot. */
-  request: boolean;
 };
 
 /** Where a caller's request waits: strangers count by address, because names cost them nothing. */
@@ -51,15 +40,14 @@ export function placeOf(caller: Caller): Place {
   const lane = classOf(caller);
   const { userId, address } = caller;
   const owner = lane === "anonymous" ? (address ?? userId) : (userId ?? address);
-  return { lane, owner: owner ?? "nobody", request: true };
+  return { lane, owner: owner ?? "nobody" };
 }
 
 /**
  * Starts work that rests, if it needs no place or there is one; otherwise it waits for its turn.
- * @throws AppError `rate_limited` if it can be refused and too many such requests wait already.
  */
 export async function admit(ctx: MutationCtx, row: Opened): Promise<void> {
-  const { _id, lane, owner, request } = row;
+  const { _id, lane, owner } = row;
   if (lane === undefined) return start(ctx, row);
   // Read from a snapshot: a current read would make everything in a busy lane conflict.
   const queue: { first: number; own: number } | null = await ctx.runQuery(
@@ -68,13 +56,9 @@ export async function admit(ctx: MutationCtx, row: Opened): Promise<void> {
     { useStaleSnapshot: true },
   );
   if (queue === null && (await mayBegin(ctx, lane))) return start(ctx, row);
-  // Accepted work takes no place from requests.
-  const isNew = request === true && row.attempt === 0;
-  if (isNew) await refuseFull(ctx, lane, owner);
   // An owner with nothing waiting comes after others' first jobs, and before everybody's second.
   const turn = queue === null ? 0 : Math.max(queue.first, queue.own + 1);
-  const asked = isNew ? { request } : { request: undefined };
-  await ctx.db.patch("work", _id, { ...asked, state: "waiting", turn, at: Date.now() });
+  await ctx.db.patch("work", _id, { state: "waiting", turn, at: Date.now() });
   // The jobs before it may have been served since, and the last place freed when nobody was waiting for it.
   if (queue !== null) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
 }
@@ -152,20 +136,6 @@ export function mayStart(lane: Lane, running: readonly Lane[]): boolean {
   if (lane === "messages") return own < MOST;
   if (own === 0) return running.length < PLACES;
   return own < MOST && running.length < PLACES - 1;
-}
-
-async function refuseFull(ctx: MutationCtx, lane: Lane, owner: string): Promise<void> {
-  const waiting = await ctx.db
-    .query("work")
-    .withIndex("by_request", (q) => q.eq("lane", lane).eq("state", "waiting").eq("request", true))
-    .take(DEPTH);
-  const left = DEPTH - waiting.length;
-  const own = waiting.filter((one) => one.owner === owner).length;
-  if (mayTake({ own, left, amount: 1 })) return;
-  const whose = left > 0 ? "Too many of your requests are waiting" : "Too many requests are waiting";
-  throw new AppError("rate_limited", `${whose} at the moment: try again shortly`, {
-    retryAfterMs: FULL_MS,
-  });
 }
 
 /** How many jobs of each lane run, and how many wait (100 means 100 or more). */

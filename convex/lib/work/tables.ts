@@ -25,8 +25,6 @@ export const workTables = {
     lane: v.optional(vLane),
     /** The owner whose turn it is counted as, hashed. */
     owner: v.string(),
-    /** It can be refused; absent: work that was accepted earlier. */
-    request: v.optional(v.literal(true)),
     /** While it waits, the lowest goes first: an owner's second job comes after everybody's first. */
     turn: v.number(),
     /** `waiting`: for a place; `resting`: until its next attempt; `running`. */
@@ -48,7 +46,6 @@ export const workTables = {
   })
     .index("by_turn", ["lane", "state", "turn"])
     .index("by_owner", ["lane", "state", "owner", "turn"])
-    .index("by_request", ["lane", "state", "request"])
     .index("by_state_and_at", ["state", "at"])
     .index("by_subject", ["subject"]),
 };

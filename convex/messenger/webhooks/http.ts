@@ -4,7 +4,7 @@ import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../../lib/http/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
 import { absentWhenEmpty, text, userId } from "../../lib/http/input";
-import { takeCommon } from "../../lib/limits/pools";
+import { charge } from "../../lib/limits/charges";
 import { parseJson } from "../../lib/text/json";
 import { iso } from "../../lib/time";
 import { assertMay } from "../../users/access";
@@ -93,9 +93,7 @@ const add: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, input, { caller }) => {
     await assertMay(ctx, input.userId, "delivery");
-    const take = async () => {
-      if (caller.signedIn !== true) await takeCommon(ctx, "webhook", caller);
-    };
+    const take = () => charge(ctx, "webhook", caller);
     const { addWebhook } = await import("./actions");
     return addWebhook(ctx, input, take);
   },

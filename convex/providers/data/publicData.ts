@@ -24,8 +24,8 @@ export type PublicRequest<Shape extends z.ZodType> = {
   isAbsence?: (status: number, body: unknown) => boolean;
 };
 
-/** An action that asks for a caller; without `turnOf`, for the service itself. With `waitTurn` it asks several sources at once. */
-export type Asking = ActionCtx & { turnOf?: string; waitTurn?: WaitTurn };
+/** An action that asks; with `waitTurn` it asks several sources at once. */
+export type Asking = ActionCtx & { waitTurn?: WaitTurn };
 /** Who observes the sources' limits: a deployment's functions together, or a script that asks once by hand. */
 export type Turns = Asking | typeof BY_HAND;
 export const BY_HAND = "by hand";
@@ -54,9 +54,8 @@ export async function askPublic<Shape extends z.ZodType>(
   return bodyOf(name, answer, shape);
 }
 
-function turnAt({ waitTurn, turnOf, ...ctx }: Asking, source: PublicSource): Promise<boolean> {
-  const turn = { source, ...(turnOf === undefined ? {} : { holder: turnOf }) };
-  return (waitTurn ?? turnsOf(ctx))(turn);
+function turnAt({ waitTurn, ...ctx }: Asking, source: PublicSource): Promise<boolean> {
+  return (waitTurn ?? turnsOf(ctx))(source);
 }
 
 /** The source's public address of a path: what an answer cites, wherever the request was really sent. */

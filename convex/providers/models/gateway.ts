@@ -129,17 +129,16 @@ async function request(prompt: Call, format: Format | undefined, signal: AbortSi
   const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
   const dearest = dearestCompletion(chars, prompt.maxTokens, prompt.model);
   for (let attempt = 1; ; attempt++) {
-    const hold = await prompt.purse.hold("llm", dearest);
     try {
       const completion = await requestOnce(prompt, format, signal);
       noteCall("llm", false);
-      await hold.settle(completion.micros);
+      prompt.purse.pay("llm", completion.micros);
       return completion;
     } catch (error) {
       const { failure, retryAfterMs, isBilled } = classify(error, signal);
       // Without a key no call was made.
       if (failure.data.code === "upstream") noteCall("llm", true);
-      await hold.settle(isBilled ? dearest : 0);
+      if (isBilled) prompt.purse.pay("llm", dearest);
       if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
       await sleep(Math.max(retryAfterMs, attempt * attempt * SECOND));
     }

@@ -77,9 +77,8 @@ export async function askSentiment(
   };
   const url = `${setting("SENTIMENT_ENDPOINT")}/responses`;
   const headers = { Authorization: `Bearer ${key}` };
-  const hold = await purse.hold("sentiment", usualSentiment());
   const result = await askProvider("sentiment", url, postJson(body, headers), deadlines.sentiment);
-  await hold.settle(costOf(result));
+  purse.pay("sentiment", costOf(result));
 
   const answer = bodyOf(UPSTREAM, result, responseShape);
   const { model, status, output, citations, usage } = answer;

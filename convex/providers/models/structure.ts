@@ -54,7 +54,7 @@ export async function completeStructured<Shape extends z.ZodType>(
   question: Question<Shape>,
   { payer, ...patience }: Patience & { payer: Payer },
 ): Promise<Structured<z.output<Shape>>> {
-  return askStructured(memoryOf(ctx, patience.model), purseOf(ctx, payer), question, patience);
+  return askStructured(memoryOf(ctx, patience.model), purseOf(payer), question, patience);
 }
 
 /** What each action has read about gateways, so that parallel questions read it once. */

@@ -1,12 +1,14 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
+import type { Payer } from "../../lib/budget/classes";
+import { refuseBeyond } from "../../lib/budget/ledger";
+import { failureOf } from "../../lib/errors";
 import { sha256Hex } from "../../lib/security/digests";
 import { MINUTE } from "../../lib/time";
 import { rowsBy } from "../../lib/records/rows";
 import { nextCollection } from "./checkpoints";
 import { placeOfShift } from "../model";
 import { shareObservation } from "../observations";
-import { payForCollection } from "./stages";
 
 /** A shift's data points: its observations, and whether the latest is recent enough for a report. */
 
@@ -17,24 +19,41 @@ const WAITED_MS = 6 * MINUTE;
 
 /**
  * Adds a data point to a shift, and sets the time of the next.
- * @throws AppError `rate_limited` for the first one, if the day's budget cannot pay it.
+ * @throws AppError `rate_limited` when the day's budget is used up: the starter's part for the first one, twice the whole
+ * for the others.
  */
 export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
-  let { prepaid } = shift;
-  const pay = async () => {
-    const paying = await payForCollection(ctx, shift, shift.collectionsCount === 0);
-    prepaid = paying.prepaid;
-    return paying.payer;
-  };
-  const observationId = await shareObservation(ctx, shift.focus, placeOfShift(shift), pay);
+  const { paidBy = "shift" } = shift;
+  // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
+  const payer: Payer = typeof paidBy === "object" ? { ...paidBy, class: "shift" } : "shift";
+  const isFirst = shift.collectionsCount === 0;
+  const observationId = await shareObservation(ctx, shift.focus, placeOfShift(shift), async () => {
+    await refuseBeyond(ctx, isFirst ? paidBy : "shift");
+    return payer;
+  });
   const sequence = shift.collectionsCount + 1;
   await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
   await ctx.db.patch("shifts", shift._id, {
     collectionsCount: sequence,
     evidence: sha256Hex(`${shift.evidence}:${observationId}`),
     nextCollectionAt: nextCollection(shift.startedAt, now),
-    prepaid,
   });
+}
+
+/** `addDataPoint` for a shift that runs. @returns `false`, and it goes on with what it has, once the budget is used up. */
+export async function isDataPointAdded(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  now: number,
+): Promise<boolean> {
+  try {
+    await addDataPoint(ctx, shift, now);
+    return true;
+  } catch (error) {
+    if (failureOf(error)?.code !== "rate_limited") throw error;
+    await ctx.db.patch("shifts", shift._id, { nextCollectionAt: nextCollection(shift.startedAt, now) });
+    return false;
+  }
 }
 
 /**
@@ -44,8 +63,8 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
 export async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
   const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shift._id).order("desc").first();
   if (latest === null || now - latest.claimedAt > REPORTABLE_MS) {
-    await addDataPoint(ctx, shift, now);
-    return false;
+    if (await isDataPointAdded(ctx, shift, now)) return false;
+    return true;
   }
   if (now - latest.claimedAt > WAITED_MS) return true;
   return (await ctx.db.get("observations", latest.observationId))?.state !== "collecting";

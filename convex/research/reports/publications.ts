@@ -15,7 +15,6 @@ import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
 import { shiftTopic, deliveryOf } from "../model";
 import type { ReportKind } from "../shapes";
-import { afterReport, giveBackRest } from "./stages";
 import { vReport } from "../tables";
 import type { Written } from "../writing/writer";
 
@@ -40,7 +39,7 @@ export const publish = change({ synthesisId: v.id("syntheses") }, async (ctx, { 
     } else {
       await storeReport(ctx, shift, synthesis, { result, model, tokensUsed }, handle);
       const own = synthesis.shiftId === shift._id;
-      await advance(ctx, own ? afterReport(shift) : shift, synthesis.kind, "reported");
+      await advance(ctx, shift, synthesis.kind, "reported");
     }
   }
   if (waiting.length === BATCH) {
@@ -117,9 +116,7 @@ async function advance(
 ): Promise<void> {
   const reported = outcome === "reported";
   const next = nextCheckpoint(kind, shift.startedAt);
-  if (next === null) await giveBackRest(ctx, shift);
   const ending = {
-    prepaid: undefined,
     status: "completed" as const,
     endedAt: Date.now(),
     finalReportSent: reported,
@@ -132,7 +129,6 @@ async function advance(
     ...(next === null
       ? ending
       : {
-          ...(shift.prepaid === undefined ? {} : { prepaid: shift.prepaid }),
           nextReport: next.kind,
           nextReportAt: next.at,
           interimReportsCount: shift.interimReportsCount + (reported ? 1 : 0),

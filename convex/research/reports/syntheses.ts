@@ -86,7 +86,7 @@ async function ensureSynthesis(
       startedAt: now,
     });
     const onFailure = failureHandler(internal.research.reports.syntheses.failed, { synthesisId });
-    const place = { ...placeOfShift(shift), request: false };
+    const place = placeOfShift(shift);
     await open(
       ctx,
       internal.research.desk.writeReport,

@@ -1,7 +1,6 @@
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import type { Stay } from "../../lib/limits/crowd";
 import { failureOf, messageOf, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { deadlines } from "../../lib/outside/deadlines";
@@ -36,7 +35,6 @@ type Options = {
   /** `false` for those that somebody else carries out. */
   drives?: boolean;
   /** Renews the caller's place at each look. */
-  stay?: Stay;
 };
 
 /**
@@ -49,24 +47,23 @@ export const carry = counted(
     ctx,
     orderId: Id<"orders">,
     waitMs: number,
-    { drops = true, drives = true, stay = () => Promise.resolve() }: Options = {},
+    { drops = true, drives = true }: Options = {},
   ): Promise<Order> => {
     const deadline = AbortSignal.timeout(waitMs);
     const pause = createPauses(ROW_PAUSE_MS);
-    const rest = async () => void (await Promise.all([pause(), stay()]));
     const view = () => ctx.runQuery(internal.wallets.orders.rows.view, { orderId });
     let row = await view();
     let receipt = { of: "", until: deadline, looks: 0 };
     while (!isEnded(row) && row.state !== "asked" && !deadline.aborted) {
       if (row.state === "prepared") {
-        if (!drives) await rest();
-        row = (await within(deadline, drives ? attempt(ctx, row, rest) : view())) ?? row;
+        if (!drives) await pause();
+        row = (await within(deadline, drives ? attempt(ctx, row, pause) : view())) ?? row;
         continue;
       }
       const of = row.firstHash ?? "";
       if (receipt.of !== of) receipt = { of, until: AbortSignal.timeout(waitOf(row)), looks: 0 };
       if (receipt.until.aborted) break;
-      await Promise.all([sleep(RECEIPT_PAUSES_MS[receipt.looks++] ?? LONGEST_RECEIPT_PAUSE_MS), stay()]);
+      await sleep(RECEIPT_PAUSES_MS[receipt.looks++] ?? LONGEST_RECEIPT_PAUSE_MS);
       row = (await within(deadline, checkQuietly(ctx, row))) ?? row;
     }
     return drops && !isEnded(row) ? giveUp(ctx, await view()) : row;

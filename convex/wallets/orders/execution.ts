@@ -1,7 +1,7 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import type { Call } from "../../lib/http/endpoint";
-import { refuseCrowd, waitingAs, type Stay } from "../../lib/limits/crowd";
+import { waitingAs } from "../../lib/limits/slots";
 import { AppError, failureOf, isErrorCode } from "../../lib/errors";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
@@ -66,18 +66,16 @@ export async function carryOut(ctx: ActionCtx, placed: Placed) {
   const done = await waitingAs(
     ctx,
     placed.call.caller,
-    async (stay) => {
-      if (wallet.isAsked) return asked(ctx, placed, wallet, startedAt, stay);
+    async () => {
+      if (wallet.isAsked) return asked(ctx, placed, wallet, startedAt);
       try {
         return { waits: null, ...(await outcomeOf(await ordered(ctx, placed, wallet, startedAt), wallet)) };
       } catch (error) {
         if (!wallet.isAskedBeyond || failureOf(error)?.code !== "forbidden") throw error;
-        return asked(ctx, placed, wallet, startedAt, stay);
+        return asked(ctx, placed, wallet, startedAt);
       }
     },
-    refuseCrowd,
-    // An order waits for the chain itself; a question only for its rehearsal, and renews its place as it looks for the tap.
-    { crowd: "moving", heldMs: wallet.isAsked ? rehearsedMs() : deadlines.caller },
+    { heldMs: deadlines.caller },
   );
   return { ...done, headers: headersOf(wallet) };
 }
@@ -120,7 +118,7 @@ async function ordered(ctx: ActionCtx, placed: Placed, wallet: Paying, startedAt
 }
 
 /** Asks the owner, once for a key or the same terms; an approved order has its outcome if there is time for it. */
-async function asked(ctx: ActionCtx, placed: Placed, wallet: Paying, startedAt: number, stay: Stay) {
+async function asked(ctx: ActionCtx, placed: Placed, wallet: Paying, startedAt: number) {
   const { userId, request, call } = placed;
   const terms = termsOf(placed, wallet);
   const rows = internal.wallets.orders.rows;
@@ -133,7 +131,7 @@ async function asked(ctx: ActionCtx, placed: Placed, wallet: Paying, startedAt: 
   const deadline = AbortSignal.timeout(deadlines.tap);
   const pause = createPauses(LOOK_MS);
   while (question.status === "awaiting_approval" && !deadline.aborted) {
-    await Promise.all([pause(), stay()]);
+    await pause();
     const now = Date.now();
     question = (await ctx.runQuery(rows.question, { userId, approvalId, now })) ?? question;
   }
@@ -142,7 +140,7 @@ async function asked(ctx: ActionCtx, placed: Placed, wallet: Paying, startedAt: 
   if (question.status === "failed")
     throw new AppError("forbidden", question.order.error ?? "It could not be started");
   if (question.status !== "approved") throw new AppError("forbidden", ENDED[question.status]);
-  const wait = { drops: false, drives: false, stay };
+  const wait = { drops: false, drives: false };
   const row = await (await desk()).carry(ctx, approvalId, waitMs(startedAt), wait);
   if (row.txHash === undefined && !isEnded(row)) return { waits };
   return { waits: null, ...(await outcomeOf(row, wallet)) };
@@ -222,8 +220,7 @@ export async function rehearse(ctx: ActionCtx, placed: Placed) {
       const { rehearse } = await rehearsals();
       return rehearse(ctx, { payer: { userId, walletId, address }, request, caller: call.caller });
     },
-    refuseCrowd,
-    { crowd: "moving", heldMs: rehearsedMs() },
+    { heldMs: rehearsedMs() },
   );
   const { refusal, values, limits, fees, swap } = found;
   const { approvals, price, ...quoted } = swap ?? {};

@@ -243,11 +243,11 @@ const transaction: MountedEndpoint = endpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId, txHash: asked }, { caller, named }) => {
-    await refuseGuessing(ctx, "miss", caller, asked);
+    await refuseGuessing(ctx, "miss", caller);
     const row = await ctx.runQuery(internal.wallets.orders.rows.byHash, { userId, txHash: asked });
     const kind = row?.request.kind;
     if (row === null || (kind !== "send" && kind !== "swap")) {
-      await countGuess(ctx, "miss", caller, asked);
+      await countGuess(ctx, "miss", caller);
       throw new AppError("not_found", "This user has no transaction with this hash");
     }
     if (asked === row.approvalTxHash) {

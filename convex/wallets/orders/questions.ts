@@ -2,7 +2,7 @@ import type { Doc } from "../../_generated/dataModel";
 import { internal } from "../../_generated/api";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError, failureOf } from "../../lib/errors";
-import { usedUp } from "../../lib/limits/refusals";
+import { usedUp } from "../../lib/limits/charges";
 import { rowsByBoth } from "../../lib/records/rows";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { approvingLink, enqueueCard } from "../../messenger/model";
@@ -140,7 +140,7 @@ async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promis
     .order("desc")
     .take(MOST_A_DAY);
   const quota = (name: string, most: number, windowMs: number, againAt: number) =>
-    usedUp(name, { name: "approvals", most, windowMs, left: 0, againMs: Math.max(1, againAt - now) });
+    usedUp(name, Math.max(1, againAt - now));
   const refusedAt = Math.max(
     ...recent.map(({ question }) => (question?.end === "refused" ? (question.decidedAt ?? 0) : 0)),
     0,

@@ -35,7 +35,7 @@ export const ask = providerAction({ watchId: v.id("whaleWatches") }, async (ctx,
   const nothing = { watchId, alerts: [], dropped: 0, isFailed: true };
   const now = Date.now();
   try {
-    const jobId = await sendPrompt(purseOf(ctx, "service"), PROMPT, now);
+    const jobId = await sendPrompt(purseOf("service"), PROMPT, now);
     const response = await answerOf(jobId);
     const { alerts, ...read } = readAnswer(response);
     const verified = await verifiedIn(alerts);

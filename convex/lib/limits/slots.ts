@@ -1,0 +1,148 @@
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
+import { refuseBeyond } from "../budget/ledger";
+import type { Payer } from "../budget/classes";
+import { change } from "../changes";
+import { AppError, failureOf, messageOf } from "../errors";
+import { log } from "../log";
+import { countedBy } from "../outside/providerCalls";
+import { keepNoted, vNoted } from "../outside/tallies";
+import { rowsBy } from "../records/rows";
+import { sha256Hex } from "../security/digests";
+import { vPayer } from "../tables";
+import { SECOND } from "../time";
+import type { Caller } from "./callers";
+
+/**
+ * Who may wait for an answer at the same time. The small platform class runs 64 actions at once, HTTP requests among
+ * them: the rest is kept for what answers at once. These slots are the only count of who waits.
+ */
+
+const ALL = 48;
+/** How many of them callers without a sign-in may hold. */
+const ANONYMOUS = 36;
+const BY_ADDRESS = 30;
+const BY_USER = 10;
+/** When to try again if there is no slot. */
+const RETRY_MS = 5 * SECOND;
+
+/**
+ * Does work while its caller waits in a slot. A caller who has hung up gives nothing back, so a slot ends with its deadline.
+ * @param options.heldMs How long the work takes at most.
+ * @param options.payer Whose part of the day's budget the work spends, if it asks a model.
+ * @throws AppError `rate_limited` when no slot is free, or the budget is used up.
+ */
+export async function waitingAs<Value>(
+  ctx: ActionCtx,
+  caller: Caller,
+  work: () => Promise<Value>,
+  { heldMs, payer }: { heldMs: number; payer?: Payer },
+): Promise<Value> {
+  const slot = await enterAs(ctx, caller, heldMs, payer);
+  if (slot === null) return work();
+  return countedBy(ctx, work, (noted) => ctx.runMutation(internal.lib.limits.slots.leave, { slot, noted }));
+}
+
+/** @returns `null` if the slots could not be asked: who waits is bookkeeping, and refuses nobody by failing. */
+async function enterAs(
+  ctx: ActionCtx,
+  { userId, address, identity }: Caller,
+  heldMs: number,
+  payer: Payer | undefined,
+): Promise<Id<"slots"> | null> {
+  // A user's own chat has no address; whoever only names an id counts by the address.
+  const user = identity ?? (address === null ? userId : undefined);
+  try {
+    return await ctx.runMutation(internal.lib.limits.slots.enter, {
+      heldMs,
+      ...(user === undefined ? {} : { user: sha256Hex(`user:${user}`) }),
+      ...(address === null ? {} : { address: sha256Hex(`address:${address}`) }),
+      ...(payer === undefined ? {} : { payer }),
+    });
+  } catch (error) {
+    if (failureOf(error) !== null) throw error;
+    log.error("slots.unasked", { message: messageOf(error) });
+    return null;
+  }
+}
+
+/**
+ * Takes a slot. Which ones are free is read from a snapshot that may be a moment old: a current read would make all
+ * callers conflict.
+ */
+export const enter = internalMutation({
+  args: {
+    heldMs: v.number(),
+    user: v.optional(v.string()),
+    address: v.optional(v.string()),
+    payer: v.optional(vPayer),
+  },
+  returns: v.id("slots"),
+  handler: async (ctx, { heldMs, payer, ...who }) => {
+    const now = Date.now();
+    if (payer !== undefined) await refuseBeyond(ctx, payer);
+    await refuseHolders(ctx, who, now);
+    const most = who.user === undefined ? ANONYMOUS : ALL;
+    const held: number[] = await ctx.runQuery(
+      internal.lib.limits.slots.held,
+      { now },
+      { useStaleSnapshot: true },
+    );
+    const free = Array.from({ length: most }, (_, shard) => shard).filter((shard) => !held.includes(shard));
+    const turn = Math.floor(Math.random() * free.length);
+    for (const shard of [...free.slice(turn), ...free.slice(0, turn)]) {
+      const row = await rowsBy(ctx.db.query("slots"), "shard", shard).first();
+      if (row !== null && row.until > now) continue;
+      if (row !== null) await ctx.db.delete("slots", row._id);
+      return ctx.db.insert("slots", { shard, ...who, until: now + heldMs });
+    }
+    throw tooMany(
+      who.user === undefined
+        ? "Callers without a sign-in hold all the slots they have to wait for an answer"
+        : "All slots to wait for an answer are held",
+    );
+  },
+});
+
+/** Which slots are held. */
+export const held = internalQuery({
+  args: { now: v.number() },
+  returns: v.array(v.number()),
+  handler: async (ctx, { now }) => {
+    const rows = await ctx.db.query("slots").withIndex("by_shard").take(ALL);
+    return rows.filter(({ until }) => until > now).map(({ shard }) => shard);
+  },
+});
+
+async function refuseHolders(
+  ctx: MutationCtx,
+  { user, address }: { user?: string | undefined; address?: string | undefined },
+  now: number,
+): Promise<void> {
+  const rows = () => ctx.db.query("slots");
+  if (user !== undefined) {
+    const own = await rows()
+      .withIndex("by_user", (q) => q.eq("user", user).gt("until", now))
+      .take(BY_USER);
+    if (own.length >= BY_USER) throw tooMany(`${BY_USER} of your requests wait for an answer`);
+  }
+  if (address === undefined) return;
+  const around = await rows()
+    .withIndex("by_address", (q) => q.eq("address", address).gt("until", now))
+    .take(BY_ADDRESS);
+  if (around.length >= BY_ADDRESS)
+    throw tooMany(`${BY_ADDRESS} requests of your network address wait for an answer`);
+}
+
+function tooMany(what: string): AppError {
+  const text = `${what}, which is the most at once: try again when one of them is answered`;
+  return new AppError("rate_limited", text, { retryAfterMs: RETRY_MS });
+}
+
+/** Gives a slot back, and stores what its holder has asked of outside services. */
+export const leave = change({ slot: v.id("slots"), noted: vNoted }, async (ctx, { slot, noted }) => {
+  if ((await ctx.db.get("slots", slot)) !== null) await ctx.db.delete("slots", slot);
+  await keepNoted(ctx, noted);
+});

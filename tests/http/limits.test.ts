@@ -1,0 +1,193 @@
+import { describe, expect } from "vitest";
+import { internalMutation } from "../../convex/_generated/server";
+import * as slots from "../../convex/lib/limits/slots";
+import * as providerCalls from "../../convex/lib/outside/providerCalls";
+import { test, type App } from "../support/app";
+
+/** Limits as callers meet them: ordinary use is never refused, and a refusal says whose limit it is and when it is free. */
+
+const SECOND = 1_000;
+const HOUR = 3_600_000;
+const HERE = "10.0.0.1";
+
+const times = <Value>(count: number, work: (index: number) => Promise<Value>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => work(index)));
+const ask = (app: App, question: string, ip = HERE) =>
+  app.post("/mcp/chat", { question, agentId: "primary-default" }, { ip });
+const statuses = (answers: readonly { status: number }[]) => answers.map(({ status }) => status);
+const all = (status: number, count: number) => Array.from({ length: count }, () => status);
+
+describe.each([0, 4 * SECOND])("with a model that takes %i ms", (ms) => {
+  test("sixteen callers of one report at one address are all answered, as soon as one is", async ({
+    app,
+  }) => {
+    if (ms > 0) app.standins.fail("llm", { mode: "slow", ms });
+    const alone = Date.now();
+    expect((await app.post("/mcp/research", { token: "ETH" }, { ip: HERE })).status).toBe(200);
+    const one = Date.now() - alone;
+    const begun = Date.now();
+    const answers = await times(16, () => app.post("/mcp/research", { token: "SOL" }, { ip: HERE }));
+    expect(statuses(answers)).toEqual(all(200, 16));
+    expect(Date.now() - begun).toBeLessThanOrEqual(one * 1.3 + SECOND);
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  });
+
+  test("thirty chats of one address are all answered", async ({ app }) => {
+    if (ms > 0) app.standins.fail("llm", { mode: "slow", ms });
+    const answers = await times(30, (index) => ask(app, `How is ETH today? (${index})`));
+    expect(statuses(answers)).toEqual(all(200, 30));
+  });
+});
+
+describe("who waits", () => {
+  test("holds a slot: the 31st of an address is told whose limit it is; another address is served beside it", async ({
+    app,
+  }) => {
+    app.standins.fail("llm", { mode: "slow", ms: 4 * SECOND });
+    const crowd = times(40, (index) => ask(app, `Question ${index}`));
+    const other = ask(app, "How is BTC?", "10.0.0.2");
+    const answers = await crowd;
+    expect((await other).status).toBe(200);
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused).toHaveLength(10);
+    for (const { status, body, headers } of refused) {
+      expect([status, body]).toEqual([
+        429,
+        {
+          error:
+            "30 requests of your network address wait for an answer, which is the most at once: try again when one of them is answered",
+        },
+      ]);
+      expect(headers.get("retry-after")).toBe("5");
+    }
+    expect(statuses(await times(30, (index) => ask(app, `Again ${index}`)))).toEqual(all(200, 30));
+  });
+
+  test("without a sign-in leaves slots to who is signed in", async ({ app }) => {
+    app.standins.fail("llm", { mode: "slow", ms: 4 * SECOND });
+    const strangers = times(60, (index) => ask(app, `Question ${index}`, `10.0.1.${index}`));
+    const own = app.post("/mcp/chat", { question: "How is BTC?" }, { ip: "10.0.2.1", as: "alice" });
+    expect((await own).status).toBe(200);
+    expect(statuses(await strangers).filter((status) => status === 200)).toHaveLength(36);
+  });
+
+  test("is at most ten requests of one user", async ({ app }) => {
+    app.standins.fail("llm", { mode: "slow", ms: 4 * SECOND });
+    const answers = await times(12, (index) =>
+      app.post("/mcp/chat", { question: `Question ${index}` }, { ip: HERE, as: "alice" }),
+    );
+    expect(statuses(answers).toSorted()).toEqual([...all(200, 10), 429, 429]);
+  });
+});
+
+test("400 chats in a burst meet a limit that says whose and when, and another address is served", async ({
+  app,
+}) => {
+  const burst = times(400, (index) => ask(app, `Question ${index}`));
+  const other = ask(app, "How is BTC?", "10.0.0.2");
+  const answers = await burst;
+  expect((await other).status).toBe(200);
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect(refused.length).toBeGreaterThan(100);
+  for (const { status, body, headers } of refused) {
+    expect(status).toBe(429);
+    expect(body.error).toMatch(/your network address/i);
+    expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+  }
+});
+
+test("ten shifts of one user all start, and twenty of one address", async ({ app }) => {
+  const start = (userId: string) => app.post("/mcp/research/start", { userId }, { ip: HERE });
+  for (let index = 0; index < 10; index++) expect((await start("alice")).status).toBe(200);
+  const eleventh = await start("alice");
+  expect([eleventh.status, eleventh.body.error]).toEqual([
+    429,
+    "At most 10 research shifts can be active at once",
+  ]);
+  for (let index = 0; index < 10; index++) expect((await start(`user-${index}`)).status).toBe(200);
+  const refused = await start("another");
+  expect([refused.status, refused.body.error]).toEqual([
+    429,
+    "At most 20 research shifts can be active at once from one network address",
+  ]);
+  expect((await app.post("/mcp/research/start", { userId: "another" }, { ip: "10.0.0.2" })).status).toBe(200);
+});
+
+test("400 new wallets of 120 addresses in an hour leave the next newcomer served", async ({ app }) => {
+  for (let index = 0; index < 400; index++) {
+    const made = await app.post(
+      "/mcp/wallet/create",
+      { userId: `user-${index}` },
+      { ip: `10.1.1.${index % 120}` },
+    );
+    expect(made.status).toBe(200);
+  }
+  const newcomer = await app.post("/mcp/wallet/create", { userId: "newcomer" }, { ip: "10.9.9.9" });
+  expect(newcomer.status).toBe(200);
+});
+
+describe("the day's budget", () => {
+  const poor = test.extend({ settings: { env: { DAILY_BUDGET_USD: "0.1" } } });
+  /** Asks until the budget refuses. @returns The refusal, after so many answers. */
+  const exhaust = async (app: App, ip: string) => {
+    for (let count = 0; count < 60; count++) {
+      const answer = await ask(app, `How is ETH? (${count})`, ip);
+      if (answer.status !== 200) return { ...answer, count };
+    }
+    throw new Error("Nothing refused");
+  };
+
+  poor("one address has a fifth of it; four fifths are left to others", async ({ app }) => {
+    const { status, body, headers, count } = await exhaust(app, HERE);
+    expect([status, body.error]).toEqual([
+      429,
+      "Your part, a fifth, of today's budget is used up: it is restored at 2026-01-06T00:00:00.000Z",
+    ]);
+    expect(count).toBeGreaterThan(1);
+    expect(Number(headers.get("retry-after"))).toBe((15 * HOUR) / SECOND);
+    expect((await ask(app, "How is BTC?", "10.0.0.2")).status).toBe(200);
+    // What is cached costs nothing.
+    expect((await app.get("/mcp/market", { ip: "10.0.0.2" })).status).toBe(200);
+    expect((await app.get("/mcp/market", { ip: HERE })).status).toBe(200);
+  });
+
+  poor("callers have three fifths together, and running shifts go on", async ({ app }) => {
+    await app.post("/mcp/research/start", { userId: "alice" }, { ip: "10.0.0.9" });
+    let refused = await exhaust(app, "10.0.1.0");
+    for (let index = 1; index < 6; index++) refused = await exhaust(app, `10.0.1.${index}`);
+    expect(refused.body.error).toMatch(/^Today's budget for what callers ask is used up/);
+    await app.pass(HOUR);
+    const { body } = await app.get("/mcp/research/status?userId=alice");
+    expect(body.activeJob).toMatchObject({ collectionsCount: 3 });
+  });
+});
+
+describe("bookkeeping that fails changes no answer", () => {
+  const broken = internalMutation(() => {
+    throw new Error("The table is on fire");
+  });
+  const failing = test.extend({
+    settings: {
+      replaced: {
+        "lib/limits/slots": async () => ({ ...slots, enter: broken, leave: broken }),
+        "lib/outside/providerCalls": async () => ({ ...providerCalls, record: broken }),
+      },
+    },
+  });
+
+  failing("when slots and calls cannot be written", async ({ app }) => {
+    expect((await ask(app, "How is ETH?")).status).toBe(200);
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect((await app.post("/mcp/research", { token: "ETH" })).status).toBe(200);
+    expect((await app.post("/mcp/wallet/create", { userId: "alice" })).status).toBe(200);
+  });
+
+  const leaving = test.extend({
+    settings: { replaced: { "lib/limits/slots": async () => ({ ...slots, leave: broken }) } },
+  });
+
+  leaving("when a slot cannot be given back", async ({ app }) => {
+    expect((await ask(app, "How is ETH?")).status).toBe(200);
+    expect((await app.post("/mcp/research", { token: "ETH" })).status).toBe(200);
+  });
+});
