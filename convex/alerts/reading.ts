@@ -1,6 +1,6 @@
 import type { ActionCtx } from "../_generated/server";
 import type { Fact } from "../evidence/tables";
-import { payerOf } from "../lib/budget/payers";
+import { payerOf } from "../lib/limits/payers";
 import { optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";

@@ -12,7 +12,7 @@ import {
   numberedAlert,
   switchOff,
 } from "../alerts/model";
-import { payerOf } from "../lib/budget/payers";
+import { payerOf } from "../lib/limits/payers";
 import { recordAudit } from "../lib/records/audit";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import { dateTime, DAY } from "../lib/time";

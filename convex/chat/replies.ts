@@ -2,7 +2,7 @@ import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { purseOf } from "../lib/budget/purses";
-import { payerOf } from "../lib/budget/payers";
+import { payerOf } from "../lib/limits/payers";
 import { gather } from "../evidence/desk";
 import { citableLine, ledgerOf } from "../evidence/text/sources";
 import { wantedFor } from "../research/writing/collections";

@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import { type MutationCtx } from "../_generated/server";
 import { change } from "./changes";
 import { refuseBeyond } from "./budget/ledger";
-import { payerOf } from "./budget/payers";
+import { payerOf } from "./limits/payers";
 import type { Caller } from "./limits/callers";
 import { beginRefresh, finishRefresh, QUEUE_MS } from "./refreshes";
 import { type Ticket, vPayer } from "./tables";

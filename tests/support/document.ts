@@ -56,8 +56,9 @@ export function assertDocumented(method: string, target: string, got: Got): void
   );
 }
 
-/** The document's path for an address: the address itself, or a matching path with a field. */
-function declared(pathname: string): string {
+/** The document's path for an address: the address itself without a last slash, or a matching path with a field. */
+function declared(asked: string): string {
+  const pathname = asked.replace(/(?<=.)\/$/, "");
   const paths = Object.keys(documented().document.paths);
   if (paths.includes(pathname)) return pathname;
   return paths.find((path) => fieldsIn(path, pathname) !== null) ?? pathname;

@@ -14,7 +14,7 @@ import {
   resetAfter,
   type Payer,
 } from "./classes";
-import { ROWS_OF_DAY } from "./spending";
+import { ROWS_OF_DAY } from "../outside/spending";
 
 /**
  * The day's budget: `DAILY_BUDGET_USD`, checked before work begins; what its calls have cost is added after them

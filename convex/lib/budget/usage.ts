@@ -2,7 +2,7 @@ import type { QueryCtx } from "../../_generated/server";
 import { rowsBy } from "../records/rows";
 import { dayOf } from "../time";
 import { budgetMicros, isCaller, PART_OF_CALLERS, resetAfter, type Billed, type Class } from "./classes";
-import { ROWS_OF_DAY } from "./spending";
+import { ROWS_OF_DAY } from "../outside/spending";
 
 /** How much of the day's budget is used, for the operator. */
 

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { addSpent } from "../budget/spending";
+import { addSpent } from "./spending";
 import { vProvider, vSpending } from "../tables";
 import { HOUR, MINUTE } from "../time";
 import type { Count, Noted, Provider } from "./notes";

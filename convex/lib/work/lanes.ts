@@ -4,7 +4,7 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import type { Caller } from "../limits/callers";
-import { classOf } from "../budget/payers";
+import { classOf } from "../limits/payers";
 import { MINUTE } from "../time";
 import { MODEL_LANES, type vLane } from "./tables";
 

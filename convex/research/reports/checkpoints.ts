@@ -4,7 +4,7 @@ import type { ReportKind } from "../shapes";
 /** The timing of a shift, in one place. All pure, all in epoch ms. */
 
 export const SHIFT_MS = 8 * HOUR;
-export const COLLECTION_INTERVAL_MS = 30 * MINUTE;
+const COLLECTION_INTERVAL_MS = 30 * MINUTE;
 
 /** How far into a shift each report is due, in ms. */
 export const dueAfterMs: Record<ReportKind, number> = {

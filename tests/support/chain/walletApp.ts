@@ -108,7 +108,7 @@ function shortenPauses(): void {
 }
 
 /** Mines blocks when there is something to mine, unless the test has paused the miner. */
-export function mineWhatIsSent(chain: Chain): void {
+function mineWhatIsSent(chain: Chain): void {
   intercept(async ({ body }, pass) => {
     const response = await pass();
     if (body.includes("eth_sendRawTransaction")) await chain.miner.look();

@@ -1,5 +1,5 @@
-import type { CallerClass, Payer } from "./classes";
-import { holdersOf, type Caller } from "../limits/callers";
+import type { CallerClass, Payer } from "../budget/classes";
+import { holdersOf, type Caller } from "./callers";
 
 /** Who pays for a caller's requests. Kept small because every request loads it; the budget itself is for transactions. */
 
