@@ -9,7 +9,6 @@ import { turnsOf } from "../lib/outside/sourceTurns";
 import { together } from "../lib/outside/batches";
 import { awaitRefresh } from "../lib/refreshes";
 import { unlessLate } from "../lib/time";
-import type { Asking } from "../providers/data/publicData";
 import type { Outcome } from "./collections";
 import { collect, deadlineOf } from "./collectors";
 import { keyOf, refreshKey } from "./model";

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { noteCall, type Noted } from "../../convex/lib/outside/notes";
+import { beforeEach, expect, test } from "vitest";
+import { noteCall, takeNoted, type Noted } from "../../convex/lib/outside/notes";
 import { counted, countedBy } from "../../convex/lib/outside/providerCalls";
 
 /** An action's context, of which counted work uses one thing: the mutation that stores what was noted. */
@@ -9,6 +9,9 @@ function context() {
   const calls = () => stored.flatMap(({ counts }) => counts).reduce((sum, one) => sum + one.calls, 0);
   return { ctx: { runMutation }, stored, calls };
 }
+
+// Notes are a process's own, which here is that of other files, too.
+beforeEach(() => void takeNoted());
 
 /** Calls a provider, and once more when it may go on. */
 const asking = counted(async (_ctx, until: Promise<void>) => {

@@ -38,7 +38,6 @@ export const publish = change({ synthesisId: v.id("syntheses") }, async (ctx, { 
       });
     } else {
       await storeReport(ctx, shift, synthesis, { result, model, tokensUsed }, handle);
-      const own = synthesis.shiftId === shift._id;
       await advance(ctx, shift, synthesis.kind, "reported");
     }
   }
