@@ -21,11 +21,11 @@ export default {
   oxlint: { config: [".oxlintrc.json", ".oxlintrc.platform.json"] },
   entry: [
     ...new Set(commands),
-    "convex/**/*.ts",
+    "convex/**/*.{ts,tsx}",
     // Processes of their own.
     "tests/chain/host.ts",
   ],
-  project: ["convex/**/*.ts", "scripts/**/*.{ts,mjs,cjs}", "tests/**/*.ts", "!tests/clients/**"],
+  project: ["convex/**/*.{ts,tsx}", "scripts/**/*.{ts,mjs,cjs}", "tests/**/*.ts", "!tests/clients/**"],
   includeEntryExports: true,
   // Called by name, by a file's path, or by the platform.
   ignoreIssues: {
@@ -45,7 +45,7 @@ export default {
 function generatedApi() {
   const sources = ["convex", "scripts", "tests"].flatMap((folder) =>
     readdirSync(folder, { recursive: true })
-      .filter((name) => name.endsWith(".ts"))
+      .filter((name) => /\.tsx?$/.test(name))
       .map((name) => ({ name: `${folder}/${name}`, text: read(`${folder}/${name}`) })),
   );
   // The end of `internal.wallets.transactions.progress.signatures.send`: some take `signatures` out of it first.

@@ -69,12 +69,12 @@ const UPWARD: Readonly<Record<string, string>> = {
 
 const modules: Module[] = await Promise.all(
   (await readdir(directory, { recursive: true }))
-    .filter((file) => file.endsWith(".ts") && !file.startsWith("_generated"))
+    .filter((file) => /\.tsx?$/.test(file) && !file.startsWith("_generated"))
     .map(async (file) => moduleOf(file, await readFile(path.join(directory, file), "utf8"))),
 );
 
 function moduleOf(file: string, source: string): Module {
-  const name = file.split(path.sep).join("/").replace(/\.ts$/, "");
+  const name = file.split(path.sep).join("/").replace(/\.tsx?$/, "");
   return { path: name, source, room: name.split("/")[0] ?? "", imports: importsOf(name, source) };
 }
 
