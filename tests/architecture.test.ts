@@ -74,7 +74,10 @@ const modules: Module[] = await Promise.all(
 );
 
 function moduleOf(file: string, source: string): Module {
-  const name = file.split(path.sep).join("/").replace(/\.tsx?$/, "");
+  const name = file
+    .split(path.sep)
+    .join("/")
+    .replace(/\.tsx?$/, "");
   return { path: name, source, room: name.split("/")[0] ?? "", imports: importsOf(name, source) };
 }
 
