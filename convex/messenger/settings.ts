@@ -4,14 +4,21 @@ import { internalAction } from "../_generated/server";
 import { resealAll, vRotated } from "../lib/security/rotation";
 
 /**
- * Seals every bot token again that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the
- * wallets' keys (`wallets/custody/keys:rotate`). Safe to run twice, and to resume after a crash.
- * @returns How many tokens were sealed again, and the users whose envelope does not open: those stay as they are.
+ * Seals every bot token and every webhook's secret again that is not under the current `WALLET_ENCRYPTION_KEY`; run it
+ * with the rotation of the wallets' keys (`wallets/custody/keys:rotate`). Safe to run twice, and to resume after a crash.
+ * @returns How many were sealed again, and the users and webhooks whose envelope does not open: those stay as they are.
  */
 export const rotate = internalAction({
   args: {},
   returns: vRotated,
   handler: async (ctx): Promise<Infer<typeof vRotated>> => {
-    return resealAll(ctx, internal.messenger.configs.outdated, internal.messenger.configs.replaceTokens);
+    const { outdated, replaceTokens } = internal.messenger.configs;
+    const tokens = await resealAll(ctx, outdated, replaceTokens);
+    const { outdated: unsealed, replaceSecrets } = internal.messenger.webhooks.events;
+    const secrets = await resealAll(ctx, unsealed, replaceSecrets);
+    return {
+      rotated: tokens.rotated + secrets.rotated,
+      failed: [...tokens.failed, ...secrets.failed],
+    };
   },
 });

@@ -26,7 +26,7 @@ import { countsBought, sumOf } from "./orders";
 import { redeemProof } from "./proofs";
 import { socialTables, type MentionStatus } from "./tables";
 
-/** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
+/** The rows of mentions, from their arrival to their end. */
 
 /** The most attempts at a mention: at once, a minute later, and four minutes after that. */
 const ATTEMPTS = 3;

@@ -51,7 +51,7 @@ async function left(app: App) {
   return {
     chat: config?.chatId ?? null,
     bot: config?.sealedBotToken !== undefined,
-    webhooks: of(await app.rows("webhooks"), "state"),
+    webhooks: of(await app.rows("webhooks"), "url"),
     alerts: of(await app.rows("alerts"), "state"),
     shifts: of(await app.rows("shifts"), "status"),
   };
@@ -64,7 +64,7 @@ describe("a claim", () => {
     expect(await alice.action(api.account.claims.findLeftovers, { userId: LONG })).toEqual(found);
     expect(await claim(app, "alice", LONG)).toEqual({ userId: LONG, found, pendingUntil: null });
     expect(await left(app)).toEqual({
-      ...{ chat: null, bot: false, webhooks: ["ended"], alerts: ["off"], shifts: ["stopped"] },
+      ...{ chat: null, bot: false, webhooks: [], alerts: ["off"], shifts: ["stopped"] },
     });
     // The chat that was set hears of the owner, and after that none of the owner's own notices.
     await app.settle();
@@ -82,14 +82,14 @@ describe("a claim", () => {
   test.for([
     ["chat", { chat: "666" }],
     ["bot", { bot: true }],
-    ["webhooks", { webhooks: ["active"] }],
+    ["webhooks", { webhooks: [HOOK] }],
     ["alerts", { alerts: ["active"] }],
     ["shifts", { shifts: ["active"] }],
   ] as const)("leaves %s to an owner who keeps it", async ([keep, stands], { app }) => {
     await planted(app, LONG);
     await claim(app, "alice", LONG, [keep]);
     expect(await left(app)).toEqual({
-      ...{ chat: null, bot: false, webhooks: ["ended"], alerts: ["off"], shifts: ["stopped"] },
+      ...{ chat: null, bot: false, webhooks: [], alerts: ["off"], shifts: ["stopped"] },
       ...stands,
     });
   });

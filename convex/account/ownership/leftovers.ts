@@ -3,8 +3,7 @@ import { internal } from "../../_generated/api";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { alertsOf, findAlert, switchOff } from "../../alerts/model";
 import { configOf, saveConfig } from "../../messenger/model";
-import { webhooksOf } from "../../messenger/webhooks/events";
-import { endWebhook } from "../../messenger/webhooks/rows";
+import { endWebhook, webhooksOf } from "../../messenger/webhooks/events";
 import { activeShiftsOf } from "../../research/model";
 import type { vLeftover } from "../tables";
 

@@ -6,7 +6,7 @@ import { USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
 import { absentWhenEmpty, text, userId } from "../../lib/http/input";
 import { charge } from "../../lib/limits/charges";
 import { parseJson } from "../../lib/text/json";
-import { iso } from "../../lib/time";
+import { DAY, iso } from "../../lib/time";
 import { assertMay } from "../../users/access";
 import { EVENTS } from "./tables";
 
@@ -18,9 +18,8 @@ const webhookShape = z.object({
   webhookId: z.string(),
   url: z.string(),
   events: z.array(eventType).describe("The events that are posted to it"),
-  state: z.enum(["active", "ended"]),
   createdAt: moment,
-  problem: z.string().nullable().describe("Why it ended, or how the last post failed"),
+  problem: z.string().nullable().describe("Why its latest post failed, if it did"),
 });
 
 const eventShape = z.object({
@@ -35,38 +34,35 @@ const eventShape = z.object({
 });
 
 const SINCE_FORM = "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z";
-const since = absentWhenEmpty(z.iso.datetime({ offset: true, error: SINCE_FORM })).describe(
-  "ISO 8601; by default 7 days ago.",
-);
-const webhookId = text(64).describe("The `webhookId` from an earlier answer.");
 
 const example = {
   webhookId: "ks9b4n7m2v5c8x1z6q3w0e7r4t9y2u5h",
   url: "https://hooks.example.com/market",
   events: ["signal.issued" as const, "alert.fired" as const],
-  state: "active" as const,
   createdAt: EXAMPLE_TIME,
   problem: null,
 };
 
 /** Webhooks are a delivery setting, so the same access rules apply to a `userId` with an owner. */
-const guarded = { limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
+const guarded = {
+  limit: "settings",
+  access: (ctx: Parameters<typeof assertMay>[0], { userId }: { userId: string }) =>
+    assertMay(ctx, userId, "delivery"),
+  errors: USER_TOKEN_ERRORS,
+  headers: USER_TOKEN,
+} as const;
 
 const list: MountedEndpoint = endpoint({
   ...guarded,
   methods: ["GET"],
   path: "/webhooks",
-  summary: "A user's webhooks.",
-  description: "Without their secrets. `problem` says why a webhook's last post failed, if it did.",
+  summary: "A user's webhooks, without their secrets.",
   example: { input: { userId: EXAMPLE_USER }, output: { webhooks: [example] } },
   input: z.object({ userId }),
   returns: z.object({ webhooks: z.array(webhookShape) }),
-  handler: async (ctx, { userId }) => {
-    await assertMay(ctx, userId, "delivery");
-    return {
-      webhooks: await ctx.runQuery(internal.messenger.webhooks.rows.all, { userId }),
-    };
-  },
+  handler: async (ctx, input) => ({
+    webhooks: await ctx.runQuery(internal.messenger.webhooks.events.all, input),
+  }),
 });
 
 const add: MountedEndpoint = endpoint({
@@ -92,10 +88,8 @@ const add: MountedEndpoint = endpoint({
     secret: z.string().describe("For verifying signatures; never shown again"),
   }),
   handler: async (ctx, input, { caller }) => {
-    await assertMay(ctx, input.userId, "delivery");
-    const take = () => charge(ctx, "webhook", caller);
     const { addWebhook } = await import("./actions");
-    return addWebhook(ctx, input, take);
+    return addWebhook(ctx, input, () => charge(ctx, "webhook", caller));
   },
 });
 
@@ -104,19 +98,13 @@ const end: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/webhooks/off",
   summary: "Ends a webhook: nothing more is posted to it.",
-  description: "Waiting posts are dropped. Ending it again changes nothing.",
   errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such webhook." },
-  example: {
-    input: { userId: EXAMPLE_USER, webhookId: example.webhookId },
-    output: {
-      webhook: { ...example, state: "ended", problem: "Removed by its user" },
-    },
-  },
-  input: z.object({ userId, webhookId }),
-  returns: z.object({ webhook: webhookShape }),
+  example: { input: { userId: EXAMPLE_USER, webhookId: example.webhookId }, output: { success: true } },
+  input: z.object({ userId, webhookId: text(64).describe("The `webhookId` from an earlier answer.") }),
+  returns: z.object({ success: z.literal(true) }),
   handler: async (ctx, input) => {
-    await assertMay(ctx, input.userId, "delivery");
-    return { webhook: await ctx.runMutation(internal.messenger.webhooks.rows.remove, input) };
+    await ctx.runMutation(internal.messenger.webhooks.events.remove, input);
+    return { success: true as const };
   },
 });
 
@@ -125,8 +113,7 @@ const read: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/webhooks/events",
   summary: "The events of a user's webhooks in the last 7 days, oldest first.",
-  description:
-    "Events of the types that the user's webhooks ask for, delivered or not; a hundred at most in one answer. A user's own events are kept once a webhook asks for their type.",
+  description: "What was for the user's webhooks, delivered or not; a hundred at most in one answer.",
   example: {
     input: { userId: EXAMPLE_USER, since: "2026-01-05T00:00:00.000Z" },
     output: {
@@ -143,7 +130,9 @@ const read: MountedEndpoint = endpoint({
   },
   input: z.object({
     userId,
-    since,
+    since: absentWhenEmpty(z.iso.datetime({ offset: true, error: SINCE_FORM })).describe(
+      "ISO 8601; by default 7 days ago.",
+    ),
     cursor: absentWhenEmpty(
       text(32).regex(/^\d+(?:\.\d+)?$/, "must be the `next` of an earlier answer"),
     ).describe("The `next` of an earlier answer: what comes after it."),
@@ -153,10 +142,11 @@ const read: MountedEndpoint = endpoint({
     next: z.string().nullable().describe("`cursor` for the next page; null if there is none"),
   }),
   handler: async (ctx, { userId, since, cursor }) => {
-    await assertMay(ctx, userId, "delivery");
-    const after = cursor === undefined ? Date.parse(since ?? iso(0)) - 1 : Number(cursor);
-    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.rows.read, { userId, after });
-    return { events, next: next === null ? null : String(next) };
+    const from = since === undefined ? Date.now() - 7 * DAY : Date.parse(since) - 1;
+    const after = cursor === undefined ? from : Number(cursor);
+    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.events.read, { userId, after });
+    const shown = events.map(({ at: timestamp, ...event }) => ({ ...event, timestamp }));
+    return { events: shown, next: next === null ? null : String(next) };
   },
 });
 

@@ -9,13 +9,28 @@ export const PUBLIC_EVENTS = ["signal.issued", "signal.closed"] as const;
 export const OWN_EVENTS = ["report.ready", "alert.fired", "transaction.ended"] as const;
 export const EVENTS = [...PUBLIC_EVENTS, ...OWN_EVENTS] as const;
 
-export const vEventType = literals(...EVENTS);
+const vEventType = literals(...EVENTS);
 export type EventType = Infer<typeof vEventType>;
+
+/** Something that has happened. */
+export const vEvent = v.object({
+  /** Its `webhook-id`: the same in every attempt, and at every webhook. */
+  id: v.string(),
+  type: vEventType,
+  /** Epoch ms. */
+  at: v.number(),
+  /** JSON. */
+  data: v.string(),
+});
+export type Event = Infer<typeof vEvent>;
+
+/** The most posts that wait for one webhook: of one that has been silent for long, the oldest go. */
+export const MOST_WAITING = 50;
 
 export const webhookTables = {
   /**
-   * Addresses to which users want events posted. Written by `messenger/webhooks`. An
-   * ended one dies after 90 days; a stranger's after 30 days in which it took no post and no alert of theirs was active.
+   * Addresses to which users want events posted. Written by `messenger/webhooks`. Deleted when its user removes it or its
+   * receiver wants no more; a stranger's after 30 days in which it took no post.
    */
   webhooks: defineTable({
     userId: v.string(),
@@ -26,84 +41,43 @@ export const webhookTables = {
     sealedSigning: v.string(),
     /** The id of the key that sealed it. */
     keyId: v.string(),
-    state: literals("active", "ended"),
-    createdAt: v.number(),
-    endedAt: v.optional(v.number()),
-    /** Why it ended. */
-    reason: v.optional(v.string()),
-    /** Why the last attempt failed, if it did. */
-    problem: v.optional(v.string()),
   })
-    .index("by_userId_and_state", ["userId", "state"])
-    .index("by_keyId", ["keyId"])
-    .index("by_state", ["state", "createdAt"]),
+    .index("by_userId", ["userId"])
+    .index("by_keyId", ["keyId"]),
 
-  /**
-   * Events for webhooks, each once, in the order in which they were written: by the transaction that decides it (`messenger/webhooks/events`). A
-   * user's own event is written only if one of their webhooks asks for it. It can be read for 7 days; a post is tried
-   * for three.
-   */
-  webhookEvents: defineTable({
-    /** Its user; `""` for a public event. */
-    userId: v.string(),
-    type: vEventType,
-    /** JSON. */
-    data: v.string(),
-    /** Epoch ms. */
-    at: v.number(),
-  }).index("by_userId", ["userId"]),
-
-  /** Posts: one row for each event and webhook. Written by `messenger/webhooks`. Dies after 30 days. */
+  /** Posts: one row for each event and webhook. Written by `messenger/webhooks`. Can be read for 7 days, dies after 30. */
   webhookPosts: defineTable({
     userId: v.string(),
     webhookId: v.id("webhooks"),
-    eventId: v.id("webhookEvents"),
+    event: vEvent,
     /** Both wait for `dueAt`; `retrying`: its webhook did not take its last post. */
     state: literals("due", "retrying", "delivered", "failed"),
     /** How many attempts have ended. */
     tries: v.number(),
     dueAt: v.number(),
-    /** The outcome of the last attempt. */
-    outcome: v.optional(v.string()),
+    /** Why the last attempt failed, if it did. */
+    problem: v.optional(v.string()),
   })
     .index("by_state_and_dueAt", ["state", "dueAt"])
-    .index("by_webhookId_and_state", ["webhookId", "state"])
+    .index("by_webhookId", ["webhookId"])
     .index("by_userId", ["userId"]),
 };
 
 export const webhookRecords: RecordsOf<typeof webhookTables> = {
   webhooks: {
-    keep: [
-      {
-        days: 90,
-        why: "it has ended, and its user has seen why",
-        aged: (rows, before) =>
-          rows.withIndex("by_state", (q) => q.eq("state", "ended").lt("createdAt", before)),
-        ended: ({ endedAt = 0 }, before) => endedAt < before,
+    keep: {
+      days: 30,
+      why: "strangers could fill the disk",
+      aged: made,
+      ended: async ({ _id }, _before, db) => {
+        const posts = db.query("webhookPosts").withIndex("by_webhookId", (q) => q.eq("webhookId", _id));
+        const latest = await posts.order("desc").take(MOST_WAITING);
+        return latest.every(({ state }) => state !== "delivered");
       },
-      {
-        days: 30,
-        why: "strangers could fill the disk",
-        aged: (rows, before) =>
-          rows.withIndex("by_state", (q) => q.eq("state", "active").lt("createdAt", before)),
-        ended: async ({ _id: webhookId, userId }, _before, db) =>
-          (await db
-            .query("webhookPosts")
-            .withIndex("by_webhookId_and_state", (q) => q.eq("webhookId", webhookId).eq("state", "delivered"))
-            .first()) === null &&
-          (await db
-            .query("alerts")
-            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
-            .first()) === null,
-        stranger: ({ userId }) => userId,
-      },
-    ],
-    ownedBy: { rows: ofUser("by_userId_and_state"), section: "webhooks", onDeletion: "go" },
+      stranger: ({ userId }) => userId,
+    },
+    ownedBy: { rows: ofUser("by_userId"), section: "webhooks", onDeletion: "go" },
     withheld: ["sealedSigning", "keyId"],
-  },
-  webhookEvents: {
-    keep: { days: 7, why: "read for a week", aged: made },
-    ownedBy: { rows: ofUser("by_userId"), section: "webhookEvents", onDeletion: "go" },
   },
   webhookPosts: {
     keep: { days: 30, why: "as a card; says whether a stranger's webhook is in use", aged: made },
