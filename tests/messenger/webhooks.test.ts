@@ -10,7 +10,7 @@ import { v } from "convex/values";
 import { internal } from "../../convex/_generated/api";
 import { internalMutation, type MutationCtx } from "../../convex/_generated/server";
 import { seal } from "../../convex/lib/security/seals";
-import { postable } from "../../convex/messenger/webhooks/actions";
+import { postable } from "../../convex/messenger/webhooks/adding";
 import { secretSeal, tellEverybody, tellOwner } from "../../convex/messenger/webhooks/events";
 import * as posts from "../../convex/messenger/webhooks/posts";
 import { EVENTS } from "../../convex/messenger/webhooks/tables";

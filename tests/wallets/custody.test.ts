@@ -137,7 +137,7 @@ describe("every function", () => {
       // Sealed.
       "../../convex/messenger/configs.ts outdated",
       // Sealed.
-      "../../convex/messenger/webhooks/rows.ts outdated",
+      "../../convex/messenger/webhooks/events.ts outdated",
       "../../convex/wallets/custody/envelopes.ts outdated",
     ]);
   });

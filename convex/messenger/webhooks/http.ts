@@ -88,7 +88,7 @@ const add: MountedEndpoint = endpoint({
     secret: z.string().describe("For verifying signatures; never shown again"),
   }),
   handler: async (ctx, input, { caller }) => {
-    const { addWebhook } = await import("./actions");
+    const { addWebhook } = await import("./adding");
     return addWebhook(ctx, input, () => charge(ctx, "webhook", caller));
   },
 });

@@ -11,7 +11,7 @@ import { post } from "./events";
 import { vEvent, webhookTables } from "./tables";
 
 /**
- * Which posts are sent to webhooks, and when (`actions` sends them): two pieces of work at a time, one for receivers
+ * Which posts are sent to webhooks, and when (`carrier` sends them): two pieces of work at a time, one for receivers
  * that took their last post, one for those that did not, so that no silence holds up what is well. Each posts a batch
  * at once and stores all outcomes in one transaction. A batch that is lost is posted again, under the same ids.
  */
@@ -38,7 +38,7 @@ export const begin = dueWork(async (ctx) => {
     const subject = `posts to webhooks: ${lane}`;
     const [first] = await duePosts(ctx, lane, Date.now(), 1);
     if (first === undefined || (await workOn(ctx, subject)) !== null) continue;
-    await open(ctx, internal.messenger.webhooks.actions.carry, { lane }, { subject, attempts: ATTEMPTS });
+    await open(ctx, internal.messenger.webhooks.carrier.carry, { lane }, { subject, attempts: ATTEMPTS });
   }
 });
 

@@ -1,16 +1,10 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { ownHosts } from "../../lib/env";
-import { AppError, messageOf } from "../../lib/errors";
-import { open, seal } from "../../lib/security/seals";
-import { iso, MINUTE } from "../../lib/time";
-import { worker } from "../../lib/work/desk";
-import { postWebhook } from "../../providers/webhooks";
+import { AppError } from "../../lib/errors";
+import { seal } from "../../lib/security/seals";
 import { secretSeal, type Webhook } from "./events";
-import { vLane, type Result, type Try } from "./posts";
 import { EVENTS, type EventType } from "./tables";
-
-/** The adding of webhooks, and the posting to them. */
 
 /**
  * Adds a webhook; its secret is shown only once.
@@ -68,31 +62,4 @@ export function postable(address: string): string {
   if (!/^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]+$/.test(host) || LOCAL_NAMES.test(host))
     return refuse("be at a public name");
   return `https://${host}${port === "" ? "" : `:${port}`}${pathname}${search}`;
-}
-
-/** No batch begins later than this, so that the work has ended before its lease does. */
-const WORKS_FOR_MS = 5 * MINUTE;
-
-/** Posts everything due in a lane, batch after batch. */
-export const carry = worker({ lane: vLane }, async (ctx, { lane }) => {
-  const until = Date.now() + WORKS_FOR_MS;
-  for (let now = Date.now(); now < until; now = Date.now()) {
-    const tries: Try[] = await ctx.runQuery(internal.messenger.webhooks.posts.batch, { lane, now });
-    if (tries.length === 0) return "over";
-    const results = await Promise.all(tries.map(attempt));
-    await ctx.runMutation(internal.messenger.webhooks.posts.mark, { results });
-  }
-  return "over";
-});
-
-async function attempt({ postId, tries, event, webhook }: Try): Promise<Result> {
-  if (webhook === null) return { postId, tries, outcome: { kind: "gone" } };
-  const { id, type, at, data } = event;
-  const body = `{"type":"${type}","timestamp":"${iso(at)}","data":${data}}`;
-  try {
-    const secret = await open(webhook.sealedSigning, secretSeal(webhook));
-    return { postId, tries, outcome: await postWebhook({ url: webhook.url, secret, id, body }) };
-  } catch (error) {
-    return { postId, tries, outcome: { kind: "failed", reason: messageOf(error) } };
-  }
 }
