@@ -22,7 +22,7 @@ crons.weekly(
   internal.signals.recaps.openDue,
   {},
 );
-crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.agent.watches.begin, {});
+crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.hour.begin, {});
 crons.interval("take up what is due", { minutes: 1 }, internal.ops.due.takeUp, {});
 crons.interval("watch the budget", { minutes: 30 }, internal.ops.budget.watch, {});
 crons.daily("delete what has aged", { hourUTC: 4, minuteUTC: 23 }, internal.ops.housekeeping.run, {});

@@ -5,7 +5,7 @@ import { FEED_DECIMALS, FEEDS, livePrice } from "../convex/prices/feeds";
 import type { Rounds } from "../convex/providers/chain/accounts";
 import type { Outcome } from "../convex/providers/chain/receipts";
 import { COINS, isCoin } from "../convex/whales/coins";
-import { measuredIn } from "../convex/whales/chain/alerts";
+import { measuredIn } from "../convex/whales/movements";
 import { publicAlertShape } from "../convex/whales/shapes";
 import type { Measured } from "../convex/whales/tables";
 import type { Prices } from "../convex/whales/values";
@@ -61,7 +61,7 @@ export function problemsOfTransaction(alerts: readonly ShownAlert[], outcome: Ou
 
 /** The alert's own price, which `priceProblem` checks. */
 function pricesOf({ movement: { price } }: ShownAlert): Prices {
-  return { ETH: price, BTC: price, USDC: price, USDT: price, DAI: price };
+  return new Map(Object.values(COINS).map(({ feed }) => [feed, price]));
 }
 
 /** Each field that is shown differently from the derived alert. */

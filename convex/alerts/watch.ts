@@ -11,7 +11,7 @@ import type { Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/notices";
 import { PRICED_TOKENS } from "../prices/tables";
 import { signalsDigest } from "../signals/cards";
-import { whalesDigest } from "../whales/digest";
+import { whalesDigest } from "../whales/cards";
 import { digestCard, expiredCard, firingCard, type Move } from "./cards";
 import { fire } from "./firings";
 import { CLOCK, isAlwaysSampled, isEvent, isNews, nextTime, QUIET_MS, subjectOf } from "./grammar";

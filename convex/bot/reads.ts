@@ -109,7 +109,8 @@ const READS: Readonly<Record<string, Read>> = {
       window: lastHours(hours),
       at: now,
       alerts: alerts.map(publicAlert),
-      page: { number: shown, size: PAGE },
+      most: PAGE,
+      page: shown,
     });
     return { answer, buttons: [[...to(shown - 1, "◀ Larger"), ...to(shown + 1, "Smaller ▶")]] };
   },

@@ -1,7 +1,10 @@
+import type { QueryCtx } from "../_generated/server";
 import { bigUsd } from "../lib/text/numbers";
-import { dateTime, iso } from "../lib/time";
+import { DAY, dateTime, iso } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
+import { COINS, isCoin } from "./coins";
 import { ALERT_TYPES } from "./kinds";
+import { latestAlerts } from "./model";
 import type { PublicAlert } from "./shapes";
 import type { AlertType, Direction } from "./tables";
 
@@ -21,45 +24,37 @@ const MOVED: Record<AlertType, string> = {
 };
 const MARKS: Record<Direction, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
-/** The largest are shown, of all kinds together; the rest is counted. */
+/** Shown unless the caller says otherwise, of all kinds together; the rest is counted. */
 const SHOWN = 30;
 
-/** @param alerts In any order; each block shows its largest first, and empty kinds are left out. */
+/**
+ * A block for each type with alerts; what does not fit is counted.
+ * @param card.window Their period, in words. @param card.at Epoch ms.
+ * @param card.alerts In any order: the measured ones come first, the larger before others.
+ * @param card.most How many are shown. @param card.page For a list in pages, the largest first: its number, from 1.
+ */
 export function alertCard(card: {
-  /** Their period, in words. */
   window: string;
-  /** Epoch ms. */
   at: number;
   alerts: readonly CardAlert[];
-  /** How many more there are than were given. */
-  unlisted?: number;
-  /** The page and its number, from 1, for paged answers. */
-  page?: { number: number; size: number };
+  most?: number;
+  page?: number;
 }): Paragraph[] {
-  const { window, at, alerts, unlisted = 0 } = card;
-  const { number, size } = card.page ?? { number: 1, size: SHOWN };
-  const largest = alerts.toSorted((a, b) => b.amount - a.amount).slice((number - 1) * size, number * size);
-  const more = unlisted + Math.max(0, alerts.length - number * size);
+  const { window, at, alerts, most: size = SHOWN, page } = card;
+  const number = page ?? 1;
+  const rank = ({ source }: CardAlert) => (page === undefined && source === "measured" ? 0 : 1);
+  const ranked = alerts.toSorted((a, b) => rank(a) - rank(b) || b.amount - a.amount);
+  const listed = ranked.slice((number - 1) * size, number * size);
+  const more = Math.max(0, alerts.length - number * size);
   const blocks = ALERT_TYPES.map((type): Paragraph => {
-    const ofType = largest.filter(({ alertType }) => alertType === type);
+    const ofType = listed.filter(({ alertType }) => alertType === type);
     return ofType.length === 0 ? [] : [{ bold: TITLES[type] }, ...ofType.flatMap(line)];
   });
   return [
     [{ bold: "🐋 Whale alerts" }, `\n${window} · ${dateTime(at)}`],
     ...(alerts.length === 0 ? [["No large movement was seen."]] : blocks.filter(({ length }) => length > 0)),
-    ...(more > 0 ? [[`… and ${more} smaller ${more === 1 ? "one" : "ones"}`]] : []),
+    ...(more > 0 ? [[`… and ${more} more`]] : []),
   ];
-}
-
-/** The lines of the hourly card. */
-export const LINES = 10;
-
-/** What fits on the hourly card: the first of each kind, then the rest; measured ones first, the larger before others. */
-export function digestOf<Alert extends CardAlert>(alerts: readonly Alert[]): Alert[] {
-  const rank = ({ source }: Alert) => (source === "measured" ? 0 : 1);
-  const sorted = alerts.toSorted((a, b) => rank(a) - rank(b) || b.amount - a.amount);
-  const isFirst = (one: Alert) => sorted.find(({ alertType }) => alertType === one.alertType) === one;
-  return [...sorted.filter(isFirst), ...sorted.filter((one) => !isFirst(one))].slice(0, LINES);
 }
 
 /** `Last 6 hours`, for those who asked. */
@@ -114,5 +109,23 @@ function line(alert: CardAlert): Span[] {
     added === null ? "" : ` · ${added}`,
     ...transaction,
     `${proof}${teller}`,
+  ];
+}
+
+/** The largest movements in a user's daily digest, and how many alerts are searched for them. */
+const [IN_DIGEST, LOOK_AT] = [3, 200];
+
+/** The part of a user's daily digest about measured movements. */
+export async function whalesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
+  const largest = (await latestAlerts(ctx, now - DAY, LOOK_AT))
+    .filter(({ movement }) => movement !== undefined)
+    .toSorted((a, b) => b.amount - a.amount)
+    .slice(0, IN_DIGEST);
+  const lines = largest.map(
+    ({ token, ...alert }) => `\n${newsOf({ ...alert, token: isCoin(token) ? COINS[token].name : token })}`,
+  );
+  return [
+    { bold: "Largest movements on Base in 24 hours" },
+    ...(lines.length === 0 ? ["\nNone was measured."] : lines),
   ];
 }

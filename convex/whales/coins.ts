@@ -8,7 +8,7 @@ export const CHAIN = "base";
 /** Movements from this value on are alerts, from any source. USD. */
 export const FLOOR_USD = 1_000_000;
 
-export type Coin = {
+type Coin = {
   /** As people write it. */
   name: string;
   /** The address of its contract, in lower case; `null` for the chain's own coin. */
@@ -42,14 +42,11 @@ export const COINS = {
 
 export type CoinSymbol = keyof typeof COINS;
 
-const SYMBOLS = ["ETH", "WETH", "USDC", "USDT", "DAI", "CBBTC"] as const satisfies readonly CoinSymbol[];
-
 /** By the contract's address in lower case. */
 const BY_ADDRESS: ReadonlyMap<string, CoinSymbol> = new Map(
-  SYMBOLS.flatMap((symbol) => {
-    const { address } = COINS[symbol];
-    return address === null ? [] : [[address, symbol] as const];
-  }),
+  Object.entries(COINS).flatMap(([symbol, { address }]) =>
+    isCoin(symbol) && address !== null ? [[address, symbol]] : [],
+  ),
 );
 
 export const CONTRACTS: readonly string[] = [...BY_ADDRESS.keys()];

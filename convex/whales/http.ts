@@ -7,22 +7,7 @@ import { absentWhenEmpty, optionalUserId, wholeNumber, wholeNumberOr } from "../
 import { charge } from "../lib/limits/charges";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/delivery/arrivals";
-import { hours, measuredExample, publicAlertShape, type PublicAlert } from "./shapes";
-
-const reportedExample: PublicAlert = {
-  token: "ETH",
-  alertType: "cex_inflow",
-  amount: 4_200_000,
-  direction: "bearish",
-  description: "1,230 ETH moved from a fund's wallet to an exchange (a model's figures).",
-  source: "agent-reported",
-  chain: "ethereum",
-  occurredAt: 1_767_603_000_000,
-  detectedAt: 1_767_605_040_000,
-  messengerSent: true,
-  txHash: `0x${"5c".repeat(32)}`,
-  verified: false,
-};
+import { hours, measuredExample, publicAlertShape } from "./shapes";
 
 const whaleAlerts: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -38,12 +23,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   },
   example: {
     input: { hours: 6, userId: EXAMPLE_USER },
-    output: {
-      hours: 6,
-      count: 2,
-      alerts: [measuredExample, reportedExample],
-      messengerSent: true,
-    },
+    output: { hours: 6, count: 1, alerts: [measuredExample], messengerSent: true },
   },
   input: z.object({
     hours,

@@ -1,11 +1,14 @@
 import type { Infer } from "convex/values";
 import { parse } from "convex-helpers/validators";
-import type { Doc } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
-import { vPublicAlert } from "./validators";
+import type { Doc, Id } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { rowsBy } from "../lib/records/rows";
+import { DAY, HOUR, MINUTE } from "../lib/time";
+import { familyOf } from "./coins";
+import type { Measured, Reported } from "./tables";
+import { vPublicAlert } from "./validators";
 
-/** The alerts that are shown, from both sources. */
+/** The alerts of both sources: what is shown of them, and how each movement is stored once. */
 
 /** The most alerts in one answer of the service; the newest ones. */
 const MAX_LISTED = 500;
@@ -35,4 +38,141 @@ export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
   if (cursor !== null) return true;
   const done = await rowsBy(ctx.db.query("whaleWatches"), "state", "done").first();
   return done !== null;
+}
+
+/** How far back an alert may be the same as a new one. */
+const SAME_WITHIN_MS = 6 * HOUR;
+/** Two reports of one movement differ by at most this share of the larger amount; under another type, by less. */
+const SAME_AMOUNT = 0.1;
+const SAME_AMOUNT_OTHER_TYPE = 0.01;
+/** An agent that was asked about the last hours reports no other time; clocks differ a little. */
+const OLDEST_MS = DAY;
+const SKEW_MS = 5 * MINUTE;
+
+/** As the agent tells it, and whether the chain agrees. */
+export type Told = Reported & { verified: boolean };
+type Alike = Pick<Reported, "token" | "alertType" | "amount" | "chain" | "txHash">;
+
+/** Stores what the agent tells, each movement once. A known alert keeps its first report, and only adds a missing transaction. */
+export async function storeReported(
+  ctx: MutationCtx,
+  alerts: readonly Told[],
+  now: number,
+): Promise<{ stored: number; merged: number }> {
+  const movements = distinct(alerts);
+  const known = matches(movements, await latestAlerts(ctx, now - SAME_WITHIN_MS));
+  for (const alert of movements) {
+    const row = known.get(alert);
+    if (row === undefined) await insert(ctx, withoutFalseTime(alert, now), now);
+    else if (row.txHash === undefined && alert.txHash !== undefined) {
+      const { txHash, verified } = alert;
+      await ctx.db.patch("whaleAlerts", row._id, { txHash, verified });
+    }
+  }
+  const merged = alerts.length - movements.length + known.size;
+  return { stored: alerts.length - merged, merged };
+}
+
+/** Stores what was measured; it takes the place of the agent's report of the same movement. */
+export async function storeMeasured(
+  ctx: MutationCtx,
+  alerts: readonly Measured[],
+  now: number,
+): Promise<void> {
+  if (alerts.length === 0) return;
+  const reported = (await latestAlerts(ctx, now - SAME_WITHIN_MS)).filter(
+    ({ movement }) => movement === undefined,
+  );
+  const known = matches(alerts, reported);
+  for (const alert of alerts) {
+    const row = known.get(alert);
+    const fields = { ...alert, verified: true, blockNumber: alert.movement.blockNumber };
+    if (row === undefined) await insert(ctx, fields, now);
+    else await ctx.db.patch("whaleAlerts", row._id, fields);
+  }
+}
+
+async function insert(
+  ctx: MutationCtx,
+  fields: (Told | Measured) & { verified: boolean; blockNumber?: number },
+  now: number,
+): Promise<void> {
+  await ctx.db.insert("whaleAlerts", { ...fields, detectedAt: now, messengerSent: false, cardHour: 0 });
+}
+
+function withoutFalseTime(alert: Told, now: number): Told {
+  const { occurredAt, ...rest } = alert;
+  if (occurredAt === undefined) return alert;
+  return occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS ? alert : rest;
+}
+
+/** One answer's alerts, each movement once: it may tell one as two types, or as a coin and its wrapped form. */
+function distinct(alerts: readonly Told[]): Told[] {
+  const movements: Told[] = [];
+  for (const alert of alerts) {
+    const index = movements.findIndex((one) => isRepeat(one, alert));
+    const first = movements[index];
+    if (first === undefined) movements.push(alert);
+    else if (first.txHash === undefined && alert.txHash !== undefined) {
+      movements[index] = { ...first, txHash: alert.txHash, verified: alert.verified };
+    }
+  }
+  return movements;
+}
+
+function isRepeat(one: Told, other: Told): boolean {
+  if (isSameTransaction(one, other)) return true;
+  const isToldOtherwise = one.alertType !== other.alertType || one.token !== other.token;
+  return isSameAmount(one, other, 0) && (isToldOtherwise || one.description === other.description);
+}
+
+/** What two alerts may have in common so that they are the same movement, the surest first. */
+const WAYS: ((one: Alike, row: Alike) => boolean)[] = [
+  isSameTransaction,
+  (one, row) => isSameAmount(one, row, SAME_AMOUNT_OTHER_TYPE),
+  (one, row) => one.alertType === row.alertType && isSameAmount(one, row, SAME_AMOUNT),
+];
+
+/** Which alerts are known; of two rows the one with the nearest amount, and no row for two alerts. */
+function matches<Alert extends Alike>(
+  alerts: readonly Alert[],
+  rows: readonly Doc<"whaleAlerts">[],
+): Map<Alert, Doc<"whaleAlerts">> {
+  const known = new Map<Alert, Doc<"whaleAlerts">>();
+  const taken = new Set<Id<"whaleAlerts">>();
+  for (const isSame of WAYS) {
+    for (const alert of alerts) {
+      if (known.has(alert)) continue;
+      const [row] = rows
+        .filter((one) => !taken.has(one._id) && isSame(alert, one))
+        .toSorted((a, b) => apart(alert, a) - apart(alert, b));
+      if (row === undefined) continue;
+      known.set(alert, row);
+      taken.add(row._id);
+    }
+  }
+  return known;
+}
+
+function isSameTransaction(one: Alike, other: Alike): boolean {
+  return one.txHash !== undefined && one.txHash === other.txHash && isSameCoin(one, other);
+}
+
+/** At most one of them names its transaction. */
+function isSameAmount(one: Alike, other: Alike, most: number): boolean {
+  return (
+    (one.txHash === undefined || other.txHash === undefined) &&
+    isSameCoin(one, other) &&
+    apart(one, other) <= most
+  );
+}
+
+function isSameCoin(one: Alike, other: Alike): boolean {
+  const mayShareChain = one.chain === undefined || other.chain === undefined || one.chain === other.chain;
+  return mayShareChain && familyOf(one.token) === familyOf(other.token);
+}
+
+/** The difference between two amounts, as a share of the larger. */
+function apart(one: Alike, other: Alike): number {
+  return Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
 }

@@ -85,13 +85,7 @@ export const measuredExample: PublicAlert = {
   verified: true,
   movement: {
     from: { address: EXAMPLE_ADDRESS.toLowerCase() },
-    to: {
-      address: "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a",
-      label: {
-        exchange: "Binance",
-        source: "https://github.com/DefiLlama/DefiLlama-Adapters/blob/b42f973e/projects/binance/config.js",
-      },
-    },
+    to: { address: "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a" },
     quantity: "4200000000000",
     position: 0,
     blockNumber: 40_412_812,

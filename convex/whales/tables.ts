@@ -22,7 +22,7 @@ export type Direction = (typeof DIRECTIONS)[number];
 
 export const whaleTables = {
   /**
-   * One question about whales per hour, and its result. Written by `whales/agent`; kept as the record of why an hour has
+   * One question about whales per hour, and its result. Written by `whales/hour`; kept as the record of why an hour has
    * no alerts.
    */
   whaleWatches: defineTable({
@@ -44,8 +44,7 @@ export const whaleTables = {
 
   /**
    * Whale alerts: those that the agent reports, and those measured on Base, which have a `movement`. Written by
-   * `whales/agent` (the agent's: stored, merged), `whales/chain` (measured) and
-   * `whales/news` (delivered). Kept.
+   * `whales/model` (stored, merged) and `whales/hour` (on a card, delivered). Kept.
    */
   whaleAlerts: defineTable({
     ...vReported.fields,
@@ -62,17 +61,13 @@ export const whaleTables = {
     .index("by_detectedAt", ["detectedAt"])
     .index("by_blockNumber", ["blockNumber"])
     .index("by_token_and_alertType", ["token", "alertType", "detectedAt"])
-    .index("by_txHash", ["txHash"])
     .index("by_cardHour", ["cardHour", "detectedAt"]),
 
   /**
-   * How far Base has been read for whales: one row. Written by `whales/chain/cursor`; kept, so that no block is left
-   * out after an outage and none is reported twice.
+   * How far Base has been read for whales: one row, with the last block that was read. Written by `whales/cursor`; kept,
+   * so that no block is left out after an outage and none is reported twice.
    */
-  whaleCursors: defineTable({
-    /** The last block that was read, and its time in epoch ms. */
-    at: v.object({ number: v.number(), time: v.number() }),
-  }),
+  whaleCursors: defineTable({ block: v.number() }),
 };
 
 export const whaleRecords: RecordsOf<typeof whaleTables> = {

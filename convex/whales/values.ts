@@ -1,5 +1,5 @@
-import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";
+import { deadlines } from "../lib/outside/deadlines";
 import type { FeedName } from "../prices/feeds";
 import { readFeeds } from "../prices/sources";
 import { COINS, type CoinSymbol } from "./coins";
@@ -7,31 +7,27 @@ import { COINS, type CoinSymbol } from "./coins";
 /** Values of coins, by the price feeds on Base. */
 
 export type Price = { usd: number; source: string; observedAt: number };
-export type Prices = Readonly<Record<FeedName, Price>>;
+export type Prices = ReadonlyMap<FeedName, Price>;
 
-const NAMES = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
+const FEEDS = [...new Set(Object.values(COINS).map(({ feed }) => feed))];
 
-/**
- * The feeds' live prices, in one call.
- * @throws AppError `upstream` if the chain cannot be reached or one of the feeds has no live price: movements that
- * cannot be valued now are valued later.
- */
+/** The feeds' live prices, in one call. @throws AppError `upstream` if the chain cannot be reached */
 export async function feedPrices(): Promise<Prices> {
-  const quotes = await readFeeds(NAMES, deadlines.price);
-  const priceOf = (name: FeedName): Price => {
-    const quote = quotes[name];
-    if (quote === undefined) throw new AppError("upstream", `The price feed for ${name} gives no live price`);
-    return { usd: quote.usd, source: "chainlink", observedAt: quote.observedAt };
-  };
-  return {
-    ETH: priceOf("ETH"),
-    BTC: priceOf("BTC"),
-    USDC: priceOf("USDC"),
-    USDT: priceOf("USDT"),
-    DAI: priceOf("DAI"),
-  };
+  const quotes = await readFeeds(FEEDS, deadlines.price);
+  return new Map(
+    FEEDS.flatMap((name) => {
+      const quote = quotes[name];
+      return quote === undefined
+        ? []
+        : [[name, { usd: quote.usd, source: "chainlink", observedAt: quote.observedAt }]];
+    }),
+  );
 }
 
+/** @throws AppError `upstream` if its feed has no live price: what cannot be valued now is valued later. */
 export function priceIn(prices: Prices, coin: CoinSymbol): Price {
-  return prices[COINS[coin].feed];
+  const { feed } = COINS[coin];
+  const price = prices.get(feed);
+  if (price === undefined) throw new AppError("upstream", `The price feed for ${feed} gives no live price`);
+  return price;
 }

@@ -49,7 +49,7 @@ describe("a tapped button", () => {
       [["Smaller ▶"]],
     ]);
     const [second] = await tap(app, "Smaller ▶");
-    expect(second?.text).toMatch(/Move N8\.[^]*Move N15\.[^]*… and 3 smaller ones/);
+    expect(second?.text).toMatch(/Move N8\.[^]*Move N15\.[^]*… and 3 more/);
     expect(buttonsOf(app)).toEqual([["◀ Larger", "Smaller ▶"]]);
     const [third] = await tap(app, "Smaller ▶");
     expect([third?.text.includes("Move N18."), buttonsOf(app)]).toEqual([true, [["◀ Larger"]]]);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect } from "vitest";
-import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/agent/prompts";
+import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/prompts";
 import { closeApp, START, type App, test, createApp } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
 

@@ -171,6 +171,6 @@ describe("the card", () => {
     expect(Math.min(...shown)).toBe(16);
     expect(shown.slice(0, 15)).toEqual(shown.slice(0, 15).toSorted((a, b) => b - a));
     expect(text).not.toContain("Smart money");
-    expect(text).toMatch(/… and 16 smaller ones$/);
+    expect(text).toMatch(/… and 16 more$/);
   });
 });

@@ -1,13 +1,11 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { readBlocks, readHeight } from "../../convex/providers/chain/blocks";
-import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waits";
 import { chain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
 import { cutOff } from "../support/rows/leases";
-import { createWalletApp, freshAddress } from "../support/chain/walletApp";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import {
   BINANCE,
   BINANCE_COLD,
@@ -202,13 +200,13 @@ describe("a second look", () => {
   test("adds nothing, and neither do two at once", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
-    const overtaken = await cutOff(app, internal.whales.chain.desk.follow, "a run", {});
+    const overtaken = await cutOff(app, internal.whales.actions.follow, "a run", {});
     await Promise.all([
-      app.t.mutation(internal.whales.chain.cursor.begin, {}),
-      app.t.mutation(internal.whales.chain.cursor.begin, {}),
+      app.t.mutation(internal.whales.cursor.begin, {}),
+      app.t.mutation(internal.whales.cursor.begin, {}),
       // A run that was lost and one that took its place.
-      app.t.action(internal.whales.chain.desk.follow, { job: overtaken }),
-      app.t.action(internal.whales.chain.desk.follow, { job: overtaken }),
+      app.t.action(internal.whales.actions.follow, { job: overtaken }),
+      app.t.action(internal.whales.actions.follow, { job: overtaken }),
     ]);
     await app.settle();
     await look(app);
@@ -217,50 +215,30 @@ describe("a second look", () => {
   });
 
   test("goes on where the one before was cut off", async ({ app }) => {
-    const before = (await app.rows("whaleCursors"))[0]?.at.number ?? 0;
+    const before = (await app.rows("whaleCursors"))[0]?.block ?? 0;
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
     vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
     await look(app);
-    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ at: { number: before } });
+    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ block: before });
     vi.stubEnv("CHAIN_RPC_URL", chain.url);
     await look(app);
     expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
   });
 
   test("after an outage catches up in several runs, each of a bounded length", async ({ app }) => {
-    const before = (await app.rows("whaleCursors"))[0]?.at.number ?? 0;
+    const before = (await app.rows("whaleCursors"))[0]?.block ?? 0;
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(310);
     await look(app);
-    expect((await app.rows("whaleCursors"))[0]?.at.number).toBe(before + 300);
+    expect((await app.rows("whaleCursors"))[0]?.block).toBe(before + 300);
     await look(app);
-    expect((await app.rows("whaleCursors"))[0]?.at.number).toBe(before + 311);
+    expect((await app.rows("whaleCursors"))[0]?.block).toBe(before + 311);
     expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
   });
 });
 
 describe("a node that answers for few blocks at a time", () => {
-  test.each([
-    ["query returned more than 10000 results", -32_005],
-    ["query exceeds max block range 7", -32_602],
-    ["query exceeds max results 20000, retry with the range 25766988-25775072", -32_602],
-    ["range 30 exceeds limit of 7", -32_602],
-    ["eth_getLogs is limited to a 7 range", -32_614],
-    ["ranges over 7 blocks are not supported on freetier", 35],
-    ["Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range", -32_602],
-    ["You can make eth_getLogs requests with up to a 7 block range.", -32_600],
-    ["block range is larger than max block range, block range = 30, max block range = 7", -32_000],
-    ["eth_getLogs range is too large, max is 7 blocks", -32_603],
-    ["query timeout exceeded", -32_005],
-  ])("is understood: %s", async (words, code) => {
-    createWalletApp(chain);
-    limited(7, words, code);
-    const height = await readHeight();
-    const reading = readBlocks(height - 7, height, { tokens: [TOKENS.USDC], parties: new Set([BINANCE]) });
-    expect(await reading).toEqual({ kind: "too much" });
-  });
-
   test("is asked for fewer, until it answers", async ({ app }) => {
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(60 + SETTLING);
@@ -280,6 +258,57 @@ describe("a node that answers for few blocks at a time", () => {
   });
 });
 
+describe("what a node is asked", () => {
+  /** Compute units of a common provider (alchemy.com/docs/reference/compute-unit-costs). */
+  const UNITS: Record<string, number> = {
+    eth_chainId: 0,
+    eth_getBlockByNumber: 20,
+    eth_getTransactionReceipt: 20,
+    eth_getTransactionByHash: 20,
+    eth_call: 26,
+    eth_getLogs: 60,
+  };
+  /** What a run costs, and how many full blocks it reads. */
+  async function costOf(app: WalletApp) {
+    let [units, blocks] = [0, 0];
+    const stop = answering(({ method, params }) => {
+      units += UNITS[method] ?? Infinity;
+      if (method === "eth_getBlockByNumber" && params[1] === true) blocks += 1;
+      return null;
+    });
+    await look(app);
+    stop();
+    return { units, blocks };
+  }
+
+  test("costs at most six million compute units a month, with 200 large movements a day", async ({ app }) => {
+    await moves.send([{ coin: "ETH", from: freshAddress(), to: OKX, amount: ETHER(10_000) }]);
+    await moves.mine(13);
+    const quiet = await costOf(app);
+    await moves.mine(13);
+    await look(app);
+    await moves.mine(10);
+    const found = await costOf(app);
+    expect([quiet.blocks, found.blocks]).toEqual([0, 1]);
+    expect(await listed(app)).toHaveLength(1);
+    // Every two minutes. A run of sixty blocks halves them at most three times more than one of ten.
+    const month = 30 * (720 * quiet.units + 200 * (found.units - quiet.units + 3 * 26));
+    expect(quiet.units).toBe(20 + 2 * 60 + 2 * 26);
+    expect(month).toBeLessThanOrEqual(6_000_000);
+  });
+
+  test("for state that it has dropped are the blocks themselves", async ({ app }) => {
+    const [hash] = await moves.send([{ coin: "ETH", from: freshAddress(), to: OKX, amount: ETHER(10_000) }]);
+    answering(({ method, params }) =>
+      method === "eth_call" && typeof params[1] === "string" && params[1].startsWith("0x")
+        ? { error: { code: -32_000, message: "missing trie node 5f1c (path )" } }
+        : null,
+    );
+    await lookAtAll(app);
+    expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
+  });
+});
+
 describe("an hour's card", () => {
   test("tells what was measured, once, and the alerts say that it was delivered", async () => {
     const app = await measuring({ LLM_GATEWAY_API_KEY: "" });
@@ -288,9 +317,9 @@ describe("an hour's card", () => {
       { coin: "USDC", from: OKX, to: freshAddress(), amount: USDC(3) },
     ]);
     await lookAtAll(app);
-    await app.t.mutation(internal.whales.agent.watches.begin, {});
+    await app.t.mutation(internal.whales.hour.begin, {});
     await until(async () => (await listed(app)).every(({ messengerSent }) => messengerSent === true));
-    await app.t.mutation(internal.whales.agent.watches.begin, {});
+    await app.t.mutation(internal.whales.hour.begin, {});
     await app.settle();
     expect(await app.rows("messages")).toHaveLength(1);
     const cards = app.standins.sent("messenger").filter(({ method }) => method === "sendMessage");

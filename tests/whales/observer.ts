@@ -30,7 +30,7 @@ export const SETTLING = 32;
 
 /** The cron's visit, and the run it starts, to its end. */
 export async function look(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.whales.chain.cursor.begin, {});
+  await app.t.mutation(internal.whales.cursor.begin, {});
   await app.settle();
 }
 

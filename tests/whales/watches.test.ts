@@ -173,7 +173,7 @@ describe("a question that was cut off with its server", () => {
     const [watch] = await app.rows("whaleWatches");
     if (watch === undefined) throw new Error("There is a watch");
     const late = { watchId: watch._id, alerts: [], dropped: 3, note: "late", isFailed: true };
-    await app.t.mutation(internal.whales.agent.watches.finish, late);
+    await app.t.mutation(internal.whales.hour.finish, late);
     expect(await app.rows("whaleWatches")).toEqual([watch]);
   });
 });

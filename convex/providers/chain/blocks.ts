@@ -1,13 +1,22 @@
 import { toEventSelector, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
-import { isTooMuch } from "./ranges";
-import { chainClient, guarded, requireChain, type ChainClient } from "./rpc/client";
+import { AppError } from "../../lib/errors";
+import { inRanges } from "./ranges";
+import {
+  chainClient,
+  chainFailure,
+  guarded,
+  refusalText,
+  requireChain,
+  type ChainClient,
+} from "./rpc/client";
+import { amountIn, etherOf, readMany } from "./rpc/reads";
 import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./rpc/shapes";
 
 /**
- * Blocks for a reader that follows the chain: their place, the ether of their transactions, and the logs of token
- * transfers. Ether that contracts send one another is in no block's transactions, and not seen.
+ * What a reader that follows the chain needs: its safe head, the logs of token transfers, and the ether that transactions
+ * carry. Ether that contracts send one another is in no block's transactions, and not seen.
  */
 
 /** `time`: epoch ms. */
@@ -15,8 +24,6 @@ export type TimedPlace = { number: number; hash: string; time: number };
 
 /** Ether that one transaction of a block carries. Addresses in lower case, wei. */
 type Payment = { txHash: string; from: string; to: string; amount: bigint };
-
-export type Block = TimedPlace & { parentHash: string; payments: Payment[] };
 
 /** One Transfer log. Addresses in lower case, the amount in the token's smallest unit. */
 export type TransferLog = {
@@ -31,19 +38,27 @@ export type TransferLog = {
   blockHash: string;
 };
 
-export type Reading =
-  | { kind: "read"; blocks: Block[]; logs: TransferLog[] }
-  /** The node does not answer for so many blocks, or so much content, in one request. */
-  | { kind: "too much" };
+/** What is looked for: transfers of these tokens, and ether, from or to these addresses (in lower case). */
+export type Wanted = {
+  tokens: readonly string[];
+  parties: readonly string[];
+  /** Wei: blocks in which the balance of an address changes by less are not read. */
+  leastEther: bigint;
+};
 
-/** Blocks per request: with all their transactions they are some hundred kilobytes each. */
+export type Moved = { logs: TransferLog[]; payments: Payment[] };
+
+/** Full blocks per request: they are some hundred kilobytes each. */
 const AT_ONCE = 5;
+
+/** How nodes say that they have dropped the state of a block. */
+const NO_STATE =
+  /missing trie node|historical state|state .*(?:not available|unavailable|pruned)|archive|distance to target block|BlockOutOfRange/i;
 
 const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
 
 const headerShape = z.object({ number: quantity, hash, timestamp: quantity });
-const blockShape = headerShape.extend({
-  parentHash: hash,
+const blockShape = z.object({
   transactions: z.array(
     z.object({ hash, from: account, to: account.nullable().optional(), value: bigQuantity }),
   ),
@@ -97,39 +112,76 @@ export async function placeOf(client: ChainClient, number: number): Promise<Time
 }
 
 /**
- * Blocks `first` to `last`, with the token transfers and ether payments that touch one of some addresses.
- * @throws AppError `upstream`, also if the node does not have all of them.
+ * What moved in blocks `first` to `last`, in pieces of at most `span`: half as many after a node refuses so many. The
+ * logs come first. Whether ether moved, one call tells for all addresses: full blocks are read only where a balance
+ * changed, which is found by halving. A node that has dropped the state of these blocks is asked for each of them.
+ * @throws AppError `upstream`
  */
-export async function readBlocks(
-  first: number,
-  last: number,
-  wanted: { tokens: readonly string[]; parties: ReadonlySet<string> },
-): Promise<Reading> {
+export async function* movedIn(
+  range: { first: number; last: number; span: number },
+  wanted: Wanted,
+): AsyncGenerator<{ last: number; value: Moved }> {
   const client = chainClient();
-  return guarded(async () => {
-    try {
-      const logs = await transferLogs(client, first, last, wanted);
-      const blocks: Block[] = [];
-      for (let next = first; next <= last; next += AT_ONCE) {
-        const numbers = range(next, Math.min(next + AT_ONCE - 1, last));
-        blocks.push(...(await Promise.all(numbers.map((one) => readBlock(client, one, wanted.parties)))));
-      }
-      return { kind: "read", blocks, logs };
-    } catch (error) {
-      if (isTooMuch(error)) return { kind: "too much" };
-      throw error;
-    }
-  });
+  try {
+    yield* inRanges(range, async (first, last) => ({
+      logs: await transferLogs(client, first, last, wanted),
+      payments: await paymentsIn(client, first, last, wanted),
+    }));
+  } catch (error) {
+    throw error instanceof AppError ? error : chainFailure(error);
+  }
 }
 
-async function readBlock(client: ChainClient, number: number, parties: ReadonlySet<string>): Promise<Block> {
+async function paymentsIn(
+  client: ChainClient,
+  first: number,
+  last: number,
+  { parties, leastEther }: Wanted,
+): Promise<Payment[]> {
+  const reads = parties.map((one) => etherOf(hexOf(one)));
+  const balancesAt = async (number: number) =>
+    (await readMany(client, reads, { blockNumber: BigInt(number) })).map(amountIn);
+  type Held = { at: number; balances: bigint[] };
+  /** The blocks after `from`, up to `to`, in which a balance changed so much. */
+  const changedIn = async (from: Held, to: Held): Promise<number[]> => {
+    const hasChanged = to.balances.some((after, i) => {
+      const change = after - (from.balances[i] ?? 0n);
+      return change >= leastEther || -change >= leastEther;
+    });
+    if (!hasChanged) return [];
+    if (to.at - from.at === 1) return [to.at];
+    const at = Math.floor((from.at + to.at) / 2);
+    const between = { at, balances: await balancesAt(at) };
+    return [...(await changedIn(from, between)), ...(await changedIn(between, to))];
+  };
+  const looked = async () => {
+    const [before, after] = await Promise.all([balancesAt(first - 1), balancesAt(last)]);
+    return changedIn({ at: first - 1, balances: before }, { at: last, balances: after });
+  };
+  const changed = await looked().catch((error: unknown) => {
+    if (!NO_STATE.test(refusalText(error) ?? "")) throw error;
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  });
+  const payments: Payment[] = [];
+  for (let next = 0; next < changed.length; next += AT_ONCE) {
+    const numbers = changed.slice(next, next + AT_ONCE);
+    const found = await Promise.all(numbers.map((one) => paymentsOf(client, one, parties)));
+    payments.push(...found.flat());
+  }
+  return payments;
+}
+
+async function paymentsOf(
+  client: ChainClient,
+  number: number,
+  parties: readonly string[],
+): Promise<Payment[]> {
   const params: [Hex, true] = [toQuantity(number), true];
   const block = blockShape.parse(await client.request({ method: "eth_getBlockByNumber", params }));
-  const payments = block.transactions.flatMap(({ hash: txHash, from, to, value }): Payment[] => {
+  return block.transactions.flatMap(({ hash: txHash, from, to, value }): Payment[] => {
     if (to === null || to === undefined || value === 0n) return [];
-    return parties.has(from) || parties.has(to) ? [{ txHash, from, to, amount: value }] : [];
+    return parties.includes(from) || parties.includes(to) ? [{ txHash, from, to, amount: value }] : [];
   });
-  return { number, hash: block.hash, parentHash: block.parentHash, time: block.timestamp * 1_000, payments };
 }
 
 /** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
@@ -137,9 +189,9 @@ async function transferLogs(
   client: ChainClient,
   first: number,
   last: number,
-  { tokens, parties }: { tokens: readonly string[]; parties: ReadonlySet<string> },
+  { tokens, parties }: Wanted,
 ): Promise<TransferLog[]> {
-  const topics = [...parties].map(topicOf);
+  const topics = parties.map(topicOf);
   const filters = [
     [TRANSFER, topics],
     [TRANSFER, null, topics],
@@ -191,8 +243,4 @@ function topicOf(address: string): Hex {
 
 function hexOf(address: string): Hex {
   return `0x${address.slice(2)}`;
-}
-
-function range(first: number, last: number): number[] {
-  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }

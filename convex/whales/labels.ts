@@ -4,12 +4,6 @@
  * publishes none), so its flows are not seen.
  */
 
-type Label = {
-  exchange: string;
-  /** The source of the label. */
-  source: string;
-};
-
 /** The lists that these exchanges publish as their proof of reserves, from DefiLlama's copies, each at one revision. */
 const LISTED = "https://github.com/DefiLlama/DefiLlama-Adapters/blob";
 /** Rows of network "BASE" in Binance's own list (binance.com/en/blog/community/our-commitment-to-transparency-2895840147147652626). */
@@ -40,8 +34,8 @@ const LINES = [
   ["0xc8802feab2fafb48b7d1ade77e197002c210f391", "OKX", OKX],
 ] as const;
 
-/** By address. */
-export const LABELS: ReadonlyMap<string, Label> = new Map(
+/** By address: its exchange, and who says so. */
+export const LABELS: ReadonlyMap<string, { exchange: string; source: string }> = new Map(
   LINES.map(([address, exchange, source]) => [address, { exchange, source }]),
 );
 
@@ -49,4 +43,4 @@ export const LABELS: ReadonlyMap<string, Label> = new Map(
 export const ZERO = "0x0000000000000000000000000000000000000000";
 
 /** Every address whose transfers are watched. */
-export const PARTIES: ReadonlySet<string> = new Set([...LABELS.keys(), ZERO]);
+export const PARTIES: readonly string[] = [...LABELS.keys(), ZERO];

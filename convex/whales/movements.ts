@@ -1,9 +1,11 @@
-import { formatUnits } from "../../lib/money/amounts";
-import { COINS, FLOOR_USD, type CoinSymbol } from "../coins";
-import type { AlertType, Direction } from "../tables";
+import { formatUnits } from "../lib/money/amounts";
+import type { Outcome } from "../providers/chain/receipts";
+import { CHAIN, coinAt, COINS, FLOOR_USD, type CoinSymbol } from "./coins";
 import { LABELS, ZERO } from "./labels";
+import type { AlertType, Direction, Measured } from "./tables";
+import { priceIn, type Prices } from "./values";
 
-/** Reduces the transfers of one transaction to movements. Pure; used by the service and by `verify-whales`. */
+/** Reduces the transfers of one transaction to movements, and these to alerts. Pure; `verify-whales` uses it, too. */
 
 /** Addresses in lower case, the amount in the coin's smallest unit. */
 export type Transfer = {
@@ -15,17 +17,59 @@ export type Transfer = {
   position: number;
 };
 
+/** The place of the ether that a transaction itself carries. */
 export const NATIVE = -1;
 
 /** One movement, from its origin to its destination; its position is that of one of its transfers, and unique. */
-export type Movement = Transfer;
+type Movement = Transfer;
+
+/** The alerts in one transaction; none if it failed. */
+export function measuredIn(txHash: string, outcome: Outcome, prices: Prices): Measured[] {
+  const { succeeded, payment, transfers, block } = outcome;
+  if (!succeeded) return [];
+  const ether = payment === null ? [] : [{ ...payment, coin: "ETH" as const, position: NATIVE }];
+  const tokens = transfers.flatMap(({ token, from, to, amount, position }): Transfer[] => {
+    const coin = coinAt(token);
+    return coin === null ? [] : [{ coin, from, to, amount, position }];
+  });
+  return largeIn([...ether, ...tokens], prices).map((one): Measured => {
+    const price = priceIn(prices, one.coin);
+    return {
+      token: one.coin,
+      ...alertWords(one),
+      amount: worthOf(one, price.usd),
+      txHash,
+      chain: CHAIN,
+      occurredAt: block.time,
+      movement: {
+        from: labelled(one.from),
+        to: labelled(one.to),
+        quantity: one.amount.toString(),
+        position: one.position,
+        blockNumber: block.number,
+        blockHash: block.hash,
+        price,
+      },
+    };
+  });
+}
+
+function labelled(address: string): Measured["movement"]["from"] {
+  const label = LABELS.get(address);
+  return label === undefined ? { address } : { address, label };
+}
+
+/** The movements worth an alert. */
+export function largeIn(transfers: readonly Transfer[], prices: Prices): Movement[] {
+  return movementsOf(transfers).filter((one) => worthOf(one, priceIn(prices, one.coin).usd) >= FLOOR_USD);
+}
 
 /**
  * The movements among a transaction's transfers. Only those from or to a labelled exchange, or from or to nothing,
  * count. Transfers of one coin between the same two ends are one movement; so are those through an address that passes
  * on what it gets. Movements within one exchange are left out.
  */
-export function movementsOf(transfers: readonly Transfer[]): Movement[] {
+function movementsOf(transfers: readonly Transfer[]): Movement[] {
   const coins = [...new Set(transfers.map(({ coin }) => coin))];
   return coins
     .flatMap((coin) => {
@@ -79,14 +123,10 @@ export function worthOf({ coin, amount }: Pick<Movement, "coin" | "amount">, pri
   return Math.round(Number(formatUnits(amount, COINS[coin].decimals)) * priceUsd);
 }
 
-export function isLarge(movement: Pick<Movement, "coin" | "amount">, priceUsd: number): boolean {
-  return worthOf(movement, priceUsd) >= FLOOR_USD;
-}
-
-export type AlertWords = { alertType: AlertType; direction: Direction; description: string };
+type AlertWords = { alertType: AlertType; direction: Direction; description: string };
 
 /** A movement in words. Coins that arrive at an exchange can be sold there; for a stablecoin that means nothing. */
-export function alertWords({ coin, from, to, amount }: Movement): AlertWords {
+function alertWords({ coin, from, to, amount }: Movement): AlertWords {
   const { name, decimals, isStable } = COINS[coin];
   const what = `${grouped(formatUnits(amount, decimals))} ${name}`;
   const source = LABELS.get(from)?.exchange;

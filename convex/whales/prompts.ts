@@ -1,14 +1,14 @@
 import { parse } from "convex-helpers/validators";
 import * as z from "zod";
-import { NAMES } from "../../evidence/text/asides";
-import { readValue } from "../../lib/answers/reader";
-import { figuresIn, foundIn, without } from "../../lib/text/figures";
-import { jsonValues } from "../../lib/text/json";
-import { inOwnWords } from "../../lib/text/prose";
-import { line, symbol, usd } from "../../lib/answers/parts";
-import { FLOOR_USD } from "../coins";
-import { ALERT_TYPES, DIRECTIONS, WINDOW_HOURS } from "../kinds";
-import { vReported, type Reported } from "../tables";
+import { NAMES } from "../evidence/text/asides";
+import { readValue } from "../lib/answers/reader";
+import { figuresIn, foundIn, without } from "../lib/text/figures";
+import { jsonValues } from "../lib/text/json";
+import { inOwnWords } from "../lib/text/prose";
+import { line, symbol, usd } from "../lib/answers/parts";
+import { FLOOR_USD } from "./coins";
+import { ALERT_TYPES, DIRECTIONS, WINDOW_HOURS } from "./kinds";
+import { vReported, type Reported } from "./tables";
 
 /** The agent's hourly question, and how its answer is read. */
 
@@ -29,15 +29,18 @@ function quoted(words: readonly string[]): string {
   return words.map((one) => `"${one}"`).join(" | ");
 }
 
+/** An optional field: an alert is not dropped because one of them is malformed. */
+const extra = z.string().nullable().catch(null);
+
 const alertShape = z.object({
   token: symbol.regex(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/),
   alertType: z.enum(ALERT_TYPES),
   amount: usd.min(FLOOR_USD).max(MAX_USD),
   direction: z.enum(DIRECTIONS),
   description: line(500),
-  chain: z.string().nullable(),
-  occurredAt: z.string().nullable(),
-  txHash: z.string().nullable(),
+  chain: extra,
+  occurredAt: extra,
+  txHash: extra,
 });
 
 const answerShape = z.union([
@@ -45,17 +48,11 @@ const answerShape = z.union([
   z.object({ alerts: z.array(z.unknown()) }).transform(({ alerts }) => alerts),
 ]);
 
-type ReadAnswer = {
-  /** Largest first. */
-  alerts: Reported[];
-  /** How many items were unusable, or beyond the maximum. */
-  dropped: number;
-  /** Why there is no list at all; `null` if there is one, even an empty one. */
-  note: string | null;
-};
-
-/** Reads the agent's answer: a list of alerts, with any prose and fence around it; each alert is accepted or dropped. */
-export function readAnswer(response: string): ReadAnswer {
+/**
+ * Reads the agent's answer: a list of alerts, with any prose and fence around it; each alert is accepted or dropped.
+ * @returns The largest first; how many were unusable or too many; why there is no list, `null` if there is one.
+ */
+export function readAnswer(response: string): { alerts: Reported[]; dropped: number; note: string | null } {
   const lists = jsonValues(response).map((json) => answerShape.safeParse(json));
   // A writer corrects itself: the last list counts. A citation such as "[1]" is none.
   const list =
@@ -65,8 +62,9 @@ export function readAnswer(response: string): ReadAnswer {
     return { alerts: [], dropped: 0, note: "The agent's answer contained no list of alerts" };
   const usable = list.data
     .flatMap((item) => {
-      const named = withTexts(item);
-      const read = readValue(alertShape, inOwnWords(named, hashIn(named)));
+      // The hash is looked up on the chain; other addresses and links are removed.
+      const { data } = z.looseObject({ txHash: z.string() }).safeParse(item);
+      const read = readValue(alertShape, inOwnWords(item, data?.txHash ?? ""));
       return "value" in read ? [read.value] : [];
     })
     .toSorted((a, b) => b.amount - a.amount)
@@ -85,15 +83,6 @@ function attributed(description: string): string {
   return `${description.slice(0, description.length - end.length)} (a model's figures)${end}`;
 }
 
-/** Optional fields of an alert; an alert is not dropped because one of them is malformed. */
-const EXTRAS = ["chain", "occurredAt", "txHash"] as const;
-
-function withTexts(item: unknown): unknown {
-  if (typeof item !== "object" || item === null) return item;
-  const broken = EXTRAS.filter((name) => name in item && typeof Reflect.get(item, name) !== "string");
-  return { ...item, ...Object.fromEntries(broken.map((name) => [name, null])) };
-}
-
 function chainOf(value: string | null): string | undefined {
   const name = value?.trim().toLowerCase() ?? "";
   return /^[a-z0-9][a-z0-9 .-]{0,29}$/.test(name) ? name : undefined;
@@ -106,13 +95,7 @@ function timeOf(value: string | null): number | undefined {
   return Number.isFinite(at) ? at : undefined;
 }
 
-/** The hash in an alert, which is looked up on the chain. */
-function hashIn(item: unknown): string {
-  if (typeof item !== "object" || item === null || !("txHash" in item)) return "";
-  return typeof item.txHash === "string" ? item.txHash : "";
-}
-
-/** A transaction's hash on some chain, or nothing: an alert is not dropped because it is malformed. */
+/** A transaction's hash on some chain. */
 function hashOf(value: string | null): string | undefined {
   const hash = value?.trim() ?? "";
   if (HEX_HASH.test(hash)) return hash.toLowerCase();

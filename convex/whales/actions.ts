@@ -1,0 +1,208 @@
+import { v } from "convex/values";
+import { isHash } from "viem";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { purseOf } from "../lib/budget/purses";
+import { AppError, failureOf, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { providerAction } from "../lib/outside/providerCalls";
+import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
+import { worker } from "../lib/work/desk";
+import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
+import { movedIn, readSafe, type Moved } from "../providers/chain/blocks";
+import { readOutcomes, type Outcome } from "../providers/chain/receipts";
+import { UPSTREAM } from "../providers/chain/rpc/client";
+import { CHAIN, coinAt, CONTRACTS, familyOf, isCoin } from "./coins";
+import { WINDOW_HOURS } from "./kinds";
+import { PARTIES } from "./labels";
+import { largeIn, measuredIn, NATIVE, worthOf, type Transfer } from "./movements";
+import { PROMPT, readAnswer } from "./prompts";
+import type { Measured, Reported } from "./tables";
+import { feedPrices, priceIn, type Prices } from "./values";
+
+/** What the room asks the outside: the agent, once an hour, and the chain, every two minutes. */
+
+/** A job that runs longer is cancelled; half a minute to two minutes is usual. */
+const GIVE_UP_MS = 5 * MINUTE;
+const FIRST_POLL_MS = 2 * SECOND;
+const SLOWEST_POLL_MS = 20 * SECOND;
+/** The agent is asked about these hours, and may be late. */
+const OLDEST_MS = (WINDOW_HOURS + 1) * HOUR;
+/** The largest difference between the agent's time of a movement and its block's. */
+const TIME_MS = HOUR;
+/** Clocks may differ a little. */
+const SKEW_MS = 5 * MINUTE;
+/** As a share of the larger amount: prices change between the movement, the report and the check. */
+const AMOUNT = 0.1;
+
+/** Sends the hour's only prompt, waits for its job, looks its transactions up once, and stores what it says. */
+export const ask = providerAction({ watchId: v.id("whaleWatches") }, async (ctx, { watchId }) => {
+  const now = Date.now();
+  try {
+    const response = await answerOf(await sendPrompt(purseOf("service"), PROMPT, now));
+    const { alerts, ...read } = readAnswer(response);
+    const verified = await verifiedIn(alerts);
+    const checked = alerts.map((alert, index) => ({ ...alert, verified: verified[index] === true }));
+    const answer = { watchId, alerts: checked, ...read, isFailed: false };
+    await ctx.runMutation(internal.whales.hour.finish, answer);
+  } catch (error) {
+    const waitMs = failureOf(error)?.retryAfterMs;
+    await ctx.runMutation(internal.whales.hour.finish, {
+      watchId,
+      alerts: [],
+      dropped: 0,
+      isFailed: true,
+      note: messageOf(error),
+      ...(waitMs === undefined ? {} : { pausedUntil: now + waitMs }),
+    });
+  }
+});
+
+/** The response of a job. A poll that fails is repeated while there is time. @throws Error with the reason for the operator */
+async function answerOf(jobId: string): Promise<string> {
+  const end = Date.now() + GIVE_UP_MS;
+  let trouble = "";
+  for (let pause = FIRST_POLL_MS; Date.now() < end; pause = Math.min(1.5 * pause, SLOWEST_POLL_MS)) {
+    await sleep(Math.min(pause, end - Date.now()));
+    try {
+      const job = await readJob(jobId, Date.now());
+      trouble = "";
+      if (job.state === "completed") return job.response;
+      if (job.state !== "working") throw new Error(FAILURES[job.state]);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null) throw error;
+      trouble = ` ${failure.message}`;
+      if (failure.retryAfterMs !== undefined)
+        await sleep(Math.min(failure.retryAfterMs, Math.max(0, end - Date.now())));
+    }
+  }
+  if (trouble !== "") throw new Error(`The agent's job did not end in time.${trouble}`);
+  await cancelJob(jobId, Date.now());
+  throw new Error("The agent's job did not end in time and was cancelled");
+}
+
+const FAILURES = {
+  failed: "The agent's job failed",
+  cancelled: "The agent's job was cancelled",
+  unknown: "The agent API no longer knows the job",
+};
+
+/** Which alerts the chain agrees with: the transactions that they name are looked up once. */
+async function verifiedIn(alerts: readonly Reported[]): Promise<boolean[]> {
+  const named = alerts.flatMap((alert, index) => {
+    const { txHash = "", chain = CHAIN } = alert;
+    return isHash(txHash) && chain === CHAIN ? [{ alert, index, txHash }] : [];
+  });
+  const verified = alerts.map(() => false);
+  if (named.length === 0) return verified;
+  try {
+    const outcomes = await readOutcomes(named.map(({ txHash }) => txHash));
+    if (outcomes.every((one) => one === null)) return verified;
+    const prices = await feedPrices();
+    for (const [place, { alert, index }] of named.entries()) {
+      const outcome = outcomes[place] ?? null;
+      if (outcome !== null && outcome !== "too large") verified[index] = agrees(alert, outcome, prices);
+    }
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log.warn("whales.unverified", { reason: failure.message });
+  }
+  return verified;
+}
+
+/** Whether an agent's alert agrees with the chain: transaction, age, coin and amount. */
+function agrees({ token, amount, occurredAt }: Reported, outcome: Outcome, prices: Prices): boolean {
+  const { time } = outcome.block;
+  const now = Date.now();
+  if (!outcome.succeeded || time < now - OLDEST_MS || time > now + SKEW_MS) return false;
+  if (occurredAt !== undefined && Math.abs(time - occurredAt) > TIME_MS) return false;
+  const moved = [
+    { token: "ETH", amount: outcome.payment?.amount ?? 0n },
+    ...outcome.transfers.map((one) => ({ token: coinAt(one.token) ?? "", amount: one.amount })),
+  ];
+  return moved.some(({ token: coin, amount: quantity }) => {
+    if (!isCoin(coin) || familyOf(coin) !== familyOf(token)) return false;
+    const worth = worthOf({ coin, amount: quantity }, priceIn(prices, coin).usd);
+    return Math.abs(worth - amount) <= AMOUNT * Math.max(worth, amount);
+  });
+}
+
+/** Blocks per run: ten minutes of the chain, so that an outage is made up five times as fast as it lasted. */
+const MOST_BLOCKS = 300;
+/** Blocks to request at once, half as many after each refusal. */
+const SPAN = 60;
+/** A smaller change of a balance is below the alerts' floor at any price up to 10,000 USD. */
+const LEAST_ETHER = 100n * 10n ** 18n;
+/** Transactions per round trip. */
+const AT_ONCE = 15;
+
+/**
+ * Follows Base up to its safe block, and makes alerts of the large movements of labelled exchanges, and of minted and
+ * burned coins. What a run has read stays read, whatever happens next.
+ */
+export const follow = worker({}, async (ctx) => {
+  try {
+    await readOn(ctx);
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log.warn("whales.unmeasured", { reason: failure.message });
+  }
+  return "over";
+});
+
+async function readOn(ctx: ActionCtx): Promise<void> {
+  const safe = await readSafe();
+  const advance = (from: number | null, to: number, alerts: Measured[]): Promise<boolean> =>
+    ctx.runMutation(internal.whales.cursor.advance, { from, to, alerts });
+  let from = await ctx.runQuery(internal.whales.cursor.current, {});
+  // Blocks before the first run are not read.
+  if (from === null) return void (await advance(null, safe.number, []));
+  const range = { first: from + 1, last: Math.min(safe.number, from + MOST_BLOCKS), span: SPAN };
+  const wanted = { tokens: CONTRACTS, parties: PARTIES, leastEther: LEAST_ETHER };
+  for await (const { last, value } of movedIn(range, wanted)) {
+    const alerts = await alertsIn(value, { first: from + 1, last });
+    if (!(await advance(from, last, alerts))) return;
+    from = last;
+  }
+}
+
+/** The movements worth an alert, in their order: what was seen of a transaction only says that it is worth a look. */
+async function alertsIn(
+  { logs, payments }: Moved,
+  { first, last }: { first: number; last: number },
+): Promise<Measured[]> {
+  const seen = new Map<string, Transfer[]>();
+  const add = (txHash: string, one: Transfer) => seen.set(txHash, [...(seen.get(txHash) ?? []), one]);
+  for (const { txHash, ...payment } of payments) add(txHash, { coin: "ETH", ...payment, position: NATIVE });
+  for (const { token, from, to, amount, txHash, logIndex } of logs) {
+    const coin = coinAt(token);
+    if (coin !== null) add(txHash, { coin, from, to, amount, position: logIndex });
+  }
+  if (seen.size === 0) return [];
+  const prices = await feedPrices();
+  const hashes = [...seen].flatMap(([txHash, transfers]) =>
+    isHash(txHash) && largeIn(transfers, prices).length > 0 ? [txHash] : [],
+  );
+  const alerts: Measured[] = [];
+  for (let next = 0; next < hashes.length; next += AT_ONCE) {
+    const batch = hashes.slice(next, next + AT_ONCE);
+    for (const [index, outcome] of (await readOutcomes(batch)).entries()) {
+      const txHash = batch[index] ?? "";
+      if (outcome === "too large") {
+        // Whoever fills a receipt with logs shall not stop the observation of all others.
+        log.warn("whales.unreadable", { txHash });
+        continue;
+      }
+      const { number } = outcome?.block ?? { number: -1 };
+      if (outcome === null || number < first || number > last)
+        throw new AppError("upstream", `${UPSTREAM} changed its answers while the chain was read`);
+      alerts.push(...measuredIn(txHash, outcome, prices));
+    }
+  }
+  return alerts.toSorted(
+    (a, b) => a.movement.blockNumber - b.movement.blockNumber || a.movement.position - b.movement.position,
+  );
+}
