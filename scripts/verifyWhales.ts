@@ -59,7 +59,7 @@ function print({ alerts, transactions, pricesChecked, problems }: Found): void {
   console.log(
     `${green("✓")} The alerts are what the chain says: ${alerts} alerts, ${transactions} transactions.`,
   );
-  console.log(`  Read from ${new URL(setting("CHAIN_RPC_URL")).host}, block by block and log by log.`);
+  console.log(`  Read from ${new URL(setting("CHAIN_RPC_URL")).host}.`);
   if (pricesChecked < alerts) {
     console.log(
       `  Prices: ${pricesChecked} held against the feeds; for the others the node keeps no old state.`,

@@ -39,7 +39,7 @@ export async function* inRanges<Value>(
 }
 
 /** Whether a node refuses because of how much was asked for. */
-export function isTooMuch(error: unknown): boolean {
+function isTooMuch(error: unknown): boolean {
   if (causeOf(error, ResponseBodyTooLargeError) !== null) return true;
   const answered = causeOf(error, HttpRequestError);
   if (answered !== null) {
