@@ -9,7 +9,7 @@ import { DAY } from "../lib/time";
 import { end, vFailure } from "../lib/work/jobs";
 import { claimObservation, vShared } from "../research/observations";
 import { vResult, vSourceStates } from "../research/shapes";
-import { openServiceOrder } from "../wallets/orders/model";
+import { hasReverted, openServiceOrder } from "../wallets/orders/model";
 import { vOrderRow } from "../wallets/tables";
 import {
   auditPayment,
@@ -217,10 +217,10 @@ export const task = internalQuery({
   },
 });
 
-/** The order that executes a claim's payment; `null` if there is none, or nothing of it was ever signed. */
+/** The order that executes a claim's payment; `null` if there is none, or the one there was has left no call on the chain. */
 async function settlementOf(ctx: QueryCtx, id: Id<"orders"> | undefined): Promise<Doc<"orders"> | null> {
   const order = id === undefined ? null : await ctx.db.get("orders", id);
-  return order?.state === "failed" && order.tries.length === 0 ? null : order;
+  return order?.state === "failed" && !hasReverted(order) ? null : order;
 }
 
 /** Opens the order that executes a claim's payment, once. @param args.to The call's contract, and its data. */

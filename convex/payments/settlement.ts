@@ -18,7 +18,7 @@ import { writeSnapshot } from "../research/writing/snapshot";
 import { asHex } from "../wallets/addresses";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/desk";
-import { isEnded } from "../wallets/orders/model";
+import { hasReverted, isEnded } from "../wallets/orders/model";
 import { paidResource, requirementOne } from "./challenge";
 import { signedAuthorization, transfersFor, tryAuthorization } from "./checks";
 import type { Task } from "./claims";
@@ -67,7 +67,7 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
   const { authorization, settlement } = task;
   if (settlement !== null) {
     const row = isEnded(settlement) ? settlement : await progress(ctx, settlement._id);
-    if (!isEnded(row) || row.tries.length === 0) return "again";
+    if (!isEnded(row) || (row.state === "failed" && !hasReverted(row))) return "again";
     if (row.state === "confirmed" && row.txHash !== undefined)
       return accept(ctx, work, authorization, row.txHash);
   }

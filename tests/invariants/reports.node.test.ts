@@ -1,11 +1,15 @@
 import { describe, expect } from "vitest";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { chain, test, useChain, usdcOf } from "../support/chain/chain";
+import { unreachDeadlines } from "../support/chain/walletApp";
+import { dieAt } from "../support/crashes";
 import { closeApp, type Answer } from "../support/world";
 import {
   authorize,
   buy,
   buyWith,
   createPaidApp,
+  now,
   ONE,
   payer,
   PLATFORM,
@@ -14,11 +18,12 @@ import {
   versionTwo,
   writings,
 } from "../payments/payer";
-import { walks } from "./harness";
+import { timePassing, useTime, walks } from "./harness";
 
 /** A payment buys one report, and is made once. */
 
 useChain();
+useTime();
 
 /** The different reports that were given. */
 const given = (answers: readonly Answer[]) =>
@@ -61,5 +66,61 @@ describe("one payment", () => {
     const again = await buyWith(app, hash ?? "", { token: "ETH" });
     expect(given([first, again]).size).toBe(1);
     expect(writings(app)).toBe(1);
+  });
+});
+
+describe("a signed payment that no block takes in time", () => {
+  test("is withdrawn and made again, once", async () => {
+    const app = createPaidApp(chain);
+    const pass = timePassing(app);
+    const signed = await authorize(await payer(chain), { validBefore: now() + 360_000n });
+    const before = await usdcOf(PLATFORM);
+    const show = () => buy(app, versionTwo(signed), { token: "BTC" });
+    deadlines.receipt = deadlines.transaction = deadlines.caller = 300;
+    await chain.miner.pause();
+    expect((await show()).status).toBe(502);
+    await pass(12);
+    chain.miner.resume();
+    await pass(3);
+    unreachDeadlines();
+    expect((await show()).status).toBe(200);
+    expect((await usdcOf(PLATFORM)) - before).toBe(ONE);
+  });
+});
+
+/** More than the calls until a payment is made. */
+const PAYING = 16;
+
+describe("a death at each call of a signed payment", () => {
+  test.each(["before", "after"] as const)("%s its effect pays once, and gives the report", async (moment) => {
+    let died = 0;
+    // The payment's own calls come first; then the sources', of which some are enough.
+    for (let n = 1; ; n += n < PAYING ? 1 : 12) {
+      const app = createPaidApp(chain);
+      const pass = timePassing(app);
+      const signed = await authorize(await payer(chain), { validBefore: now() + 360_000n });
+      const before = await usdcOf(PLATFORM);
+      const show = () => buy(app, versionTwo(signed), { token: "BTC" });
+      const death = dieAt(n, moment);
+      const reached = await Promise.race([death.dead, show().then(() => false)]);
+      death.revive();
+      if (!reached) {
+        closeApp();
+        break;
+      }
+      died++;
+      await app.giveUpTheDead();
+      // What the dead process was collecting is waited for no longer than that.
+      deadlines.facts = 500;
+      await pass(6);
+      const answer = await show();
+      const context = `${moment} ${n}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`;
+      expect([context, answer.status]).toEqual([context, 200]);
+      expect([context, (await usdcOf(PLATFORM)) - before]).toEqual([context, ONE]);
+      const again = await show();
+      expect([context, given([answer, again]).size]).toEqual([context, 1]);
+      closeApp();
+    }
+    expect(died).toBeGreaterThanOrEqual(8);
   });
 });

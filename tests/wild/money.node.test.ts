@@ -2,6 +2,7 @@ import { serializeErc6492Signature, type Address, type Hex } from "viem";
 import { gzipSync } from "node:zlib";
 import { describe, expect } from "vitest";
 import * as z from "zod";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { proofText } from "../../convex/payments/proofs";
 import { send as sendOn } from "../chain/support";
 import { ETHER, chain, etherOf, hex, holdingsOf, useChain } from "../support/chain/chain";
@@ -106,6 +107,52 @@ describe("a facilitator's word decides nothing: one that has paid, and", () => {
     });
     expect(moved).toBe(ONE);
   });
+});
+
+/** Pre-confirmed receipts (Base's flashblocks): of a block that nobody has, and that may never be. */
+describe("a receipt of a block that the chain does not have decides nothing:", () => {
+  test.for([
+    ["above the head, mined", 1, "0x1"],
+    ["above the head, failed", 1, "0x0"],
+    ["of a fork, mined", 0, "0x1"],
+    ["of a fork, failed", 0, "0x0"],
+  ] as const)("%s", async ([, above, status], { app }) => {
+    const pass = timePassing(app);
+    deadlines.receipt = 300;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    await chain.miner.pause();
+    const head = Number(hex.parse(await chain.rpc("eth_blockNumber", [])));
+    const honest = answering(({ method, params }) =>
+      method === "eth_getTransactionReceipt" ? { result: early(params[0], head + above, status) } : null,
+    );
+    const to = freshAddress();
+    const { body } = await send(app, { toAddress: to });
+    expect(body).toMatchObject({ success: true, status: "submitted" });
+    const look = () => app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
+    await pass(1);
+    expect((await look()).body.status).toBe("submitted");
+    honest();
+    chain.miner.resume();
+    await pass(2);
+    expect([(await look()).body.status, await etherOf(to)]).toEqual(["confirmed", 5n]);
+  });
+});
+
+const early = (transactionHash: unknown, block: number, status: string) => ({
+  transactionHash,
+  transactionIndex: "0x0",
+  blockHash: `0x${"ab".repeat(32)}`,
+  blockNumber: `0x${block.toString(16)}`,
+  from: `0x${"a1".repeat(20)}`,
+  to: null,
+  contractAddress: null,
+  cumulativeGasUsed: "0x5208",
+  gasUsed: "0x5208",
+  effectiveGasPrice: "0x1",
+  logsBloom: `0x${"0".repeat(512)}`,
+  type: "0x2",
+  status,
+  logs: [],
 });
 
 /** A node that answers for so many blocks at once, both ends counted, and says so in its own words. */

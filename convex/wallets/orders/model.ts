@@ -43,6 +43,11 @@ export async function byId(ctx: QueryCtx, id: Id<"orders">): Promise<Order> {
   return row;
 }
 
+/** Whether the chain has mined its call, which failed: other failures have left no call on the chain. */
+export function hasReverted({ state, error }: Pick<Order, "state" | "error">): boolean {
+  return state === "failed" && error === REVERTED;
+}
+
 export function isEnded({ state }: Pick<Order, "state">): boolean {
   return state === "confirmed" || state === "failed";
 }

@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { vi } from "vitest";
 import { deadlines } from "../../../convex/lib/outside/deadlines";
 import { startChain, type Chain } from "../../../scripts/chain";
@@ -41,21 +42,25 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   const world = createWorld({ chainUrl: () => chain.url, ...options });
   const http = verbs(world.call);
   unreachDeadlines();
-  shortenPauses();
+  const runOverdue = shortenPauses();
   mineWhatIsSent(chain);
+
+  const jobs = () => world.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
 
   /** Waits until no scheduled work is due or running. */
   async function settle(): Promise<void> {
-    for (;;) {
-      await world.t.finishInProgressScheduledFunctions();
-      const jobs = await world.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
-      const busy = jobs.some(
-        ({ state, scheduledTime }) =>
-          state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now()),
-      );
-      if (!busy) return;
+    const isBusy = ({ state, scheduledTime }: Awaited<ReturnType<typeof jobs>>[number]) =>
+      state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now());
+    for (runOverdue(); (await jobs()).some(isBusy); runOverdue())
       await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
-    }
+  }
+
+  /** What ran when the process died will never end: the scheduler gives it up, as the platform's does. */
+  async function giveUpTheDead(): Promise<void> {
+    const dead = (await jobs()).filter(({ state }) => state.kind === "inProgress");
+    await world.t.run(async (ctx) => {
+      for (const { _id } of dead) await ctx.scheduler.cancel(_id);
+    });
   }
 
   /** A user's custody wallet with money. */
@@ -67,7 +72,7 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
     return address;
   }
 
-  return { ...world, ...http, settle, fundedWallet, chain };
+  return { ...world, ...http, settle, giveUpTheDead, fundedWallet, chain };
 }
 
 /** Makes all deadlines unreachable, so that nothing is given up on a slow machine. */
@@ -92,12 +97,23 @@ export function deadlineByHand(name: DeadlineName): () => void {
 /**
  * Shortens the application's pauses, which let a real chain or other work continue, to a twentieth; they are longer if
  * many wait at the same time, because their reads would slow down that work.
+ * @returns Runs what was put off for longer and is due by a clock that the test has moved on.
  */
-function shortenPauses(): void {
+function shortenPauses(): () => void {
   let waiting = 0;
+  const later = new Map<unknown, { at: number; run: () => void }>();
   vi.stubGlobal("setTimeout", (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-    const isPause = ms > 0 && ms <= LONGEST_PAUSE_MS;
-    if (!isPause) return real.setTimeout(work, ms, ...args);
+    if (ms > LONGEST_PAUSE_MS) {
+      const run = AsyncResource.bind(() => {
+        if (!later.delete(timer)) return;
+        clearTimeout(timer);
+        work(...args);
+      });
+      const timer = real.setTimeout(run, ms);
+      later.set(timer, { at: Date.now() + ms, run });
+      return timer;
+    }
+    if (!(ms > 0)) return real.setTimeout(work, ms, ...args);
     const pause = Math.min(ms, Math.max(ms / SHORTENED_BY, waiting * LOOK_MS));
     waiting++;
     return real.setTimeout(() => {
@@ -105,6 +121,14 @@ function shortenPauses(): void {
       work(...args);
     }, pause);
   });
+  const stop = globalThis.clearTimeout;
+  vi.stubGlobal("clearTimeout", (timer: Parameters<typeof clearTimeout>[0]) => {
+    later.delete(timer);
+    stop(timer);
+  });
+  return () => {
+    for (const { at, run } of [...later.values()]) if (at <= Date.now()) run();
+  };
 }
 
 /** Mines blocks when there is something to mine, unless the test has paused the miner. */
