@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { chain, test, useChain, usdcOf } from "../support/chain/chain";
+import { miscounting } from "../support/chain/rpc";
 import { unreachDeadlines } from "../support/chain/walletApp";
 import { dieAt } from "../support/crashes";
 import { closeApp, type Answer } from "../support/world";
@@ -85,6 +86,27 @@ describe("a signed payment that no block takes in time", () => {
     unreachDeadlines();
     expect((await show()).status).toBe(200);
     expect((await usdcOf(PLATFORM)) - before).toBe(ONE);
+  });
+});
+
+describe("a node that lies about the relayer", () => {
+  test("holds up its payments, and loses none", async () => {
+    const app = createPaidApp(chain);
+    const pass = timePassing(app);
+    const before = await usdcOf(PLATFORM);
+    const proofs = [];
+    for (let n = 0; n < 2; n++) {
+      const signed = await authorize(await payer(chain), { validBefore: now() + 360_000n });
+      proofs.push(versionTwo(signed));
+    }
+    deadlines.receipt = deadlines.transaction = deadlines.caller = 300;
+    const honest = miscounting(() => 5_000);
+    for (const proof of proofs) expect((await buy(app, proof)).status).toBe(502);
+    honest();
+    await pass(14);
+    unreachDeadlines();
+    for (const proof of proofs) expect((await buy(app, proof)).status).toBe(200);
+    expect((await usdcOf(PLATFORM)) - before).toBe(2n * ONE);
   });
 });
 

@@ -133,7 +133,7 @@ describe("a receipt of a block that the chain does not have decides nothing:", (
     expect((await look()).body.status).toBe("submitted");
     honest();
     chain.miner.resume();
-    await pass(2);
+    await pass(4);
     expect([(await look()).body.status, await etherOf(to)]).toEqual(["confirmed", 5n]);
   });
 });

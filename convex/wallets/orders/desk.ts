@@ -13,7 +13,7 @@ import { NOT_SENT } from "../rules";
 import { isEnded, type Order } from "./model";
 import { tradedIn } from "./receipts";
 import type { Step } from "./rows";
-import { readBytes, signFurther, signNext } from "./signer";
+import { isLate, readBytes, signFurther, signNext } from "./signer";
 
 /** Brings orders to their end: one check serves the waiting caller and the cron. For actions. */
 
@@ -150,6 +150,7 @@ export async function check(ctx: ActionCtx, row: Order): Promise<Order> {
   if (seen.kind === "missing") for (const { raw } of isEnded(row) ? own : [last]) await broadcast(asHex(raw));
   if (isEnded(row)) return advance(ctx, row, { kind: "lost" });
   if (seen.kind === "unsure") return row;
+  if (seen.mined < nonce && isLate(row)) return advance(ctx, row, { kind: "apart", mined: seen.mined });
   if (row.usedSince !== undefined) await advance(ctx, row, { kind: "free" });
   if (seen.mined === nonce) await signFurther(ctx, row);
   return ctx.runQuery(internal.wallets.orders.rows.view, { orderId: row._id });

@@ -326,21 +326,44 @@ function lookBack(now: number): Changes {
 }
 
 /**
- * The chain's answer, some blocks back, is that the nonce is used, and none of the order's transactions is mined. It
- * ends by the second such answer, a minute after the first.
+ * The chain's answer, some blocks back, is that the nonce is used, and none of the order's transactions is mined.
  * @param count How many of the account's transactions are mined there.
  */
 export async function usedOtherwise(ctx: MutationCtx, row: Order, count: number): Promise<void> {
   if (isEnded(row)) return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
   if (row.state !== "signed") return;
-  const now = Date.now();
   const { nextNonce = 0 } = await byWalletId(ctx, row.walletId);
   // More than this service has given out is no answer about this order.
   if (count > nextNonce + (row.userId === NOBODY ? FURTHEST_AHEAD : 0)) return;
-  if (row.usedSince === undefined)
-    return ctx.db.patch("orders", row._id, { usedSince: now, nextCheckAt: now + USED_AFTER_MS });
-  if (now - row.usedSince < USED_AFTER_MS) return;
-  await finish(ctx, row, failed(undefined, USED), { ...lookBack(now), usedSince: row.usedSince });
+  if (await isToldAgain(ctx, row))
+    await finish(ctx, row, failed(undefined, USED), { ...lookBack(Date.now()), usedSince: row.usedSince });
+}
+
+/**
+ * A service account's order was signed for a nonce that is not the next one, because a node had counted too many, and
+ * nothing that is known here can come before it: all such orders of the account end, and the count starts again. What
+ * they were for is safe to do twice.
+ */
+export async function endApart(ctx: MutationCtx, row: Order, mined: number): Promise<void> {
+  if (row.state !== "signed" || row.userId !== NOBODY) return;
+  const wallet = await byWalletId(ctx, row.walletId);
+  const isKnown = await ctx.db
+    .query("orders")
+    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", row.walletId).eq("nonce", mined))
+    .first();
+  if (isKnown !== null || !(await isToldAgain(ctx, row))) return;
+  log.error("wallets.nonces apart", { address: row.address, mined, nonce: row.nonce });
+  await ctx.db.patch("wallets", wallet._id, { nextNonce: mined });
+  for (const one of await signedOf(ctx, row.walletId, MOST_SIGNED_SERVICE))
+    await finish(ctx, one, failed(undefined, USED), { nextCheckAt: NEVER });
+}
+
+/** Whether what the chain says of an order's nonce was said a minute ago as well; it is noted. */
+async function isToldAgain(ctx: MutationCtx, { _id, usedSince }: Order): Promise<boolean> {
+  const now = Date.now();
+  if (usedSince === undefined)
+    await ctx.db.patch("orders", _id, { usedSince: now, nextCheckAt: now + USED_AFTER_MS });
+  return usedSince !== undefined && now - usedSince >= USED_AFTER_MS;
 }
 
 /** Writes an order's end, with all that follows from it. */

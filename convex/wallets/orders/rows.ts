@@ -33,6 +33,7 @@ import {
   byId,
   callersKey,
   drop as dropOrder,
+  endApart,
   earlierOf,
   isEnded,
   mined as noteMined,
@@ -456,6 +457,8 @@ const vStep = v.union(
   }),
   /** Its nonce is used, some blocks back, and by none of its own. */
   v.object({ kind: v.literal("used"), mined: v.number() }),
+  /** So few of its account's transactions are mined that its nonce is not the next one. */
+  v.object({ kind: v.literal("apart"), mined: v.number() }),
   /** Its nonce is free after all. */
   v.object({ kind: v.literal("free") }),
   /** Nothing of it was signed, and nothing will be. */
@@ -483,6 +486,8 @@ async function take(ctx: MutationCtx, row: Order, step: Step): Promise<void> {
       return noteMined(ctx, row, step);
     case "used":
       return usedOtherwise(ctx, row, step.mined);
+    case "apart":
+      return endApart(ctx, row, step.mined);
     case "free":
       if (row.usedSince !== undefined) await ctx.db.patch("orders", row._id, { usedSince: undefined });
       return;

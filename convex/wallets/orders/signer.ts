@@ -152,14 +152,14 @@ async function nonceFor(
  * is not allowed or too much time has passed, a transaction that moves nothing. At most one of them is ever mined.
  */
 export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
-  const [last, first] = [row.tries.at(-1), row.tries.find(({ nonce }) => nonce === row.nonce)];
+  const last = row.tries.at(-1);
   const now = Date.now();
-  if (last === undefined || first === undefined || row.txHash === undefined) return;
+  if (last === undefined || row.txHash === undefined) return;
   if (now - last.at < OUTBID_AFTER_MS || !canSign(row.walletId)) return;
   const address = storedAddress(row.address);
   const { call, gas, fees } = readBytes(asHex(last.raw));
   const { market, l1Fee } = await readMarket(address, call.data);
-  const isOver = now - first.at >= WITHDRAWN_AFTER_MS;
+  const isOver = isLate(row);
   if (!isOver && !isLow(fees, market)) return;
   const raised = raisedFees(fees, market);
   if (raised === null) return;
@@ -184,6 +184,12 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
   if (!stored) return;
   log.warn("wallets.signed again", { orderId: row._id, kind: again.kind });
   await broadcast(signed.raw);
+}
+
+/** Whether it was signed so long ago that its call is no longer waited for. */
+export function isLate({ tries, nonce }: Order): boolean {
+  const first = tries.find((one) => one.nonce === nonce);
+  return first !== undefined && Date.now() - first.at >= WITHDRAWN_AFTER_MS;
 }
 
 /** Whether blocks pass it over: the base fee is above what it pays, or its tip below the usual one. */
