@@ -10,7 +10,6 @@ import { workRecords, workTables } from "./lib/work/tables";
 import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
 import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";
-import { opsRecords, opsTables } from "./ops/tables";
 import { paymentRecords, paymentTables } from "./payments/tables";
 import { priceRecords, priceTables } from "./prices/tables";
 import { researchRecords, researchTables } from "./research/tables";
@@ -43,7 +42,6 @@ export default defineSchema({
   ...socialTables,
   ...userTables,
   ...accountTables,
-  ...opsTables,
 });
 
 /** What is known of every table besides its fields: what housekeeping, health, export and deletion loop over. */
@@ -68,5 +66,4 @@ export const records: Records = {
   ...socialRecords,
   ...userRecords,
   ...accountRecords,
-  ...opsRecords,
 };

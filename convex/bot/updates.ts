@@ -66,10 +66,10 @@ async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCom
   const userId = await userOfAccount(ctx, sender.messengerId);
   // Words may need the model, so they do not wait where commands do; a single one is a coin's name.
   const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
-  const lane = !needsModel ? "messages" : userId === null ? "anonymous" : "signedIn";
   const kept = { ...message, text: withoutCode(message.text, command) };
   await open(ctx, internal.bot.desk.answer, kept, {
-    place: { lane, owner: `chat:${sender.chatId}` },
+    queue: needsModel ? "models" : "messages",
+    rank: userId === null ? "anonymous" : "signedIn",
     attempts: ATTEMPTS,
     onFailure: failureHandler(internal.bot.updates.failed, kept),
   });

@@ -72,11 +72,15 @@ export const start = mutation({
     const chars = messages.reduce((sum, { content }) => sum + content.length, question.length);
     const tokens = Math.ceil(chars / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
     await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));
-    const place = { lane: "signedIn" as const, owner: userId, request: true };
     const input = { runId, userId, agentId, question, messages };
     // At most once: nobody pays for two answers.
     const onFailure = failureHandler(internal.chat.runs.failed, { runId });
-    await open(ctx, internal.chat.desk.answerRun, input, { place, attempts: 1, onFailure });
+    await open(ctx, internal.chat.desk.answerRun, input, {
+      queue: "models",
+      rank: "signedIn",
+      attempts: 1,
+      onFailure,
+    });
     return runId;
   },
 });

@@ -4,12 +4,11 @@ import { internal } from "../_generated/api";
 import { type MutationCtx } from "../_generated/server";
 import { change } from "./changes";
 import { refuseBeyond } from "./budget/ledger";
-import { payerOf } from "./limits/payers";
+import { classOf, payerOf } from "./limits/payers";
 import type { Caller } from "./limits/callers";
 import { beginRefresh, finishRefresh, QUEUE_MS } from "./refreshes";
 import { type Ticket, vPayer } from "./tables";
 import { end, open, failureHandler, vFailure, vJob, type Job } from "./work/jobs";
-import { placeOf, type Place } from "./work/lanes";
 
 /** Refreshes (`lib/refreshes`) of models' output: in the lane of the caller, within the day's budget. */
 
@@ -26,19 +25,16 @@ export const vResultOf = v.object({ key: v.string(), attempt: v.number(), job: v
  */
 export async function beginInLane<Args extends Record<string, Value>>(
   ctx: MutationCtx,
-  {
-    place,
-    ...refresh
-  }: { key: string; restMs?: number; caller: Caller; place?: Place & { lane: "service" } },
+  { rank, ...refresh }: { key: string; restMs?: number; caller: Caller; rank?: "service" },
   action: FunctionReference<"action", "internal", Args & Turn & { job: Job }>,
   args: Args,
 ): Promise<Ticket> {
   const { key, caller } = refresh;
   return beginRefresh(ctx, { ...refresh, leaseMs: QUEUE_MS }, async (attempt) => {
-    const payer = place?.lane ?? payerOf(caller);
+    const payer = rank ?? payerOf(caller);
     await refuseBeyond(ctx, payer);
     const onFailure = failureHandler(internal.lib.renewals.failed, { key, attempt });
-    const terms = { place: place ?? placeOf(caller), attempts: 1, onFailure };
+    const terms = { queue: "models" as const, rank: rank ?? classOf(caller), attempts: 1, onFailure };
     await open(ctx, action, { ...args, key, attempt, payer }, terms);
   });
 }

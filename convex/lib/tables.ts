@@ -81,17 +81,16 @@ export const libTables = {
     ranAt: v.number(),
   }).index("by_name", ["name"]),
 
-  /**
-   * How often a provider was asked within 5 minutes, and how often it failed. Written by `lib/outside/tallies` at the
-   * end of every action that asked one. Dies after two days.
-   */
-  providerCalls: defineTable({
-    /** The start of its 5 minutes, epoch ms. */
-    bucket: v.number(),
-    /** Several rows count together, so that actions which end at the same time do not conflict. */
-    part: v.number(),
-    counts: v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() })),
-  }).index("by_bucket", ["bucket", "part"]),
+  /** Whether each provider works. Written by `lib/outside/tallies` when that changes. Kept: one row per provider. */
+  providerStates: defineTable({
+    provider: vProvider,
+    /** Failed calls in a row, counted up to the number from which on it fails. */
+    failures: v.number(),
+    /** Epoch ms: since when it works, or fails. */
+    since: v.number(),
+    /** Epoch ms of a recent failed call. */
+    failedAt: v.optional(v.number()),
+  }).index("by_provider", ["provider"]),
 
   /**
    * What the billing providers have cost on a UTC day. Written by `lib/outside/spending` at the end of the actions that
@@ -175,9 +174,7 @@ export const libRecords: RecordsOf<typeof libTables> = {
     },
   },
   cronRuns: { keep: "one row per cron" },
-  providerCalls: {
-    keep: { days: 2, why: "health looks at the last hour", aged: older("bucket") },
-  },
+  providerStates: { keep: "one row per provider" },
   spending: {
     keep: {
       days: 35,

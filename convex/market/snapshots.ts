@@ -16,9 +16,6 @@ const vStored = v.object({
   sources: v.array(vMarketSource),
 });
 
-/** The lane for snapshots that the service itself needs. */
-const OWN = { lane: "service" as const, owner: "market", request: false };
-
 /** The stored snapshot of a focus, however old. */
 export const current = internalQuery({
   args: { focus: v.string() },
@@ -47,7 +44,7 @@ export const begin = internalMutation({
   args: { focus: v.string(), caller: vCaller, forService: v.optional(v.boolean()) },
   returns: vTicket,
   handler: async (ctx, { focus, caller, forService = false }): Promise<Ticket> => {
-    const refresh = { key: `market:${focus}`, caller, ...(forService ? { place: OWN } : {}) };
+    const refresh = { key: `market:${focus}`, caller, ...(forService ? { rank: "service" as const } : {}) };
     return beginInLane(ctx, refresh, internal.market.desk.writeSnapshot, { focus });
   },
 });

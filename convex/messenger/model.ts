@@ -74,8 +74,12 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
     subject: onSettled?.subject,
   });
   const messageId = await ctx.db.insert("messages", row);
-  const place = { lane: "messages" as const, owner: `user:${card.userId}`, request: false };
-  await open(ctx, internal.messenger.delivery.desk.deliver, { messageId }, { subject: messageId, place });
+  await open(
+    ctx,
+    internal.messenger.delivery.desk.deliver,
+    { messageId },
+    { subject: messageId, queue: "messages" },
+  );
   return messageId;
 }
 

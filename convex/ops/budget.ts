@@ -19,7 +19,7 @@ export const watch = cron("watch the budget", async (ctx) => {
   const fullest = Math.max(used.all, used.callers);
   if (fullest < NEARLY_USED || !(await hasLeft(ctx, "budgetWarning", "all"))) return;
   log.warn("budget.nearly used up", { part: Math.round(fullest * 100) / 100 });
-  const lines = NAMES.map(([provider, name]) => `${name}: ${providers[provider].spentUsd.toFixed(2)} USD`);
+  const lines = NAMES.map(([provider, name]) => `${name}: ${providers[provider].toFixed(2)} USD`);
   await enqueueServiceCard(ctx, {
     kind: "budget",
     paragraphs: [

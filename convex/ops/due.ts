@@ -8,7 +8,6 @@ import { log } from "../lib/log";
 import { rowsDue } from "../lib/records/rows";
 import { lostSince } from "../lib/work/turns";
 import { MINUTE } from "../lib/time";
-import { noteHour } from "./uptime";
 
 /**
  * Once a minute, finds due work of every domain: a row holds the time at which it is due, and an index finds the first.
@@ -38,7 +37,7 @@ const DUE: Record<string, Due> = {
   },
   alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
   "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.posts.begin },
-  work: { since: workSince, takeUp: internal.lib.work.turns.resumeLost },
+  work: { since: lostSince, takeUp: internal.lib.work.turns.resumeLost },
 };
 
 /** Work that has been due for longer is not being done. */
@@ -60,7 +59,6 @@ export const takeUp = change({}, async (ctx) => {
     await ctx.scheduler.runAfter(0, due.takeUp, {});
     if (since < now - OVERDUE_MS) overdue.push(name);
   }
-  await noteHour(ctx, now);
   overdue.push(...(await beginTimely(ctx, now)));
   if (overdue.length === 0) await recordCronRun(ctx, "take up what is due");
   else log.error("due.overdue", { what: overdue.join(", ") });
@@ -98,21 +96,4 @@ async function postsSince({ db }: QueryCtx, now: number): Promise<number | null>
     if (post !== null) return post.dueAt;
   }
   return null;
-}
-
-/** Lost work, and waiting work: the job that should have given it a place may have been lost. */
-async function workSince(ctx: QueryCtx, now: number): Promise<number | null> {
-  const { db } = ctx;
-  const lost = await lostSince(ctx, now);
-  if (lost !== null) return lost;
-  const waiting = await db
-    .query("work")
-    .withIndex("by_state_and_at", (q) => q.eq("state", "waiting"))
-    .first();
-  if (waiting !== null) return now;
-  const rested = await db
-    .query("work")
-    .withIndex("by_state_and_at", (q) => q.eq("state", "resting").lt("at", now - MINUTE))
-    .first();
-  return rested?.at ?? null;
 }

@@ -1,14 +1,14 @@
 import { v, type Infer } from "convex/values";
+import type { TableNames } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday } from "../lib/budget/usage";
 import { CRON_PERIODS } from "../lib/cronRuns";
-import { laneCounts } from "../lib/work/lanes";
-import { callsOfLastHour } from "../lib/outside/tallies";
-import { rowsBy } from "../lib/records/rows";
-import { DAY, iso, MINUTE, SECOND } from "../lib/time";
-import { backlog, oldestWork, workCounts } from "./backlog";
+import { FAILS_FROM } from "../lib/outside/tallies";
+import { tablesOf, type TableRecord } from "../lib/records/records";
+import { DAY, HOUR, iso, MINUTE, SECOND } from "../lib/time";
+import { records } from "../schema";
+import { isLate } from "./troubles";
 import { vOwnChecks } from "./validators";
-import { isFailing, isLate } from "./troubles";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
 const CRON_SLACK_MS = 10 * MINUTE;
@@ -16,52 +16,38 @@ const CRON_SLACK_MS = 10 * MINUTE;
 const TOLD_FOR_MS = 7 * DAY;
 const SHORT_SWAP =
   'within the week a swap has bought less than its call guaranteed: see "swap fell short" in auditEvents, and set TRADING_PAUSED until it is understood';
-
-/** Links are counted up to here. */
-const COUNTED_LINKS = 100;
+/** A failure that nothing has followed says little after this long. */
+const FAILS_FOR_MS = HOUR;
+/** Cards and work are counted up to here. */
+const COUNTED = 100;
+/** How many rows of unfinished work are searched for the oldest, in order of their next check. */
+const LOOKED_AT = 20;
+const PROVIDERS = 50;
 
 type Checks = Infer<typeof vOwnChecks>;
 
 /**
  * The state of the service's own work, and reasons why somebody should look (none if all is well), at `now` (epoch ms);
- * ages in seconds. Reads by index and within bounds: 25 crons, 100 cards, 20 rows of each kind of work, 100 waiting
- * jobs of each lane, 100 pieces of work of each state, 100 links, 800 counts of providers' calls, 72 sums of their costs.
- * Usually fewer than 100 documents in all.
+ * ages in seconds. Reads by index and within bounds, usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },
   returns: v.object({ reasons: v.array(v.string()), checks: vOwnChecks }),
   handler: async (ctx, { now }) => {
-    const spent = await spentToday(ctx, now);
-    // Links over HTTP without the operator's secret: nobody has shown that the accounts agreed.
-    const unconfirmed = await rowsBy(ctx.db.query("messengerLinks"), "confirmedAt", undefined).take(
-      COUNTED_LINKS,
-    );
+    const { used, resetsAt, ...spent } = await spentToday(ctx, now);
     const checks: Checks = {
       crons: await cronAges(ctx, now),
-      outbox: await backlog(ctx, now),
+      outbox: await outbox(ctx, now),
       pending: await oldestWork(ctx, now),
-      lanes: await laneCounts(ctx),
       work: await workCounts(ctx),
-      links: { unconfirmed: unconfirmed.length },
-      providers: Object.fromEntries(
-        (await callsOfLastHour(ctx, now)).map(({ provider, calls, failures }) => [
-          provider,
-          { calls, failures, errorRate: Math.round((failures / calls) * 1_000) / 1_000 },
-        ]),
-      ),
-      budget: {
-        resetsAt: iso(spent.resetsAt),
-        limitUsd: spent.limitUsd,
-        spentUsd: spent.spentUsd,
-        providers: spent.providers,
-      },
+      providers: await providerStates(ctx, now),
+      budget: { resetsAt: iso(resetsAt), ...spent },
     };
     const short = ctx.db.query("orders").withIndex("by_shortAt", (q) => q.gte("shortAt", now - TOLD_FOR_MS));
     const reasons = [
       ...((await short.first()) === null ? [] : [SHORT_SWAP]),
       ...reasonsOf(checks),
-      ...scarce(spent.used),
+      ...scarce(used),
     ];
     return { reasons, checks };
   },
@@ -80,6 +66,64 @@ async function cronAges(ctx: QueryCtx, now: number): Promise<Checks["crons"]> {
   );
 }
 
+/** Messages that are neither delivered nor given up. */
+async function outbox(ctx: QueryCtx, now: number): Promise<Checks["outbox"]> {
+  const inState = (state: "queued" | "sending") =>
+    ctx.db
+      .query("messages")
+      .withIndex("by_state_and_dueAt", (q) => q.eq("state", state))
+      .take(COUNTED / 2);
+  const waiting = [...(await inState("queued")), ...(await inState("sending"))];
+  const begun = waiting.map(({ _creationTime }) => _creationTime);
+  return { waiting: waiting.length, oldestSeconds: age(now, begun) };
+}
+
+/** The age of the oldest unfinished piece of work of each kind in the tables' records; `null` if nothing waits. */
+async function oldestWork(ctx: QueryCtx, now: number): Promise<Checks["pending"]> {
+  const ages = await Promise.all(tablesOf(records).map((table) => oldestOf(ctx, table, now)));
+  return Object.fromEntries(ages.flat());
+}
+
+async function oldestOf<Table extends TableNames>(
+  ctx: QueryCtx,
+  table: Table,
+  now: number,
+): Promise<[kind: string, seconds: number | null][]> {
+  const { openWhen = {} }: TableRecord<Table> = records[table];
+  return Promise.all(
+    Object.entries(openWhen).map(async ([kind, { rows, since }]) => {
+      const ranges = await Promise.all(rows.map((range) => range(ctx.db.query(table), now).take(LOOKED_AT)));
+      return [kind, age(now, ranges.flat().map(since))];
+    }),
+  );
+}
+
+/** How many pieces of work run and wait, and how many of them have failed before. */
+async function workCounts(ctx: QueryCtx): Promise<Checks["work"]> {
+  const inState = (state: "running" | "waiting") =>
+    ctx.db
+      .query("work")
+      .withIndex("by_state_and_at", (q) => q.eq("state", state))
+      .take(COUNTED);
+  const [running, waiting] = await Promise.all([inState("running"), inState("waiting")]);
+  const failing = [...running, ...waiting].filter(({ failures }) => failures > 0);
+  return { running: running.length, waiting: waiting.length, failing: Math.min(failing.length, COUNTED) };
+}
+
+async function providerStates(ctx: QueryCtx, now: number): Promise<Checks["providers"]> {
+  const rows = await ctx.db.query("providerStates").withIndex("by_provider").take(PROVIDERS);
+  return Object.fromEntries(
+    rows.map(({ provider, failures, since, failedAt = 0 }) => {
+      const works = failures < FAILS_FROM || failedAt < now - FAILS_FOR_MS;
+      return [provider, { works, since: iso(since) }];
+    }),
+  );
+}
+
+function age(now: number, begun: readonly number[]): number | null {
+  return begun.length === 0 ? null : Math.max(0, Math.round((now - Math.min(...begun)) / SECOND));
+}
+
 /** What is nearly used up, and whose it is. */
 function scarce({ all, callers }: { all: number; callers: number }): string[] {
   const percent = (part: number) => `${Math.round(part * 100)} %`;
@@ -92,22 +136,20 @@ function scarce({ all, callers }: { all: number; callers: number }): string[] {
 }
 
 /** A sentence each, for the operator. */
-function reasonsOf({ crons, outbox, pending, providers }: Checks): string[] {
+function reasonsOf({ crons, outbox: waiting, pending, providers }: Checks): string[] {
   const minutes = (seconds: number | null | undefined) => Math.round(((seconds ?? 0) * SECOND) / MINUTE);
   return [
     ...Object.entries(CRON_PERIODS)
       .filter(([name, period]) => (crons[name] ?? 0) * SECOND > 2 * period + CRON_SLACK_MS)
       .map(([name]) => `the cron "${name}" last ran ${minutes(crons[name])} minutes ago`),
-    ...(isLate(outbox.oldestSeconds)
-      ? [`a message has waited for ${minutes(outbox.oldestSeconds)} minutes to be delivered`]
+    ...(isLate(waiting.oldestSeconds)
+      ? [`a message has waited for ${minutes(waiting.oldestSeconds)} minutes to be delivered`]
       : []),
     ...Object.entries(pending)
       .filter(([, seconds]) => isLate(seconds))
       .map(([kind, seconds]) => `unfinished work (${kind}) has waited for ${minutes(seconds)} minutes`),
     ...Object.entries(providers)
-      .filter(([, calls]) => isFailing(calls))
-      .map(
-        ([name, { calls, failures }]) => `${failures} of ${calls} calls of ${name} failed within the hour`,
-      ),
+      .filter(([, { works }]) => !works)
+      .map(([name, { since }]) => `calls of ${name} fail since ${since}`),
   ];
 }

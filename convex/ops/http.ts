@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { isSet, type Variable } from "../lib/env";
 import { agentApiUrl } from "../lib/settings";
-import { HOUR, iso, SECOND } from "../lib/time";
+import { iso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
 import { troublesIn } from "./troubles";
 import { VERSION } from "./version";
@@ -27,7 +27,7 @@ const health: MountedEndpoint = endpoint({
   path: "/health",
   summary: "Whether the service answers, and the state of its own work.",
   description:
-    "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, most calls of a provider fail, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
+    "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, a provider has failed twice in a row, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
   example: {
     input: {},
     output: { ...healthExample, caller: { address: "198.51.100.7" } },
@@ -60,12 +60,10 @@ export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   };
 }
 
-/** The part of it that users see, with the last 90 days. */
+/** The part of it that users see. */
 export async function readStatus(ctx: ActionCtx) {
-  const now = Date.now();
   const { checks, time } = await readHealth(ctx);
-  const uptime = await ctx.runQuery(internal.ops.uptime.read, { now: Math.floor(now / HOUR) * HOUR });
-  return { time, troubles: troublesIn(checks), uptime };
+  return { time, troubles: troublesIn(checks) };
 }
 
 /** The agent API needs no setting with its own gateway, and an address with another one. */

@@ -18,47 +18,23 @@ export const ownChecks = z.object({
   pending: z
     .record(z.string(), age)
     .describe("The age in seconds of the oldest unfinished piece of work by kind; null when none waits"),
-  lanes: z
-    .record(z.string(), z.object({ running: z.int(), waiting: z.int() }))
-    .describe(
-      "Model calls of scheduled work and of requests, by whose they are, and the messenger's; 100 waiting means that or more",
-    ),
   work: z
-    .object({ running: z.int(), waiting: z.int(), resting: z.int(), failing: z.int() })
+    .object({ running: z.int(), waiting: z.int(), failing: z.int() })
     .describe(
-      "Pieces of leased work: under way, waiting for a place, resting until their next attempt, and of all those the ones that have failed before; 100 means that or more",
-    ),
-  links: z
-    .object({ unconfirmed: z.int().describe("How many; 100 means that or more") })
-    .describe(
-      "Messenger accounts that were linked over HTTP without MESSENGER_CONNECT_SECRET, and have not confirmed it to the service's own bot",
+      "Pieces of leased work: under way, waiting, and of both the ones that have failed before; 100 means that or more",
     ),
   providers: z
     .record(
       z.string(),
-      z.object({
-        calls: z.number().int(),
-        failures: z.number().int(),
-        errorRate: z.number().describe("0 to 1"),
-      }),
+      z.object({ works: z.boolean(), since: z.iso.datetime().describe("Since when it works, or fails") }),
     )
-    .describe("Outside services asked in the last hour"),
+    .describe("Outside services that were asked; one fails after two failed calls, until it answers one"),
   budget: z
     .object({
       resetsAt: z.iso.datetime(),
       limitUsd: z.number().describe("The day's budget"),
       spentUsd: z.number(),
-      providers: z.record(
-        z.string(),
-        z.object({
-          spentUsd: z.number(),
-          by: z
-            .record(z.string(), z.number())
-            .describe(
-              "USD by payer: `service`, `paid` reports, running shifts (`shift`), `signedIn` and `anonymous` callers, who have three fifths together",
-            ),
-        }),
-      ),
+      providers: z.record(z.string(), z.number()).describe("USD by provider"),
     })
     .describe("What the providers that bill have cost on this UTC day, and what is left"),
 });
@@ -88,17 +64,13 @@ export const healthExample: ServiceHealth = {
     crons: { "collect data for research shifts": 72, "recompute the ledger": null },
     outbox: { waiting: 1, oldestSeconds: 2 },
     pending: { shiftCollections: null, transactions: 14 },
-    lanes: { service: { running: 1, waiting: 0 }, anonymous: { running: 2, waiting: 3 } },
-    work: { running: 3, waiting: 3, resting: 1, failing: 1 },
-    links: { unconfirmed: 0 },
-    providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
+    work: { running: 3, waiting: 3, failing: 1 },
+    providers: { llm: { works: true, since: "2026-01-04T08:00:00.000Z" } },
     budget: {
       resetsAt: "2026-01-06T00:00:00.000Z",
       limitUsd: 25,
       spentUsd: 2.06,
-      providers: {
-        llm: { spentUsd: 2.06, by: { service: 0.31, signedIn: 0.9, anonymous: 0.63, shift: 0.22 } },
-      },
+      providers: { llm: 2.06, sentiment: 0, agentApi: 0 },
     },
   },
 };

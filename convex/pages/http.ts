@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http/endpoint";
 import { absentWhenEmpty, optionalToken, text } from "../lib/http/input";
-import { readHealth, readStatus } from "../ops/http";
+import { readStatus } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
 import { TITLE, VERSION } from "../ops/version";
 import { signalToken } from "../signals/shapes";
@@ -143,24 +143,13 @@ const whalesPage: MountedEndpoint = shown({
 
 const statusPage: MountedEndpoint = shown({
   path: "/status",
-  summary: "What works now, and how each hour of the last 90 days went.",
-  description: "For users. Codes of incidents: down, late, answers, wallets, payments, messages.",
+  summary: "What works now.",
+  description: "For users, from the last minutes.",
   example: { input: {}, output: statusExample },
   input: z.object({}),
   returns: serviceStatus,
   read: (ctx) => readStatus(ctx),
   render: async (value) => (await import("./status")).statusPage(value),
-});
-
-const boardPage: MountedEndpoint = shown({
-  path: "/board",
-  summary: "How the service does, for its operator: jobs, providers, what waits, and the day's budget.",
-  description: "What /health knows, except who is asking.",
-  example: { input: {}, output: healthExample },
-  input: z.object({}),
-  returns: serviceHealth,
-  read: (ctx) => readHealth(ctx),
-  render: async (value) => (await import("./board")).boardPage(value),
 });
 
 export const pageEndpoints: MountedEndpoint[] = [
@@ -170,5 +159,4 @@ export const pageEndpoints: MountedEndpoint[] = [
   researchPage,
   whalesPage,
   statusPage,
-  boardPage,
 ];

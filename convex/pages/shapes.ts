@@ -104,30 +104,12 @@ const trouble = z.enum(TROUBLES);
 export const serviceStatus = z.object({
   time: z.iso.datetime(),
   troubles: z.array(trouble).describe("What does not work now; empty: everything does"),
-  uptime: z.object({
-    since: z.number().nullable().describe("Epoch ms of the first hour that is known"),
-    percent: z.number().nullable().describe("Of the hours since then that were served"),
-    days: z
-      .array(z.object({ day: z.number(), hours: z.string() }))
-      .describe(
-        "By UTC day, an hour each: `.` well, `~` with a trouble, `x` not served, a space for not known",
-      ),
-    incidents: z
-      .array(z.object({ code: trouble, from: z.number(), to: z.number() }))
-      .describe("Newest first, from and to in epoch ms"),
-  }),
 });
 export type StatusData = z.output<typeof serviceStatus>;
 
 export const statusExample: StatusData = {
   time: EXAMPLE_TIME,
   troubles: [],
-  uptime: {
-    since: 1_767_571_200_000,
-    percent: 100,
-    days: [{ day: 1_767_571_200_000, hours: "..........              " }],
-    incidents: [],
-  },
 };
 
 export const whalesPageExample: WhalesData = { hours: 24, count: 1, alerts: [measuredExample] };

@@ -62,7 +62,7 @@ export async function joinClaim(ctx: MutationCtx, row: Doc<"paymentClaims">): Pr
   const work = await workOn(ctx, row._id);
   if (work === null) return row.state === "settling" ? startSettling(ctx, row) : startWriting(ctx, row);
   // Failed work is tried again at once, because somebody waits for it.
-  await wake(ctx, { workId: work._id, attempt: work.attempt });
+  await wake(ctx, work);
   if (row.trouble !== undefined) await ctx.db.patch("paymentClaims", row._id, { trouble: undefined });
   return ticket;
 }
@@ -84,11 +84,7 @@ export async function startWriting(
   { _id: claimId }: Doc<"paymentClaims">,
 ): Promise<ClaimTicket> {
   await ctx.db.patch("paymentClaims", claimId, { state: "paid", trouble: undefined });
-  const terms = {
-    subject: claimId,
-    attempts: 1,
-    place: { lane: "paid" as const, owner: claimId, request: false },
-  };
+  const terms = { subject: claimId, attempts: 1, queue: "models", rank: "paid" } as const;
   const onFailure = failureHandler(internal.payments.claims.failed, { claimId });
   await open(ctx, internal.payments.settlement.write, { claimId }, { ...terms, onFailure });
   return { kind: "claim", claimId };

@@ -2,17 +2,14 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/security/digests";
 import { iso } from "../lib/time";
-import type { Lane } from "../lib/work/lanes";
+import type { Rank } from "../lib/work/jobs";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
 
 const RECENT_REPORTS = 3;
 
-/** Where the work of a shift waits; the shift may be gone by then. */
-export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: string } {
-  const lane = shift?.signedIn === true ? "signedIn" : "anonymous";
-  // By its starter's address, since names cost nothing.
-  const [by] = shift === null ? [] : (holdersOfShift(shift) ?? []);
-  return { lane, owner: by ?? shift?.userId ?? "nobody" };
+/** The rank of a shift's work; the shift may be gone by then. */
+export function rankOfShift(shift: Doc<"shifts"> | null): Rank {
+  return shift?.signedIn === true ? "signedIn" : "anonymous";
 }
 
 /** By whom a shift counts (`lib/limits/callers`). */

@@ -12,6 +12,7 @@ import {
   open,
   openBeside,
   takeWaiting,
+  type Rank,
   failureHandler,
   underWay,
   vFailure,
@@ -19,7 +20,6 @@ import {
   type Job,
   type Terms,
 } from "../lib/work/jobs";
-import type { Place } from "../lib/work/lanes";
 import { rowsBy } from "../lib/records/rows";
 import { anyFailed, anyOk, carriedOver, filledIn, isSettled } from "./writing/readings";
 import { FAILURE_STANDS_MS } from "./freshness";
@@ -59,13 +59,13 @@ type Shared = Infer<typeof vShared>;
 export async function shareObservation(
   ctx: MutationCtx,
   focus: string,
-  place: Place,
+  rank: Rank,
   pay: () => Promise<Payer>,
 ): Promise<Id<"observations">> {
   const latest = await latestOf(ctx, focus);
   if (latest !== null && serves(latest, Date.now(), "whole")) return latest._id;
   const observationId = await begin(ctx, focus, latest, await pay());
-  const terms = { ...termsOf(observationId), place };
+  const terms = { ...termsOf(observationId), queue: "models" as const, rank };
   await open(ctx, internal.research.desk.collect, { observationId }, terms);
   return observationId;
 }

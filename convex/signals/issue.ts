@@ -39,7 +39,7 @@ export const openDay = cron("issue the day's signals", async (ctx) => {
     internal.signals.actions.issue,
     { day },
     {
-      place: { lane: "service", owner: "signals" },
+      queue: "models",
       attempts: ATTEMPTS,
       until: dayStart(day) + DAY,
       onFailure: failureHandler(internal.signals.issue.failed, { day }),

@@ -82,7 +82,7 @@ export const openDue = cron("recap the week's signals", async (ctx) => {
     internal.signals.actions.reviewWeek,
     { week },
     {
-      place: { lane: "service", owner: "weekly recaps" },
+      queue: "models",
       attempts: ATTEMPTS,
       onFailure: failureHandler(internal.signals.recaps.weekFailed, { week }),
       subject,

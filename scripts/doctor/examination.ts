@@ -11,9 +11,8 @@ import { asJson, heading, line, sums, verdict, type Section, type Tell } from ".
 import { nextStep } from "../terminal";
 import { checkProviders } from "./providers";
 import { QUESTIONS } from "./questions";
-import { openWork } from "./work";
 
-const USAGE = `Usage: npm run doctor [-- --site URL] [--prod] [--deployment NAME] [--record DIR] [--json] [--cost] [--work]
+const USAGE = `Usage: npm run doctor [-- --site URL] [--prod] [--deployment NAME] [--record DIR] [--json] [--cost]
 
 Without --site it examines the deployment that .env.local names, or else the local stack that is running here.
 
@@ -23,7 +22,6 @@ Without --site it examines the deployment that .env.local names, or else the loc
   --record DIR   stores the providers' answers in DIR, without keys, tokens and ids, for npm run replay -- DIR
   --json         prints one JSON document instead of lines
   --cost         only says what it would ask and what that costs at most; asks nothing
-  --work         only lists all open work, of the deployment that the options name or else of the local stack
 
 Environment: PROVIDERS_PORT (3299), the port of the local stack; LOCAL_ENV_FILE (.env.local)`;
 
@@ -38,7 +36,6 @@ export async function examine(argv: string[]): Promise<number> {
       record: { type: "string" },
       json: { type: "boolean" },
       cost: { type: "boolean" },
-      work: { type: "boolean" },
       help: { type: "boolean" },
     },
   });
@@ -48,7 +45,6 @@ export async function examine(argv: string[]): Promise<number> {
     ...(values.prod === true ? ["--prod"] : []),
     ...(values.deployment === undefined ? [] : ["--deployment", values.deployment]),
   ];
-  if (values.work === true) return say(await openWork(cli, values.json === true));
   const patient = await findPatient({ site: values.site, cli });
   const { settings, site, local } = patient;
   // Settings of the environment that the deployment lacks must not be visible either.

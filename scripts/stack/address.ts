@@ -23,11 +23,6 @@ export async function tokenOf(url: string, subject: string): Promise<string | nu
   return typeof token === "string" ? token : null;
 }
 
-/** All open work of the running stack; `null` if none answers there. */
-export async function openWorkOf(url: string): Promise<unknown> {
-  return ask(`${url}/_work`, {});
-}
-
 async function ask(url: string, init: RequestInit): Promise<unknown> {
   try {
     const response = await fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) });

@@ -6,8 +6,8 @@ import { json } from "../standins/http";
 import { parseJson } from "../json";
 
 /**
- * The stack's answers to other commands, on the stand-ins' port: `GET /_stack` describes it, `GET /_work` lists open
- * work, `GET /_usage` shows what the platform would bill, `POST /_token` signs a user in. Only for commands: requests
+ * The stack's answers to other commands, on the stand-ins' port: `GET /_stack` describes it,
+ * `GET /_usage` shows what the platform would bill, `POST /_token` signs a user in. Only for commands: requests
  * of web pages on this machine have an origin and are refused.
  */
 

@@ -193,7 +193,7 @@ describe("limits", () => {
 async function everything(app: ReturnType<typeof createApp>): Promise<Record<string, unknown[]>> {
   const tables = [
     "refreshes",
-    "providerCalls",
+    "providerStates",
     "marketSnapshots",
     "tokenAnswers",
     "shifts",

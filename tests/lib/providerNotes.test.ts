@@ -6,8 +6,9 @@ import { counted, countedBy } from "../../convex/lib/outside/providerCalls";
 function context() {
   const stored: Noted[] = [];
   const runMutation = (_reference: unknown, noted: Noted) => Promise.resolve(void stored.push(noted));
-  const calls = () => stored.flatMap(({ counts }) => counts).reduce((sum, one) => sum + one.calls, 0);
-  return { ctx: { runMutation }, stored, calls };
+  const failures = () =>
+    stored.flatMap(({ outcomes }) => outcomes).reduce((sum, one) => sum + one.failures, 0);
+  return { ctx: { runMutation }, stored, failures };
 }
 
 // Notes are a process's own, which here is that of other files, too.
@@ -15,9 +16,9 @@ beforeEach(() => void takeNoted());
 
 /** Calls a provider, and once more when it may go on. */
 const asking = counted(async (_ctx, until: Promise<void>) => {
-  noteCall("chain", false);
+  noteCall("chain", true);
   await until;
-  noteCall("chain", false);
+  noteCall("chain", true);
 });
 
 async function run(ctx: object, until: Promise<void>): Promise<void> {
@@ -25,25 +26,25 @@ async function run(ctx: object, until: Promise<void>): Promise<void> {
 }
 
 test("calls of work beside other work are stored, whichever ends first", async () => {
-  const { ctx, calls } = context();
+  const { ctx, failures } = context();
   let goOn = () => {};
   const later = new Promise<void>((resolve) => (goOn = resolve));
   const [first, second] = [run(ctx, Promise.resolve()), run(ctx, later)];
   await first;
   goOn();
   await second;
-  expect(calls()).toBe(4);
+  expect(failures()).toBe(4);
 });
 
 test("calls of work inside other work are stored once, with the others'", async () => {
-  const { ctx, stored, calls } = context();
+  const { ctx, stored, failures } = context();
   const outer = async () => run(ctx, Promise.resolve());
   const ended: Noted[] = [];
   const end = (noted: Noted) => Promise.resolve(void ended.push(noted));
   await Reflect.apply(countedBy<void>, null, [ctx, outer, end]);
-  expect([stored.length, ended.map(({ counts }) => counts)]).toEqual([
+  expect([stored.length, ended.map(({ outcomes }) => outcomes)]).toEqual([
     0,
-    [[{ provider: "chain", calls: 2, failures: 0 }]],
+    [[{ provider: "chain", worked: false, failures: 2 }]],
   ]);
-  expect(calls()).toBe(0);
+  expect(failures()).toBe(0);
 });

@@ -27,12 +27,12 @@ const LATER_MS = 31 * MINUTE;
  */
 const HAPPENINGS = ["stores", "throws", "dies", "rests", "stores and throws"] as const;
 type Happening = (typeof HAPPENINGS)[number];
-type Job = { happenings: Happening[]; attempts: number; lane: "service" | "messages" | null };
+type Job = { happenings: Happening[]; attempts: number; queue: "models" | "messages" | null };
 
 const anyJob: fc.Arbitrary<Job> = fc.record({
   happenings: fc.array(fc.constantFrom(...HAPPENINGS), { maxLength: 6 }),
   attempts: fc.integer({ min: 1, max: 4 }),
-  lane: fc.constantFrom("service" as const, "messages" as const, null),
+  queue: fc.constantFrom("models" as const, "messages" as const, null),
 });
 
 /** How often a job runs, and how it ends, by the one rule. */
@@ -113,8 +113,8 @@ describe("a piece of work", () => {
       fc.asyncProperty(fc.array(anyJob, { minLength: 1, maxLength: 7 }), async (jobs) => {
         did.splice(0, did.length, ...jobs.map((job) => ({ job, runs: 0, stored: 0, told: [], late: 0 })));
         await app.t.run(async (ctx) => {
-          for (const [index, { attempts, lane }] of jobs.entries()) {
-            const place = lane === null ? {} : { place: { lane, owner: "one", request: false } };
+          for (const [index, { attempts, queue }] of jobs.entries()) {
+            const place = queue === null ? {} : { queue };
             const onFailure = failureHandler(names.failed, { index });
             await open(ctx, names.answer, { index }, { ...place, attempts, onFailure });
           }
@@ -132,20 +132,31 @@ describe("a piece of work", () => {
     );
   });
 
-  test("that comes behind others who wait in a lane where nobody works any more begins with them", async () => {
-    const { did, modules } = room();
-    const app = createApp({ replaced: modules });
-    const job: Job = { happenings: [], attempts: 1, lane: "messages" };
-    did.push(...[job, job].map((one) => ({ job: one, runs: 0, stored: 0, told: [], late: 0 })));
-    const place = { lane: "messages", owner: "one", request: false } as const;
-    await app.t.run(async (ctx) => {
-      await open(ctx, names.answer, { index: 0 }, { place });
-      for (const { _id } of await ctx.db.query("work").collect())
-        await ctx.db.patch("work", _id, { state: "waiting", attempt: 0 });
+  test("begins by its rank, then by its age", async () => {
+    const { modules } = room();
+    const order: number[] = [];
+    const answer = worker({ index: v.number() }, async (ctx, { index, job }) => {
+      order.push(index);
+      await ctx.runMutation(names.store, { index, job });
     });
-    await app.t.run((ctx) => open(ctx, names.answer, { index: 1 }, { place }));
+    const store = internalMutation({
+      args: { index: v.number(), job: vJob },
+      returns: v.boolean(),
+      handler: (ctx, { job }) => end(ctx, job),
+    });
+    const jobs = { ...(await modules["bot/jobs"]()), store };
+    const app = createApp({
+      replaced: { "bot/desk": () => Promise.resolve({ answer }), "bot/jobs": () => Promise.resolve(jobs) },
+    });
+    const ranks = ["anonymous", "anonymous", "anonymous", "signedIn", "service", "paid"] as const;
+    await app.t.run(async (ctx) => {
+      for (const [index, rank] of ranks.entries())
+        await open(ctx, names.answer, { index }, { queue: "models", rank });
+    });
     await app.settle(3);
-    expect(did.map(({ stored }) => stored)).toEqual([1, 1]);
     expect(await app.rows("work")).toEqual([]);
+    // Callers leave one of the four places to the others.
+    expect(order.slice(0, 3).toSorted()).toEqual([3, 4, 5]);
+    expect(order.slice(3).toSorted()).toEqual([0, 1, 2]);
   });
 });

@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 const crons = z.object({ checks: z.object({ crons: z.record(z.string(), z.number().nullable()) }) });
 const NAME = "take up what is due";
 
-const lost = { turn: 0, owner: "", failures: 0, attempt: 1, attempts: 1, args: "{}" };
+const lost = { queue: "free" as const, rank: 1, failures: 0, attempt: 1, attempts: 1, args: {} };
 
 describe("what is due", () => {
   test("costs nothing where nothing is", async ({ app }) => {

@@ -2,7 +2,6 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { nameHeights, PAGE, type Canvas } from "../../convex/pages/charts/frame";
 import { leavesChart, levelsChart, levelScale } from "../../convex/pages/charts/levels";
-import { uptimeChart } from "../../convex/pages/charts/uptime";
 import { html } from "../../convex/pages/markup";
 import { STYLE } from "../../convex/pages/style";
 import { canvasBeside, rows } from "../../convex/pictures/card";
@@ -83,17 +82,4 @@ test("a price that went further than the levels are wide leaves the chart, one w
   const leaves = (priceUsd: number) =>
     leavesChart(signalExample, [{ at: signalExample.generatedAt, priceUsd, source: "coinbase" }]);
   expect([entry, top + 0.9 * width, top + 2 * width].map(leaves)).toEqual([false, false, true]);
-});
-
-test("an hour with trouble is told from one that was not served, light and dark; a first day is no block", () => {
-  const { text } = uptimeChart([{ day: 0, hours: "..~~xx" }]);
-  const kinds = Array.from(text.matchAll(/class="hours (\w+)"/g), ([, kind = ""]) => kind);
-  expect(kinds).toHaveLength(3);
-  const colours = kinds.map((kind) => {
-    const name = new RegExp(`\\.hours\\.${kind} \\{ fill: var\\(--([\\w-]+)\\)`).exec(STYLE)?.[1] ?? "";
-    return Array.from(STYLE.matchAll(new RegExp(`--${name}: (#[0-9a-f]{6})`, "g")), ([, colour]) => colour);
-  });
-  for (const scheme of [0, 1]) expect(new Set(colours.map((both) => both[scheme])).size).toBe(3);
-  expect(colours.flat()).not.toContain(undefined);
-  expect(Number(/viewBox="0 0 (\d+) 24"/.exec(text)?.[1])).toBeGreaterThanOrEqual(30);
 });

@@ -103,7 +103,7 @@ export async function work(app: App): Promise<void> {
 /** Whether something is under way. An attempt that waits for its time is not. */
 async function isBusy(app: App): Promise<boolean> {
   const now = Date.now();
-  if ((await app.rows("work")).some(({ state }) => state !== "resting")) return true;
+  if ((await app.rows("work")).some(({ state, at }) => state === "running" || at <= now)) return true;
   const cards = await app.rows("messages");
   if (cards.some(({ state, dueAt }) => state === "sending" || (state === "queued" && dueAt <= now)))
     return true;

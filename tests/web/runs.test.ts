@@ -80,8 +80,6 @@ describe("an agent run", () => {
     const [work] = await app.rows("work");
     if (work === undefined) throw new Error("It is under way");
     const job = { workId: work._id, attempt: work.attempt };
-    const { work: listed } = await app.t.query(internal.ops.work.list, { now: Date.now() });
-    expect(listed).toContainEqual(expect.objectContaining({ run: "chat/desk:answerRun", state: "running" }));
     await loseScheduled(app);
     expect(await balance()).toBe(10);
     const reply = { answer: "late", model: "m", tokensUsed: 5_000 };

@@ -1,16 +1,13 @@
 import type { QueryCtx } from "../../_generated/server";
 import { rowsBy } from "../records/rows";
 import { dayOf } from "../time";
-import { budgetMicros, isCaller, PART_OF_CALLERS, resetAfter, type Billed, type Class } from "./classes";
+import { budgetMicros, isCaller, PART_OF_CALLERS, resetAfter, type Billed } from "./classes";
 import { ROWS_OF_DAY } from "../outside/spending";
 
 /** How much of the day's budget is used, for the operator. */
 
 /** From here on the operator is warned: of the budget, or of the callers' part of it. */
 export const NEARLY_USED = 0.8;
-
-/** What a provider has cost, in all and by class of payers, in USD. */
-type Spent = { spentUsd: number; by: Record<string, number> };
 
 /** What each provider has cost on the day of `now`. `used`: the part of the budget, and of the callers' part, 0 to 1. */
 export async function spentToday(
@@ -20,20 +17,12 @@ export async function spentToday(
   resetsAt: number;
   limitUsd: number;
   spentUsd: number;
-  providers: Record<Billed, Spent>;
+  providers: Record<Billed, number>;
   used: { all: number; callers: number };
 }> {
   const rows = await rowsBy(ctx.db.query("spending"), "day", dayOf(now)).take(ROWS_OF_DAY);
   const sum = (some: typeof rows) => some.reduce((total, { micros }) => total + micros, 0);
-  const of = (provider: Billed): Spent => {
-    const own = rows.filter((row) => row.provider === provider);
-    const by: Partial<Record<Class, number>> = {};
-    for (const { payer, micros } of own) by[payer] = (by[payer] ?? 0) + micros;
-    return {
-      spentUsd: usd(sum(own)),
-      by: Object.fromEntries(Object.entries(by).map(([payer, micros]) => [payer, usd(micros)])),
-    };
-  };
+  const of = (provider: Billed) => usd(sum(rows.filter((row) => row.provider === provider)));
   const budget = budgetMicros();
   return {
     resetsAt: resetAfter(now),

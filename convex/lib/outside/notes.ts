@@ -6,11 +6,12 @@ import type { vProvider } from "../tables";
 /** What an action notes about its calls to providers until it is stored (`lib/outside/providerCalls`). */
 
 export type Provider = Infer<typeof vProvider>;
-export type Count = { provider: Provider; calls: number; failures: number };
-export type Noted = { counts: Count[]; spent: Spending[] };
+/** How an action's calls to a provider went: whether one was answered, and how many failed after the last answer. */
+export type Outcome = { provider: Provider; worked: boolean; failures: number };
+export type Noted = { outcomes: Outcome[]; spent: Spending[] };
 
 /** Noted and not stored yet. The platform gives every action its own module state. */
-const noted = new Map<Provider, Count>();
+const noted = new Map<Provider, Outcome>();
 const spent = new Map<string, Spending>();
 
 /** How much counted work runs under an action's context, one in another or beside it. */
@@ -32,8 +33,11 @@ export function endCounting(ctx: ActionCtx): boolean {
 
 /** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
 export function noteCall(provider: Provider, failed: boolean): void {
-  const { calls, failures } = noted.get(provider) ?? { calls: 0, failures: 0 };
-  noted.set(provider, { provider, calls: calls + 1, failures: failures + (failed ? 1 : 0) });
+  const { worked, failures } = noted.get(provider) ?? { worked: false, failures: 0 };
+  noted.set(
+    provider,
+    failed ? { provider, worked, failures: failures + 1 } : { provider, worked: true, failures: 0 },
+  );
 }
 
 export function noteSpent({ micros, ...of }: Spending): void {
@@ -43,7 +47,7 @@ export function noteSpent({ micros, ...of }: Spending): void {
 
 /** The notes, for a mutation that stores them together with its other changes. */
 export function takeNoted(): Noted {
-  const taken = { counts: [...noted.values()], spent: [...spent.values()] };
+  const taken = { outcomes: [...noted.values()], spent: [...spent.values()] };
   noted.clear();
   spent.clear();
   return taken;

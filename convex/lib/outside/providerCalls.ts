@@ -66,7 +66,7 @@ export function providerAction(
 }
 
 async function store(ctx: ActionCtx, noted: Noted): Promise<void> {
-  if (noted.counts.length + noted.spent.length === 0) return;
+  if (noted.outcomes.length + noted.spent.length === 0) return;
   await afterwards(() => ctx.runMutation(internal.lib.outside.providerCalls.record, noted));
 }
 

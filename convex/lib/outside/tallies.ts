@@ -1,53 +1,43 @@
 import { v } from "convex/values";
-import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import type { MutationCtx } from "../../_generated/server";
 import { addSpent } from "./spending";
 import { vProvider, vSpending } from "../tables";
-import { HOUR, MINUTE } from "../time";
-import type { Count, Noted, Provider } from "./notes";
+import { MINUTE } from "../time";
+import type { Noted, Outcome } from "./notes";
 
 /** Notes about providers, as rows. */
 
 export const vNoted = v.object({
-  counts: v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() })),
+  outcomes: v.array(v.object({ provider: vProvider, worked: v.boolean(), failures: v.number() })),
   spent: v.array(vSpending),
 });
 
-const BUCKET_MS = 5 * MINUTE;
-/** How many rows share 5 minutes: actions that end together rarely write the same one. */
-const PARTS = 32;
-/** The most rows of an hour: 13 buckets, the oldest partly outside it. */
-const HOUR_OF_ROWS = 13 * PARTS;
+/** A provider fails from this many failed calls in a row on, until it answers one. */
+export const FAILS_FROM = 2;
+/** While it goes on failing, this is how often that is written. */
+const WRITTEN_EVERY_MS = MINUTE;
 
-export async function keepNoted(ctx: MutationCtx, { counts, spent: costs }: Noted): Promise<void> {
-  if (counts.length > 0) await count(ctx, counts);
+export async function keepNoted(ctx: MutationCtx, { outcomes, spent: costs }: Noted): Promise<void> {
+  for (const outcome of outcomes) await keepState(ctx, outcome);
   for (const cost of costs) await addSpent(ctx, cost);
 }
 
-async function count(ctx: MutationCtx, counts: readonly Count[]): Promise<void> {
-  const bucket = Math.floor(Date.now() / BUCKET_MS) * BUCKET_MS;
-  const part = Math.floor(Math.random() * PARTS);
-  const row = await ctx.db
-    .query("providerCalls")
-    .withIndex("by_bucket", (q) => q.eq("bucket", bucket).eq("part", part))
-    .unique();
-  if (row === null) await ctx.db.insert("providerCalls", { bucket, part, counts: [...counts] });
-  else await ctx.db.patch("providerCalls", row._id, { counts: summed([...row.counts, ...counts]) });
-}
-
-/** Calls and failures of each provider that was asked in the last hour (and up to 5 minutes more). */
-export async function callsOfLastHour(ctx: QueryCtx, now: number): Promise<Count[]> {
-  const rows = await ctx.db
-    .query("providerCalls")
-    .withIndex("by_bucket", (q) => q.gt("bucket", now - HOUR - BUCKET_MS))
-    .take(HOUR_OF_ROWS);
-  return summed(rows.flatMap(({ counts }) => counts));
-}
-
-function summed(counts: readonly Count[]): Count[] {
-  const sums = new Map<Provider, Count>();
-  for (const { provider, calls, failures } of counts) {
-    const sum = sums.get(provider) ?? { provider, calls: 0, failures: 0 };
-    sums.set(provider, { provider, calls: sum.calls + calls, failures: sum.failures + failures });
+/** Nothing is written while a provider works. */
+async function keepState(ctx: MutationCtx, { provider, worked, failures }: Outcome): Promise<void> {
+  const now = Date.now();
+  const row = await getOneFrom(ctx.db, "providerStates", "by_provider", provider);
+  if (row === null) {
+    const failed = failures === 0 ? {} : { failedAt: now };
+    await ctx.db.insert("providerStates", { provider, failures, since: now, ...failed });
+    return;
   }
-  return [...sums.values()];
+  const inRow = Math.min(FAILS_FROM, failures + (worked ? 0 : row.failures));
+  if (inRow === row.failures && (failures === 0 || now - (row.failedAt ?? 0) < WRITTEN_EVERY_MS)) return;
+  const turned = inRow >= FAILS_FROM !== row.failures >= FAILS_FROM;
+  await ctx.db.patch("providerStates", row._id, {
+    failures: inRow,
+    ...(turned ? { since: now } : {}),
+    ...(failures === 0 ? {} : { failedAt: now }),
+  });
 }

@@ -4,16 +4,16 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { sha256Hex } from "../security/digests";
 import { messageOf } from "../errors";
 import { log } from "../log";
 import { MINUTE } from "../time";
-import { admit, fill, LEASE_MS, valuesOf, type Opened, type Place } from "./lanes";
 
 /**
- * One machine for every piece of leased work. A room opens it in the mutation that decides it, names the action that
- * does it, and ends it in the mutation that stores the result: stored work is never done again. An action that throws
- * or is lost with its server is tried again by one rule, and the room's mutation learns of it.
+ * One queue for every piece of leased work. A room opens it in the mutation that decides it, names the action that does
+ * it, and ends it in the mutation that stores the result: stored work is never done again. An action that throws is
+ * tried again after 1, 4, 9 … minutes, one that was lost with its server as soon as that is seen; the room's mutation
+ * learns of both. Whoever opens or ends work does not fill the queue in the same transaction (`turns:next` does):
+ * otherwise all of them would conflict over it.
  */
 
 /** One attempt at a piece of work; its action receives it, and ends it. */
@@ -32,24 +32,38 @@ export const vFailure = {
 };
 export type Failure = ObjectType<typeof vFailure>;
 
+/** The order in which waiting work begins. */
+const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3 };
+export type Rank = keyof typeof RANKS;
+
 /** How a piece of work is done, besides its action. */
 export type Terms = {
-  /** The lane in which it waits for a place; absent: it begins immediately. */
-  place?: Place;
-  /** How often it may fail: it is tried again after 1, 4, 9 … minutes, or immediately if it was lost. Absent: its room ends it. */
+  /** The queue in which it waits for a place; absent: it begins as soon as it is due. */
+  queue?: "models" | "messages";
+  /** Absent: `service`. */
+  rank?: Rank;
+  /** How often it may fail. Absent: its room ends it. */
   attempts?: number;
   /** Epoch ms: no further attempt begins after this. */
   until?: number;
   /** The mutation that learns of every failed attempt, in the transaction that decides whether another follows. */
-  onFailure?: NonNullable<Doc<"work">["told"]>;
+  onFailure?: NonNullable<Doc<"work">["onFailure"]>;
   /** The subject by which its room finds it. */
   subject?: string;
   /** Delay before it begins, in ms. */
   delayMs?: number;
 };
 
-/** The longest rest after a failure. */
-const LONGEST_REST_MS = 30 * MINUTE;
+/** How many run at once. The small platform class runs 8 scheduled functions: two are left for sends, deposits and crons. */
+const WIDTHS = { models: 4, messages: 2 };
+/** Callers' own work leaves one place to paid and scheduled work. */
+const LEFT_TO_OTHERS = 1;
+/** Longer than any work here: an attempt that has not ended by then was lost with its server. */
+const LEASE_MS = 10 * MINUTE;
+/** The longest pause after a failure. */
+const LONGEST_PAUSE_MS = 30 * MINUTE;
+/** How many rows one look at a state reads. */
+export const BATCH = 100;
 
 /** Names the mutation to tell, and its arguments. */
 export function failureHandler<Args extends Record<string, Value>>(
@@ -60,31 +74,30 @@ export function failureHandler<Args extends Record<string, Value>>(
 }
 
 function named(reference: FunctionReference<"action" | "mutation", "internal">, args: Record<string, Value>) {
-  return { run: getFunctionName(reference), args: JSON.stringify(args) };
+  return { run: getFunctionName(reference), args };
 }
 
-/** Terms as a row keeps them. */
-function stored({ onFailure, ...terms }: Omit<Terms, "place" | "delayMs">) {
-  return { ...terms, ...(onFailure === undefined ? {} : { told: onFailure }) };
-}
-
-/** Schedules an action to run as soon as possible. */
+/** Schedules an action to run as soon as it is due and has a place. */
 export async function open<Args extends Record<string, Value>>(
   ctx: MutationCtx,
   action: FunctionReference<"action", "internal", Args & { job: Job }>,
   args: Args,
-  { place, delayMs = 0, ...terms }: Terms = {},
+  { queue, rank = "service", delayMs = 0, ...terms }: Terms = {},
 ): Promise<void> {
-  const waits = place === undefined ? { owner: "" } : { lane: place.lane, owner: sha256Hex(place.owner) };
-  const begun = { turn: 0, state: "resting" as const, attempt: 0, failures: 0 };
-  const at = Date.now() + delayMs;
-  const fields = { ...named(action, args), ...stored(terms), ...waits, ...begun, at };
+  const begun = { state: "waiting" as const, at: Date.now() + delayMs, attempt: 0, failures: 0 };
+  const fields = {
+    queue: queue ?? ("free" as const),
+    rank: RANKS[rank],
+    ...named(action, args),
+    ...terms,
+    ...begun,
+  };
   const _id = await ctx.db.insert("work", fields);
-  await goOn(ctx, { ...fields, _id }, delayMs);
+  await continueAfter(ctx, { ...fields, _id }, delayMs);
 }
 
 /**
- * Opens work that an action does beside its own, in the same place: it is lost when that action is.
+ * Opens work that an action does beside its own: it is lost when that action is.
  * @param by The action's own attempt.
  */
 export async function openBeside<Args extends Record<string, Value>>(
@@ -92,24 +105,30 @@ export async function openBeside<Args extends Record<string, Value>>(
   by: Job,
   action: FunctionReference<"action", "internal", Args & { job: Job }>,
   args: Args,
-  terms: Omit<Terms, "place" | "delayMs"> = {},
+  terms: Omit<Terms, "queue" | "rank" | "delayMs"> = {},
 ): Promise<Job> {
-  const opened = { ...named(action, args), ...stored(terms), owner: "", turn: 0, attempt: 0, failures: 0 };
-  const workId = await ctx.db.insert("work", { ...opened, state: "waiting", at: Date.now() });
-  return takeBeside(ctx, by, workId);
+  const begun = { queue: "free" as const, rank: RANKS.service, state: "waiting" as const, at: Date.now() };
+  const workId = await ctx.db.insert("work", {
+    ...named(action, args),
+    ...terms,
+    ...begun,
+    attempt: 0,
+    failures: 0,
+  });
+  return takeBeside(ctx, by, workId, 0);
 }
 
-/** Takes waiting work out of turn, to do it beside an action's own. `null` if it does not wait. */
+/** Takes waiting work out of its queue, to do it beside an action's own. `null` if it does not wait. */
 export async function takeWaiting(ctx: MutationCtx, by: Job, subject: string): Promise<Job | null> {
   const row = await workOn(ctx, subject);
   return row?.state === "waiting" ? takeBeside(ctx, by, row._id, row.attempt) : null;
 }
 
-async function takeBeside(ctx: MutationCtx, by: Job, workId: Id<"work">, earlier = 0): Promise<Job> {
+async function takeBeside(ctx: MutationCtx, by: Job, workId: Id<"work">, earlier: number): Promise<Job> {
   const scheduled = (await underWay(ctx, by))?.scheduled;
   const attempt = earlier + 1;
   const at = Date.now() + LEASE_MS;
-  await ctx.db.patch("work", workId, { state: "running", attempt, at, scheduled, lane: undefined });
+  await ctx.db.patch("work", workId, { state: "running", queue: "free", attempt, at, scheduled });
   return { workId, attempt };
 }
 
@@ -143,14 +162,16 @@ export async function cancel(ctx: MutationCtx, subject: string): Promise<void> {
 /** Puts work off: it continues after this long. @returns Whether the attempt was current. */
 export async function rest(ctx: MutationCtx, job: Job, ms: number): Promise<boolean> {
   const row = await underWay(ctx, job);
-  if (row !== null) await restFor(ctx, row, ms);
+  if (row !== null) await putOff(ctx, row, ms, {});
   return row !== null;
 }
 
-/** Begins work that has rested. */
-export async function wake(ctx: MutationCtx, { workId, attempt }: Job): Promise<void> {
-  const row = await ctx.db.get("work", workId);
-  if (row?.state === "resting" && row.attempt === attempt) await admit(ctx, row);
+/** Begins waiting work now. */
+export async function wake(ctx: MutationCtx, row: Doc<"work">): Promise<void> {
+  if (row.state !== "waiting") return;
+  const at = Math.min(row.at, Date.now());
+  if (at < row.at) await ctx.db.patch("work", row._id, { at });
+  await continueAfter(ctx, { ...row, at }, 0);
 }
 
 /** Applies the one rule after an attempt that threw or was lost. */
@@ -161,45 +182,81 @@ export async function failed(
   how: "failed" | "lost",
 ): Promise<void> {
   const failures = row.failures + 1;
-  const { run, attempts, until, told } = row;
+  const { run, attempts = Infinity, until = Infinity, onFailure } = row;
   log.warn(`work.${how}`, { run, failures, error: failure.error });
-  const pause = how === "lost" ? 0 : Math.min(failures * failures * MINUTE, LONGEST_REST_MS);
-  const isLast =
-    (attempts !== undefined && failures >= attempts) || (until !== undefined && Date.now() + pause >= until);
+  const pause = how === "lost" ? 0 : Math.min(failures * failures * MINUTE, LONGEST_PAUSE_MS);
+  const isLast = failures >= attempts || Date.now() + pause >= until;
   if (isLast) await close(ctx, row);
-  else {
-    await ctx.db.patch("work", row._id, { failures, trouble: failure.error });
-    await restFor(ctx, row, pause);
+  else await putOff(ctx, row, pause, { failures, trouble: failure.error });
+  if (onFailure !== undefined) await callHandler(ctx, onFailure, { ...failure, isLast });
+}
+
+/** Starts what is due and has a place: the lowest rank first, and of the same the oldest. */
+export async function fill(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
+  let free = WIDTHS[queue] - (await runningIn(ctx, queue)).length;
+  for (const rank of Object.values(RANKS)) {
+    const most = rank <= RANKS.service || queue === "messages" ? free : free - LEFT_TO_OTHERS;
+    if (most <= 0) continue;
+    const due = await ctx.db
+      .query("work")
+      .withIndex("by_queue", (q) =>
+        q.eq("queue", queue).eq("state", "waiting").eq("rank", rank).lte("at", Date.now()),
+      )
+      .take(most);
+    for (const row of due) await start(ctx, row);
+    free -= due.length;
   }
-  if (told !== undefined) await callHandler(ctx, told, { ...failure, isLast });
 }
 
-async function close(ctx: MutationCtx, { _id, lane, state }: Doc<"work">): Promise<void> {
+/** What runs in a queue, as many rows as have a place. */
+async function runningIn(ctx: QueryCtx, queue: keyof typeof WIDTHS): Promise<Doc<"work">[]> {
+  return ctx.db
+    .query("work")
+    .withIndex("by_queue", (q) => q.eq("queue", queue).eq("state", "running"))
+    .take(WIDTHS[queue]);
+}
+
+type Opened = Omit<Doc<"work">, "_creationTime">;
+
+async function start(ctx: MutationCtx, { _id: workId, run, args, ...row }: Opened): Promise<void> {
+  const attempt = row.attempt + 1;
+  const action = makeFunctionReference<"action", Record<string, Value>>(run);
+  const scheduled = await ctx.scheduler.runAfter(0, action, { ...args, job: { workId, attempt } });
+  await ctx.db.patch("work", workId, { state: "running", attempt, at: Date.now() + LEASE_MS, scheduled });
+}
+
+async function close(ctx: MutationCtx, { _id, queue, state }: Doc<"work">): Promise<void> {
   await ctx.db.delete("work", _id);
-  if (lane !== undefined && state === "running") await fill(ctx, lane);
+  if (queue !== "free" && state === "running") await scheduleNext(ctx, queue);
 }
 
-async function restFor(ctx: MutationCtx, { _id, lane }: Doc<"work">, ms: number): Promise<void> {
-  await ctx.db.patch("work", _id, { state: "resting", at: Date.now() + ms, scheduled: undefined });
-  if (lane !== undefined) await fill(ctx, lane);
-  const row = await ctx.db.get("work", _id);
-  if (row !== null) await goOn(ctx, row, ms);
+async function putOff(ctx: MutationCtx, row: Doc<"work">, ms: number, more: Partial<Doc<"work">>) {
+  const { _id, queue } = row;
+  const changed = { ...more, state: "waiting" as const, at: Date.now() + ms };
+  await ctx.db.patch("work", _id, { ...changed, scheduled: undefined });
+  if (queue !== "free" && ms > 0) await scheduleNext(ctx, queue);
+  await continueAfter(ctx, { ...row, ...changed }, ms);
 }
 
-async function goOn(ctx: MutationCtx, row: Opened, ms: number): Promise<void> {
-  if (ms === 0) return admit(ctx, row);
-  const job = { workId: row._id, attempt: row.attempt };
-  await ctx.scheduler.runAfter(ms, internal.lib.work.turns.goOn, { job });
+async function continueAfter(ctx: MutationCtx, row: Opened, ms: number): Promise<void> {
+  const { _id: workId, queue } = row;
+  if (ms > 0) await ctx.scheduler.runAfter(ms, internal.lib.work.turns.goOn, { workId });
+  else if (queue === "free") await start(ctx, row);
+  else await scheduleNext(ctx, queue);
+}
+
+async function scheduleNext(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
+  await ctx.scheduler.runAfter(0, internal.lib.work.turns.next, { queue });
 }
 
 async function callHandler(
   ctx: MutationCtx,
-  { run, args }: NonNullable<Doc<"work">["told"]>,
+  { run, args }: NonNullable<Doc<"work">["onFailure"]>,
   failure: Failure,
 ) {
   try {
     const mutation = makeFunctionReference<"mutation", Record<string, Value>>(run);
-    await ctx.runMutation(mutation, { ...valuesOf(args), ...failure });
+    await ctx.runMutation(mutation, { ...args, ...failure });
   } catch (thrown) {
     // Only its own changes are undone: the place of an ended job goes to the next in any case.
     log.error("work.handlerFailed", { run, error: messageOf(thrown) });

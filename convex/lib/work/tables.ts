@@ -3,10 +3,8 @@ import { v } from "convex/values";
 import { literals } from "../literals";
 import type { RecordsOf } from "../records/records";
 
-/** The lanes for model calls, in the order in which they get free places. */
-export const MODEL_LANES = ["service", "paid", "signedIn", "anonymous"] as const;
-/** `messages`: the messenger's calls, with places of their own. */
-export const vLane = literals(...MODEL_LANES, "messages");
+/** `models` and `messages` have a width; what is in neither begins when it is due. */
+export const vQueue = literals("models", "messages", "free");
 
 export const workTables = {
   /**
@@ -14,22 +12,18 @@ export const workTables = {
    * room's own rows say what it is about. A row dies with its work.
    */
   work: defineTable({
-    /** The action, as in `research/desk:writeReport`, and its arguments as JSON. */
+    queue: vQueue,
+    /** While it waits, the lowest goes first (`RANKS`), and of the same rank the oldest. */
+    rank: v.number(),
+    /** The action, as in `research/desk:writeReport`, and its arguments. */
     run: v.string(),
-    args: v.string(),
-    /** The mutation that learns of failures, and its arguments as JSON. Absent: nobody needs to know. */
-    told: v.optional(v.object({ run: v.string(), args: v.string() })),
+    args: v.record(v.string(), v.any()),
+    /** The mutation that learns of failures, and its arguments. Absent: nobody needs to know. */
+    onFailure: v.optional(v.object({ run: v.string(), args: v.record(v.string(), v.any()) })),
     /** The subject by which its room finds it. */
     subject: v.optional(v.string()),
-    /** The lane in which it waits for a place; absent: it needs none. */
-    lane: v.optional(vLane),
-    /** The owner whose turn it is counted as, hashed. */
-    owner: v.string(),
-    /** While it waits, the lowest goes first: an owner's second job comes after everybody's first. */
-    turn: v.number(),
-    /** `waiting`: for a place; `resting`: until its next attempt; `running`. */
-    state: literals("waiting", "resting", "running"),
-    /** Epoch ms. Waiting: since when. Resting: when it goes on. Running: when its lease ends. */
+    state: literals("waiting", "running"),
+    /** Epoch ms. Waiting: from when on it may begin. Running: when its lease ends. */
     at: v.number(),
     /** Counts attempts; messages from an earlier one are dropped. */
     attempt: v.number(),
@@ -44,8 +38,7 @@ export const workTables = {
     /** The scheduled function that runs it. */
     scheduled: v.optional(v.id("_scheduled_functions")),
   })
-    .index("by_turn", ["lane", "state", "turn"])
-    .index("by_owner", ["lane", "state", "owner", "turn"])
+    .index("by_queue", ["queue", "state", "rank", "at"])
     .index("by_state_and_at", ["state", "at"])
     .index("by_subject", ["subject"]),
 };

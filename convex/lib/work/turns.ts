@@ -1,25 +1,26 @@
+import { v } from "convex/values";
 import { omit } from "convex-helpers";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { type QueryCtx } from "../../_generated/server";
 import { change } from "../changes";
 import { dueWork } from "../cronRuns";
+import { literals } from "../literals";
 import { keepNoted, vNoted } from "../outside/tallies";
 import { MINUTE } from "../time";
-import { end, failed, underWay, vFailure, vJob, wake } from "./jobs";
-import { fill } from "./lanes";
-import { vLane } from "./tables";
+import { BATCH, end, failed, fill, underWay, vFailure, vJob, wake } from "./jobs";
 
 /** What happens to work between its attempts. */
 
-/** How much work of a state one run of the cron checks. */
-const BATCH = 100;
-
 const INTERRUPTED = { error: "The attempt was interrupted", code: "upstream" };
 
-/** Begins work that has rested. */
-export const goOn = change({ job: vJob }, async (ctx, { job }) => {
-  await wake(ctx, job);
+/** Starts what is due in a queue and has a place. */
+export const next = change({ queue: literals("models", "messages") }, (ctx, { queue }) => fill(ctx, queue));
+
+/** Begins work whose pause is over. */
+export const goOn = change({ workId: v.id("work") }, async (ctx, { workId }) => {
+  const row = await ctx.db.get("work", workId);
+  if (row !== null && row.at <= Date.now()) await wake(ctx, row);
 });
 
 export const fail = change({ job: vJob, ...omit(vFailure, ["isLast"]) }, async (ctx, { job, ...failure }) => {
@@ -34,22 +35,21 @@ export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, note
 });
 
 /**
- * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and rests
- * that nobody has ended. Each runs in a transaction of its own, so that a conflict delays no other.
+ * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and work
+ * that nobody has begun. Each runs in a transaction of its own, so that a conflict delays no other.
  */
 export const resumeLost = dueWork(async (ctx) => {
   const now = Date.now();
-  for (const row of await firstBy(ctx, "running")) {
+  for (const row of await firstBy(ctx, "running", now)) {
     const job = { workId: row._id, attempt: row.attempt };
     if (await isLost(ctx, row, now)) await ctx.scheduler.runAfter(0, internal.lib.work.turns.lose, { job });
   }
-  for (const { _id: workId, attempt, at } of await firstBy(ctx, "resting")) {
-    if (at >= now - MINUTE) continue;
-    await ctx.scheduler.runAfter(0, internal.lib.work.turns.goOn, { job: { workId, attempt } });
+  const queues = new Set<"models" | "messages">();
+  for (const { _id: workId, queue } of await firstBy(ctx, "waiting", now)) {
+    if (queue === "free") await ctx.scheduler.runAfter(0, internal.lib.work.turns.goOn, { workId });
+    else queues.add(queue);
   }
-  const waiting = await firstBy(ctx, "waiting");
-  const lanes = new Set(waiting.flatMap(({ lane }) => lane ?? []));
-  for (const lane of lanes) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
+  for (const queue of queues) await ctx.scheduler.runAfter(0, internal.lib.work.turns.next, { queue });
 });
 
 export const lose = change({ job: vJob }, async (ctx, { job }) => {
@@ -57,30 +57,24 @@ export const lose = change({ job: vJob }, async (ctx, { job }) => {
   if (row !== null && (await isLost(ctx, row, Date.now()))) await failed(ctx, row, INTERRUPTED, "lost");
 });
 
-/** Gives free places to waiting work: the job that should have done so may have been lost. */
-export const fillFree = change({ lane: vLane }, async (ctx, { lane }) => {
-  // Read from a snapshot: a full lane changes all the time, and a job that ends there starts the next one.
-  const isFree: boolean = await ctx.runQuery(
-    internal.lib.work.queues.isFree,
-    { lane },
-    { useStaleSnapshot: true },
-  );
-  if (isFree) await fill(ctx, lane);
-});
-
-async function firstBy(ctx: QueryCtx, state: "running" | "resting" | "waiting"): Promise<Doc<"work">[]> {
+/** Running work, and waiting work that should have begun a minute ago. */
+async function firstBy(ctx: QueryCtx, state: "running" | "waiting", now: number): Promise<Doc<"work">[]> {
   return ctx.db
     .query("work")
-    .withIndex("by_state_and_at", (q) => q.eq("state", state))
+    .withIndex("by_state_and_at", (q) => {
+      const inState = q.eq("state", state);
+      return state === "running" ? inState : inState.lt("at", now - MINUTE);
+    })
     .take(BATCH);
 }
 
-/** Since when an attempt has been lost; `null` if none is. */
+/** Since when an attempt has been lost, or work that is due has not begun; `null` if there is neither. */
 export async function lostSince(ctx: QueryCtx, now: number): Promise<number | null> {
-  for (const row of await firstBy(ctx, "running")) {
+  for (const row of await firstBy(ctx, "running", now)) {
     if (await isLost(ctx, row, now)) return Math.min(now, row.at);
   }
-  return null;
+  const [waiting] = await firstBy(ctx, "waiting", now);
+  return waiting?.at ?? null;
 }
 
 async function isLost(ctx: QueryCtx, { at, scheduled }: Doc<"work">, now: number): Promise<boolean> {

@@ -7,7 +7,7 @@ import { sha256Hex } from "../../lib/security/digests";
 import { MINUTE } from "../../lib/time";
 import { rowsBy } from "../../lib/records/rows";
 import { nextCollection } from "./checkpoints";
-import { placeOfShift } from "../model";
+import { rankOfShift } from "../model";
 import { shareObservation } from "../observations";
 
 /** A shift's data points: its observations, and whether the latest is recent enough for a report. */
@@ -27,7 +27,7 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
   // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
   const payer: Payer = typeof paidBy === "object" ? { ...paidBy, class: "shift" } : "shift";
   const isFirst = shift.collectionsCount === 0;
-  const observationId = await shareObservation(ctx, shift.focus, placeOfShift(shift), async () => {
+  const observationId = await shareObservation(ctx, shift.focus, rankOfShift(shift), async () => {
     await refuseBeyond(ctx, isFirst ? paidBy : "shift");
     return payer;
   });

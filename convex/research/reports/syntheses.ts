@@ -11,7 +11,7 @@ import { end, open, failureHandler, vFailure, vJob } from "../../lib/work/jobs";
 import { rowsBy } from "../../lib/records/rows";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
-import { placeOfShift } from "../model";
+import { rankOfShift } from "../model";
 import { readingsOf } from "../sayings";
 import { vReadings, vReportKind, vResult, type ReportKind } from "../shapes";
 
@@ -86,12 +86,11 @@ async function ensureSynthesis(
       startedAt: now,
     });
     const onFailure = failureHandler(internal.research.reports.syntheses.failed, { synthesisId });
-    const place = placeOfShift(shift);
     await open(
       ctx,
       internal.research.desk.writeReport,
       { synthesisId },
-      { place, attempts: ATTEMPTS, onFailure },
+      { queue: "models", rank: rankOfShift(shift), attempts: ATTEMPTS, onFailure },
     );
     return synthesisId;
   }

@@ -62,8 +62,8 @@ export async function cutOff(
   subject: string,
   args: Record<string, string>,
 ) {
-  const cut = { state: "running" as const, at: 1, attempt: 1, failures: 0, turn: 0, owner: "" };
-  const named = { run: getFunctionName(action), args: JSON.stringify(args), subject };
+  const cut = { state: "running" as const, at: 1, attempt: 1, failures: 0, queue: "free" as const, rank: 1 };
+  const named = { run: getFunctionName(action), args, subject };
   const workId = await app.t.run(({ db }) => db.insert("work", { ...cut, ...named }));
   return { workId, attempt: 1 };
 }
