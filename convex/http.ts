@@ -33,7 +33,6 @@ const routes: Routes = {
   "/research": { GET: pages },
   "/whales": { GET: pages },
   "/status": { GET: pages },
-  "/board": { GET: pages },
   "/mcp/market": { GET: market },
   "/mcp/token": { GET: market, POST: market },
   "/mcp/prices": { GET: prices },

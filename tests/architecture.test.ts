@@ -31,7 +31,7 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
   "account/ownership/binding": ["schema"],
   "account/deletion": ["schema"],
   "account/export": ["schema"],
-  "ops/backlog": ["schema"],
+  "ops/health": ["schema"],
   "ops/housekeeping": ["schema"],
 };
 /**

@@ -144,7 +144,7 @@ const whalesPage: MountedEndpoint = shown({
 const statusPage: MountedEndpoint = shown({
   path: "/status",
   summary: "What works now.",
-  description: "For users, from the last minutes.",
+  description: "For users: a provider has trouble after two failed calls in a row, until it answers one.",
   example: { input: {}, output: statusExample },
   input: z.object({}),
   returns: serviceStatus,

@@ -162,28 +162,6 @@ test("finds no fault with a healthy local stack, without any settings of the ope
   expect(code).toBe(0);
 });
 
-test("counts the links that were made without the secret for bots", async () => {
-  const healthy = z
-    .looseObject({ checks: z.looseObject({}) })
-    .parse(await (await fetch(`${stack.siteUrl}/health`)).json());
-  const links = { unconfirmed: 2 };
-  const server = createServer((_request, response) => {
-    response.end(JSON.stringify({ ...healthy, checks: { ...healthy.checks, links } }));
-  });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const address = server.address();
-  const site = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-  const findings: Finding[] = [];
-  await checkDeployment({ site, local: true, nowMs: Date.now() }, (finding) => void findings.push(finding));
-  server.close();
-  expect(findings).toContainEqual(
-    expect.objectContaining({
-      ...{ subject: "messenger links", level: "warning" },
-      says: expect.stringMatching(/^2 were made over HTTP without MESSENGER_CONNECT_SECRET/),
-    }),
-  );
-});
-
 test("says which lines of .env.local are none, which names nothing reads, and that the gateway answers on another scale", async () => {
   await writeFile(path.join(folder, ".env.local"), "garbage\nLLM_KEY_GATEWAY_API=x\nCONFIRMATIONS=two\n");
   settings.SENTIMENT_ENDPONT = "https://api.x.ai/v1";

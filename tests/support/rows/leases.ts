@@ -41,7 +41,9 @@ export async function expireLeases(app: World, dead?: Leases): Promise<void> {
   const ends = (id: string) => held.has(id) && (dead === undefined || dead.get(id) === held.get(id));
   const lost = await app.t.run(async ({ db }) => {
     const jobs = [];
-    for (const { _id, attempt } of await db.query("work").collect()) {
+    for (const { _id, attempt, state, at } of await db.query("work").collect()) {
+      // What was due and had not begun has waited for as long.
+      if (state === "waiting" && at <= Date.now()) await db.patch("work", _id, { at: 1 });
       if (!ends(_id)) continue;
       await db.patch("work", _id, { at: 1 });
       jobs.push({ workId: _id, attempt });
