@@ -153,7 +153,6 @@ import type * as lib_renewals from "../lib/renewals.js";
 import type * as lib_security_auth from "../lib/security/auth.js";
 import type * as lib_security_crypto from "../lib/security/crypto.js";
 import type * as lib_security_digests from "../lib/security/digests.js";
-import type * as lib_security_keyLanguages from "../lib/security/keyLanguages.js";
 import type * as lib_security_keyRequests from "../lib/security/keyRequests.js";
 import type * as lib_security_pseudonyms from "../lib/security/pseudonyms.js";
 import type * as lib_security_refusals from "../lib/security/refusals.js";
@@ -611,7 +610,6 @@ declare const fullApi: ApiFromModules<{
   "lib/security/auth": typeof lib_security_auth;
   "lib/security/crypto": typeof lib_security_crypto;
   "lib/security/digests": typeof lib_security_digests;
-  "lib/security/keyLanguages": typeof lib_security_keyLanguages;
   "lib/security/keyRequests": typeof lib_security_keyRequests;
   "lib/security/pseudonyms": typeof lib_security_pseudonyms;
   "lib/security/refusals": typeof lib_security_refusals;
