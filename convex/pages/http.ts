@@ -3,7 +3,6 @@ import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http/endpoint";
 import { absentWhenEmpty, optionalToken, text } from "../lib/http/input";
 import { readStatus } from "../ops/http";
-import { healthExample, serviceHealth } from "../ops/shapes";
 import { TITLE, VERSION } from "../ops/version";
 import { signalToken } from "../signals/shapes";
 import { hoursOr } from "../whales/shapes";

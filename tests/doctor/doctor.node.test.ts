@@ -1,12 +1,10 @@
 import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
-import { checkDeployment } from "../../scripts/doctor/deployment";
 import type { Finding } from "../../scripts/doctor/finding";
 import { recordingsIn, replayed } from "../../scripts/doctor/recording/recordings";
 import { forkScript } from "../../scripts/fork";

@@ -1,5 +1,4 @@
 import { describe, expect, vi } from "vitest";
-import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { arrived, confirm, linkedUser, userWithCode } from "../bot/support";
 import { createApp, type App, test } from "../support/app";

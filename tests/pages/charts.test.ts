@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import { nameHeights, PAGE, type Canvas } from "../../convex/pages/charts/frame";
 import { leavesChart, levelsChart, levelScale } from "../../convex/pages/charts/levels";
 import { html } from "../../convex/pages/markup";
-import { STYLE } from "../../convex/pages/style";
 import { canvasBeside, rows } from "../../convex/pictures/card";
 import { signalExample } from "../../convex/signals/http";
 

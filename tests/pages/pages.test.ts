@@ -1,9 +1,7 @@
 import { describe, expect } from "vitest";
 import { insertShifts } from "../support/rows/shiftRows";
-import { research, serviceStatus, whales } from "../../convex/pages/shapes";
+import { research, whales } from "../../convex/pages/shapes";
 import { bigUsd, typeset, usd } from "../../convex/lib/text/numbers";
-import { dollars } from "../../convex/lib/text/strings";
-import { serviceHealth } from "../../convex/ops/shapes";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
