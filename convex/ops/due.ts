@@ -45,7 +45,7 @@ const OVERDUE_MS = 15 * MINUTE;
 /** Started every few minutes, in this transaction: separate calls would double their number. */
 const BEGUN = [
   { every: 1, begin: internal.payments.deposits.begin },
-  { every: 2, begin: internal.whales.cursor.begin },
+  { every: 5, begin: internal.whales.cursor.begin },
   { every: 5, begin: internal.market.samples.takeDue },
 ];
 

@@ -1,6 +1,8 @@
+import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { creditsFor } from "../credits/rates";
 import { optional, setting } from "../lib/env";
+import { noteWorking } from "../lib/outside/notes";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { readHeight } from "../providers/chain/blocks";
 import { transfersTo, type IncomingTransfer } from "../providers/chain/deposits";
@@ -54,6 +56,10 @@ function row({ amount, ...transfer }: IncomingTransfer) {
   return { ...transfer, amount: amount.toString() };
 }
 
-export const read = providerAction({ reading: vReading }, async (ctx, { reading }) => {
-  await readDeposits(ctx, reading);
-});
+export const read = providerAction(
+  { reading: vReading, chainWorks: v.boolean() },
+  async (ctx, { reading, chainWorks }) => {
+    if (chainWorks) noteWorking("chain");
+    await readDeposits(ctx, reading);
+  },
+);

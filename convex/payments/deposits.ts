@@ -9,6 +9,7 @@ import { change } from "../lib/changes";
 import { dueWork } from "../lib/cronRuns";
 import { isSet, required } from "../lib/env";
 import { formatUnits } from "../lib/money/amounts";
+import { isWorking } from "../lib/outside/tallies";
 import { rowsByBoth } from "../lib/records/rows";
 import { HOUR } from "../lib/time";
 import { userIdByAddress } from "../wallets/model";
@@ -36,7 +37,10 @@ export const begin = dueWork(async (ctx) => {
   const row = await cursorOf(ctx, platformWallet());
   const again = row !== null && row.rereadAt < Date.now() - HOUR;
   if (again) await ctx.db.patch("depositCursors", row._id, { rereadAt: Date.now() });
-  await ctx.scheduler.runAfter(0, internal.payments.depositReader.read, { reading: readingOf(row, again) });
+  await ctx.scheduler.runAfter(0, internal.payments.depositReader.read, {
+    reading: readingOf(row, again),
+    chainWorks: await isWorking(ctx, "chain"),
+  });
 });
 
 /** Where a reading goes on. */

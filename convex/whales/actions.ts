@@ -20,7 +20,7 @@ import { PROMPT, readAnswer } from "./prompts";
 import type { Measured, Reported } from "./tables";
 import { feedPrices, priceIn, type Prices } from "./values";
 
-/** What the room asks the outside: the agent, once an hour, and the chain, every two minutes. */
+/** What the room asks the outside: the agent, once an hour, and the chain, every five minutes. */
 
 /** A job that runs longer is cancelled; half a minute to two minutes is usual. */
 const GIVE_UP_MS = 5 * MINUTE;

@@ -93,6 +93,8 @@ export type Endpoint<
   guard?: (head: RequestHead, body: string, by: Asker) => void | Promise<void>;
   /** Counted once per request, before the handler. Leave it out if only some requests cost something. */
   limit?: LimitName;
+  /** The handler counts it with the slot in which its caller waits. */
+  countsWithSlot?: true;
   /**
    * Refuses callers without access, after the address's limit was counted and before the user's is. `shown` refuses
    * nobody but finds out which credential the caller has shown; the user's limit depends on it.
@@ -128,8 +130,8 @@ export type MountedEndpoint = Pick<
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
-  const { guard, access, handler, page, ...described } = definition;
-  const { path, needs = [], limit, input, returns, media = "application/json" } = described;
+  const { guard, access, handler, page, countsWithSlot, ...described } = definition;
+  const { path, needs = [], input, returns, media = "application/json" } = described;
   return {
     ...described,
     hasPage: page !== undefined,
@@ -146,6 +148,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       // Where access is decided in between, the address is counted before it; else both at once.
       const decides = typeof access === "function";
+      const limit = countsWithSlot === true ? undefined : described.limit;
       if (limit !== undefined && decides) await chargeAddress(ctx, limit, caller);
       const named = caller.userId;
       const shows = access === "shown";

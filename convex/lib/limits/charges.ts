@@ -1,5 +1,5 @@
 import { calculateRateLimit, DAY, HOUR, MINUTE, RateLimiter } from "@convex-dev/rate-limiter";
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { components, internal } from "../../_generated/api";
 import { internalMutation, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { AppError, messageOf } from "../errors";
@@ -19,7 +19,7 @@ import { networksOf, type Caller } from "./callers";
  */
 const SHARDS = 4;
 
-type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
+type Bucket = Counted["config"];
 
 /** A number per period, and how many of them at once. */
 const bucket = (rate: number, period: number, capacity: number): Bucket => {
@@ -130,7 +130,18 @@ export type LimitName = {
 }[keyof typeof limits];
 
 /** A limit and the caller that it counts, hashed: a `userId` is a credential and stays out of the table. */
-type Counted = { limit: string; key: string; config: Bucket };
+export const vCounted = v.object({
+  limit: v.string(),
+  key: v.string(),
+  config: v.object({
+    kind: v.literal("token bucket"),
+    rate: v.number(),
+    period: v.number(),
+    capacity: v.number(),
+    shards: v.optional(v.number()),
+  }),
+});
+type Counted = Infer<typeof vCounted>;
 
 function ofAddress(name: LimitName, { address }: Caller): Counted[] {
   if (address === null) return [];
@@ -166,8 +177,12 @@ export async function charge(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  // The address first: a refused address counts nothing against a user that it only names.
-  await takeAll(ctx, [...ofAddress(name, caller), ...ofUser(name, caller)], count);
+  await takeAll(ctx, limitsOf(name, caller), count);
+}
+
+/** All limits of a use. The address first: a refused address counts nothing against a user that it only names. */
+export function limitsOf(name: LimitName, caller: Caller): Counted[] {
+  return [...ofAddress(name, caller), ...ofUser(name, caller)];
 }
 
 /** The first half: before access is decided. */
@@ -244,6 +259,15 @@ async function takeAll(
   if (limits.length === 0) return;
   const refused =
     "db" in ctx ? await takeNow(ctx, limits, count) : await takenBy(ctx, { limits: [...limits], count });
+  refuse(limits, refused);
+}
+
+/** Counts one use in a transaction that does more. @throws AppError `rate_limited` */
+export async function takeLimits(ctx: MutationCtx, limits: readonly Counted[]): Promise<void> {
+  refuse(limits, await takeNow(ctx, limits, 1));
+}
+
+function refuse(limits: readonly Counted[], refused: Refused): void {
   const limit = limits.find((one) => one.limit === refused?.limit);
   if (refused !== null && limit !== undefined) throw tooMany(limit, refused.retryAfterMs);
 }
@@ -270,19 +294,7 @@ async function takeNow(ctx: MutationCtx, limits: readonly Counted[], count: numb
 /** Counts against limits until one refuses. */
 export const take = internalMutation({
   args: {
-    limits: v.array(
-      v.object({
-        limit: v.string(),
-        key: v.string(),
-        config: v.object({
-          kind: v.literal("token bucket"),
-          rate: v.number(),
-          period: v.number(),
-          capacity: v.number(),
-          shards: v.optional(v.number()),
-        }),
-      }),
-    ),
+    limits: v.array(vCounted),
     count: v.number(),
   },
   returns: v.union(v.object({ limit: v.string(), retryAfterMs: v.number() }), v.null()),

@@ -14,6 +14,7 @@ import { sha256Hex } from "../security/digests";
 import { vPayer } from "../tables";
 import { SECOND } from "../time";
 import type { Caller } from "./callers";
+import { limitsOf, takeLimits, vCounted, type LimitName } from "./charges";
 
 /**
  * Who may wait for an answer at the same time. The small platform class runs 64 actions at once, HTTP requests among
@@ -32,15 +33,16 @@ const RETRY_MS = 5 * SECOND;
  * Does work while its caller waits in a slot. A caller who has hung up gives nothing back, so a slot ends with its deadline.
  * @param options.heldMs How long the work takes at most.
  * @param options.payer Whose part of the day's budget the work spends, if it asks a model.
+ * @param options.limit The limit that it counts against, if the endpoint has not counted it.
  * @throws AppError `rate_limited` when no slot is free, or the budget is used up.
  */
 export async function waitingAs<Value>(
   ctx: ActionCtx,
   caller: Caller,
   work: () => Promise<Value>,
-  { heldMs, payer }: { heldMs: number; payer?: Payer },
+  options: { heldMs: number; payer?: Payer; limit?: LimitName },
 ): Promise<Value> {
-  const slot = await enterAs(ctx, caller, heldMs, payer);
+  const slot = await enterAs(ctx, caller, options);
   if (slot === null) return work();
   return countedBy(ctx, work, (noted) => ctx.runMutation(internal.lib.limits.slots.leave, { slot, noted }));
 }
@@ -48,10 +50,10 @@ export async function waitingAs<Value>(
 /** @returns `null` if the slots could not be asked: who waits is bookkeeping, and refuses nobody by failing. */
 async function enterAs(
   ctx: ActionCtx,
-  { userId, address, identity }: Caller,
-  heldMs: number,
-  payer: Payer | undefined,
+  caller: Caller,
+  { heldMs, payer, limit }: { heldMs: number; payer?: Payer; limit?: LimitName },
 ): Promise<Id<"slots"> | null> {
+  const { userId, address, identity } = caller;
   // A user's own chat has no address; whoever only names an id counts by the address.
   const user = identity ?? (address === null ? userId : undefined);
   try {
@@ -60,6 +62,7 @@ async function enterAs(
       ...(user === undefined ? {} : { user: sha256Hex(`user:${user}`) }),
       ...(address === null ? {} : { address: sha256Hex(`address:${address}`) }),
       ...(payer === undefined ? {} : { payer }),
+      limits: limit === undefined ? [] : limitsOf(limit, caller),
     });
   } catch (error) {
     if (failureOf(error) !== null) throw error;
@@ -78,10 +81,12 @@ export const enter = internalMutation({
     user: v.optional(v.string()),
     address: v.optional(v.string()),
     payer: v.optional(vPayer),
+    limits: v.array(vCounted),
   },
   returns: v.id("slots"),
-  handler: async (ctx, { heldMs, payer, ...who }) => {
+  handler: async (ctx, { heldMs, payer, limits, ...who }) => {
     const now = Date.now();
+    await takeLimits(ctx, limits);
     if (payer !== undefined) await refuseBeyond(ctx, payer);
     await refuseHolders(ctx, who, now);
     const most = who.user === undefined ? ANONYMOUS : ALL;

@@ -13,6 +13,8 @@ export type Noted = { outcomes: Outcome[]; spent: Spending[] };
 /** Noted and not stored yet. The platform gives every action its own module state. */
 const noted = new Map<Provider, Outcome>();
 const spent = new Map<string, Spending>();
+/** Known to work. */
+const working = new Set<Provider>();
 
 /** How much counted work runs under an action's context, one in another or beside it. */
 const underWay = new WeakMap<ActionCtx, number>();
@@ -40,6 +42,11 @@ export function noteCall(provider: Provider, failed: boolean): void {
   );
 }
 
+/** Says that a provider is known to work: its success is no news to an action that runs every minute. */
+export function noteWorking(provider: Provider): void {
+  working.add(provider);
+}
+
 export function noteSpent({ micros, ...of }: Spending): void {
   const key = Object.values(of).join(" ");
   spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
@@ -47,7 +54,9 @@ export function noteSpent({ micros, ...of }: Spending): void {
 
 /** The notes, for a mutation that stores them together with its other changes. */
 export function takeNoted(): Noted {
-  const taken = { outcomes: [...noted.values()], spent: [...spent.values()] };
+  const news = [...noted.values()].filter(({ provider, failures }) => failures > 0 || !working.has(provider));
+  const taken = { outcomes: news, spent: [...spent.values()] };
+  working.clear();
   noted.clear();
   spent.clear();
   return taken;

@@ -1,10 +1,10 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import type { MutationCtx } from "../../_generated/server";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { addSpent } from "./spending";
 import { vProvider, vSpending } from "../tables";
 import { MINUTE } from "../time";
-import type { Noted, Outcome } from "./notes";
+import type { Noted, Outcome, Provider } from "./notes";
 
 /** Notes about providers, as rows. */
 
@@ -40,4 +40,9 @@ async function keepState(ctx: MutationCtx, { provider, worked, failures }: Outco
     ...(turned ? { since: now } : {}),
     ...(failures === 0 ? {} : { failedAt: now }),
   });
+}
+
+/** Whether a provider is known to work, and its next success would change nothing. */
+export async function isWorking(ctx: QueryCtx, provider: Provider): Promise<boolean> {
+  return (await getOneFrom(ctx.db, "providerStates", "by_provider", provider))?.failures === 0;
 }
