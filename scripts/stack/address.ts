@@ -1,5 +1,3 @@
-import { factsShape, type Facts } from "./inquiries";
-
 /** The address of the local stack on this machine, for other commands. */
 
 const PATIENCE_MS = 3_000;
@@ -9,23 +7,11 @@ export function inquiryUrl(variables: Record<string, string | undefined>): strin
   return `http://127.0.0.1:${variables.PROVIDERS_PORT || "3299"}`;
 }
 
-/** The running stack's facts; `null` if none answers there. */
-export async function runningStack(url: string): Promise<Facts | null> {
-  const answer = await ask(`${url}/_stack`, {});
-  const parsed = factsShape.safeParse(answer);
-  return parsed.success ? parsed.data : null;
-}
-
 /** A token of the running stack's issuer; `null` if none answers there. */
 export async function tokenOf(url: string, subject: string): Promise<string | null> {
   const answer = await ask(`${url}/_token`, { method: "POST", body: JSON.stringify({ subject }) });
   const token = typeof answer === "object" && answer !== null && "token" in answer ? answer.token : null;
   return typeof token === "string" ? token : null;
-}
-
-/** All open work of the running stack; `null` if none answers there. */
-export async function openWorkOf(url: string): Promise<unknown> {
-  return ask(`${url}/_work`, {});
 }
 
 async function ask(url: string, init: RequestInit): Promise<unknown> {
