@@ -325,9 +325,10 @@ describe("the house", () => {
       .map(({ path, source }) => [path, source.match(calls)?.length ?? 0] as const)
       .filter(([, count]) => count > 0);
     // The definition and its one use by `askProvider`; the two clients that fetch on their own note what they do. Users'
-    // own webhooks are nobody's outage.
+    // own webhooks are nobody's outage, and what the doctor learns of a node's limits is no failure of it.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 3,
+      "providers/chain/node": 1,
       "providers/chain/rpc/client": 2,
       "providers/models/gateway": 1,
       "providers/webhooks": 1,
