@@ -62,7 +62,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   "bot/owning": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/works": "pictures",
-  "alerts/firings": "pictures",
+  "alerts/watch": "pictures",
   "research/reports/publications": "pictures",
   "signals/cards": "pictures",
 };

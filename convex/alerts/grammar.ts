@@ -1,12 +1,8 @@
-import type { Infer } from "convex/values";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import { PRICED_TOKENS } from "../prices/tables";
-import type { Observation } from "./tables";
-import type { vCondition } from "./validators";
+import type { Condition, Observation } from "./tables";
 
 /** What alerts may be about, what each is compared with, and when it fires. Pure, and without shapes (`lines` has them). */
-
-export type Condition = Infer<typeof vCondition>;
 
 /** Hours over which a change of price may be asked for. */
 export const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168] as const;
@@ -97,8 +93,6 @@ export function subjectOf(text: string): Subject {
 
 /** An alert is quiet for this long after it has fired. */
 export const QUIET_MS = HOUR;
-/** How far back a replay looks. */
-export const REPLAYED_DAYS = 7;
 
 /** Whether a value is at the level or beyond it. */
 export function holds({ side, level }: Pick<Watch, "side" | "level">, value: number): boolean {
@@ -113,27 +107,6 @@ export function isEvent(subject: string): boolean {
 /** Whether an observation is newer than the last one: a source that is behind reports an earlier state. */
 export function isNews({ observedAt }: Observation, last: Observation | null, subject: string): boolean {
   return last === null || isEvent(subject) || observedAt > last.observedAt;
-}
-
-/**
- * When an alert that was set at `since` (epoch ms) would have fired: at each crossing, which the last observation was not
- * beyond and this one is, but not while it is quiet. `watch.compare` reads the same from the index of levels.
- * @param observations Of its subject, by `at`; those until `since` only give the state at the beginning.
- */
-export function replay(watch: Watch, observations: readonly Observation[], since: number): Observation[] {
-  const fired: Observation[] = [];
-  let last: Observation | null = null;
-  let readyAt = since + 1;
-  for (const one of observations) {
-    if (!isNews(one, last, watch.subject)) continue;
-    const isCrossing = isEvent(watch.subject) || (last !== null && !holds(watch, last.value));
-    if (isCrossing && holds(watch, one.value) && one.at >= readyAt) {
-      fired.push(one);
-      readyAt = one.at + QUIET_MS;
-    }
-    last = one;
-  }
-  return fired;
 }
 
 /** How far a zone's clocks are ahead of UTC at a moment (epoch ms), in ms. */

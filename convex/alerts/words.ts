@@ -3,8 +3,8 @@ import { bigUsd, percent } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
-import { FUNDING_HOURS, type Condition } from "./grammar";
-import type { Observation } from "./tables";
+import { FUNDING_HOURS } from "./grammar";
+import type { Condition, Observation } from "./tables";
 
 /** Alerts and firings in words: as lines of the grammar, and as people read them. Pure. */
 

@@ -5,9 +5,9 @@ import type { Button, Paragraph } from "../messenger/format";
 import { enqueueCard, linkOfAccount, userOfAccount, written } from "../messenger/model";
 import { ANSWER } from "../messenger/notices";
 import type { Picture } from "../messenger/tables";
-import { notice, UNCONFIRMED, WRONG_CODE } from "./cards";
+import { notice, UNCONFIRMED } from "./cards";
+import { commandNamed } from "./commands";
 import { parseCommand } from "./grammar";
-import { commandNamed } from "./list";
 import type { Message, Sender } from "./tables";
 
 /** What all commands share: what they are asked, what they answer, and where the answer goes. */
@@ -39,9 +39,7 @@ export function reply(...words: Paragraph): Outcome {
 }
 
 /** The outcome of a command; if it is refused, the reason is the answer. */
-export async function orReason<Result extends Outcome>(
-  attempt: () => Result | Promise<Result>,
-): Promise<Result | Outcome> {
+export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promise<Outcome> {
   try {
     return await attempt();
   } catch (error) {
@@ -51,28 +49,17 @@ export async function orReason<Result extends Outcome>(
   }
 }
 
-/** The outcome as functions pass it on. */
-export function passed({ answer, buttons, picture }: Outcome) {
-  return {
-    answer: answer.map((paragraph) => [...paragraph]),
-    ...(buttons === undefined ? {} : { buttons: buttons.map((row) => [...row]) }),
-    ...(picture === undefined ? {} : { picture }),
-  };
-}
-
 /**
  * Queues the answer to a message, once, for the chat and topic that it came from, through the bot that it was written
  * to. Some answers to a tap take the place of the message with the button.
  */
 export async function putAnswer(ctx: MutationCtx, message: Message, outcome: Outcome): Promise<void> {
   const { updateId, sender, text, tapped } = message;
-  if (outcome.answer.length === 0) return;
+  const { answer: paragraphs, buttons, picture } = outcome;
+  if (paragraphs.length === 0) return;
   const link = sender.alone ? await linkOfAccount(ctx, sender.messengerId) : null;
   const isUnconfirmed = link !== null && link.confirmedAt === undefined;
-  const isTold = [UNCONFIRMED, WRONG_CODE].some(
-    (one) => JSON.stringify(outcome.answer[0]) === JSON.stringify(one),
-  );
-  const replaces = commandNamed(parseCommand(text)?.name ?? "")?.inPlace === true ? tapped : undefined;
+  const isInPlace = commandNamed(parseCommand(text)?.name ?? "")?.traits.includes("inPlace") === true;
   await enqueueCard(ctx, {
     // An answer to a group belongs to the group, and is not part of one user's data.
     userId: sender.alone ? ((await userOfAccount(ctx, sender.messengerId)) ?? "") : "",
@@ -80,9 +67,9 @@ export async function putAnswer(ctx: MutationCtx, message: Message, outcome: Out
     bot: "default",
     kind: ANSWER,
     key: `update:${updateId}`,
-    paragraphs: isUnconfirmed && !isTold ? [UNCONFIRMED, ...outcome.answer] : outcome.answer,
-    buttons: outcome.buttons,
-    picture: outcome.picture,
-    replaces,
+    paragraphs: isUnconfirmed ? [UNCONFIRMED, ...paragraphs] : paragraphs,
+    buttons,
+    picture,
+    replaces: isInPlace ? tapped : undefined,
   });
 }

@@ -63,8 +63,8 @@ export const messengerTables = {
   chatMoves: defineTable({ from: v.string(), to: v.string() }).index("by_from", ["from"]),
 
   /**
-   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links`, and by
-   * `messenger/owners` when the bot confirms a link, when either side unlinks and when the user's data is deleted.
+   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links` (linked,
+   * confirmed), and by `messenger/owners` when either side unlinks and when the user's data is deleted.
    */
   messengerLinks: defineTable({
     /** The messenger's id of the account, which is also the id of its private chat with any bot. */

@@ -1,5 +1,5 @@
-import type { Condition } from "../alerts/grammar";
-import type { DrawnHistory } from "../alerts/history";
+import type { Condition } from "../alerts/tables";
+import type { DrawnHistory } from "../alerts/observations";
 import { lineOf } from "../alerts/words";
 import { FUNDING_HOURS } from "../alerts/grammar";
 import { dateTime, DAY } from "../lib/time";
