@@ -9,7 +9,6 @@ import { reasonOf } from "../lib/text/failures";
 import { withoutTrailing } from "../lib/text/strings";
 import { SECOND, sleep } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import type { Job } from "../lib/work/jobs";
 import { chatUser } from "../messenger/model";
 import { botUsername, showTyping } from "../providers/messenger";
 import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, PRIVATE_ONLY, requestOf } from "./cards";
