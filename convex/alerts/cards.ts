@@ -6,7 +6,7 @@ import { dateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import { alertOf, type Alert } from "./model";
 import type { Condition, Observation } from "./tables";
-import { describe, HOW_TO_SAY, lineOf, observed } from "./words";
+import { describe, HOW_TO_SAY, lineOf, observed } from "./grammar";
 
 /** Alerts in the messenger. Only buttons set or end an alert; words that are typed later do not. */
 

@@ -11,11 +11,10 @@ import { dollars, wellFormed } from "../lib/text/strings";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
 import { askForCandles, askForDay } from "../providers/data/exchanges";
 import type { Doubt, Present } from "./cards";
-import { holds, isAlwaysSampled, subjectOf, watchOf } from "./grammar";
+import { holds, HOW_TO_SAY, isAlwaysSampled, lineOf, SAID, subjectOf, watchOf } from "./grammar";
 import type { Alert } from "./model";
 import { readWords } from "./reading";
 import type { Condition, Observation } from "./tables";
-import { HOW_TO_SAY, lineOf, SAID } from "./words";
 
 /** Reads alerts from people's words, and collects what only alerts need. */
 

@@ -10,10 +10,9 @@ import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { DAY } from "../lib/time";
 import { isChatUser } from "../messenger/model";
 import { ownerOf } from "../users/model";
-import { nextTime, watchOf } from "./grammar";
+import { describe, nextTime, watchOf } from "./grammar";
 import { lastObservation } from "./observations";
 import { alertTables, vCondition } from "./tables";
-import { describe } from "./words";
 
 /** Users' alerts: proposed, confirmed, ended. */
 

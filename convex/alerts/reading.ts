@@ -11,9 +11,8 @@ import { deadlines } from "../lib/outside/deadlines";
 import { plain } from "../lib/text/sentences";
 import type { Question } from "../providers/models/structure";
 import type { Doubt } from "./cards";
-import { FUNDED, FUNDING_HOURS, MOVED, WINDOWS } from "./grammar";
+import { EXAMPLES, FUNDED, FUNDING_HOURS, MOVED, SAID, WINDOWS } from "./grammar";
 import { readLine, type Line } from "./lines";
-import { EXAMPLES, SAID } from "./words";
 
 /**
  * From a person's words in any language to a line of the grammar: a model restates them, the grammar reads the line, and

@@ -15,11 +15,20 @@ import { PRICED_TOKENS } from "../prices/tables";
 import { signalsDigest } from "../signals/cards";
 import { whalesDigest } from "../whales/cards";
 import { digestCard, expiredCard, firedButtons, firingCard, type Move } from "./cards";
-import { CLOCK, isAlwaysSampled, isEvent, isNews, nextTime, QUIET_MS, subjectOf } from "./grammar";
+import {
+  CLOCK,
+  describe,
+  hours,
+  isAlwaysSampled,
+  isEvent,
+  isNews,
+  nextTime,
+  QUIET_MS,
+  subjectOf,
+} from "./grammar";
 import { cursorOf, switchOff } from "./model";
 import { lastObservation, newestAt, observationsAfter } from "./observations";
 import type { Observation } from "./tables";
-import { describe, hours } from "./words";
 
 /**
  * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject

@@ -16,7 +16,7 @@ import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
 import { needsAccount, notice, ONLY_LOGIN, recipientsCard } from "./cards";
 import { focusIn } from "./grammar";
-import { orReason, putAnswer, reply, type Outcome, type Request } from "./model";
+import { orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
 import { focusNamed, nameOf, READS } from "./reads";
 import { vMessage } from "./tables";
 

@@ -1,6 +1,6 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { SAID } from "../alerts/words";
+import { SAID } from "../alerts/grammar";
 import { optional, required } from "../lib/env";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
@@ -12,9 +12,8 @@ import { worker } from "../lib/work/desk";
 import { chatUser } from "../messenger/model";
 import { botUsername, showTyping } from "../providers/messenger";
 import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, PRIVATE_ONLY, requestOf } from "./cards";
-import { commandNamed, help, type Command } from "./commands";
+import { commandNamed, help, reply, type Command, type Outcome, type Request } from "./commands";
 import { parseCommand, parseMention, pastedStart, showsCode } from "./grammar";
-import { reply, type Outcome, type Request } from "./model";
 import { priceOutcome } from "./prices";
 import { vMessage, type Message, type Sender } from "./tables";
 import { answerTo, plainWords, WORKS, type Worked } from "./works";

@@ -3,8 +3,7 @@ import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { lastObservation } from "../alerts/observations";
 import { sampleCoins } from "../alerts/desk";
-import { COIN } from "../alerts/grammar";
-import { lineOf } from "../alerts/words";
+import { COIN, lineOf } from "../alerts/grammar";
 import { latestOf } from "../evidence/model";
 import { factsIn } from "../evidence/sayings";
 import type { Fact } from "../evidence/tables";
@@ -15,7 +14,7 @@ import { dollars } from "../lib/text/strings";
 import { dateTime, DAY, MINUTE } from "../lib/time";
 import { symbolAmong } from "../market/sources/lists";
 import type { Button } from "../messenger/format";
-import { reply, type Outcome } from "./model";
+import { reply, type Outcome } from "./commands";
 
 /** Stored prices, and the bot's first message: no model is asked for either. */
 

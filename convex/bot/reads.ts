@@ -20,9 +20,8 @@ import { walletOf } from "../wallets/model";
 import { alertCard, lastHours } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
 import { recordCard, statusCard, walletCard } from "./cards";
-import { help } from "./commands";
+import { help, reply, type Outcome, type Request } from "./commands";
 import { focusIn, hoursIn, tokenIn } from "./grammar";
-import { reply, type Outcome, type Request } from "./model";
 
 /** Commands that only read. */
 

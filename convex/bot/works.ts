@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { openCard, proposalCard } from "../alerts/cards";
 import { answerWords, type Answered } from "../alerts/desk";
-import { HOW_TO_SAY } from "../alerts/words";
+import { HOW_TO_SAY } from "../alerts/grammar";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { required, siteUrl } from "../lib/env";
@@ -34,7 +34,7 @@ import {
   USAGE,
 } from "./cards";
 import { hashIn, orderIn, type Order } from "./grammar";
-import { reply, type Outcome, type Request } from "./model";
+import { reply, type Outcome, type Request } from "./commands";
 import { priceCommand, startOutcome } from "./prices";
 
 /** Commands that ask providers. Every one can be repeated: it is, after it was cut off. */

@@ -176,16 +176,6 @@ describe("a tapped button", () => {
     await tap(app, "Set");
     expect(await app.rows("alerts")).toMatchObject([{ state: "active" }]);
   });
-
-  test("in a group is answered there, and tells nothing of anybody's own", async () => {
-    const app = createBotApp({ now: EIGHT });
-    await linkedUser(app, "alice");
-    await issued(app, buy);
-    await say(app, `/signals@${BOT_NAME}`, { chat: GROUP });
-    expect(await tap(app, "BTC")).toMatchObject([{ method: "editMessageText", chatId: String(GROUP) }]);
-    const [told] = await tap(app, "BTC", { data: "wallet" });
-    expect(told?.text).toContain("I answer that in a private chat only");
-  });
 });
 
 describe("work that takes a while", () => {

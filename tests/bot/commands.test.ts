@@ -156,16 +156,6 @@ describe("/research", () => {
     expect(await underWay(app)).toEqual([]);
   });
 
-  test("is of the whole market without a token, and refuses what is none", async ({ app }) => {
-    const [card] = await say(app, "/research");
-    expect(card).toContain("<b>🔬 Research · Market</b>");
-    const asked = app.standins.sent("llm").length;
-    expect(await say(app, "/research BTC and <b>ETH</b>")).toEqual([
-      "Name one token by its symbol, such as /research BTC.",
-    ]);
-    expect(app.standins.sent("llm")).toHaveLength(asked);
-  });
-
   test("/research says that somebody fails", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     app.standins.fail("sentiment", { mode: "status", status: 500 });

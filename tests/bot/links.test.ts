@@ -106,16 +106,6 @@ describe("a link that the account has not made itself", () => {
     expect(await say(other, "/help")).not.toContainEqual(UNCONFIRMED);
     expect(await other.rows("messengerLinks")).toEqual([]);
   });
-
-  test("is confirmed and dropped in the account's own chat alone", async () => {
-    const { app } = await bound();
-    for (const command of ["connect", "unlink"]) {
-      const told = await say(app, `/${command}@${BOT_NAME}`, { chat: GROUP });
-      expect(told).toEqual([expect.stringContaining("in a private chat only")]);
-      await say(app, `/${command}`, { from: 666 });
-    }
-    expect((await link(app))?.confirmedAt).toBeUndefined();
-  });
 });
 
 test.for([
