@@ -1,6 +1,4 @@
 import { describe, expect } from "vitest";
-import { internal } from "../../convex/_generated/api";
-import { keepHouse } from "../support/rows/housekeeping";
 import {
   ALICE,
   arrived,
@@ -174,8 +172,3 @@ describe("in a group", () => {
     expect(await say(app, "/help@simulated_999999_bot", inGroup)).toEqual([HELP]);
   });
 });
-
-function ignored(i: number) {
-  const sender = { chatId: String(GROUP), alone: false, messengerId: "1" };
-  return { updateId: 5_000_000 + i, sender, text: "hello", forwarded: false };
-}

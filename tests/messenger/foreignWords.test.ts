@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
 import { renderCard, type Paragraph } from "../../convex/messenger/format";
 import { linkedUser, say, test } from "../bot/support";
-import { agentSays, alert, watchNow } from "../whales/support";
 import { withoutListings } from "./support";
 
 /** What others wrote stands in cards as words: the messenger makes no link, name or command of it. */
@@ -29,8 +28,6 @@ function foundIn(text: string): string[] {
 }
 
 const POST = `Claim at ${BAIT.join(" or ")} today.`;
-/** A report's figures have to be measured ones. */
-const WORDS = `Claim at ${BAIT.filter((bait) => !/\d/.test(bait)).join(" or ")} today.`;
 
 describe("in a card", () => {
   test.for(BAIT)("%s is text", (bait) => {

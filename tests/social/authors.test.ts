@@ -1,7 +1,6 @@
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { createApp } from "../support/app";
-import { keepHouse } from "../support/rows/housekeeping";
 import {
   ALICE,
   browserOf,
