@@ -221,6 +221,10 @@ function shiftLines(
 }
 
 export const USAGE = {
-  swap: "Write for example: /swap 25 USDC to ETH",
-  send: "Write for example: /send 25 USDC to 0x… (the whole address, which has to be on your list)",
-};
+  swap: ["Write for example: ", { command: "swap" }, " 25 USDC to ETH"],
+  send: [
+    "Write for example: ",
+    { command: "send" },
+    " 25 USDC to 0x… (the whole address, which has to be on your list)",
+  ],
+} satisfies Record<string, Paragraph>;

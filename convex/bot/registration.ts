@@ -4,7 +4,7 @@ import { required, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { counted } from "../lib/outside/providerCalls";
 import { botUsername, register as registerAt } from "../providers/messenger";
-import { commands } from "./list";
+import { commands } from "./commands";
 
 /**
  * `npx convex run bot/registration:register`: tells the messenger where this deployment's bot gets its messages, and
@@ -20,7 +20,7 @@ export const register = internalAction({
     if (bot === null) throw new AppError("not_configured", "The messenger does not know MESSENGER_BOT_TOKEN");
     const webhook = `${siteUrl()}/messenger/webhook`;
     const menu = commands
-      .filter(({ hidden }) => hidden !== true)
+      .filter(({ traits }) => !traits.includes("hidden"))
       .map(({ name, summary }) => ({ command: name, description: summary }));
     await registerAt(token, { webhook, secret: required("MESSENGER_WEBHOOK_SECRET"), menu });
     return { bot: `@${bot}`, webhook, commands: menu.length };

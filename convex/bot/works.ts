@@ -189,7 +189,7 @@ async function connect(ctx: ActionCtx, request: Request): Promise<Worked> {
 
 async function orderNamed(ctx: ActionCtx, request: Request, name: "swap" | "send"): Promise<Outcome> {
   const order = orderIn(request.argument) ?? orderIn(`${name} ${request.argument}`);
-  return order?.kind === name ? orderCard(ctx, request, order) : reply(USAGE[name]);
+  return order?.kind === name ? orderCard(ctx, request, order) : reply(...USAGE[name]);
 }
 
 /** An order, rehearsed: its own card is shown, and a tap carries it out. */
