@@ -2,8 +2,7 @@ import type { Infer } from "convex/values";
 import { checksummed } from "../lib/money/addresses";
 import { symbolIn, WRITTEN } from "../lib/money/tokens";
 import { PRINTABLE } from "../lib/records/ids";
-import { readCommand } from "../social/commands";
-import { unitsOf } from "../social/orders";
+import { readCommand, unitsOf } from "../social/commands";
 import { recipientProblem } from "../wallets/recipients";
 import type { vSymbol } from "../wallets/tables";
 

@@ -88,7 +88,7 @@ export const messengerTables = {
   /**
    * Codes by which somebody shows whose they are. A `link` binds a messenger account to its user, and a `proof` an
    * account of the network: the latest of a user (written by `messenger/model`), until it is used (`messenger/links`,
-   * `social/proofs`), withdrawn by unlinking (`messenger/owners`) or shown in a group (`bot/updates`). By an `owner`
+   * `social/authors`), withdrawn by unlinking (`messenger/owners`) or shown in a group (`bot/updates`). By an `owner`
    * code, one for a userId and day (`account/ownership/links`), a messenger account owns a userId that nobody owns.
    */
   codes: defineTable({
