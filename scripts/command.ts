@@ -47,7 +47,7 @@ export class Misuse extends Error {}
  * Tells why a command ends: one line where it was called wrongly, the message of what is its operator's to mend, else
  * the error as it is. @returns The exit code, 2 where it was called wrongly.
  */
-export function failed(error: unknown, isForOperator: (error: unknown) => boolean = () => false): 1 | 2 {
+function failed(error: unknown, isForOperator: (error: unknown) => boolean = () => false): 1 | 2 {
   const wrong = misuse(error);
   if (wrong !== null) console.error(`${wrong}. --help says how it is used.`);
   else console.error(error instanceof Error && isForOperator(error) ? error.message : error);

@@ -1,7 +1,6 @@
 import type { GenericValidator } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import * as z from "zod";
-import { conditionShape } from "../convex/alerts/lines";
 import { citedSource } from "../convex/evidence/shapes";
 import { change, checkedCounts } from "../convex/research/writing/checks";
 import { onchainShape, sentimentShape } from "../convex/research/writing/prompts";
@@ -36,10 +35,6 @@ export const STORED: Readonly<
     }
   >
 > = {
-  "alerts/validators": {
-    from: "alerts/lines",
-    validators: { vCondition: validatorOf(conditionShape) },
-  },
   "evidence/validators": {
     from: "evidence/shapes",
     validators: { vCitedSource: validatorOf(citedSource) },

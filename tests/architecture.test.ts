@@ -62,7 +62,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   "bot/owning": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/works": "pictures",
-  "alerts/firings": "pictures",
+  "alerts/watch": "pictures",
   "research/reports/publications": "pictures",
   "signals/cards": "pictures",
 };
@@ -325,9 +325,10 @@ describe("the house", () => {
       .map(({ path, source }) => [path, source.match(calls)?.length ?? 0] as const)
       .filter(([, count]) => count > 0);
     // The definition and its one use by `askProvider`; the two clients that fetch on their own note what they do. Users'
-    // own webhooks are nobody's outage.
+    // own webhooks are nobody's outage, and what the doctor learns of a node's limits is no failure of it.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 3,
+      "providers/chain/node": 1,
       "providers/chain/rpc/client": 2,
       "providers/models/gateway": 1,
       "providers/webhooks": 1,

@@ -4,22 +4,23 @@ import { signed, typeset } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
-import { LEAST_FLOW_USD, REPLAYED_DAYS, type Condition } from "./grammar";
-import type { Replay } from "./history";
 import { alertOf, type Alert } from "./model";
-import type { Observation } from "./tables";
-import { describe, HOW_TO_SAY, lineOf, observed } from "./words";
+import type { Condition, Observation } from "./tables";
+import { describe, HOW_TO_SAY, lineOf, observed } from "./grammar";
 
-/** Alerts in the messenger. Only buttons set, change or end an alert; words that are typed later do not. */
+/** Alerts in the messenger. Only buttons set or end an alert; words that are typed later do not. */
 
 export type AlertCard = { answer: Paragraph[]; buttons: Button[][] };
 
 const MY_ALERTS: Button = { text: "My alerts", command: "alerts" };
-const tapOf = (what: string, text: string, { alertId }: Pick<Alert, "alertId">): Button => ({
+const tapOf = (what: "set" | "once" | "off", text: string, { alertId }: Pick<Alert, "alertId">): Button => ({
   text,
   command: `alert ${what} ${alertId}`,
 });
-const times = (count: number): string => (count === 1 ? "once" : `${count} times`);
+const again = (condition: Condition, text: string): Button => ({
+  text,
+  command: `alert ${lineOf(condition)}`,
+});
 
 /** The question if words leave something open: each possible meaning is a button. */
 export type Doubt = { say: string; meant?: readonly Condition[] };
@@ -27,118 +28,56 @@ export type Doubt = { say: string; meant?: readonly Condition[] };
 export function openCard({ say, meant = [] }: Doubt): AlertCard {
   return {
     answer: [[say], ...(meant.length === 0 ? [[HOW_TO_SAY]] : [])],
-    buttons: meant.map((one) => [{ text: typeset(lineOf(one)), command: `alert ${lineOf(one)}` }]),
+    buttons: meant.map((one) => [again(one, typeset(lineOf(one)))]),
   };
 }
 
-/** What was understood, the value now, and when the alert would have fired, with buttons to set or change it. */
-export function proposalCard({ alert, replay }: { alert: Alert; replay: Replay }): AlertCard {
+/** What an alert's condition is compared with now; `latest` is at most an hour old. */
+export type Present = { latest: Observation | null; holds: boolean };
+
+/** What was understood and the value now, with buttons to set it. */
+export function proposalCard(alert: Alert, { latest, holds }: Present): AlertCard {
   const { words, state, readBy, condition } = alert;
   if (state === "active")
     return {
       answer: [[{ bold: "🔔 You have that alert already" }, `\n${words}`]],
       buttons: [[tapOf("off", "Off", alert), MY_ALERTS]],
     };
-  const near = nearby(condition).map(([text, other]) => ({ text, command: `alert ${lineOf(other)}` }));
-  const once = condition.kind === "digest" ? [] : [tapOf("once", "Only once", alert)];
+  const now = condition.kind === "digest" ? clockLine(condition) : latest && observed(condition, latest);
   return {
     answer: [
-      [{ bold: `❔ ${words}` }, ...nowLines(condition, replay)],
-      replayLines(condition, replay),
+      [
+        { bold: `❔ ${words}` },
+        now === null ? "" : `\nNow: ${now}`,
+        holds ? "\nAlready true now; I'll tell you the next time." : "",
+      ],
       [readBy === "model" ? "I read that from your words. " : "", "Right? Nothing is set until you tap Set."],
     ],
     buttons: [
-      [tapOf("set", "Set", alert), ...near],
-      [...once, tapOf("change", "Change", alert), tapOf("no", "No", alert)],
+      [
+        tapOf("set", "Set", alert),
+        ...(condition.kind === "digest" ? [] : [tapOf("once", "Only once", alert)]),
+        tapOf("off", "No", alert),
+      ],
     ],
   };
 }
 
-/** The same a little lower and a little higher. */
-function nearby(condition: Condition): [string, Condition][] {
-  const rounded = (value: number) => Number(value.toPrecision(5));
-  const steps = (by: number, of: (factor: number) => Condition): [string, Condition][] => [
-    [signed(-by, 0), of(1 - by / 100)],
-    [signed(by, 0), of(1 + by / 100)],
-  ];
-  switch (condition.kind) {
-    case "price":
-      return steps(1, (by) => ({ ...condition, levelUsd: rounded(condition.levelUsd * by) }));
-    case "change": {
-      const { percent } = condition;
-      const by = (points: number): [string, Condition] => [
-        signed(points, 0),
-        { ...condition, percent: rounded(percent + points) },
-      ];
-      return percent <= 1 || percent >= 99 ? [] : [by(-1), by(1)];
-    }
-    case "funding":
-      return steps(10, (by) => ({ ...condition, percentPerHour: rounded(condition.percentPerHour * by) }));
-    case "flow":
-      return condition.overUsd * 0.9 < LEAST_FLOW_USD
-        ? []
-        : steps(10, (by) => ({ ...condition, overUsd: rounded(condition.overUsd * by) }));
-    case "digest":
-      return [];
-  }
-}
-
-function nowLines(condition: Condition, { latest, holds }: Replay): string[] {
-  if (condition.kind === "digest") {
-    const { timeZone } = condition;
-    const clock = { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
-    return [`\nThere it is ${new Intl.DateTimeFormat("en-GB", clock).format(Date.now())} now.`];
-  }
-  if (latest === null) return [];
-  const now = `\nNow: ${observed(condition, latest)}`;
-  return holds ? [now, "\nAlready true now; I'll tell you the next time."] : [now];
-}
-
-/** How many of the past times a card names. */
-const SHOWN = 5;
-
-function replayLines(condition: Condition, { knownSince, fired }: Replay): Paragraph {
-  if (knownSince === null) return ["Nothing is stored from the last days to say when it would have fired."];
-  if (condition.kind === "digest")
-    return [`It would have come ${times(fired.length)} in ${REPLAYED_DAYS} days.`];
-  const since = `Since ${dateTime(knownSince)}`;
-  if (fired.length === 0) return [`${since} it would not have fired.`];
-  const latest = fired.slice(-SHOWN).map((one) => `\n${observed(condition, one)}`);
-  const rest = fired.length > SHOWN ? " The last ones:" : "";
-  return [`${since} it would have fired ${times(fired.length)}.${rest}`, ...latest];
-}
-
-/** How to change it: the line, to be sent with another number. */
-export function changeCard(alert: Alert): AlertCard {
-  const again: Paragraph = [
-    "Send it again with your changes: ",
-    { command: "alert" },
-    ` ${lineOf(alert.condition)}`,
-  ];
-  return {
-    answer: [[{ bold: alert.words }], again],
-    buttons: [[tapOf("set", "Set as it is", alert), tapOf("no", "No", alert)]],
-  };
+function clockLine({ timeZone }: Extract<Condition, { kind: "digest" }>): string {
+  const clock = { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+  return `${new Intl.DateTimeFormat("en-GB", clock).format(Date.now())} there`;
 }
 
 export function confirmedCard(alert: Alert): AlertCard {
-  const { number, words, expiresAt, condition, once } = alert;
+  const { words, expiresAt, condition, once } = alert;
   const often = once ? "I'll tell you once." : "I'll tell you each time it happens, at most hourly.";
   const until = expiresAt === null ? "" : ` It ends on ${dateTime(expiresAt)}.`;
   return {
     answer: [
-      [{ bold: `🔔 Alert ${number} is on` }, `\n${words}`],
+      [{ bold: "🔔 Alert set" }, `\n${words}`],
       [`${condition.kind === "digest" ? "You get it every day." : often}${until}`],
     ],
     buttons: [[tapOf("off", "Off", alert), MY_ALERTS]],
-  };
-}
-
-/** An alert that is muted for a while. */
-export function mutedCard(alert: Alert, until: number): AlertCard {
-  return {
-    answer: [[`🔕 Muted until ${dateTime(until)}: ${alert.words}.`]],
-    buttons: [[tapOf("unmute", "Unmute", alert), tapOf("off", "Off", alert)]],
   };
 }
 
@@ -148,18 +87,18 @@ export function endedCard({ words, confirmedAt }: Alert): AlertCard {
 }
 
 /** An alert whose time is over. */
-export function expiredCard({ number, condition }: Doc<"alerts">): AlertCard {
+export function expiredCard({ condition }: Doc<"alerts">): AlertCard {
   return {
-    answer: [[{ bold: `⏳ Alert ${number} has ended` }, `\n${describe(condition)}`]],
-    buttons: [[{ text: "Set again", command: `alert ${lineOf(condition)}` }]],
+    answer: [[{ bold: "⏳ An alert has ended" }, `\n${describe(condition)}`]],
+    buttons: [[again(condition, "Set again")]],
   };
 }
 
 /** All alerts of a user, each with a button for what can be done with it. */
 export function listCard(alerts: readonly Alert[]): AlertCard {
   const of = (state: Alert["state"]) => alerts.filter((one) => one.state === state);
-  const line = ({ number, words, fired, once }: Alert) =>
-    `\n${number}. ${words}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${times(fired)}`}`;
+  const line = ({ words, fired, once }: Alert) =>
+    `\n• ${words}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}`;
   const [active, proposed, off] = [of("active"), of("proposed"), of("off")];
   const none =
     "You have no active alert. Ask for one in your own words, such as: tell me when BTC is above 100,000";
@@ -212,9 +151,11 @@ export function digestCard(
 
 /** What can be done with an alert that has fired. */
 export function firedButtons(row: Doc<"alerts">): Button[][] {
+  const { condition } = row;
   const alert = alertOf(row);
-  if (alert.once) return [[{ text: "Set again", command: `alert ${lineOf(row.condition)}` }]];
-  const off = tapOf("off", "Off", alert);
-  if (row.condition.kind === "digest") return [[off]];
-  return [[off, tapOf("mute", "Mute 24 h", alert), { text: "Why", command: `why ${row._id}` }]];
+  if (alert.once) return [[again(condition, "Set again")]];
+  if (condition.kind === "digest") return [[tapOf("off", "Off", alert)]];
+  return [
+    [tapOf("off", "Off", alert), { text: "Why", command: `ask Why has ${condition.token} moved today?` }],
+  ];
 }

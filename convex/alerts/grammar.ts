@@ -1,12 +1,12 @@
-import type { Infer } from "convex/values";
-import { DAY, HOUR, MINUTE } from "../lib/time";
+import { sourceName } from "../lib/publicSources";
+import { bigUsd, percent } from "../lib/text/numbers";
+import { dollars } from "../lib/text/strings";
+import { dateTime, DAY, HOUR, MINUTE } from "../lib/time";
 import { PRICED_TOKENS } from "../prices/tables";
-import type { Observation } from "./tables";
-import type { vCondition } from "./validators";
+import { COINS } from "../whales/coins";
+import type { Condition, Observation } from "./tables";
 
-/** What alerts may be about, what each is compared with, and when it fires. Pure, and without shapes (`lines` has them). */
-
-export type Condition = Infer<typeof vCondition>;
+/** What alerts may be about, what each is compared with, when it fires, and how it is said. Pure, and without shapes (`lines` has them). */
 
 /** Hours over which a change of price may be asked for. */
 export const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168] as const;
@@ -97,8 +97,6 @@ export function subjectOf(text: string): Subject {
 
 /** An alert is quiet for this long after it has fired. */
 export const QUIET_MS = HOUR;
-/** How far back a replay looks. */
-export const REPLAYED_DAYS = 7;
 
 /** Whether a value is at the level or beyond it. */
 export function holds({ side, level }: Pick<Watch, "side" | "level">, value: number): boolean {
@@ -113,27 +111,6 @@ export function isEvent(subject: string): boolean {
 /** Whether an observation is newer than the last one: a source that is behind reports an earlier state. */
 export function isNews({ observedAt }: Observation, last: Observation | null, subject: string): boolean {
   return last === null || isEvent(subject) || observedAt > last.observedAt;
-}
-
-/**
- * When an alert that was set at `since` (epoch ms) would have fired: at each crossing, which the last observation was not
- * beyond and this one is, but not while it is quiet. `watch.compare` reads the same from the index of levels.
- * @param observations Of its subject, by `at`; those until `since` only give the state at the beginning.
- */
-export function replay(watch: Watch, observations: readonly Observation[], since: number): Observation[] {
-  const fired: Observation[] = [];
-  let last: Observation | null = null;
-  let readyAt = since + 1;
-  for (const one of observations) {
-    if (!isNews(one, last, watch.subject)) continue;
-    const isCrossing = isEvent(watch.subject) || (last !== null && !holds(watch, last.value));
-    if (isCrossing && holds(watch, one.value) && one.at >= readyAt) {
-      fired.push(one);
-      readyAt = one.at + QUIET_MS;
-    }
-    last = one;
-  }
-  return fired;
 }
 
 /** How far a zone's clocks are ahead of UTC at a moment (epoch ms), in ms. */
@@ -171,4 +148,86 @@ export function nextTime(time: string, timeZone: string, after: number): number 
     if (shown > after) return shown;
   }
   throw new Error("No moment of the day fits the requested time");
+}
+
+export const EXAMPLES = [
+  "BTC above 100,000",
+  "ETH down 5 % in 24 h",
+  "ETH funding above 0.05 % per 8 h",
+  "inflow of USDC over 10M",
+  "digest at 07:30 Europe/Berlin",
+] as const;
+
+export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
+
+/** The answers to words that ask for no alert, or cannot be read. */
+export const SAID = {
+  none: HOW_TO_SAY,
+  unread: `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`,
+} as const;
+
+/** The line of a condition, with numbers that can be read in one way only. @param dollar Before amounts in USD. */
+export function lineOf(condition: Condition, dollar: "" | "$" = ""): string {
+  const number = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 12 });
+  switch (condition.kind) {
+    case "price":
+      return `${condition.token} ${condition.direction} ${dollar}${number(condition.levelUsd)}`;
+    case "change":
+      return `${condition.token} ${condition.direction} ${number(condition.percent)} % in ${condition.windowHours} h`;
+    case "funding": {
+      const rate = Number((condition.percentPerHour * FUNDING_HOURS).toPrecision(12));
+      return `${condition.token} funding ${condition.direction} ${number(rate)} % per ${FUNDING_HOURS} h`;
+    }
+    case "flow":
+      return `${condition.direction}flow of ${condition.token} over ${dollar}${number(condition.overUsd)}`;
+    case "digest":
+      return `digest at ${condition.time} ${condition.timeZone}`;
+  }
+}
+
+/** What an alert waits for, with its units. */
+export function describe(condition: Condition): string {
+  switch (condition.kind) {
+    case "price":
+      return `${condition.token} at ${dollars(condition.levelUsd)} or ${condition.direction}`;
+    case "change": {
+      const way = condition.direction === "up" ? "rises" : "falls";
+      return `${condition.token} ${way} ${percent(condition.percent)} or more within ${hours(condition.windowHours)}`;
+    }
+    case "funding":
+      return `${condition.token} funding at ${rate(condition.percentPerHour)} or ${condition.direction} (Hyperliquid)`;
+    case "flow": {
+      const way = condition.direction === "in" ? "into" : "out of";
+      return `One movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${dollars(condition.overUsd)} or more`;
+    }
+    case "digest":
+      return `A digest every day at ${condition.time} ${condition.timeZone}`;
+  }
+}
+
+/** What an observation that has fired an alert says. */
+export function observed(condition: Condition, { value, observedAt, source }: Observation): string {
+  const when = `${dateTime(observedAt)} (${sourceName(source)})`;
+  switch (condition.kind) {
+    case "price":
+      return `${condition.token} is at ${dollars(value)}, ${when}`;
+    case "change":
+      return `${condition.token} has ${value < 0 ? "fallen" : "risen"} ${percent(Math.abs(value), 2)} in ${hours(condition.windowHours)}, ${when}`;
+    case "funding":
+      return `${condition.token} funding is at ${rate(value)}, ${when}`;
+    case "flow":
+      return `${COINS[condition.token].name}: ${bigUsd(value)} ${condition.direction === "in" ? "went to" : "left"} an exchange, ${when}`;
+    case "digest":
+      return `It is ${condition.time} in ${condition.timeZone}`;
+  }
+}
+
+/** A funding rate as exchanges quote it. */
+function rate(percentPerHour: number): string {
+  return `${percent(percentPerHour * FUNDING_HOURS)} per ${FUNDING_HOURS} hours`;
+}
+
+export function hours(count: number): string {
+  if (count > 24) return `${count / 24} days`;
+  return count === 1 ? "an hour" : `${count} hours`;
 }

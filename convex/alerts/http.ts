@@ -11,10 +11,9 @@ import { payerOf } from "../lib/limits/payers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { iso } from "../lib/time";
-import { REPLAYED_DAYS, type Condition } from "./grammar";
 import { conditionShape } from "./lines";
-import type { Replay } from "./history";
-import type { Observation } from "./tables";
+import type { Alert } from "./model";
+import type { Condition } from "./tables";
 
 /** Alerts over HTTP. */
 
@@ -23,7 +22,6 @@ const moment = z.number().transform(iso).pipe(z.iso.datetime());
 
 const alertShape = z.object({
   alertId: z.string(),
-  number: z.int().describe("Its number among the user's alerts, which the bot shows"),
   state: z.enum(["proposed", "active", "off"]),
   words: z.string().describe("Its condition in words"),
   condition: conditionShape,
@@ -37,33 +35,13 @@ const alertShape = z.object({
   lastFiredAt: moment.nullable(),
 });
 
-const replayShape = z.object({
-  days: z.int().describe("How far back was looked"),
-  knownSince: moment.nullable().describe("The beginning of the stored observations"),
-  count: z.int().describe("How often it would have fired"),
-  fired: z
-    .array(
-      z.object({
-        at: moment,
-        value: z.number().describe("In the unit of the condition; 0 for a digest"),
-        source: z.string(),
-      }),
-    )
-    .describe("The last twenty times, oldest first"),
-  now: z
-    .object({ at: moment, value: z.number(), source: z.string() })
-    .nullable()
-    .describe("The last observation; null if there is none within the hour, and for movements and digests"),
-  holdsNow: z.boolean().describe("Whether the condition holds for it"),
-});
-
-type AlertAnswer = z.input<typeof alertShape>;
-
-const id = (what: string) => text(64).describe(`The \`${what}\` from an earlier answer.`);
+const nowShape = z
+  .object({ at: moment, value: z.number().describe("In the unit of the condition"), source: z.string() })
+  .nullable()
+  .describe("The last observation; null if there is none within the hour, and for movements and digests");
 
 const example = {
   alertId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
-  number: 1,
   state: "proposed" as const,
   words: "BTC at $100,000 or above",
   condition: {
@@ -82,7 +60,13 @@ const example = {
   lastFiredAt: null,
 };
 
-const guarded = { limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
+/** An alert decides what its owner is told, so for a `userId` with an owner the rules of delivery settings apply. */
+const guarded = {
+  limit: "settings",
+  access: (ctx: ActionCtx, { userId }: { userId: string }) => assertMay(ctx, userId, "delivery"),
+  errors: USER_TOKEN_ERRORS,
+  headers: USER_TOKEN,
+} as const;
 
 const propose: MountedEndpoint = endpoint({
   ...guarded,
@@ -90,7 +74,7 @@ const propose: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/alerts",
   summary:
-    "Reads an alert from a person's words, or takes it as a `condition`, answers when it would have fired, and keeps it until it is confirmed.",
+    "Reads an alert from a person's words, or takes it as a `condition`, and keeps it until it is confirmed.",
   description:
     "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), for any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to have the coin and the numbers of the words; if it has not, or the level is reached already or more than five times off, the answer is an error that says what to send instead. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
   errors: { ...USER_TOKEN_ERRORS, invalid_request: "`error` says what to say instead." },
@@ -98,14 +82,8 @@ const propose: MountedEndpoint = endpoint({
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
     output: {
       alert: example,
-      replay: {
-        days: 7,
-        knownSince: "2025-12-29T09:30:00.000Z",
-        count: 1,
-        fired: [{ at: "2026-01-02T14:05:00.000Z", value: 100_120.4, source: "chainlink" }],
-        now: { at: EXAMPLE_TIME, value: 97_250.5, source: "chainlink" },
-        holdsNow: false,
-      },
+      now: { at: EXAMPLE_TIME, value: 97_250.5, source: "chainlink" },
+      holdsNow: false,
     },
   },
   input: z.object({
@@ -118,7 +96,11 @@ const propose: MountedEndpoint = endpoint({
       .optional()
       .describe("When it ends, if that is sooner than by itself: a moment in ISO 8601."),
   }),
-  returns: z.object({ alert: alertShape, replay: replayShape }),
+  returns: z.object({
+    alert: alertShape,
+    now: nowShape,
+    holdsNow: z.boolean().describe("Whether the condition holds now"),
+  }),
   handler: proposal,
 });
 
@@ -130,44 +112,25 @@ type Wanted = {
   until?: string | undefined;
 };
 
-/** An alert decides what its owner is told, so for a `userId` with an owner the rules of delivery settings apply. */
 async function proposal(ctx: ActionCtx, { text: words, condition, ...wanted }: Wanted, { caller }: Call) {
   if ((words === undefined) === (condition === undefined))
     throw new AppError("invalid_request", "Send text, or a condition: one of the two");
   const until = wanted.until === undefined ? undefined : Date.parse(wanted.until);
   if (until !== undefined && until <= Date.now())
     throw new AppError("invalid_request", "until must be later than now");
-  await assertMay(ctx, wanted.userId, "delivery");
-  const choice = { ...wanted, until };
   // What reads words and asks for prices is loaded when it is needed.
   const work = async () => {
-    const { proposeAlert, proposeCondition } = await import("./desk");
-    return condition === undefined
-      ? proposeAlert(ctx, { ...choice, text: words ?? "", caller })
-      : proposeCondition(ctx, { ...choice, condition });
+    const { proposeAlert } = await import("./desk");
+    const asked = condition === undefined ? { text: words ?? "" } : { condition };
+    return proposeAlert(ctx, { ...wanted, until, caller, ...asked });
   };
-  const { alert, replay } = await waitingAs(ctx, caller, work, {
+  const { alert, present } = await waitingAs(ctx, caller, work, {
     ...(words === undefined ? {} : { payer: payerOf(caller) }),
     heldMs: deadlines.alertWords + deadlines.grounding,
   });
-  return { alert, replay: shownReplay(replay) };
-}
-
-const SHOWN = 20;
-
-function shownReplay({ knownSince, fired, latest, holds }: Replay) {
-  return {
-    days: REPLAYED_DAYS,
-    knownSince,
-    count: fired.length,
-    now: latest === null ? null : shownObservation(latest),
-    holdsNow: holds,
-    fired: fired.slice(-SHOWN).map(shownObservation),
-  };
-}
-
-function shownObservation({ observedAt: at, value, source }: Observation) {
-  return { at, value, source };
+  const { latest, holds: holdsNow } = present;
+  const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
+  return { alert, now, holdsNow };
 }
 
 const list: MountedEndpoint = endpoint({
@@ -181,17 +144,14 @@ const list: MountedEndpoint = endpoint({
   returns: z.object({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
   }),
-  handler: async (ctx, { userId }) => {
-    await assertMay(ctx, userId, "delivery");
-    return { alerts: await ctx.runQuery(internal.alerts.proposals.all, { userId }) };
-  },
+  handler: async (ctx, input) => ({ alerts: await ctx.runQuery(internal.alerts.model.all, input) }),
 });
 
 /** An endpoint that changes one alert. */
 const changing = (
   path: "/alerts/confirm" | "/alerts/off",
   texts: Record<"summary" | "description", string>,
-  change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<AlertAnswer>,
+  change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<Alert>,
 ): MountedEndpoint =>
   endpoint({
     ...guarded,
@@ -204,12 +164,9 @@ const changing = (
       conflict: "The user has as many active alerts as allowed, or the alert is off.",
     },
     example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
-    input: z.object({ userId, alertId: id("alertId") }),
+    input: z.object({ userId, alertId: text(64).describe("The `alertId` from an earlier answer.") }),
     returns: z.object({ alert: alertShape }),
-    handler: async (ctx, input) => {
-      await assertMay(ctx, input.userId, "delivery");
-      return { alert: await change(ctx, input) };
-    },
+    handler: async (ctx, input) => ({ alert: await change(ctx, input) }),
   });
 
 const accept = changing(
@@ -219,7 +176,7 @@ const accept = changing(
     description:
       "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days if nobody has signed in for the `userId`: a card says so then. A signed-in user may have 20 active alerts, others 5.",
   },
-  (ctx, input) => ctx.runMutation(internal.alerts.proposals.accept, input),
+  (ctx, input) => ctx.runMutation(internal.alerts.model.accept, input),
 );
 
 const end = changing(
@@ -228,7 +185,7 @@ const end = changing(
     summary: "Switches an alert off, or drops a proposal.",
     description: "It stays in the list for 90 days, and cannot be switched on again.",
   },
-  (ctx, input) => ctx.runMutation(internal.alerts.proposals.end, input),
+  (ctx, input) => ctx.runMutation(internal.alerts.model.end, input),
 );
 
 export const alertEndpoints: MountedEndpoint[] = [propose, list, accept, end];

@@ -1,15 +1,7 @@
 import * as z from "zod";
 import { symbolIn } from "../lib/money/tokens";
-import {
-  COIN,
-  FUNDED,
-  FUNDING_HOURS,
-  isTimeZone,
-  LEAST_FLOW_USD,
-  MOVED,
-  WINDOWS,
-  type Condition,
-} from "./grammar";
+import { COIN, FUNDED, FUNDING_HOURS, isTimeZone, LEAST_FLOW_USD, MOVED, WINDOWS } from "./grammar";
+import type { Condition } from "./tables";
 
 /**
  * An alert as one line of canonical English: five forms, each read as a whole or not at all. A model restates a
@@ -20,10 +12,6 @@ const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
 const coin = z.string().regex(COIN, "must be a coin's symbol, such as SOL");
 
-/**
- * The price is at least this percentage above or below the price of so many hours before. A price cannot fall by more
- * than 100 %.
- */
 const changes = z
   .strictObject({
     kind: z.literal("change"),
@@ -35,10 +23,10 @@ const changes = z
       .refine((hours) => WINDOWS.some((one) => one === hours))
       .describe(`One of ${WINDOWS.join(", ")}`),
   })
+  // A price cannot fall by more than 100 %.
   .refine(({ direction, percent }) => direction === "up" || percent < 100);
 
 export const conditionShape = z.discriminatedUnion("kind", [
-  /** The price is at the level or beyond it. */
   z.strictObject({
     kind: z.literal("price"),
     token: coin,
@@ -46,7 +34,6 @@ export const conditionShape = z.discriminatedUnion("kind", [
     levelUsd,
   }),
   changes,
-  /** The funding rate of the perpetual market is at the level or beyond it. */
   z.strictObject({
     kind: z.literal("funding"),
     token: z.enum(FUNDED),
@@ -54,14 +41,12 @@ export const conditionShape = z.discriminatedUnion("kind", [
     // Hyperliquid caps its rate at 4 % an hour.
     percentPerHour: z.number().min(-4).max(4),
   }),
-  /** One measured movement on Base into or out of an exchange is worth at least this much. */
   z.strictObject({
     kind: z.literal("flow"),
     token: z.enum(MOVED),
     direction: z.enum(["in", "out"]),
     overUsd: z.number().min(LEAST_FLOW_USD).max(MAX_USD),
   }),
-  /** The time of day, such as `07:30`, in a zone of the IANA database. */
   z.strictObject({
     kind: z.literal("digest"),
     time: z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/),

@@ -1,19 +1,20 @@
 import { v, type Infer } from "convex/values";
 import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
 import { parse } from "convex-helpers/validators";
+import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { DAY } from "../lib/time";
 import { isChatUser } from "../messenger/model";
 import { ownerOf } from "../users/model";
-import { nextTime, watchOf } from "./grammar";
+import { describe, nextTime, watchOf } from "./grammar";
 import { lastObservation } from "./observations";
-import { alertTables } from "./tables";
-import { describe } from "./words";
+import { alertTables, vCondition } from "./tables";
 
-/** Users' alerts: proposed, confirmed, ended. Plain functions, steps of their caller's mutation. */
+/** Users' alerts: proposed, confirmed, ended. */
 
 /** Active alerts of a signed-in user, and of a `userId` that nobody has signed in for: names cost nothing. */
 const MOST_ACTIVE = 20;
@@ -28,64 +29,48 @@ const SHOWN_ENDED = 10;
 const LIFETIME_MS = 90 * DAY;
 const STRANGERS_LIFETIME_MS = 30 * DAY;
 
+const { fields } = alertTables.alerts.validator;
+const vTime = v.union(v.number(), v.null());
 /** An alert as its user sees it. Times in epoch ms. */
-export const vAlert = alertTables.alerts.validator
-  .pick("number", "state", "condition", "asked", "readBy", "createdAt", "fired")
-  .extend({
-    alertId: v.id("alerts"),
-    /** What it waits for, in words. */
-    words: v.string(),
-    once: v.boolean(),
-    confirmedAt: v.union(v.number(), v.null()),
-    endedAt: v.union(v.number(), v.null()),
-    /** When an active alert ends by itself unless its user confirms it again; when an ended one would have. */
-    expiresAt: v.union(v.number(), v.null()),
-    lastFiredAt: v.union(v.number(), v.null()),
-  });
+export const vAlert = v.object({
+  alertId: v.id("alerts"),
+  state: fields.state,
+  /** What it waits for, in words. */
+  words: v.string(),
+  condition: vCondition,
+  readBy: fields.readBy,
+  once: v.boolean(),
+  createdAt: v.number(),
+  confirmedAt: vTime,
+  endedAt: vTime,
+  /** When an active alert ends by itself unless its user confirms it again; when an ended one would have. */
+  expiresAt: vTime,
+  fired: v.number(),
+  lastFiredAt: vTime,
+});
 export type Alert = Infer<typeof vAlert>;
-
-export const vProposal = alertTables.alerts.validator.pick(
-  "userId",
-  "asked",
-  "condition",
-  "readBy",
-  "once",
-  "expiresAt",
-);
 
 /**
  * Stores a proposal until its user confirms it. If the user already has an alert with the same line, proposed or
  * active, that one is returned.
  */
-export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Promise<Alert> {
-  const { userId, condition } = proposal;
-  const proposed = await inState(ctx, userId, "proposed").take(ALL);
-  const open = [...(await inState(ctx, userId, "active").take(ALL)), ...proposed];
-  const words = describe(condition);
-  const same = open.find((row) => describe(row.condition) === words);
-  if (same !== undefined) return alertOf(same);
-  const [oldest] = proposed;
-  if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
-  const alertId = await ctx.db.insert("alerts", {
-    ...proposal,
-    ...watchOf(condition),
-    number: await nextNumber(ctx, userId),
-    state: "proposed",
-    readyAt: 0,
-    createdAt: Date.now(),
-    fired: 0,
-  });
-  return alertOf(await getOrThrow(ctx, "alerts", alertId));
-}
-
-async function nextNumber(ctx: QueryCtx, userId: string): Promise<number> {
-  const latest = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_number", (q) => q.eq("userId", userId))
-    .order("desc")
-    .first();
-  return (latest?.number ?? 0) + 1;
-}
+export const propose = internalMutation({
+  args: alertTables.alerts.validator.pick("userId", "condition", "readBy", "once", "expiresAt"),
+  returns: vAlert,
+  handler: async (ctx, proposal) => {
+    const { userId, condition } = proposal;
+    const proposed = await inState(ctx, userId, "proposed").take(ALL);
+    const open = [...(await inState(ctx, userId, "active").take(ALL)), ...proposed];
+    const words = describe(condition);
+    const same = open.find((row) => describe(row.condition) === words);
+    if (same !== undefined) return alertOf(same);
+    const [oldest] = proposed;
+    if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
+    const begun = { state: "proposed", readyAt: 0, fired: 0 } as const;
+    const alertId = await ctx.db.insert("alerts", { ...proposal, ...watchOf(condition), ...begun });
+    return alertOf(await getOrThrow(ctx, "alerts", alertId));
+  },
+});
 
 /**
  * Switches a proposal on, or prolongs an active alert from now on.
@@ -137,21 +122,6 @@ export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<A
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }
 
-/** Mutes an active alert until a moment (epoch ms); then it is compared again. */
-export async function muteUntil(ctx: MutationCtx, row: Doc<"alerts">, readyAt: number): Promise<Alert> {
-  if (row.state !== "active") throw new AppError("conflict", "This alert is off: ask for it again");
-  await ctx.db.patch("alerts", row._id, { readyAt });
-  return alertOf(await getOrThrow(ctx, "alerts", row._id));
-}
-
-/** Moves all alerts of a user to another one; those that are on stay on, however many there are. */
-export async function moveAlerts(ctx: MutationCtx, from: string, to: string): Promise<void> {
-  for (const state of ["active", "proposed", "off"] as const) {
-    for (const { _id } of await inState(ctx, from, state).take(ALL))
-      await ctx.db.patch("alerts", _id, { userId: to, number: await nextNumber(ctx, to) });
-  }
-}
-
 /** A user's alert by its id; `null` for none. */
 export async function findAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts"> | null> {
   const alertId = ctx.db.normalizeId("alerts", id);
@@ -159,28 +129,12 @@ export async function findAlert(ctx: QueryCtx, userId: string, id: string): Prom
   return row?.userId === userId ? row : null;
 }
 
-/** A user's alert by its id. @throws AppError `not_found` if the user has no such alert. */
-export async function ownAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts">> {
-  const row = await findAlert(ctx, userId, id);
-  if (row === null) throw new AppError("not_found", "This user has no such alert");
-  return row;
-}
-
-/** A user's alert by its number; `null` for none. */
-export async function numberedAlert(
-  ctx: QueryCtx,
-  userId: string,
-  number: number,
-): Promise<Doc<"alerts"> | null> {
-  return rowsByBoth(ctx.db.query("alerts"), "userId", userId, "number", number).unique();
-}
-
 /** A user's alerts, oldest first. */
 function inState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state"]) {
   return rowsByBoth(ctx.db.query("alerts"), "userId", userId, "state", state);
 }
 
-/** Active alerts, then proposals, by their numbers; then those that ended last, newest first. */
+/** Active alerts, then proposals; then those that ended last, newest first. */
 export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> {
   const active = await inState(ctx, userId, "active").take(ALL);
   const proposed = await inState(ctx, userId, "proposed").take(ALL);
@@ -189,7 +143,53 @@ export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> 
 }
 
 export function alertOf(row: Doc<"alerts">): Alert {
-  const { _id: alertId, once = false } = row;
+  const { _id: alertId, _creationTime: createdAt, once = false } = row;
   const none = { confirmedAt: null, endedAt: null, expiresAt: null, lastFiredAt: null };
-  return parse(vAlert, { ...none, ...row, alertId, once, words: describe(row.condition) });
+  return parse(vAlert, { ...none, ...row, alertId, createdAt, once, words: describe(row.condition) });
 }
+
+const vOne = { userId: v.string(), alertId: v.string() };
+
+/** A change of one alert. @throws AppError `not_found` if the user has no such alert; as the change does. */
+const changing = (apply: (ctx: MutationCtx, row: Doc<"alerts">) => Promise<Alert>) =>
+  internalMutation({
+    args: vOne,
+    returns: vAlert,
+    handler: async (ctx, { userId, alertId }): Promise<Alert> => {
+      const row = await findAlert(ctx, userId, alertId);
+      if (row === null) throw new AppError("not_found", "This user has no such alert");
+      return apply(ctx, row);
+    },
+  });
+
+export const accept = changing((ctx, row) => confirm(ctx, row));
+export const end = changing(switchOff);
+
+export const all = internalQuery({
+  args: { userId: v.string() },
+  returns: v.array(vAlert),
+  handler: (ctx, { userId }) => alertsOf(ctx, userId),
+});
+
+/** An alert's condition; `null` if the alert no longer exists. */
+export const condition = internalQuery({
+  args: { alertId: v.string() },
+  returns: v.union(vCondition, v.null()),
+  handler: async (ctx, { alertId }) => {
+    const id = ctx.db.normalizeId("alerts", alertId);
+    return (id === null ? null : await ctx.db.get("alerts", id))?.condition ?? null;
+  },
+});
+
+const MOVED_AT_ONCE = 500;
+
+/** What a chat had is its user's when the chat is linked: alerts, however many are on, proposals, and what has fired. */
+export const adopt = change({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
+  for (const state of ["active", "proposed", "off"] as const)
+    for (const { _id } of await inState(ctx, from, state).take(ALL))
+      await ctx.db.patch("alerts", _id, { userId: to });
+  const firings = await rowsBy(ctx.db.query("alertFirings"), "userId", from).take(MOVED_AT_ONCE);
+  for (const { _id } of firings) await ctx.db.patch("alertFirings", _id, { userId: to });
+  if (firings.length === MOVED_AT_ONCE)
+    await ctx.scheduler.runAfter(0, internal.alerts.model.adopt, { from, to });
+});

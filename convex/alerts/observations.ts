@@ -1,11 +1,13 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
+import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { keyOf, slotOf } from "../evidence/model";
 import { factIn } from "../evidence/sayings";
-import { HOUR, MINUTE } from "../lib/time";
+import { DAY, HOUR, MINUTE } from "../lib/time";
 import { newestSample } from "../prices/model";
-import { subjectOf, type Subject } from "./grammar";
-import type { Observation } from "./tables";
+import { holds, isEvent, subjectOf, watchOf, type Subject } from "./grammar";
+import { vObservation, type Condition, type Observation } from "./tables";
 
 /**
  * What the service has observed of a subject: stored prices, facts and measured movements, in the order in which it
@@ -160,4 +162,47 @@ function movementIn(row: Doc<"whaleAlerts">): Observation | null {
   const { detectedAt: at, occurredAt, amount: value, txHash = "", movement } = row;
   if (movement === undefined || occurredAt === undefined) return null;
   return { at, observedAt: occurredAt, value, source: `https://basescan.org/tx/${txHash}` };
+}
+
+export const latest = internalQuery({
+  args: { subject: v.string(), at: v.number() },
+  returns: v.union(vObservation, v.null()),
+  handler: async (ctx, { subject, at }) => lastObservation(ctx, subject, at),
+});
+
+/** Rows of a page: samples of prices are small, and rows of facts are large. */
+const ROWS = { price: 3_000, change: 3_000, flow: 400, funding: 40 } as const;
+
+export const page = internalQuery({
+  args: { subject: v.string(), after: v.number() },
+  returns: v.object({ observations: v.array(vObservation), at: v.number(), more: v.boolean() }),
+  handler: (ctx, { subject, after }) => observationsAfter(ctx, subject, after, ROWS[subjectOf(subject).kind]),
+});
+
+/** What an alert's picture shows: its values over a week, where they cross the level, and the level. */
+export type DrawnHistory = { path: Observation[]; fired: Observation[]; level: number };
+
+/** If values are nearer to one another than this, only the last one is drawn. */
+const DRAWN_EVERY_MS = HOUR / 2;
+
+/** `null` for an alert without a level. For actions. */
+export async function drawnHistory(ctx: ActionCtx, condition: Condition): Promise<DrawnHistory | null> {
+  if (condition.kind === "digest") return null;
+  const watch = watchOf(condition);
+  const { subject, level } = watch;
+  const observations: Observation[] = [];
+  for (let after = Date.now() - 7 * DAY, more = true; more;) {
+    const found: Found = await ctx.runQuery(internal.alerts.observations.page, { subject, after });
+    observations.push(...found.observations);
+    more = found.more && found.at > after;
+    after = found.at;
+  }
+  const crosses = ({ value }: Observation, before: Observation | undefined) =>
+    holds(watch, value) && (isEvent(subject) || (before !== undefined && !holds(watch, before.value)));
+  const last = new Map(observations.map((one) => [Math.floor(one.at / DRAWN_EVERY_MS), one]));
+  return {
+    path: isEvent(subject) ? observations : [...last.values()],
+    fired: observations.filter((one, i) => crosses(one, observations[i - 1])),
+    level,
+  };
 }

@@ -1,10 +1,43 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { literals } from "../lib/literals";
 import { made, ofUser, type RecordsOf } from "../lib/records/records";
-import { vCondition } from "./validators";
 
-/** `proposed`: waits for its user's yes. */
-const vState = v.union(v.literal("proposed"), v.literal("active"), v.literal("off"));
+/** What an alert waits for (`lines` has the rules). */
+export const vCondition = v.union(
+  /** The price is at the level or beyond it. */
+  v.object({
+    kind: v.literal("price"),
+    token: v.string(),
+    direction: literals("above", "below"),
+    levelUsd: v.number(),
+  }),
+  /** The price is at least this percentage above or below the price of so many hours before. */
+  v.object({
+    kind: v.literal("change"),
+    token: v.string(),
+    direction: literals("up", "down"),
+    percent: v.number(),
+    windowHours: v.number(),
+  }),
+  /** The funding rate of the perpetual market is at the level or beyond it. */
+  v.object({
+    kind: v.literal("funding"),
+    token: literals("BTC", "ETH", "SOL"),
+    direction: literals("above", "below"),
+    percentPerHour: v.number(),
+  }),
+  /** One measured movement on Base into or out of an exchange is worth at least this much. */
+  v.object({
+    kind: v.literal("flow"),
+    token: literals("USDC", "USDT", "DAI", "ETH", "WETH", "CBBTC"),
+    direction: literals("in", "out"),
+    overUsd: v.number(),
+  }),
+  /** The time of day, such as `07:30`, in a zone of the IANA database. */
+  v.object({ kind: v.literal("digest"), time: v.string(), timeZone: v.string() }),
+);
+export type Condition = Infer<typeof vCondition>;
 
 /** A value that is compared with the alerts' levels. */
 export const vObservation = v.object({
@@ -21,30 +54,28 @@ export type Observation = Infer<typeof vObservation>;
 
 export const alertTables = {
   /**
-   * Alerts that users want. Written by `alerts/model` (proposed, confirmed, muted, ended; also moved to an account),
-   * `alerts/watch` (quiet) and `alerts/firings` (fired). A proposal is deleted after a day, an ended alert after 90 days.
+   * Alerts that users want. Written by `alerts/model` (proposed, confirmed, ended, moved to an account) and
+   * `alerts/watch` (fired). A proposal is deleted after a day, an ended alert after 90 days. An active one fires when an
+   * observation of its subject crosses its level: the last one was not beyond it, and this one is; then it is quiet for
+   * an hour.
    */
   alerts: defineTable({
     userId: v.string(),
-    /** Counts a user's alerts from 1, so that a person can name one. */
-    number: v.number(),
-    /** As its user wrote it. */
-    asked: v.string(),
     condition: vCondition,
-    /** Who read the words: the rules of the grammar, or a model whose proposal kept to them. */
-    readBy: v.union(v.literal("grammar"), v.literal("model")),
+    /** Who read the words: the rules of the grammar, or a model whose line kept to them. */
+    readBy: literals("grammar", "model"),
     /** It ends when it has fired. */
     once: v.optional(v.boolean()),
-    state: vState,
+    /** `proposed`: waits for its user's yes. */
+    state: literals("proposed", "active", "off"),
     /** The subject of its observations: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `clock`. */
     subject: v.string(),
     /** Whether it fires at or above the level, or at or below it. */
-    side: v.union(v.literal("over"), v.literal("under")),
+    side: literals("over", "under"),
     /** In the unit of its subject: USD or percent; 0 for the clock. */
     level: v.number(),
     /** Epoch ms: it is quiet until then. On the clock: when it fires next. */
     readyAt: v.number(),
-    createdAt: v.number(),
     confirmedAt: v.optional(v.number()),
     /** Epoch ms: when it was switched off, or ended by itself. */
     endedAt: v.optional(v.number()),
@@ -55,11 +86,10 @@ export const alertTables = {
     lastFiredAt: v.optional(v.number()),
   })
     .index("by_userId_and_state", ["userId", "state"])
-    .index("by_userId_and_number", ["userId", "number"])
     .index("by_level", ["state", "subject", "side", "level"])
     .index("by_readyAt", ["state", "subject", "readyAt"])
     .index("by_expiresAt", ["state", "expiresAt"])
-    .index("by_state", ["state", "createdAt"]),
+    .index("by_state", ["state"]),
 
   /**
    * How far each subject's observations have been compared with its alerts: one row a subject. Written by
@@ -72,7 +102,7 @@ export const alertTables = {
     last: v.union(vObservation, v.null()),
   }).index("by_subject", ["subject"]),
 
-  /** Each time an alert has fired, once for each observation. Written by `alerts/firings`, and `alerts/proposals` (moved). Deleted after 90 days. */
+  /** Each time an alert has fired, once for each observation. Written by `alerts/watch`, and `alerts/model` (moved). Deleted after 90 days. */
   alertFirings: defineTable({
     alertId: v.id("alerts"),
     userId: v.string(),
@@ -92,13 +122,13 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
         days: 1,
         why: "nobody has confirmed it",
         aged: (rows, before) =>
-          rows.withIndex("by_state", (q) => q.eq("state", "proposed").lt("createdAt", before)),
+          rows.withIndex("by_state", (q) => q.eq("state", "proposed").lt("_creationTime", before)),
       },
       {
         days: 90,
         why: "it was switched off; strangers could fill the disk with what they have ended",
         aged: (rows, before) =>
-          rows.withIndex("by_state", (q) => q.eq("state", "off").lt("createdAt", before)),
+          rows.withIndex("by_state", (q) => q.eq("state", "off").lt("_creationTime", before)),
         ended: ({ endedAt = 0 }, before) => endedAt < before,
       },
     ],

@@ -1,3 +1,4 @@
+import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
@@ -6,19 +7,28 @@ import { change } from "../lib/changes";
 import { dueWork } from "../lib/cronRuns";
 import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
-import { HOUR, MINUTE } from "../lib/time";
-import type { Paragraph } from "../messenger/format";
+import { HOUR, iso, MINUTE } from "../lib/time";
+import { spanText, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/notices";
+import { tellOwner } from "../messenger/webhooks/events";
 import { PRICED_TOKENS } from "../prices/tables";
 import { signalsDigest } from "../signals/cards";
 import { whalesDigest } from "../whales/cards";
-import { digestCard, expiredCard, firingCard, type Move } from "./cards";
-import { fire } from "./firings";
-import { CLOCK, isAlwaysSampled, isEvent, isNews, nextTime, QUIET_MS, subjectOf } from "./grammar";
+import { digestCard, expiredCard, firedButtons, firingCard, type Move } from "./cards";
+import {
+  CLOCK,
+  describe,
+  hours,
+  isAlwaysSampled,
+  isEvent,
+  isNews,
+  nextTime,
+  QUIET_MS,
+  subjectOf,
+} from "./grammar";
 import { cursorOf, switchOff } from "./model";
 import { lastObservation, newestAt, observationsAfter } from "./observations";
 import type { Observation } from "./tables";
-import { hours } from "./words";
 
 /**
  * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject
@@ -93,7 +103,7 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
 const vRest = v.object({ from: v.number(), done: v.number(), page: v.union(v.string(), v.null()) });
 
 /**
- * Compares the new observations of a subject with its alerts, as `grammar.replay` does. One transaction fires a page of
+ * Compares the new observations of a subject with its alerts, in their order. One transaction fires a page of
  * them. Doing it twice fires nothing twice, because an alert that has fired is quiet.
  */
 export const compare = change(
@@ -145,10 +155,46 @@ async function fireAll(ctx: MutationCtx, subject: string, one: Observation, aler
   const ready = alerts.filter(({ readyAt }) => readyAt <= one.at);
   if (ready.length === 0) return;
   const move = await moveOf(ctx, subject, one);
-  for (const alert of ready) {
-    await ctx.db.patch("alerts", alert._id, { readyAt: one.at + QUIET_MS });
-    await fire(ctx, alert, one, firingCard(alert.condition, one, move));
-  }
+  for (const alert of ready)
+    await fire(ctx, alert, one, one.at + QUIET_MS, firingCard(alert.condition, one, move));
+}
+
+/**
+ * Fires an alert for an observation, once, in one transaction: a row, a card for the user's own chat, and a row for each
+ * webhook.
+ */
+async function fire(
+  ctx: MutationCtx,
+  alert: Doc<"alerts">,
+  observation: Observation,
+  readyAt: number,
+  paragraphs: readonly Paragraph[],
+): Promise<void> {
+  const { _id: alertId, userId, condition } = alert;
+  const { observedAt } = observation;
+  const end = alert.once === true ? ({ state: "off", endedAt: Date.now() } as const) : {};
+  const known = await ctx.db
+    .query("alertFirings")
+    .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", alertId).eq("observedAt", observedAt))
+    .unique();
+  if (known !== null) return;
+  await ctx.db.patch("alerts", alertId, { readyAt, fired: alert.fired + 1, lastFiredAt: Date.now(), ...end });
+  const text = paragraphs.map((spans) => spans.map(spanText).join("")).join("\n");
+  const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text, observedAt });
+  const handle =
+    condition.kind === "digest" ? null : await createFunctionHandle(internal.pictures.desk.alert);
+  await enqueueOwnCard(ctx, {
+    userId,
+    kind: "alert",
+    topic: `alert:${alertId}`,
+    paragraphs,
+    buttons: firedButtons(alert),
+    picture: handle === null ? undefined : { handle, subject: alertId },
+  });
+  await tellOwner(ctx, userId, "alert.fired", () => {
+    const seen = { ...observation, at: iso(observation.at), observedAt: iso(observedAt) };
+    return { firingId, observation: seen, alertId, condition, words: describe(condition), text };
+  });
 }
 
 /** The samples of an hour and a few minutes. */
@@ -184,10 +230,13 @@ export const sendDigests = change({}, async (ctx) => {
   for (const alert of due) {
     const { condition, readyAt } = alert;
     if (condition.kind !== "digest") continue;
-    await ctx.db.patch("alerts", alert._id, { readyAt: nextTime(condition.time, condition.timeZone, now) });
-    if (now - readyAt > LATEST_MS) continue;
+    const next = nextTime(condition.time, condition.timeZone, now);
+    if (now - readyAt > LATEST_MS) {
+      await ctx.db.patch("alerts", alert._id, { readyAt: next });
+      continue;
+    }
     const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
-    await fire(ctx, alert, one, digestCard(condition, parts));
+    await fire(ctx, alert, one, next, digestCard(condition, parts));
   }
   if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
 });

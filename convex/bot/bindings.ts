@@ -2,46 +2,28 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
-import { changeCard, confirmedCard, endedCard, listCard, mutedCard } from "../alerts/cards";
-import {
-  alertOf,
-  alertsOf,
-  confirm as confirmAlert,
-  findAlert,
-  muteUntil,
-  numberedAlert,
-  switchOff,
-} from "../alerts/model";
+import { confirmedCard, endedCard, listCard } from "../alerts/cards";
+import { alertsOf, confirm as confirmAlert, findAlert, switchOff } from "../alerts/model";
 import { payerOf } from "../lib/limits/payers";
-import { recordAudit } from "../lib/records/audit";
-import { pseudonymOf } from "../lib/security/pseudonyms";
-import { dateTime, DAY } from "../lib/time";
+import { dateTime } from "../lib/time";
 import { end, vJob } from "../lib/work/jobs";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";
-import { confirmLink, dropLink, freezeAccount, isLogin, thaw, userInSay } from "../messenger/owners";
+import { dropLink, freezeAccount, isLogin, thaw, userInSay } from "../messenger/owners";
 import { activeShiftsOf } from "../research/model";
 import { stopButton } from "../research/reports/cards";
-import { changeRules } from "../users/levels";
 import { allListed } from "../wallets/allowlist";
-import { walletOf } from "../wallets/model";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
-import {
-  linkedCard,
-  needsAccount,
-  notice,
-  NOTHING_TO_CONFIRM,
-  ONLY_LOGIN,
-  recipientsCard,
-  UNCONFIRMED,
-  WRONG_CODE,
-} from "./cards";
-import { focusIn, hashIn } from "./grammar";
-import { focusNamed, nameOf } from "./focus";
-import { orReason, putAnswer, reply, type Outcome, type Request } from "./model";
+import { needsAccount, notice, ONLY_LOGIN, recipientsCard } from "./cards";
+import { focusIn } from "./grammar";
+import { orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
+import { focusNamed, nameOf, READS } from "./reads";
 import { vMessage } from "./tables";
 
-/** Commands that change something: each is done, and its answer queued, in one transaction, for one update once. */
+/**
+ * Commands that need no provider: each is done, and its answer queued, in one transaction, for one update once. They read
+ * or they change something.
+ */
 
 type Binding = (ctx: MutationCtx, request: Request) => Outcome | Promise<Outcome>;
 
@@ -59,13 +41,8 @@ export const bind = internalMutation({
 });
 
 const BINDINGS: Readonly<Record<string, Binding>> = {
-  alerts: async (ctx, { userId, argument }) => {
-    const [, which = "0"] = /^off +(\S{1,40})$/i.exec(argument) ?? [];
-    const row = /^\d{1,6}$/.test(which)
-      ? await numberedAlert(ctx, userId, Number(which))
-      : await findAlert(ctx, userId, which);
-    return row === null ? listCard(await alertsOf(ctx, userId)) : endedCard(await switchOff(ctx, row));
-  },
+  ...READS,
+
   /** A tap on an alert's button: `set ID`. */
   alert: async (ctx, { userId, argument, isTap }) => {
     const [what = "", which = ""] = argument.split(" ");
@@ -102,48 +79,23 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
   stop: async (ctx, { userId, argument }) => {
     const active = await activeShiftsOf(ctx, userId);
     if (active.length === 0) return reply("You have no research shift running.");
-    const choices = active.map(({ _id, token }) => [stopButton(_id, token ?? null)]);
     const token = focusIn(argument);
     const meant = active.filter((one) => argument === "" || one._id === argument || one.focus === token);
     if (meant.length === 0)
-      return { answer: notice("That shift has ended already. These are running:"), buttons: choices };
+      return {
+        answer: notice("That shift has ended already. These are running:"),
+        buttons: active.map(({ _id, token: of }) => [stopButton(_id, of ?? null)]),
+      };
     for (const { _id: jobId } of meant)
       await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
-    const undo = meant.map(({ _id, token: of }) => [
-      { text: meant.length === 1 ? "Undo" : `Undo: ${of ?? "the market"}`, command: `resume ${_id}` },
-    ]);
-    const stopped = meant.map(({ focus }) => nameOf(focus)).join(" and ");
-    return { answer: notice(`I no longer follow ${stopped}.`), buttons: undo };
-  },
-  resume: async (ctx, { userId, argument }) => {
-    const jobId = ctx.db.normalizeId("shifts", argument);
-    const goesOn =
-      jobId !== null && (await ctx.runMutation(internal.research.shifts.resume, { userId, jobId }));
-    const shift = jobId === null ? null : await ctx.db.get("shifts", jobId);
-    if (jobId === null || shift === null || !goesOn)
-      return reply("This button no longer works: a stop can be undone for ten minutes.");
     return {
-      answer: notice(`I follow ${nameOf(shift.focus)} again, until ${dateTime(shift.stopsAt)}.`),
-      buttons: [[stopButton(jobId, shift.token ?? null)]],
+      answer: notice(`I no longer follow ${meant.map(({ focus }) => nameOf(focus)).join(" and ")}.`),
+      buttons: meant.map(({ focus }) => [
+        { text: `Follow ${nameOf(focus)} again`, command: `follow ${focus}`.trim() },
+      ]),
     };
   },
 
-  /**
-   * Only the person who made the link knows its code: the account's user has it from the web application; the victim of
-   * a stranger does not have it.
-   */
-  confirm: async (ctx, { sender, argument }) => {
-    const link = await linkOfAccount(ctx, sender.messengerId);
-    if (link === null) return reply(...NOTHING_TO_CONFIRM);
-    if (link.confirmedAt !== undefined) return reply("This account's link is confirmed already.");
-    if (argument === "") return reply(...UNCONFIRMED);
-    if (link.codeHash !== hashIn(argument).hash) return reply(...WRONG_CODE);
-    await confirmLink(ctx, link, Date.now());
-    const wallet = await walletOf(ctx, link.userId, "custody");
-    return {
-      answer: linkedCard({ account: pseudonymOf(link.userId), walletAddress: wallet?.address ?? null }),
-    };
-  },
   unlink: async (ctx, { sender }) => {
     const link = await linkOfAccount(ctx, sender.messengerId);
     if (link === null) return reply("This account is not linked.");
@@ -151,7 +103,6 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
     await dropLink(ctx, link, "account");
     return reply("Unlinked. This chat gets no more of your reports or alerts.");
   },
-
   freeze: async (ctx, { sender, now }) => {
     const userId = await userInSay(ctx, sender.messengerId, now);
     if (userId === null) return needsAccount("freeze");
@@ -162,14 +113,6 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
     const from = await thaw(ctx, userId, sender.messengerId);
     return reply(
       `From ${dateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
-    );
-  },
-  block: async (ctx, { userId, now }) => {
-    const blockedUntil = now + DAY;
-    await changeRules(ctx, userId, { blockedUntil });
-    await recordAudit(ctx, { actor: userId, action: "orders blocked", subject: "chat" });
-    return reply(
-      `Until ${dateTime(blockedUntil)} nobody can order or change your delivery settings by your account id alone. What you were asked is void.`,
     );
   },
   newid: async (ctx, { userId, argument, isTap }) => {
@@ -197,13 +140,17 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
       await ctx.runMutation(internal.account.recipients.removeFor, { userId, address });
     return recipientsCard(await allListed(ctx, userId), Date.now());
   },
-  approve: (ctx, request) => decided(ctx, request, true),
-  refuse: (ctx, request) => decided(ctx, request, false),
+  approve: (ctx, request) => decided(ctx, request, "yes"),
+  refuse: (ctx, request) => decided(ctx, request, "no"),
 };
 
 /** A tap on a question to the owner. */
-async function decided(ctx: MutationCtx, { sender, argument }: Request, isYes: boolean): Promise<Outcome> {
-  const decision = await answer(ctx, argument, isYes ? "yes" : "no", sender.messengerId);
+async function decided(
+  ctx: MutationCtx,
+  { sender, argument }: Request,
+  word: "yes" | "no",
+): Promise<Outcome> {
+  const decision = await answer(ctx, argument, word, sender.messengerId);
   if (decision === null) return reply("You were not asked that.");
   return { answer: decidedCard(decision.order, decision.standing) };
 }
@@ -213,13 +160,6 @@ const ALERT_TAPS: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">)
   set: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row)),
   once: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, true)),
   off: async (ctx, row) => endedCard(await switchOff(ctx, row)),
-  no: async (ctx, row) => endedCard(await switchOff(ctx, row)),
-  mute: async (ctx, row) => {
-    const until = Date.now() + DAY;
-    return mutedCard(await muteUntil(ctx, row, until), until);
-  },
-  unmute: async (ctx, row) => confirmedCard(await muteUntil(ctx, row, Date.now())),
-  change: (_ctx, row) => Promise.resolve(changeCard(alertOf(row))),
 };
 
 /** The answer to a button of an alert that no longer exists. */

@@ -1,25 +1,14 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { optional } from "../lib/env";
-import { signed, usd } from "../lib/text/numbers";
-import { cut, dollars } from "../lib/text/strings";
+import { usd } from "../lib/text/numbers";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Card } from "../messenger/model";
-import type { Collection } from "../research/model";
 import { duration } from "../research/reports/cards";
 import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/anchors";
-import {
-  confidenceWords,
-  ending,
-  headLine,
-  recordLines,
-  SIDE_MARKS,
-  type WholeRecord,
-} from "../signals/cards";
-import { signalId } from "../signals/rules";
-import type { Signal } from "../signals/tables";
+import { headLine, recordLines, type WholeRecord } from "../signals/cards";
 import type { vHolding } from "../wallets/tables";
 
 /** The bot's answers. */
@@ -104,7 +93,7 @@ export function recipientsCard(
 /** For an account that somebody has linked over HTTP without the operator's secret. */
 export const UNCONFIRMED: Paragraph = [
   "Your account was linked to a user of the web application outside this chat. If that was you, send ",
-  { command: "confirm" },
+  { command: "connect" },
   " CODE with the code that you created there; if it was not, send ",
   { command: "unlink" },
   " to drop it. Do not confirm a code that somebody else gave you.",
@@ -119,33 +108,15 @@ export const ONLY_LOGIN: Paragraph = [
   " replaces an account id that has leaked. To unlink it, first ask the people who run this service to give your account a login to the web application.",
 ];
 
-/** For somebody who confirms although there is no link: the code was never used, or the link has ended. */
-export const NOTHING_TO_CONFIRM: Paragraph = [
-  "This account has no link to confirm. To make one, create a code in the web application's profile, then send ",
-  { command: "connect" },
-  " CODE here.",
-];
-
-/** For somebody who confirms with another code than the link's. */
-export const WRONG_CODE: Paragraph = [
-  "That is not the code that this account was linked with. If you made the link, send ",
-  { command: "confirm" },
-  " with that code; if you do not have it any more, create a new one in the web application's profile and send ",
-  { command: "connect" },
-  " CODE; if you did not make it, send ",
-  { command: "unlink" },
-  " to drop it.",
-];
-
-type Described = { name: string; argument?: string; summary: string; hidden?: true };
-
 /** The commands, one line each, after an introduction. */
-export function helpCard(commands: readonly Described[], introduction?: string): Paragraph[] {
-  const listed = commands.filter(({ hidden }) => hidden !== true);
-  const lines = listed.flatMap(({ name, argument, summary }): Paragraph => [
+export function helpCard(
+  commands: readonly { name: string; argument: string; summary: string }[],
+  introduction?: string,
+): Paragraph[] {
+  const lines = commands.flatMap(({ name, argument, summary }): Paragraph => [
     "\n",
     { command: name },
-    `${argument === undefined ? "" : ` ${argument}`}: ${summary}`,
+    `${argument === "" ? "" : ` ${argument}`}: ${summary}`,
   ]);
   return [
     ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
@@ -184,28 +155,6 @@ export function linkedCard({
   ];
 }
 
-/**
- * The newest signals in short: the call, its status, risk and reward, and the reasoning.
- * @param site The deployment's address.
- */
-export function latestShortCard(signals: readonly Signal[], site: string): Paragraph[] {
-  return signals.map((signal): Paragraph => {
-    const { token, entry, tp1, sl, generatedAt } = signal;
-    const away = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
-    const levels =
-      tp1 === null || sl === null
-        ? "No position"
-        : `Target ${away(tp1)} · stop ${away(sl)} · reward to risk ${(Math.abs(tp1 - entry) / Math.abs(entry - sl)).toFixed(1)}`;
-    return [
-      { bold: `${SIDE_MARKS[signal.signal]} ${token} ${signal.signal}` },
-      ` · ${confidenceWords(signal)}`,
-      `\nEntry ${dollars(entry)} · ${ending(signal)} · ${dateTime(generatedAt)}`,
-      `\n${levels}\n“${firstSentence(signal.reasoning)}” `,
-      { words: "Chart", href: `${site}/signals/${signalId(signal)}` },
-    ];
-  });
-}
-
 /** How the signals have done. @param site The deployment's address. */
 export function recordCard(whole: WholeRecord, head: PublishedHead | null, site: string): Paragraph[] {
   return [
@@ -216,11 +165,7 @@ export function recordCard(whole: WholeRecord, head: PublishedHead | null, site:
   ];
 }
 
-function firstSentence(text: string): string {
-  return cut(/^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text, 200);
-}
-
-/** Empty holdings are left out; a value is `null` without a live price. All values have cents, as in the picture. */
+/** Empty holdings are left out; a value is `null` without a live price. All values have cents. */
 export function portfolioCard(portfolio: {
   address: string;
   balances: readonly Infer<typeof vHolding>[];
@@ -245,54 +190,41 @@ function shortAmount(balance: string): string {
   return value.toLocaleString("en-US", digits);
 }
 
-/** A user's active shifts (the newest one in full) and latest reports, at `now` (epoch ms). */
+/** A user's active shifts and latest reports, at `now` (epoch ms). */
 export function statusCard(
-  {
-    active,
-    collection,
-    reports,
-  }: {
-    active: readonly Doc<"shifts">[];
-    /** The results of the newest shift's latest collection. */
-    collection: Collection | null;
-    reports: readonly Doc<"reports">[];
-  },
+  active: readonly Doc<"shifts">[],
+  reports: readonly Doc<"reports">[],
   now: number,
 ): Paragraph[] {
-  const [shift, ...others] = active;
   const recent = reports.map(
     ({ type, jobToken, result }) =>
       `\n${MARKS[result.marketOutlook]} ${type}, ${jobToken === "" ? "market" : jobToken}: ${result.shortSummary}`,
   );
   return [
-    shift === undefined ? ["No research shift is running."] : shiftParagraph(shift, now),
-    ...failedSources(collection),
-    ...(others.length === 0
-      ? []
-      : [
-          [
-            `And ${others.length} more: ${others.map(({ token }) => token ?? "Market").join(", ")}. `,
-            { command: "stop" },
-            " ends all.",
-          ],
-        ]),
+    ...(active.length === 0
+      ? [["No research shift is running."]]
+      : active.map((one) => shiftLines(one, now))),
     ...(recent.length === 0 ? [] : [[{ bold: "Latest reports" }, ...recent]]),
   ];
 }
 
-function failedSources(collection: Collection | null): Paragraph[] {
-  const failed = collection?.failed ?? [];
-  return failed.length === 0
-    ? []
-    : [["⚠️ Missing from the latest collection: ", failed.map(({ error }) => error).join("; ")]];
-}
-
-function shiftParagraph(shift: Doc<"shifts">, now: number): Paragraph {
-  const elapsed = now - shift.startedAt;
-  const remaining = Math.max(0, Math.ceil((shift.stopsAt - now) / MINUTE)) * MINUTE;
+function shiftLines(
+  { token, startedAt, stopsAt, interimReportsCount }: Doc<"shifts">,
+  now: number,
+): Paragraph {
+  const remaining = Math.max(0, Math.ceil((stopsAt - now) / MINUTE)) * MINUTE;
   return [
-    { bold: `🔬 Research shift · ${shift.token ?? "Market"}` },
-    `\nRunning for ${duration(elapsed)}, ${duration(remaining)} to go`,
-    `\nInterim reports: ${shift.interimReportsCount} of 2`,
+    { bold: `🔬 Research shift · ${token ?? "Market"}` },
+    `\nRunning for ${duration(now - startedAt)}, ${duration(remaining)} to go`,
+    `\nInterim reports: ${interimReportsCount} of 2`,
   ];
 }
+
+export const USAGE = {
+  swap: ["Write for example: ", { command: "swap" }, " 25 USDC to ETH"],
+  send: [
+    "Write for example: ",
+    { command: "send" },
+    " 25 USDC to 0x… (the whole address, which has to be on your list)",
+  ],
+} satisfies Record<string, Paragraph>;

@@ -1,6 +1,6 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { SAID } from "../alerts/words";
+import { SAID } from "../alerts/grammar";
 import { optional, required } from "../lib/env";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
@@ -9,13 +9,11 @@ import { reasonOf } from "../lib/text/failures";
 import { withoutTrailing } from "../lib/text/strings";
 import { SECOND, sleep } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import type { Job } from "../lib/work/jobs";
 import { chatUser } from "../messenger/model";
 import { botUsername, showTyping } from "../providers/messenger";
 import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, PRIVATE_ONLY, requestOf } from "./cards";
+import { commandNamed, help, reply, type Command, type Outcome, type Request } from "./commands";
 import { parseCommand, parseMention, pastedStart, showsCode } from "./grammar";
-import { commandNamed, help, type Command } from "./list";
-import { passed, reply, type Outcome, type Request } from "./model";
 import { priceOutcome } from "./prices";
 import { vMessage, type Message, type Sender } from "./tables";
 import { answerTo, plainWords, WORKS, type Worked } from "./works";
@@ -27,23 +25,23 @@ export const answer = worker(vMessage.fields, async (ctx, { job, ...message }) =
   const asked = askedIn(message);
   // Before a group sees the bot type, it has to be known that the words are for this bot.
   if (asked.to !== null && !sender.alone && !(await isMe(asked.to))) return "over";
-  const stop = startTyping(sender);
-  let worked: Worked | "done";
-  try {
-    worked = await outcomeOf(ctx, message, asked.text, { userId, job });
-  } catch (error) {
-    worked = afterFailure(error, asked.text);
-  } finally {
-    await stop();
-  }
-  if (worked === "done") return;
+  const worked = await whileTyping(
+    sender,
+    outcomeOf(ctx, message, asked.text, userId).catch((error: unknown) => afterFailure(error, asked.text)),
+  );
   if (worked === "wait") await ctx.runMutation(internal.bot.updates.wait, { ...message, job });
   else if ("bind" in worked) {
-    const { bind: name, argument } = worked;
-    const owner = userId ?? chatUser(sender.messengerId);
+    const { bind: name, argument, owner } = worked;
     await ctx.runMutation(internal.bot.bindings.bind, { ...message, job, name, argument, userId: owner });
-  } else
-    await ctx.runMutation(internal.bot.updates.settle, { ...message, job, userId, outcome: passed(worked) });
+  } else {
+    const { answer, buttons, picture } = worked;
+    const outcome = {
+      answer: answer.map((paragraph) => [...paragraph]),
+      ...(buttons === undefined ? {} : { buttons: buttons.map((row) => [...row]) }),
+      ...(picture === undefined ? {} : { picture }),
+    };
+    await ctx.runMutation(internal.bot.updates.settle, { ...message, job, userId, outcome });
+  }
 });
 
 /** The words that are meant, and the bot that they name (lower case, without the @), if they name one. */
@@ -60,40 +58,33 @@ async function isMe(name: string): Promise<boolean> {
   return (await botUsername(required("MESSENGER_BOT_TOKEN")))?.toLowerCase() === name;
 }
 
-type Asker = { userId: string | null; job: Job };
-
 async function outcomeOf(
   ctx: ActionCtx,
-  message: Message,
+  { updateId, sender, forwarded, tapped }: Message,
   text: string,
-  { userId, job }: Asker,
-): Promise<Worked | "done"> {
-  const { updateId, sender, forwarded, tapped } = message;
+  userId: string | null,
+): Promise<Worked> {
   if (text === "") return { answer: help() };
   if (asksForKey(text)) return reply(SECURITY_MESSAGE);
   const parsed = parseCommand(text);
-  const request: Request = {
-    updateId,
-    sender,
-    userId: userId ?? "",
-    argument: parsed?.argument ?? text.trim(),
-    isTap: tapped !== undefined,
-    now: Date.now(),
-  };
+  const argument = parsed?.argument ?? text.trim();
+  const isTap = tapped !== undefined;
+  const request: Request = { updateId, sender, userId: userId ?? "", argument, isTap, now: Date.now() };
   if (parsed === null) {
     // The name of a coin asks only for its price, which needs no model.
-    const price = await priceOutcome(ctx, withoutTrailing(request.argument, "? "));
+    const price = await priceOutcome(ctx, withoutTrailing(argument, "? "));
     if (price !== null) return price;
     return sender.alone ? plainWords(ctx, request, forwarded) : answerTo(ctx, request);
   }
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
-  if (forwarded && command.binds === true) return reply(FORWARDED);
-  if (command.access !== "anywhere" && !sender.alone)
-    return reply(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "");
+  const { name, access, traits } = command;
+  if (forwarded && traits.includes("binds")) return reply(FORWARDED);
+  if (access !== "anywhere" && !sender.alone) return reply(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "");
   const owner = ownerFor(command, sender, userId);
-  if (owner === null) return needsAccount(requestOf(command.name, parsed.argument));
-  return run(ctx, message, command, { ...request, userId: owner }, job);
+  if (owner === null) return needsAccount(requestOf(name, argument));
+  const work = WORKS[name];
+  return work === undefined ? { bind: name, argument, owner } : work(ctx, { ...request, userId: owner });
 }
 
 /** Whose the command is; `null` if it needs a user and there is none. */
@@ -101,21 +92,6 @@ function ownerFor({ access }: Command, sender: Sender, userId: string | null): s
   if (userId !== null) return userId;
   if (access === "own") return chatUser(sender.messengerId);
   return access === "linked" ? null : "";
-}
-
-async function run(
-  ctx: ActionCtx,
-  message: Message,
-  { name, by }: Command,
-  request: Request,
-  job: Job,
-): Promise<Worked | "done"> {
-  if (by === "read") return ctx.runQuery(internal.bot.reads.read, { name, ...request });
-  const work = WORKS[name];
-  if (by === "work" && work !== undefined) return work(ctx, request);
-  const { userId, argument } = request;
-  await ctx.runMutation(internal.bot.bindings.bind, { ...message, job, name, userId, argument });
-  return "done";
 }
 
 /** What is said of a failure, and what still works for somebody who has asked a question. */
@@ -134,22 +110,16 @@ function afterFailure(error: unknown, text: string): Outcome {
 
 /** The messenger shows it for five seconds. */
 const TYPING_MS = 4 * SECOND;
-const LONGEST_TYPING_MS = 60 * SECOND;
+/** Longer than any answer takes. */
+const MOST_TYPING = 15;
 
-/** Shows the chat that the bot is working, until it is stopped. A failure is ignored, because this is no message. */
-function startTyping(sender: Sender): () => Promise<void> {
+/** Shows the chat that the bot is working while it is. A failure is ignored, because this is no message. */
+async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promise<Result> {
   const botToken = optional("MESSENGER_BOT_TOKEN");
-  if (botToken === undefined) return () => Promise.resolve();
-  let stop: () => void = () => undefined;
-  const stopped = new Promise<"stopped">((resolve) => (stop = () => resolve("stopped")));
-  const shown = (async () => {
-    for (let passed = 0; passed < LONGEST_TYPING_MS; passed += TYPING_MS) {
-      await showTyping(botToken, sender);
-      if ((await Promise.race([stopped, sleep(TYPING_MS)])) === "stopped") return;
-    }
-  })();
-  return async () => {
-    stop();
-    await shown;
-  };
+  const done = work.then(() => true);
+  for (let shown = 0; botToken !== undefined && shown < MOST_TYPING; shown++) {
+    await showTyping(botToken, sender);
+    if (await Promise.race([done, sleep(TYPING_MS).then(() => false)])) break;
+  }
+  return work;
 }

@@ -1,5 +1,10 @@
-import { PRINTABLE } from "../lib/records/ids";
+import type { Infer } from "convex/values";
+import { checksummed } from "../lib/money/addresses";
 import { symbolIn, WRITTEN } from "../lib/money/tokens";
+import { PRINTABLE } from "../lib/records/ids";
+import { readCommand, unitsOf } from "../social/commands";
+import { recipientProblem } from "../wallets/recipients";
+import type { vSymbol } from "../wallets/tables";
 
 /** Reads texts to the bot. Pure. */
 
@@ -28,7 +33,7 @@ export function parseCommand(text: string): ParsedCommand | null {
 
 /** Whether a command carries what may be a link code. */
 export function showsCode({ name, argument }: ParsedCommand): boolean {
-  return ["connect", "confirm", "start"].includes(name) && argument !== "";
+  return ["connect", "start"].includes(name) && argument !== "";
 }
 
 const CARRIED = /^([2-9A-HJ-NP-Z]{8})-([a-z0-9_]{1,32})(?:-([A-Za-z0-9]{1,20}))?$/;
@@ -59,11 +64,8 @@ export function parseMention(text: string): { to: string; words: string } | null
   return words === "" ? null : { to: to.toLowerCase(), words };
 }
 
-// The arguments of a command are read as endpoints read them (`lib/http/input`, `whales/shapes`), without their
-// shapes.
+// The arguments of a command are read as endpoints read them, without their shapes.
 const TOKEN = new RegExp(`^${WRITTEN}$`);
-const HOURS = /^\s*[0-9]{1,16}(?:\.[0-9]{1,16})?\s*$/;
-const [LEAST_HOURS, MOST_HOURS] = [0.1, 168];
 const LONGEST_NAME = 60;
 
 /** One of a few tokens, in any spelling; `null` for any other, `undefined` if none is named. */
@@ -72,22 +74,43 @@ export function tokenIn<Symbol extends string>(
   argument: string,
 ): Symbol | null | undefined {
   if (argument === "") return undefined;
-  const written = argument.trim();
-  if (!TOKEN.test(written)) return null;
-  const symbol = symbolIn(written);
+  const symbol = TOKEN.test(argument) ? symbolIn(argument) : null;
   return symbols.find((one) => one === symbol) ?? null;
 }
 
 /** A token's symbol or name; empty if none is named, `null` if the words can be neither. */
 export function focusIn(argument: string): string | null {
   if (argument === "") return "";
-  const name = argument.trim();
-  return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(name) ? symbolIn(name) : null;
+  return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(argument) ? symbolIn(argument) : null;
 }
 
-/** Hours to look back; `null` if the number is too small or too large, or not a number. */
+/** Hours to look back, 0.1 to 168; `null` if the number is too small or too large, or not a number. */
 export function hoursIn(argument: string, otherwise: number): number | null {
   if (argument === "") return otherwise;
-  const hours = HOURS.test(argument) ? Number(argument) : NaN;
-  return hours >= LEAST_HOURS && hours <= MOST_HOURS ? hours : null;
+  const hours = /^\d{1,16}(?:\.\d{1,16})?$/.test(argument) ? Number(argument) : NaN;
+  return hours >= 0.1 && hours <= 168 ? hours : null;
+}
+
+type Symbol = Infer<typeof vSymbol>;
+/** What somebody orders in their chat; the amount in digits of the smallest unit. */
+export type Order =
+  | { kind: "send"; token: Symbol; toAddress: string; amount: string }
+  | { kind: "swap"; fromToken: Symbol; toToken: Symbol; amount: string };
+
+/** Words that begin an order; a message without one of them is a question. */
+const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transfer|pay)\s/i;
+
+/** The order in a text, by the grammar of posts; `null` if it orders nothing that could be carried out. */
+export function orderIn(text: string): Order | null {
+  // Some people write a comma as the decimal mark, so an amount with a comma is ambiguous.
+  if (!VERB.test(text) || text.includes(",")) return null;
+  const reading = readCommand(typed(text));
+  if (reading.kind !== "command") return null;
+  const { fromToken, toToken, unit, recipient, ...command } = reading.command;
+  const amount = unit === fromToken ? unitsOf(command.amount, fromToken)?.toString() : undefined;
+  if (amount === undefined) return null;
+  if (toToken !== null) return { kind: "swap", fromToken, toToken, amount };
+  const toAddress = recipient === null ? null : checksummed(recipient);
+  if (recipient === null || toAddress === null || recipientProblem(recipient) !== null) return null;
+  return { kind: "send", token: fromToken, toAddress, amount };
 }

@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { parseCommand, pastedStart } from "./grammar";
-import { orReason, reply, type Outcome } from "./model";
+import { orReason, reply, type Outcome } from "./commands";
 import type { Message } from "./tables";
 
 /** How a link for an owner starts the bot; the code follows. */

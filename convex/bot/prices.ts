@@ -3,8 +3,7 @@ import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { lastObservation } from "../alerts/observations";
 import { sampleCoins } from "../alerts/desk";
-import { COIN } from "../alerts/grammar";
-import { lineOf } from "../alerts/words";
+import { COIN, lineOf } from "../alerts/grammar";
 import { latestOf } from "../evidence/model";
 import { factsIn } from "../evidence/sayings";
 import type { Fact } from "../evidence/tables";
@@ -15,7 +14,7 @@ import { dollars } from "../lib/text/strings";
 import { dateTime, DAY, MINUTE } from "../lib/time";
 import { symbolAmong } from "../market/sources/lists";
 import type { Button } from "../messenger/format";
-import { reply, type Outcome } from "./model";
+import { reply, type Outcome } from "./commands";
 
 /** Stored prices, and the bot's first message: no model is asked for either. */
 
@@ -63,29 +62,29 @@ async function knownPrice(
   facts: readonly Fact[],
   now: number,
 ): Promise<Known | null> {
-  const sample = await lastObservation(ctx, `price:${token}`, now);
-  const change = sample === null ? null : await lastObservation(ctx, `change:${token}:24`, now);
-  const fact = (kind: "price" | "change24h") =>
-    facts.find((one) => one.subject === token && one.kind === kind && now - one.observedAt < OLDEST_MS);
+  const fact = (kind: "price" | "change24h") => {
+    const one = facts.find((each) => each.subject === token && each.kind === kind);
+    return one !== undefined && typeof one.value === "number" && now - one.observedAt < OLDEST_MS
+      ? { ...one, value: one.value }
+      : null;
+  };
   const [listed, listedChange] = [fact("price"), fact("change24h")];
-  const changed = typeof listedChange?.value === "number" ? listedChange.value : null;
-  if (sample !== null && sample.observedAt >= (listed?.observedAt ?? 0)) {
-    const { value: priceUsd, observedAt, source } = sample;
-    // The list has the price of exactly a day ago; samples may have one of an hour earlier.
-    const isListed = now - (listedChange?.observedAt ?? 0) < 2 * FRESH_MS;
-    const moved = isListed ? changed : (change?.value ?? changed);
-    return { token, priceUsd, change: moved, observedAt, source: sourceName(source) };
-  }
-  if (typeof listed?.value !== "number") return null;
-  const { value: priceUsd, observedAt, source } = listed;
-  return { token, priceUsd, change: changed, observedAt, source };
+  const sample = await lastObservation(ctx, `price:${token}`, now);
+  const price = sample !== null && sample.observedAt >= (listed?.observedAt ?? 0) ? sample : listed;
+  if (price === null) return null;
+  // The list has the price of exactly a day ago; samples may have one of an hour earlier.
+  const isListed = now - (listedChange?.observedAt ?? 0) < 2 * FRESH_MS;
+  const own = isListed || price === listed ? null : await lastObservation(ctx, `change:${token}:24`, now);
+  const { value: priceUsd, observedAt, source } = price;
+  const change = own?.value ?? listedChange?.value ?? null;
+  return { token, priceUsd, change, observedAt, source: sourceName(source) };
 }
 
 /** Stored prices; those of major coins that are not stored yet are fetched first. */
 async function pricesOf(ctx: ActionCtx, written: string[]): Promise<Known[]> {
   const look = () => ctx.runQuery(internal.bot.prices.stored, { written, now: Date.now() });
   const { known, unknown, isOld } = await look();
-  if (isOld) await ctx.scheduler.runAfter(0, internal.alerts.desk.observe, { subjects: ["price:SOL"] });
+  if (isOld) await ctx.scheduler.runAfter(0, internal.alerts.desk.refreshList, {});
   if (unknown.length === 0) return known;
   await sampleCoins(ctx, unknown);
   return (await look()).known;

@@ -1,47 +1,31 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type QueryCtx } from "../_generated/server";
+import { listCard } from "../alerts/cards";
+import { alertsOf } from "../alerts/model";
 import { siteUrl } from "../lib/env";
+import { isSymbol } from "../lib/money/tokens";
 import { HOUR } from "../lib/time";
+import { listedSymbol } from "../market/sources/lists";
 import type { Button, Paragraph } from "../messenger/format";
 import { linkOfAccount } from "../messenger/model";
-import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../research/model";
+import { activeShiftsOf, latestReportsOf } from "../research/model";
 import { fullTextCard, sourcesCard } from "../research/reports/cards";
 import type { Result } from "../research/shapes";
 import { publishedHead } from "../signals/anchors";
+import { latestCard } from "../signals/cards";
 import { latestSignals, recordFor } from "../signals/model";
 import { TOKENS } from "../signals/rules";
 import { walletOf } from "../wallets/model";
 import { alertCard, lastHours } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
-import { latestShortCard, recordCard, statusCard, walletCard } from "./cards";
-import { focusNamed, nameOf } from "./focus";
-import { hoursIn, tokenIn } from "./grammar";
-import { help } from "./list";
-import { passed, reply, type Outcome, type Request } from "./model";
-import { vOutcome, vSender } from "./tables";
+import { recordCard, statusCard, walletCard } from "./cards";
+import { help, reply, type Outcome, type Request } from "./commands";
+import { focusIn, hoursIn, tokenIn } from "./grammar";
 
 /** Commands that only read. */
 
 type Read = (ctx: QueryCtx, request: Request) => Outcome | Promise<Outcome>;
-
-const vRequest = {
-  updateId: v.number(),
-  sender: vSender,
-  userId: v.string(),
-  argument: v.string(),
-  isTap: v.boolean(),
-  now: v.number(),
-};
-
-export const read = internalQuery({
-  args: { name: v.string(), ...vRequest },
-  returns: vOutcome,
-  handler: async (ctx, { name, ...request }) => {
-    const command = READS[name];
-    return passed(command === undefined ? { answer: help() } : await command(ctx, request));
-  },
-});
 
 /** Whose a messenger account is by its own word, and the hash of the code that has linked it, confirmed or not. */
 export const account = internalQuery({
@@ -61,6 +45,19 @@ export const focus = internalQuery({
   handler: async (ctx, { argument, now }) => focusNamed(ctx, argument, now),
 });
 
+/** What research is about: the token of an argument; "" for the whole market, `null` for words that name no token. */
+export async function focusNamed(ctx: QueryCtx, argument: string, now: number): Promise<string | null> {
+  const name = focusIn(argument) ?? "?";
+  if (name === "") return "";
+  // The exchanges may know a symbol that no list has; a name they do not know.
+  const focus = (await listedSymbol(ctx, name, now)) ?? name;
+  return isSymbol(focus) ? focus : null;
+}
+
+export function nameOf(focus: string): string {
+  return focus === "" ? "the whole market" : focus;
+}
+
 const SIGNALS: readonly Button[] = [
   { text: "BTC", command: "signals BTC" },
   { text: "ETH", command: "signals ETH" },
@@ -72,8 +69,10 @@ const PAGE = 8;
 /** How far /whales looks back by default. */
 const SHOWN_HOURS = 6;
 
-const READS: Readonly<Record<string, Read>> = {
+export const READS: Readonly<Record<string, Read>> = {
   help: () => ({ answer: help() }),
+  alerts: async (ctx, { userId }) => listCard(await alertsOf(ctx, userId)),
+  wallet: async (ctx, { userId }) => ({ answer: walletCard(await walletOf(ctx, userId, "custody")) }),
 
   signals: async (ctx, { argument }) => {
     const token = tokenIn(TOKENS, argument);
@@ -81,7 +80,7 @@ const READS: Readonly<Record<string, Read>> = {
       return reply("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC.");
     const signals = await latestSignals(ctx, token === undefined ? TOKENS : [token]);
     if (signals.length === 0) return reply("No signal has been issued yet: they come at 08:00 UTC.");
-    return { answer: latestShortCard(signals, siteUrl()), buttons: [SIGNALS] };
+    return { answer: latestCard(signals, await publishedHead(ctx)), buttons: [SIGNALS] };
   },
   record: async (ctx) => {
     const whole = await recordFor(ctx, "ALL");
@@ -119,12 +118,8 @@ const READS: Readonly<Record<string, Read>> = {
   sources: (ctx, request) => lastResult(ctx, request, "sources", sourcesCard),
   status: async (ctx, { userId, now }) => {
     const reports = await latestReportsOf(ctx, userId);
-    const active = await activeShiftsOf(ctx, userId);
-    const [newest] = active;
-    const collection = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);
-    return { answer: statusCard({ active, collection, reports }, now) };
+    return { answer: statusCard(await activeShiftsOf(ctx, userId), reports, now) };
   },
-  wallet: async (ctx, { userId }) => ({ answer: walletCard(await walletOf(ctx, userId, "custody")) }),
 };
 
 /** Shows a part of the last result on a focus. Results are for everybody, no matter who asked for them. */
@@ -138,9 +133,6 @@ async function lastResult(
   if (focus === null) return reply("Name one token by its symbol, such as ", { command: name }, " BTC.");
   const found = await ctx.runQuery(internal.research.results.current, { focus });
   if (found !== null) return { answer: card(focus, found.result) };
-  const rest: Paragraph =
-    focus === ""
-      ? [" writes it, and ", { command: name }, " SOL shows what there is on one token."]
-      : [` ${focus} writes it.`];
-  return reply(`There is no research on ${nameOf(focus)} yet: `, { command: "research" }, ...rest);
+  const of = focus === "" ? "" : ` ${focus}`;
+  return reply(`There is no research on ${nameOf(focus)} yet: `, { command: "research" }, `${of} writes it.`);
 }

@@ -11,9 +11,8 @@ import { codeHash } from "../messenger/codes";
 import { moveChat } from "../messenger/delivery/outbox";
 import { codeByHash, userOfAccount } from "../messenger/model";
 import { CODE_SHOWN, FAILED, FLOOD, LATE, notice, PRIVATE_ONLY } from "./cards";
+import { commandNamed, putAnswer } from "./commands";
 import { carriedIn, parseCommand, parseMention, showsCode, type ParsedCommand } from "./grammar";
-import { commandNamed } from "./list";
-import { putAnswer } from "./model";
 import { ownerAnswer } from "./owning";
 import { vMessage, vOutcome, type Message } from "./tables";
 

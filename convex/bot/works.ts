@@ -3,8 +3,8 @@ import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { openCard, proposalCard } from "../alerts/cards";
-import { answerWords, whyCard, type Answered } from "../alerts/desk";
-import { HOW_TO_SAY } from "../alerts/words";
+import { answerWords, type Answered } from "../alerts/desk";
+import { HOW_TO_SAY } from "../alerts/grammar";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { required, siteUrl } from "../lib/env";
@@ -17,23 +17,30 @@ import { pseudonymOf } from "../lib/security/pseudonyms";
 import type { Ticket } from "../lib/tables";
 import { MINUTE, roundedNow } from "../lib/time";
 import { focusOf } from "../market/sources/listing";
+import { connectAccount } from "../messenger/linkingEndpoints";
 import { chatUser, isChatUser } from "../messenger/model";
 import { wordsAsParagraphs } from "../messenger/words";
 import { snapshotCard } from "../research/reports/cards";
 import { portfolioOf } from "../wallets/holdings";
 import { ensureWallet, NO_WALLET } from "../wallets/model";
 import { foundFor } from "../wallets/orders/execution";
-import { ALREADY_LINKED, linkedCard, needsAccount, notice, portfolioCard, TOO_MANY_CODES } from "./cards";
-import { hashIn } from "./grammar";
-import { connectAccount } from "../messenger/linkingEndpoints";
-import { reply, type Outcome, type Request } from "./model";
-import { orderIn, USAGE, type Order } from "./orders";
+import {
+  ALREADY_LINKED,
+  linkedCard,
+  needsAccount,
+  notice,
+  portfolioCard,
+  TOO_MANY_CODES,
+  USAGE,
+} from "./cards";
+import { hashIn, orderIn, type Order } from "./grammar";
+import { reply, type Outcome, type Request } from "./commands";
 import { priceCommand, startOutcome } from "./prices";
 
 /** Commands that ask providers. Every one can be repeated: it is, after it was cut off. */
 
 /** `wait`: research is under way. `bind`: the command is done by a transaction (`bindings`) after all. */
-export type Worked = Outcome | "wait" | { bind: string; argument: string };
+export type Worked = Outcome | "wait" | { bind: string; argument: string; owner: string };
 type Work = (ctx: ActionCtx, request: Request) => Promise<Worked>;
 
 /** On-demand results are fresh for this long. */
@@ -45,25 +52,22 @@ export const WORKS: Readonly<Record<string, Work>> = {
   price: (ctx, { argument }) => priceCommand(ctx, argument),
 
   /** The same words make the same proposal, so an interrupted attempt does no harm. */
-  alert: async (ctx, { userId, argument }) => {
+  alert: async (ctx, request) => {
+    const { userId, argument } = request;
     if (argument === "") return reply(HOW_TO_SAY);
-    if (/^(?:set|once|off|no|change|mute|unmute) +\S{1,40}$/i.test(argument))
-      return { bind: "alert", argument };
-    const caller = callerOf(userId);
+    if (/^(?:set|once|off) +\S{1,40}$/.test(argument)) return { bind: "alert", argument, owner: userId };
+    const caller = callerOf(request);
     await charge(ctx, "alert", caller);
     return shown(await answerWords(ctx, { caller, userId, text: argument }));
   },
-  why: async (ctx, { userId, argument: alertId }) => ({
-    answer: await whyCard(ctx, { userId, alertId }),
-  }),
 
   /** The stored result while it is fresh; otherwise it is made, and each further look joins the work under way. */
-  research: async (ctx, { sender, userId, argument, now }) => {
+  research: async (ctx, request) => {
+    const { argument, now } = request;
+    const caller = callerOf(request);
     const named = await ctx.runQuery(internal.bot.reads.focus, { argument, now });
     if (named === null)
       return reply("Name one token by its symbol, such as ", { command: "research" }, " BTC.");
-    const whose = userId === "" ? `messenger:${sender.messengerId}` : userId;
-    const caller = { userId: whose, address: null, signedIn: userId !== "" };
     const focus = await focusOf(ctx, named === "" ? undefined : named, caller);
     const stored = await ctx.runQuery(internal.research.results.current, { focus });
     if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) {
@@ -95,15 +99,7 @@ export const WORKS: Readonly<Record<string, Work>> = {
 
   portfolio: async (ctx, { userId }) => {
     const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
-    const portfolio = await portfolioOf(ctx, address);
-    const answer = portfolioCard({ address, ...portfolio });
-    const holdings = portfolio.balances
-      .flatMap(({ token, valueUsd }) => (valueUsd === null || valueUsd === 0 ? [] : [{ token, valueUsd }]))
-      .toSorted((a, b) => b.valueUsd - a.valueUsd);
-    if (holdings.length === 0) return { answer };
-    const handle = await createFunctionHandle(internal.pictures.desk.portfolio);
-    const subject = JSON.stringify({ at: Date.now(), totalUsd: portfolio.totalValueUsd, holdings });
-    return { answer, picture: { handle, subject } };
+    return { answer: portfolioCard({ address, ...(await portfolioOf(ctx, address)) }) };
   },
 
   /** A deep link (t.me/<bot>?start=CODE) arrives as this command. */
@@ -115,36 +111,28 @@ export const WORKS: Readonly<Record<string, Work>> = {
   send: (ctx, request) => orderNamed(ctx, request, "send"),
 };
 
-function callerOf(userId: string): Caller {
-  return isChatUser(userId)
-    ? { identity: sha256Hex(`messenger:${userId}`), address: null }
+/** Who asks: the user, or the account alone, which is nobody's. */
+function callerOf({ sender, userId }: Request): Caller {
+  return userId === "" || isChatUser(userId)
+    ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }
     : { userId, address: null, signedIn: true };
 }
 
 /** Plain words in a chat with the bot alone: an order, the wish for an alert, or a question. */
-export async function plainWords(ctx: ActionCtx, request: Request, forwarded: boolean): Promise<Worked> {
-  const { sender, userId, argument } = request;
-  const order = forwarded || userId === "" ? null : orderIn(argument);
+export async function plainWords(ctx: ActionCtx, request: Request, forwarded: boolean): Promise<Outcome> {
+  const { sender, userId, argument: text } = request;
+  const order = forwarded || userId === "" ? null : orderIn(text);
   if (order !== null) return orderCard(ctx, request, order);
   const whose = userId === "" ? chatUser(sender.messengerId) : userId;
-  const caller = { userId: whose, address: null, signedIn: true };
-  const asker = userId === "" ? `messenger:${sender.messengerId}` : userId;
-  await charge(ctx, "chat", { userId: asker, address: null });
-  const alert = await answerWords(ctx, { caller, userId: whose, text: argument });
-  return alert.kind === "none" || alert.kind === "unread" ? modelsAnswer(ctx, request) : shown(alert);
+  const alert = await answerWords(ctx, { caller: callerOf(request), userId: whose, text });
+  return alert.kind === "none" || alert.kind === "unread" ? answerTo(ctx, request) : shown(alert);
 }
 
+/** The model's answer to a question. */
 export async function answerTo(ctx: ActionCtx, request: Request): Promise<Outcome> {
-  const { sender, userId } = request;
-  const asker = userId === "" ? `messenger:${sender.messengerId}` : userId;
-  await charge(ctx, "chat", { userId: asker, address: null });
-  return modelsAnswer(ctx, request);
-}
-
-async function modelsAnswer(
-  ctx: ActionCtx,
-  { updateId, sender, userId, argument: question }: Request,
-): Promise<Outcome> {
+  const { updateId, sender, userId, argument: question } = request;
+  const caller = callerOf(request);
+  await charge(ctx, "chat", caller);
   required("LLM_GATEWAY_API_KEY");
   // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
   const own = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;
@@ -153,10 +141,7 @@ async function modelsAnswer(
     agentId: DEFAULT_AGENT,
     question,
     messages: args === null ? [] : await ctx.runQuery(internal.chat.memory.turns, args),
-    caller:
-      userId === ""
-        ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }
-        : { userId, signedIn: true, address: null },
+    caller,
     personal: sender.alone,
     proven: own !== null,
   });
@@ -172,11 +157,11 @@ async function modelsAnswer(
 async function shown(answered: Answered): Promise<Outcome> {
   if (answered.kind === "open") return openCard(answered);
   if (answered.kind !== "proposed") return { answer: notice(answered.say) };
-  const { proposed } = answered;
-  const card = proposalCard(proposed);
-  if (proposed.alert.condition.kind === "digest") return card;
+  const { alert, present } = answered.proposed;
+  const card = proposalCard(alert, present);
+  if (alert.condition.kind === "digest") return card;
   const handle = await createFunctionHandle(internal.pictures.desk.alert);
-  return { ...card, picture: { handle, subject: proposed.alert.alertId } };
+  return { ...card, picture: { handle, subject: alert.alertId } };
 }
 
 /** Links the account with a code from the web application. */
@@ -189,8 +174,6 @@ async function connect(ctx: ActionCtx, request: Request): Promise<Worked> {
   if (linked !== null && (codeHash === "" || usedCode !== codeHash)) return reply(...ALREADY_LINKED);
   if (argument === "") return needsAccount("start");
   required("WALLET_ENCRYPTION_KEY");
-  // A code that has linked this account through another bot is used up, and confirms the link.
-  if (linked === null && usedCode === codeHash) return { bind: "confirm", argument };
   try {
     const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
     const { userId, walletAddress } = await connectAccount(ctx, account, null);
@@ -206,7 +189,7 @@ async function connect(ctx: ActionCtx, request: Request): Promise<Worked> {
 
 async function orderNamed(ctx: ActionCtx, request: Request, name: "swap" | "send"): Promise<Outcome> {
   const order = orderIn(request.argument) ?? orderIn(`${name} ${request.argument}`);
-  return order?.kind === name ? orderCard(ctx, request, order) : reply(USAGE[name]);
+  return order?.kind === name ? orderCard(ctx, request, order) : reply(...USAGE[name]);
 }
 
 /** An order, rehearsed: its own card is shown, and a tap carries it out. */

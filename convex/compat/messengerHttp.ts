@@ -5,7 +5,7 @@ import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
 import { settingsEndpoint } from "../messenger/http";
-import { awaitDelivery } from "../messenger/delivery/arrivals";
+import { awaitDelivery } from "../messenger/notices";
 import { assertMay } from "../users/access";
 
 /** Messenger endpoints under the names of earlier clients. */

@@ -22,7 +22,7 @@ export function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
  * Whether an LLM gateway is not the one that the agent API belongs to; `false` for none.
  * @param endpoint The value of `LLM_ENDPOINT`.
  */
-export function foreignGateway(endpoint: string | undefined): boolean {
+function foreignGateway(endpoint: string | undefined): boolean {
   return endpoint !== undefined && new URL(endpoint).origin !== new URL(defaults.LLM_ENDPOINT).origin;
 }
 

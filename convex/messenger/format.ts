@@ -80,12 +80,17 @@ function inert(text: string, behind: string): string {
   return broken.slice(0, broken.length - behind.length);
 }
 
-const BOLD_TAGS = "<b></b>".length;
 const GAP = "\n\n";
 
 /** @returns The card as messages of at most 4,096 characters, cut between paragraphs, otherwise between lines, if they fit. */
 export function renderCard(paragraphs: readonly Paragraph[]): string[] {
-  return packed(paragraphs.map((spans) => spans.map(typesetSpan)).flatMap(fittingPieces), GAP);
+  return packed(
+    paragraphs.flatMap((paragraph) => {
+      const spans = paragraph.map(typesetSpan);
+      return fits(spans) ? [rendered(spans)] : packed(linesOf(spans).flatMap(piecesOf), "\n");
+    }),
+    GAP,
+  );
 }
 
 /** Figures have one style, whoever wrote the text. */
@@ -98,7 +103,7 @@ function typesetSpan(span: Span): Span {
 /** Joins pieces with a gap between them, into as few as fit. */
 function packed(pieces: readonly string[], gap: string): string[] {
   const parts: string[] = [];
-  for (const piece of pieces) {
+  for (const piece of pieces.filter((one) => one !== "")) {
     const last = parts.at(-1);
     if (last !== undefined && lengthOf(last) + gap.length + lengthOf(piece) <= PART_LIMIT)
       parts[parts.length - 1] = last + gap + piece;
@@ -112,6 +117,8 @@ function lengthOf(html: string): number {
   return html.replace(/<a href="[^"]*">|<\/a>/g, "").length;
 }
 
+const fits = (spans: readonly Span[]): boolean => lengthOf(rendered(spans)) <= PART_LIMIT;
+
 /** A part's text without markup. */
 export function plainText(html: string): string {
   return html
@@ -122,41 +129,44 @@ export function plainText(html: string): string {
     .replaceAll("&amp;", "&");
 }
 
-function fittingPieces(paragraph: Paragraph): string[] {
-  const html = rendered(paragraph);
-  if (html === "") return [];
-  if (lengthOf(html) <= PART_LIMIT) return [html];
-  return packed(linesOf(paragraph).flatMap(fittingLine), "\n");
+/** A span with another text; `null` for one that is not cut. */
+function restyled(span: Span): ((text: string) => Span) | null {
+  if (typeof span === "string") return (text) => text;
+  return "bold" in span ? (bold) => ({ bold }) : null;
 }
 
-function linesOf(paragraph: Paragraph): Span[][] {
+function linesOf(spans: readonly Span[]): Span[][] {
   const lines: Span[][] = [[]];
-  for (const span of paragraph) {
-    if (typeof span === "object" && !("bold" in span)) {
-      lines.at(-1)?.push(span);
-      continue;
-    }
-    const [first = "", ...rest] = spanText(span).split("\n");
-    const styled = (text: string): Span => (typeof span === "string" ? text : { bold: text });
-    lines.at(-1)?.push(styled(first));
-    lines.push(...rest.map((text) => [styled(text)]));
+  for (const span of spans) {
+    const style = restyled(span);
+    const [first = "", ...rest] = style === null ? [] : spanText(span).split("\n");
+    lines.at(-1)?.push(style === null ? span : style(first));
+    lines.push(...rest.map((text) => (style === null ? [] : [style(text)])));
   }
   return lines;
 }
 
 /** A line's HTML, in pieces where it is longer than a part. */
-function fittingLine(line: readonly Span[]): string[] {
-  const html = rendered(line);
-  if (html === "") return [];
-  if (lengthOf(html) <= PART_LIMIT) return [html];
-  return line
-    .flatMap((span): Span[] => {
-      if (typeof span === "string") return chunks(span, PART_LIMIT);
-      if (!("bold" in span)) return [span];
-      return chunks(span.bold, PART_LIMIT - BOLD_TAGS).map((bold) => ({ bold }));
-    })
-    .map((span) => rendered([span]))
-    .filter((piece) => piece !== "");
+function piecesOf(line: readonly Span[]): string[] {
+  if (fits(line)) return [rendered(line)];
+  return line.flatMap((span) => {
+    const style = restyled(span);
+    const texts = style === null ? [] : halves(spanText(span), (text) => fits([style(text)]));
+    return style === null ? [rendered([span])] : texts.map((text) => rendered([style(text)]));
+  });
+}
+
+/** Cuts a text in two until its pieces fit: after a sentence, otherwise at a space, otherwise anywhere. */
+function halves(text: string, isShort: (text: string) => boolean): string[] {
+  if (isShort(text) || text.length < 2) return [text];
+  const most = Math.min(PART_LIMIT, Math.floor(text.length * 0.9) || 1);
+  const head = text.slice(0, most);
+  const sentence = /^[^]*[.!?]\s/.exec(head)?.[0].length ?? 0;
+  const space = head.search(/\s\S*$/) + 1;
+  // A pictogram may have two halves of its own.
+  const anywhere = /.[\uD800-\uDBFF]$/s.test(head) ? most - 1 : most;
+  const cut = sentence || space || anywhere;
+  return [...halves(text.slice(0, cut), isShort), ...halves(text.slice(cut), isShort)];
 }
 
 function rendered(spans: readonly Span[]): string {
@@ -190,38 +200,4 @@ const COMMAND = /^\/[a-z0-9_]{1,32}$/;
 
 function escape(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
-
-const SIGN = /[.\u3002\uFF0E\uFF61:@/]/;
-
-/** Cuts a text into pieces whose HTML fits the limit: after a sentence, otherwise at a space, otherwise anywhere. */
-function chunks(text: string, limit: number): string[] {
-  const pieces: string[] = [];
-  let start = 0;
-  let length = 0;
-  let sentenceEnd = -1;
-  let space = -1;
-  let at = 0;
-  while (at < text.length) {
-    const char = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    // A sign may be followed by a joiner.
-    const width = escape(char).length + (SIGN.test(char) ? 1 : 0);
-    if (length + width > limit) {
-      const cut = sentenceEnd > start ? sentenceEnd : space > start ? space : at;
-      pieces.push(text.slice(start, cut));
-      start = cut;
-      at = cut;
-      length = 0;
-      sentenceEnd = -1;
-      space = -1;
-      continue;
-    }
-    length += width;
-    at += char.length;
-    if (/\s/.test(char)) {
-      space = at;
-      if (/[.!?]\s$/.test(text.slice(Math.max(start, at - 2), at))) sentenceEnd = at;
-    }
-  }
-  return [...pieces, text.slice(start)];
 }

@@ -61,7 +61,7 @@ const connect: MountedEndpoint = endpoint({
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
   description:
-    "A bot calls this when somebody sends it a code, which is valid for 10 minutes and one link; every call counts as a guess. If the operator has set no secret for bots, anybody can call this. The link is then not confirmed, and the account gets nothing of the user's until it sends `/confirm` with the same code to the service's own bot. Only the account, through that bot, or the signed-in user replaces or ends a link.",
+    "A bot calls this when somebody sends it a code, which is valid for 10 minutes and one link; every call counts as a guess. Without a secret of the operator the link is not confirmed: the account gets nothing of the user's until it sends `/connect` with the same code to the service's own bot. Only the account, through that bot, or the signed-in user replaces or ends a link.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   guard,
   headers: BOTS_SECRET,
@@ -99,8 +99,6 @@ const wallet: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/messenger/wallet",
   summary: "The user and custody wallet that a messenger account is linked to.",
-  description:
-    "An account that is not linked has `linked: false`, `confirmed: false`, and null for the other two.",
   guard,
   headers: BOTS_SECRET,
   errors: { unauthorized: NO_SECRET },

@@ -39,8 +39,13 @@ export const link = change(
   async (ctx, { messengerUsername, ...account }) => {
     const now = Date.now();
     const { userId, code, replaces } = await linkable(ctx, account, now);
-    if (code === null) return;
     const { messengerId, codeHash, by } = account;
+    if (code === null) {
+      const [own] = replaces;
+      if (own === undefined) return;
+      await ctx.db.patch("messengerLinks", own._id, { confirmedAt: now });
+      return noteLink(ctx, userId, messengerId);
+    }
     for (const { _id } of replaces) await ctx.db.delete("messengerLinks", _id);
     await ctx.db.delete("codes", code._id);
     await ctx.db.insert("messengerLinks", {
@@ -91,9 +96,9 @@ export const find = internalQuery({
 
 type Linkable = {
   userId: string;
-  /** `null`: it has linked the account already, for a caller who lost the answer and asks again. */
+  /** `null`: it has linked the account already, whose own word confirms a link that was made elsewhere. */
   code: Doc<"codes"> | null;
-  /** Unconfirmed links of the account and of the user, which the account's own word replaces. */
+  /** Unconfirmed links of the account and of the user, which the account's own word replaces, or confirms. */
   replaces: readonly Doc<"messengerLinks">[];
 };
 
@@ -111,8 +116,12 @@ async function linkable(
   const stands = (link: Doc<"messengerLinks"> | null) =>
     link !== null && (by !== "account" || link.confirmedAt !== undefined);
   const ofAccount = await linkOfAccount(ctx, messengerId);
-  if (by === "account" && ofAccount?.confirmedAt !== undefined && ofAccount.codeHash === codeHash)
-    return { userId: ofAccount.userId, code: null, replaces: [] };
+  if (by === "account" && ofAccount !== null && ofAccount.codeHash === codeHash)
+    return {
+      userId: ofAccount.userId,
+      code: null,
+      replaces: ofAccount.confirmedAt === undefined ? [ofAccount] : [],
+    };
   if (stands(ofAccount)) throw new AppError("conflict", "This messenger account is already linked");
   const code = await codeByHash(ctx, "link", codeHash);
   const ofUser = code === null ? null : await linkOf(ctx, code.userId);

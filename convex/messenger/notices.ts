@@ -1,8 +1,17 @@
 import { v } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import {
+  internalMutation,
+  internalQuery,
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+} from "../_generated/server";
 import { isSet, optional } from "../lib/env";
+import { deadlines } from "../lib/outside/deadlines";
 import { NOBODY } from "../lib/records/records";
+import { sleep } from "../lib/time";
 import { mayActAs, permitNow } from "../users/access";
 import { formerAccount, levelOf } from "../users/levels";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
@@ -95,6 +104,17 @@ export const notify = internalMutation({
     return enqueueRequestedCard(ctx, { userId, kind: NOTIFICATION, paragraphs });
   },
 });
+
+/** Waits a while for a card's delivery. @returns Whether it was sent; `null` while it is still on its way. For actions. */
+export async function awaitDelivery(ctx: ActionCtx, messageId: Id<"messages">): Promise<boolean | null> {
+  const signal = AbortSignal.timeout(deadlines.delivery);
+  for (let pause = 50; !signal.aborted; pause = Math.min(pause * 1.5, 500)) {
+    const sent: boolean | null = await ctx.runQuery(internal.messenger.notices.outcome, { messageId });
+    if (sent !== null) return sent;
+    await sleep(pause);
+  }
+  return null;
+}
 
 /** Whether a card was sent; `null` while it is being sent. */
 export const outcome = internalQuery({

@@ -49,16 +49,6 @@ export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string
   return (await ownerOf(ctx, userId))?.tokenIdentifier === messengerLogin(messengerId);
 }
 
-/** Confirms a link that somebody made for the account. */
-export async function confirmLink(
-  ctx: MutationCtx,
-  { _id, userId, messengerId }: Doc<"messengerLinks">,
-  now: number,
-): Promise<void> {
-  await ctx.db.patch("messengerLinks", _id, { confirmedAt: now });
-  await noteLink(ctx, userId, messengerId);
-}
-
 /** Links the account that is a user's login. Unconfirmed links that others have made for either are replaced. */
 export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
   for (const link of [await linkOf(ctx, userId), await linkOfAccount(ctx, messengerId)]) {
@@ -75,7 +65,7 @@ export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: s
  * the chat had is its user's.
  */
 export async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
-  await ctx.runMutation(internal.alerts.proposals.adopt, { from: chatUser(messengerId), to: userId });
+  await ctx.runMutation(internal.alerts.model.adopt, { from: chatUser(messengerId), to: userId });
   const former = await formerAccount(ctx, userId, Date.now());
   const row = await levelRowOf(ctx, userId);
   await changeRules(ctx, userId, row === null ? {} : { linked: true });

@@ -1,7 +1,6 @@
-import type { Condition } from "../alerts/grammar";
-import type { DrawnHistory } from "../alerts/history";
-import { lineOf } from "../alerts/words";
-import { FUNDING_HOURS } from "../alerts/grammar";
+import type { Condition } from "../alerts/tables";
+import type { DrawnHistory } from "../alerts/observations";
+import { FUNDING_HOURS, lineOf } from "../alerts/grammar";
 import { dateTime, DAY } from "../lib/time";
 import { thresholdChart } from "../pages/charts/threshold";
 import { bigUsd, percent, shortUsd, signed } from "../lib/text/numbers";

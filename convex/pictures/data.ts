@@ -6,7 +6,7 @@ import { closesSince, readPrices } from "../prices/views";
 import { PRICED_TOKENS } from "../prices/tables";
 import { FACTS_FRESH_MS } from "../research/freshness";
 import { signalView } from "../signals/views";
-import { drawnHistory } from "../alerts/history";
+import { drawnHistory } from "../alerts/observations";
 import type { DrawnAlert } from "./alert";
 import type { DrawnReport, SeenPrice } from "./report";
 import { BEFORE_MS, type DrawnSignal } from "./signals";
@@ -48,7 +48,7 @@ export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek 
 
 /** @param alertId The id of a proposed or an active alert. */
 export async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | null> {
-  const condition = await ctx.runQuery(internal.alerts.proposals.condition, { alertId });
+  const condition = await ctx.runQuery(internal.alerts.model.condition, { alertId });
   const history = condition === null ? null : await drawnHistory(ctx, condition);
   if (condition === null || history === null || history.path.length < FEWEST_POINTS) return null;
   return { ...history, condition, now: Date.now() };

@@ -15,7 +15,7 @@ import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, typ
  */
 const UPSTREAM = "The agent API";
 
-export const AGENT_API_OFF =
+const AGENT_API_OFF =
   "AGENT_API_URL is not configured: with another provider's LLM_ENDPOINT the agent API is off";
 
 /** A refusal for too many requests without a `resetAt` means a minute. */

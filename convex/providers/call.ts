@@ -12,7 +12,7 @@ type Answer = { kind: "answer"; status: number; body: unknown };
  * @param read Parses the body's text; throws if it cannot. Default: JSON.
  * @returns The status and the body (`undefined` if it cannot be read). Never throws for network failures.
  */
-export async function exchange(
+async function exchange(
   url: string,
   init: RequestInit,
   timeoutMs: number,

@@ -145,3 +145,32 @@ export async function botUsername(botToken: string): Promise<string | null> {
   if (answer.status === 401 || answer.status === 404) return null;
   return bodyOf(UPSTREAM, answer, meShape).result.username;
 }
+
+const webhookShape = z.object({
+  result: z.object({ url: z.string(), last_error_message: z.string().optional() }),
+});
+
+/** Where a bot's messages go ("" for nowhere), and what went wrong there last. @throws AppError `upstream` */
+export async function webhookOf(botToken: string): Promise<{ url: string; trouble: string | null }> {
+  const answer = answered(UPSTREAM, await askMethod(botToken, "getWebhookInfo", { method: "GET" }));
+  const { url, last_error_message: trouble } = bodyOf(UPSTREAM, answer, webhookShape).result;
+  return { url, trouble: trouble ?? null };
+}
+
+/** Sets where a bot's messages go, and its menu of commands. @throws AppError `upstream` */
+export async function register(
+  botToken: string,
+  {
+    webhook,
+    secret,
+    menu,
+  }: { webhook: string; secret: string; menu: readonly { command: string; description: string }[] },
+): Promise<void> {
+  const hook = { url: webhook, secret_token: secret, allowed_updates: ["message", "callback_query"] };
+  for (const [method, body] of [
+    ["setWebhook", hook],
+    ["setMyCommands", { commands: menu }],
+  ] as const) {
+    bodyOf(UPSTREAM, await askMethod(botToken, method, postJson(body)), z.object({ ok: z.literal(true) }));
+  }
+}

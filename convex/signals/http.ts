@@ -12,7 +12,7 @@ import { charge } from "../lib/limits/charges";
 import { deadlines } from "../lib/outside/deadlines";
 import { awaitAs } from "../lib/readThrough";
 import { DAY, dayOf, iso, SECOND, wholeMinute } from "../lib/time";
-import { awaitDelivery } from "../messenger/delivery/arrivals";
+import { awaitDelivery } from "../messenger/notices";
 import { todayNotice } from "./cards";
 import { issuedStatement, linked } from "./chain";
 import { standingOf } from "./model";

@@ -9,8 +9,7 @@ import { rowsBy } from "../lib/records/rows";
 import { ownRows } from "../users/lists";
 import { requireUser } from "../users/model";
 import { allListed } from "../wallets/allowlist";
-import { authorById, authorsOf, limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./model";
-import { openProof } from "./proofs";
+import { authorById, authorsOf, limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD, openProof } from "./authors";
 import { socialTables } from "./tables";
 
 /** Social trading in the web application. Every function concerns only the signed-in user. */

@@ -1,5 +1,6 @@
+import { microUsd } from "../lib/money/amounts";
 import { withoutTrailing } from "../lib/text/strings";
-import type { Symbol } from "../wallets/tokens";
+import { TOKENS, type Symbol } from "../wallets/tokens";
 
 /**
  * Reads the author's own words by code alone. A post is a command only if every word belongs to one: posts that talk to
@@ -43,7 +44,7 @@ const ACTIONS = new Map<string, Command["action"]>([
   ["pay", "send"],
 ]);
 
-const TOKENS = new Map<string, Symbol>([
+const SYMBOLS = new Map<string, Symbol>([
   ["eth", "ETH"],
   ["ether", "ETH"],
   ["ethereum", "ETH"],
@@ -116,7 +117,7 @@ function wordOf(raw: string): string | null {
   if (JOINING.has(word)) return word;
   const verb = ACTIONS.get(word);
   if (verb !== undefined) return `do:${verb}`;
-  const token = TOKENS.get(word.replace(/^[$#](?=[a-z])/, ""));
+  const token = SYMBOLS.get(word.replace(/^[$#](?=[a-z])/, ""));
   if (token !== undefined) return `token:${token}`;
   if (DOLLARS.has(word)) return "token:USD";
   return amountWords(word);
@@ -128,7 +129,7 @@ function amountWords(word: string): string | null {
   if (parts === null) return null;
   const [, before = "", number = "", behind = "", suffix = ""] = parts;
   const unit = before + behind === "" ? "" : "USD";
-  const named = suffix === "" ? "" : DOLLARS.has(suffix) ? "USD" : TOKENS.get(suffix);
+  const named = suffix === "" ? "" : DOLLARS.has(suffix) ? "USD" : SYMBOLS.get(suffix);
   if (named === undefined || (unit !== "" && named !== "" && named !== unit)) return null;
   const amount = canonicalAmount(number.replaceAll(",", ""));
   if (amount === null) return null;
@@ -226,5 +227,49 @@ function unitOf(text: string | undefined): Unit | null {
 }
 
 function tokenOf(text: string | undefined): Symbol | null {
-  return TOKENS.get(text?.toLowerCase() ?? "") ?? null;
+  return SYMBOLS.get(text?.toLowerCase() ?? "") ?? null;
+}
+
+/** Micro-USD per whole token, from live price feeds. */
+export type Prices = { from: bigint; to: bigint | null };
+
+export type Sum = {
+  /** In `fromToken`'s smallest unit; rounded down. */
+  amount: bigint;
+  /** Its value in micro-USD. */
+  value: bigint;
+};
+
+/** Whether the bought token's price is needed, because the author named its amount. */
+export function countsBought({ unit, fromToken, toToken }: Command): boolean {
+  return unit !== fromToken && unit === toToken;
+}
+
+/** @returns The given amount, or `null` if it has more digits than its token, or is less than one unit. */
+export function sumOf(command: Command, prices: Prices): Sum | null {
+  const one = 10n ** BigInt(TOKENS[command.fromToken].decimals);
+  const amount = given(command, prices, one);
+  if (amount === null || amount <= 0n) return null;
+  return { amount, value: (amount * prices.from) / one };
+}
+
+function given(command: Command, prices: Prices, one: bigint): bigint | null {
+  const { amount, unit, fromToken } = command;
+  if (unit === fromToken) return unitsOf(amount, fromToken);
+  if (unit === "USD") return hasDecimals(amount, 6) ? (microUsd(amount) * one) / prices.from : null;
+  const bought = unitsOf(amount, unit);
+  if (bought === null || prices.to === null) return null;
+  return (bought * prices.to * one) / 10n ** BigInt(TOKENS[unit].decimals) / prices.from;
+}
+
+/** A decimal of whole tokens in the token's smallest unit; `null` if it has more decimals than that. */
+export function unitsOf(decimal: string, token: Symbol): bigint | null {
+  const { decimals } = TOKENS[token];
+  if (!hasDecimals(decimal, decimals)) return null;
+  const [whole = "", fraction = ""] = decimal.split(".");
+  return BigInt(whole + fraction.padEnd(decimals, "0"));
+}
+
+function hasDecimals(decimal: string, most: number): boolean {
+  return (decimal.split(".")[1] ?? "").length <= most;
 }

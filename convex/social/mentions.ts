@@ -20,10 +20,8 @@ import { openOrder } from "../wallets/orders/model";
 import { vSymbol, type UserRequest } from "../wallets/tables";
 import { recordUnreadable, tradeOf } from "../wallets/trades";
 import { linkedCard, mentionCard, movedCard } from "./cards";
-import { readCommand, type Command } from "./commands";
-import { authorById, limitsOf } from "./model";
-import { countsBought, sumOf } from "./orders";
-import { redeemProof } from "./proofs";
+import { authorById, limitsOf, redeemProof } from "./authors";
+import { countsBought, readCommand, sumOf, type Command } from "./commands";
 import { socialTables, type MentionStatus } from "./tables";
 
 /** The rows of mentions, from their arrival to their end. */

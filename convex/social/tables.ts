@@ -46,7 +46,7 @@ export const socialTables = {
     .index("by_status", ["status"])
     .index("by_userId", ["userId", "receivedAt"]),
 
-  /** Accounts of the network whose posts may move a user's money. Written by `social/proofs` and `social/app`. */
+  /** Accounts of the network whose posts may move a user's money. Written by `social/authors` and `social/app`. */
   socialAuthors: defineTable({
     /** The network's own id of the account, which is never reused. */
     authorId: v.string(),

@@ -6,7 +6,7 @@ import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, optionalUserId, wholeNumber, wholeNumberOr } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { HOUR, wholeMinute } from "../lib/time";
-import { awaitDelivery } from "../messenger/delivery/arrivals";
+import { awaitDelivery } from "../messenger/notices";
 import { hours, measuredExample, publicAlertShape } from "./shapes";
 
 const whaleAlerts: MountedEndpoint = endpoint({

@@ -1,5 +1,3 @@
-import { factsShape, type Facts } from "./inquiries";
-
 /** The address of the local stack on this machine, for other commands. */
 
 const PATIENCE_MS = 3_000;
@@ -7,13 +5,6 @@ const PATIENCE_MS = 3_000;
 /** The address of its stand-ins: port `PROVIDERS_PORT`, otherwise 3299. */
 export function inquiryUrl(variables: Record<string, string | undefined>): string {
   return `http://127.0.0.1:${variables.PROVIDERS_PORT || "3299"}`;
-}
-
-/** The running stack's facts; `null` if none answers there. */
-export async function runningStack(url: string): Promise<Facts | null> {
-  const answer = await ask(`${url}/_stack`, {});
-  const parsed = factsShape.safeParse(answer);
-  return parsed.success ? parsed.data : null;
 }
 
 /** A token of the running stack's issuer; `null` if none answers there. */

@@ -1,9 +1,8 @@
 import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { convexCli, convexProcess } from "../convexCli";
-import { AT_PUSH, kindOf } from "../env/names";
-import { envFile } from "../env/plan";
+import { convexCli, convexProcess } from "./convexCli";
+import { AT_PUSH, isOfTheService, linesOf } from "../settings";
 import { real } from "../real";
 import { listen } from "../sockets/listener";
 import type { Variables } from "./env";
@@ -66,12 +65,11 @@ export async function startBackend({
         child,
         lines,
       );
-      const values = Object.entries({ ...AT_PUSH, ...variables(urls) }).flatMap(([name, value]) =>
-        value === undefined || !isTheirs(name) ? [] : [[name, value] as const],
+      const values = Object.entries({ ...AT_PUSH, ...variables(urls) }).filter(
+        ([name, value]) => value !== undefined && isOfTheService(name),
       );
-      const { code, stderr } = await convexCli(["env", "set", "--force"], envFile(new Map(values)), {
-        cwd: folder,
-      });
+      const set = linesOf(Object.fromEntries(values));
+      const { code, stderr } = await convexCli(["env", "set", "--force"], set, folder);
       if (code !== 0) throw new BackendError(`The backend did not accept its settings: ${lastOf([stderr])}`);
       await reached(() => answers(`${urls.siteUrl}/health`), child, lines);
     } catch (error) {
@@ -84,9 +82,6 @@ export async function startBackend({
     throw error;
   }
 }
-
-/** Variables of the deployment's own, such as its addresses. */
-const isTheirs = (name: string) => /service|push/.test(kindOf(name)) && !name.startsWith("CONVEX_");
 
 /** The address of a port that nobody else uses. */
 async function freeUrl(port: number, variable: string): Promise<string> {

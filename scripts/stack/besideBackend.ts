@@ -3,8 +3,8 @@ import { standinsHandler } from "../standins/server";
 import { listen } from "../sockets/listener";
 import { startBackend } from "./backend";
 import { createClock } from "./time/clock";
-import { ownVariables, withInquiries, type Facts } from "./inquiries";
-import { applicationVariables, realProviders, shownProviders, type Variables } from "./env";
+import { withInquiries } from "./inquiries";
+import { applicationVariables, realProviders, type Variables } from "./env";
 import { createIssuer } from "./api/issuer";
 import { freshKeys } from "./keys";
 import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
@@ -58,13 +58,7 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
     known.rpcUrl = chain.url;
     leave.push(() => chain.stop());
     const unknown = () => Promise.resolve({ error: "The platform's backend does not offer this" });
-    const facts = (): Promise<Facts> =>
-      Promise.resolve({
-        ...{ siteUrl: known.siteUrl, apiUrl: known.apiUrl, realProviders: shownProviders(outside) },
-        variables: ownVariables(known.variables, settings),
-        set: Object.keys(known.variables).filter((name) => known.variables[name]),
-      });
-    const sources = { issuer: await createIssuer(keys), facts, usage: unknown };
+    const sources = { issuer: await createIssuer(keys), usage: unknown };
     const providers = await listen(
       providersPort,
       "PROVIDERS_PORT",

@@ -1,5 +1,3 @@
-import { readFile } from "node:fs/promises";
-import { settingsIn } from "../env/file";
 import type { Keys } from "./keys";
 
 export type Variables = Record<string, string | undefined>;
@@ -36,12 +34,6 @@ const providerNames = [
 /** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, otherwise `.local`. */
 export function stateDirectory(variables: Variables): string {
   return variables.LOCAL_STATE_DIR || ".local";
-}
-
-/** The operator's settings: from `file` (if there is one); the environment's variables take precedence. */
-export async function operatorSettings(file: string | null): Promise<Variables> {
-  const text = file === null ? "" : await readFile(file, "utf8").catch(() => "");
-  return { ...settingsIn(text), ...process.env };
 }
 
 /** The providers that the operator has set up, which are called for real. */

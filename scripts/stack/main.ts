@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { settingsFile } from "../env/file";
+import { settingsFile } from "../settings";
 import { command } from "../command";
 import { ChainStartError, ChainStateError } from "../chain/index";
 import { shownProviders, stateDirectory } from "./env";
@@ -144,7 +144,6 @@ Try:
   curl -s ${siteUrl}/mcp/research/start -d '{"userId":"local-user-4f8Kq2Zt7Xw9","token":"BTC"}'
   curl -s '${siteUrl}/mcp/research/status?userId=local-user-4f8Kq2Zt7Xw9'
   ${beside("npm run bot")}
-  ${beside("npm run doctor")}
 
 Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C ends it.
 `;

@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { problemsOf, problemsOfEnvironment, settingsIn, problemLine } from "../env/file";
-import { complaintsOf } from "../env/rules";
-import { kindOf } from "../env/names";
+import { problemsOf, settingsIn, unknownNames } from "../settings";
 import { keyOf, realProviders, type Variables } from "./env";
 
 /** Settings that cannot be used; the message names each, and its correct form. */
@@ -13,28 +11,25 @@ export class SettingsError extends Error {}
  * @throws SettingsError for an impossible value: every request that needs it would get 500.
  */
 export async function checkedSettings(file: string | null, warn: (line: string) => void): Promise<Variables> {
-  const text = file === null ? null : await readFile(file, "utf8").catch(() => null);
-  const problems = [
-    ...problemsOf(text ?? "").map((problem) => ({ ...problem, told: problemLine(problem, file ?? "") })),
-    ...problemsOfEnvironment(process.env).map((problem) => ({ ...problem, told: problemLine(problem, "") })),
-  ];
-  const settings = { ...settingsIn(text ?? ""), ...process.env };
-  const known = new Set(problems.map(({ subject }) => subject));
-  // Rules for the file and the environment together.
-  for (const { name: subject, level, says } of complaintsOf(settings, "this machine")) {
-    if (known.has(subject) || kindOf(subject) !== "service") continue;
-    problems.push({ line: 0, level, subject, says, told: `settings: ${subject} ${says}` });
-  }
-  const bad = problems.filter(({ level }) => level === "bad");
-  if (bad.length > 0) {
-    // Unknown names are reported with them: one may be a misspelling of the missing setting.
-    throw new SettingsError(
-      `${problems.map((problem) => problem.told).join("\n")}\nFix these lines, or leave them empty.`,
-    );
-  }
-  for (const problem of problems) warn(problem.told);
-  for (const line of withoutEffect(settings)) warn(line);
+  const text = file === null ? "" : await readFile(file, "utf8").catch(() => "");
+  const own = settingsIn(text);
+  const settings = { ...own, ...process.env };
+  const where = (name: string) => (own[name] === undefined ? "environment" : file);
+  const problems = problemsOf(settings, isLoopback(settings.CHAIN_RPC_URL));
+  // Unknown names are reported with impossible values: one may be a misspelling of the missing setting.
+  const lines = [...problems, ...unknownNames(own)].map(
+    ({ name, says }) => `${where(name)}: ${name} ${says}`,
+  );
+  if (problems.length > 0)
+    throw new SettingsError(`${lines.join("\n")}\nFix these lines, or leave them empty.`);
+  for (const line of [...lines, ...withoutEffect(settings)]) warn(line);
   return settings;
+}
+
+/** Whether a chain is this machine's: the stack has its own if none is set. */
+function isLoopback(url: string | undefined): boolean {
+  if (!url) return true;
+  return /^(?:127\.|localhost$|\[::1\]$)/.test(URL.parse(url)?.hostname ?? "");
 }
 
 /** Settings that need another one. */

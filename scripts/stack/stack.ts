@@ -3,15 +3,8 @@ import { createApplication, type Application } from "./application";
 import type { Chain } from "../chain/index";
 import { createClock, type Clock } from "./time/clock";
 import { startCrons } from "./time/crons";
-import { ownVariables, withInquiries, type Facts } from "./inquiries";
-import {
-  applicationVariables,
-  applyVariables,
-  realProviders,
-  shownProviders,
-  type Provider,
-  type Variables,
-} from "./env";
+import { withInquiries } from "./inquiries";
+import { applicationVariables, applyVariables, realProviders, type Provider, type Variables } from "./env";
 import { functionApiHandler } from "./api/functionApi";
 import { siteHandler } from "./api/http";
 import { createIssuer, type Issuer } from "./api/issuer";
@@ -134,10 +127,8 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
         body: JSON.stringify(update),
       }),
   });
-  const facts = deferred<Facts>();
-  facts.promise.catch(() => {});
   const usage = async () => (await application.promise).usage();
-  const counter = withInquiries(standins, { issuer, facts: () => facts.promise, usage });
+  const counter = withInquiries(standins, { issuer, usage });
   const providers = await listen(providersPort, "PROVIDERS_PORT", standinsHandler(counter));
   ending.leave.push(providers.close);
   const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
@@ -159,14 +150,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
     const variables = applicationVariables(settings, { ...urls, keys, local, payments });
     ending.leave.push(applyVariables(variables));
     application.resolve(await startApplication(kept, clock, ending));
-    facts.resolve({
-      ...urls,
-      realProviders: shownProviders(outside),
-      variables: ownVariables(variables, settings),
-      set: Object.keys(variables).filter((name) => variables[name]),
-    });
   } catch (error) {
-    facts.reject(error);
     application.reject(error);
   }
   return {

@@ -47,7 +47,7 @@ describe("an alert", () => {
     expect(await firedAt(app, alert.alertId)).toHaveLength(2);
   });
 
-  test("fires at the crossings, once each, and would have fired at the same: for any prices, however often the tick runs", async () => {
+  test("fires at the crossings, once each: for any prices, however often the tick runs", async () => {
     const STEP = 20 * MINUTE;
     const path = fc.array(
       fc.tuple(fc.integer({ min: 90, max: 110 }), fc.constantFrom("coinbase", "coinbase", "llm"), fc.nat(2)),
@@ -89,8 +89,6 @@ describe("an alert", () => {
           );
           const fired = await firedAt(app, ids[i] ?? "");
           expect([wish, fired]).toEqual([wish, wanted.map((at) => START + STEP + at)]);
-          const { replay } = proposed.parse((await ask(app, wish, "late")).body);
-          expect([wish, replay.fired.map(({ at }) => Date.parse(at))]).toEqual([wish, fired]);
         }
         closeApp();
       }),
@@ -155,8 +153,6 @@ describe("an alert", () => {
     await moved(at(30), 30_000_000);
     await moved(at(70), 11_000_000);
     expect(await firedAt(app, alertId)).toEqual([at(5) - 5, at(70) - 5]);
-    const { replay } = proposed.parse((await ask(app, "USDC inflow over 10M", "late")).body);
-    expect(replay.fired.map(({ at: when }) => Date.parse(when))).toEqual([at(5) - 5, at(70) - 5]);
   });
 
   test("on funding fires by all rates, collected every ten minutes by one request", async ({ app }) => {

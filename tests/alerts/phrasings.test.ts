@@ -1,8 +1,7 @@
 import { describe, expect } from "vitest";
 import { LEAST_FLOW_USD } from "../../convex/alerts/grammar";
 import { readLine } from "../../convex/alerts/lines";
-import { RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/prompts";
-import { difference } from "../../convex/alerts/reading";
+import { difference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/reading";
 import type { Fact } from "../../convex/evidence/tables";
 import { FLOOR_USD } from "../../convex/whales/coins";
 import { restated } from "../../scripts/standins/gateway/alerts";

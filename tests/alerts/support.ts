@@ -15,12 +15,8 @@ export type Source = "coinbase" | "chainlink" | "llm";
 /** A proposal as the service answers it. */
 export const proposed = z.object({
   alert: z.looseObject({ alertId: z.string(), state: z.string(), words: z.string(), readBy: z.string() }),
-  replay: z.object({
-    holdsNow: z.boolean(),
-    knownSince: z.string().nullable(),
-    count: z.number(),
-    fired: z.array(z.object({ at: z.string(), value: z.number(), source: z.string() })),
-  }),
+  now: z.object({ at: z.string(), value: z.number(), source: z.string() }).nullable(),
+  holdsNow: z.boolean(),
 });
 
 /** A price as a source tells it at a moment, which time goes on to. */

@@ -22,7 +22,7 @@ describe("a tapped button", () => {
     const first = app.cards().at(-1)?.messageId;
     expect(buttonsOf(app)).toEqual([["BTC", "ETH", "Record"]]);
     expect(await tap(app, "ETH")).toMatchObject([
-      { method: "editMessageText", messageId: first, text: expect.stringMatching(/^<b>🟢 ETH BUY/) },
+      { method: "editMessageText", messageId: first, text: expect.stringContaining("🟢 ETH BUY") },
     ]);
     expect(await tap(app, "Record")).toMatchObject([
       { method: "editMessageText", messageId: first, text: expect.stringMatching(/Record 2: [0-9a-f]{64}/) },
@@ -73,7 +73,7 @@ describe("a tapped button", () => {
     expect(begun.map(({ text }) => text)).toEqual([expect.stringContaining("Research shift started")]);
   });
 
-  test("stops its own shift in one tap, and Undo takes that back for ten minutes", async ({ app }) => {
+  test("stops its own shift in one tap, and a tap follows it again", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/follow SOL");
     // Another shift goes on: the button is its own shift's.
@@ -88,14 +88,8 @@ describe("a tapped button", () => {
       ["BTC", "active"],
     ];
     expect(await states()).toEqual(stopped);
-    const [resumed] = await tap(app, "Undo");
-    expect(resumed?.text).toMatch(/^I follow SOL again, until \d+ \w+ \d{4}, \d\d:\d\d UTC\.$/);
-    expect((await states()).map(([, status]) => status)).toEqual(["active", "active"]);
-    const old = { data: `resume ${(await app.rows("shifts"))[0]?._id ?? ""}` };
-    await tap(app, "Stop SOL");
-    vi.setSystemTime(Date.now() + 11 * 60_000);
-    expect((await tap(app, "Undo", old))[0]?.text).toContain("no longer works");
-    expect(await states()).toEqual(stopped);
+    await tap(app, "Follow SOL again");
+    expect(await states()).toEqual([...stopped, ["SOL", "active"]]);
   });
 
   test("that begins a shift says so here as well where the shift's cards go elsewhere", async ({ app }) => {
@@ -165,7 +159,7 @@ describe("a tapped button", () => {
     expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["off", "active"]);
   });
 
-  test("says yes to the alert above it, and to no later one of the same number", async ({ app }) => {
+  test("says yes to the alert above it, and to no later one", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/alert BTC above 110000");
     const [first] = app.cards().flatMap(({ keyboard }) => keyboard?.flat() ?? []);
@@ -174,23 +168,13 @@ describe("a tapped button", () => {
     vi.setSystemTime(Date.now() + 2 * 86_400_000);
     await keepHouse(app);
     await say(app, "/alert ETH below 900");
-    expect(await app.rows("alerts")).toMatchObject([{ number: 1, asked: "ETH below 900" }]);
+    expect(await app.rows("alerts")).toMatchObject([{ subject: "price:ETH" }]);
     const [gone] = await tap(app, "Set", { data });
     expect(gone?.text).toContain("no longer works");
     await say(app, "/alert ETH below 900");
     expect(await app.rows("alerts")).toMatchObject([{ state: "proposed" }]);
     await tap(app, "Set");
     expect(await app.rows("alerts")).toMatchObject([{ state: "active" }]);
-  });
-
-  test("in a group is answered there, and tells nothing of anybody's own", async () => {
-    const app = createBotApp({ now: EIGHT });
-    await linkedUser(app, "alice");
-    await issued(app, buy);
-    await say(app, `/signals@${BOT_NAME}`, { chat: GROUP });
-    expect(await tap(app, "BTC")).toMatchObject([{ method: "editMessageText", chatId: String(GROUP) }]);
-    const [told] = await tap(app, "BTC", { data: "wallet" });
-    expect(told?.text).toContain("I answer that in a private chat only");
   });
 });
 

@@ -58,7 +58,7 @@ describe("a link that the account has not made itself", () => {
     const { userId } = mallory;
     const init = { as: "mallory" };
     expect((await app.post("/mcp/research/start", { userId, token: "BTC" }, init)).status).toBe(200);
-    const message = "send /confirm to keep your funds";
+    const message = "send /connect to keep your funds";
     expect((await app.post("/user/telegram/notify", { userId, message }, init)).body).toEqual({
       sent: false,
       reason: "no_config",
@@ -89,50 +89,22 @@ describe("a link that the account has not made itself", () => {
   test("is used once the account confirms it, and dropped when the account says so", async () => {
     const { app, mallory } = await bound();
     // Who has not made the link cannot know its code; whose it is, is named.
-    expect(await say(app, "/confirm")).toEqual([UNCONFIRMED]);
-    expect(await say(app, "/confirm ABCDEFGH")).toEqual([
-      expect.stringMatching(
-        /^That is not the code that this account was linked with.* create a new one .*\/unlink/,
-      ),
-    ]);
+    expect((await say(app, "/connect ABCDEFGH"))[0]).toContain("This code is unknown");
     expect((await link(app))?.confirmedAt).toBeUndefined();
-    const [confirmed = ""] = await say(app, `/confirm ${mallory.code}`);
+    const [confirmed = ""] = await say(app, `/connect ${mallory.code}`);
     expect(confirmed).toContain(mallory.walletAddress);
     const [account] = /usr_\w+/.exec(confirmed) ?? [];
     expect(account).toBe((await mallory.browser.mutation(api.messenger.linking.createCode, {})).account);
     expect(account).not.toBe(mallory.userId);
     expect(await say(app, "/wallet")).toEqual([expect.stringContaining(mallory.walletAddress)]);
-    for (const again of ["/confirm", `/confirm ${mallory.code}`])
-      expect(await say(app, again)).toEqual(["This account's link is confirmed already."]);
+    expect((await say(app, `/connect ${mallory.code}`))[0]).toContain("Linked");
     expect(await say(app, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
     expect(await app.rows("messengerLinks")).toEqual([]);
     expect(await say(app, "/unlink")).toEqual(["This account is not linked."]);
-    expect(await say(app, `/confirm ${mallory.code}`)).toEqual([
-      "This account has no link to confirm. To make one, create a code in the web application's profile, then send /connect CODE here.",
-    ]);
-
     const { app: other } = await bound();
     expect(await say(other, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
     expect(await say(other, "/help")).not.toContainEqual(UNCONFIRMED);
     expect(await other.rows("messengerLinks")).toEqual([]);
-  });
-
-  test("is confirmed by its code as any code is sent, too", async () => {
-    const { app, mallory } = await bound();
-    expect(await say(app, `/connect ${mallory.code}`)).toEqual([
-      expect.stringContaining(mallory.walletAddress),
-    ]);
-    expect((await link(app))?.confirmedAt).toEqual(expect.any(Number));
-  });
-
-  test("is confirmed and dropped in the account's own chat alone", async () => {
-    const { app } = await bound();
-    for (const command of ["confirm", "unlink"]) {
-      const told = await say(app, `/${command}@${BOT_NAME}`, { chat: GROUP });
-      expect(told).toEqual([expect.stringContaining("in a private chat only")]);
-      await say(app, `/${command}`, { from: 666 });
-    }
-    expect((await link(app))?.confirmedAt).toBeUndefined();
   });
 });
 
@@ -140,9 +112,7 @@ test.for([
   ["/connect CODE", { forward_origin: { type: "user", sender_user: { id: 666 } } }],
   ["/start CODE", { forward_origin: { type: "hidden_user", sender_user_name: "A" } }],
   ["/connect CODE", { forward_from: { id: 666 }, forward_date: 1 }],
-  ["/confirm", { forward_origin: { type: "user" } }],
 ] as const)("a forwarded %s binds nobody", async ([command, forwarding], { app }) => {
-  if (command === "/confirm") await linkedUser(app, "mallory", ALICE, { confirmed: false });
   const { code } = await userWithCode(app, "mallory");
   const update = updateOf(command.replace("CODE", code));
   await deliver(app, { ...update, message: { ...update.message, ...forwarding } });

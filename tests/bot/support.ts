@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import { api } from "../../convex/_generated/api";
+import { api, internal } from "../../convex/_generated/api";
 import { linkOfAccount } from "../../convex/messenger/model";
-import { confirmLink } from "../../convex/messenger/owners";
+
 import { createApp, test as appTest, type App, type AppSettings } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../web/support";
@@ -89,12 +89,11 @@ export async function userWithCode(app: App, subject: string) {
   return { browser, userId, code, expiresAt };
 }
 
-/** Confirms an account's link as the bot does on /confirm, without its card. */
+/** Confirms an account's link as the bot does when it is sent the code, without its card. */
 export async function confirm(app: Pick<App, "t">, messengerId: string): Promise<void> {
-  await app.t.run(async (ctx) => {
-    const link = await linkOfAccount(ctx, messengerId);
-    if (link !== null) await confirmLink(ctx, link, Date.now());
-  });
+  const link = await app.t.run((ctx) => linkOfAccount(ctx, messengerId));
+  const codeHash = link?.codeHash ?? "";
+  await app.t.mutation(internal.messenger.links.link, { codeHash, messengerId, by: "account" });
 }
 
 /** A signed-in user whose messenger account is linked over HTTP, and confirmed in the bot unless told otherwise. */

@@ -1,6 +1,4 @@
 import { describe, expect } from "vitest";
-import { internal } from "../../convex/_generated/api";
-import { keepHouse } from "../support/rows/housekeeping";
 import {
   ALICE,
   arrived,
@@ -57,21 +55,6 @@ describe("an update", () => {
     await deliver(app, update);
     await arrived(app, 1);
     expect(app.cards().map(({ chatId, text }) => [chatId, text])).toEqual([[String(ALICE), HELP]]);
-  });
-
-  test("is remembered for two days, and then no longer", async ({ app }) => {
-    const update = updateOf("/help");
-    await deliver(app, update);
-    for (let i = 0; i < 250; i++) await app.t.mutation(internal.bot.updates.receive, ignored(i));
-    await app.pass(47 * HOUR, { cronsRun: false });
-    await keepHouse(app);
-    await deliver(app, update);
-    await arrived(app, 1);
-    expect(app.cards()).toHaveLength(1);
-    await app.pass(2 * HOUR, { cronsRun: false });
-    await keepHouse(app);
-    for (let i = 0; i < 100 && (await app.rows("botUpdates")).length > 0; i++) await app.settle(2);
-    expect(await app.rows("botUpdates")).toEqual([]);
   });
 
   test.for([
@@ -139,13 +122,6 @@ describe("a flood", () => {
     await app.pass(2 * 60_000, { cronsRun: false });
     expect(await say(app, "/help")).toEqual([HELP]);
   });
-
-  test("of repeated updates counts once", async ({ app }) => {
-    const update = updateOf("/help");
-    for (let i = 0; i < 60; i++) await deliver(app, update);
-    await app.settle();
-    expect(await say(app, "/help")).toEqual([HELP]);
-  });
 });
 
 describe("in a group", () => {
@@ -196,8 +172,3 @@ describe("in a group", () => {
     expect(await say(app, "/help@simulated_999999_bot", inGroup)).toEqual([HELP]);
   });
 });
-
-function ignored(i: number) {
-  const sender = { chatId: String(GROUP), alone: false, messengerId: "1" };
-  return { updateId: 5_000_000 + i, sender, text: "hello", forwarded: false };
-}

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { afterStep, beginTry } from "../../convex/messenger/delivery/states";
+import { afterStep, beginTry } from "../../convex/messenger/delivery/outbox";
 import type { SendOutcome } from "../../convex/providers/sendOutcome";
 
 type Happening = SendOutcome | "cut off";

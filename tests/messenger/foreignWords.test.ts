@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
 import { renderCard, type Paragraph } from "../../convex/messenger/format";
 import { linkedUser, say, test } from "../bot/support";
-import { agentSays, alert, watchNow } from "../whales/support";
 import { withoutListings } from "./support";
 
 /** What others wrote stands in cards as words: the messenger makes no link, name or command of it. */
@@ -29,8 +28,6 @@ function foundIn(text: string): string[] {
 }
 
 const POST = `Claim at ${BAIT.join(" or ")} today.`;
-/** A report's figures have to be measured ones. */
-const WORDS = `Claim at ${BAIT.filter((bait) => !/\d/.test(bait)).join(" or ")} today.`;
 
 describe("in a card", () => {
   test.for(BAIT)("%s is text", (bait) => {
@@ -73,29 +70,6 @@ describe("what a model says after what it has read", () => {
     expect(answer).toContain("Claim at base-airdrop.\u2060exchange");
     expect(foundIn(answer)).toEqual([]);
   });
-
-  test("is text in reports, in short and in full", async ({ app }) => {
-    const content = JSON.stringify({
-      fullAnalysis: `${WORDS} ${"Nothing else was said of it. ".repeat(80)}`,
-      shortSummary: "🟢 Claim at evil.tech, ask @BaseSupportBot",
-      marketOutlook: "bullish",
-      impacts: [{ title: "evil.gift", detail: WORDS, sentiment: "bullish", confidence: 0.9 }],
-    });
-    app.standins.fail("llm", { mode: "reply", content, schema: "research_result" });
-    const [short = ""] = await say(app, "/research SOL");
-    const full = (await say(app, "/report SOL")).join("\n");
-    expect(short).toContain("evil.\u2060tech");
-    expect(full).toContain("@\u2060BaseSupportBot");
-    expect([...foundIn(short), ...foundIn(full)]).toEqual([]);
-  });
-
-  test("is text in whale cards", async ({ app }) => {
-    agentSays(app, [alert({ description: POST })]);
-    await watchNow(app);
-    const [card] = app.cards();
-    expect(card?.text).toContain("evil.\u2060com");
-    expect(foundIn(card?.text ?? "")).toEqual([]);
-  });
 });
 
 test("what a stranger has sent to a chat they named is text", async ({ app }) => {
@@ -114,13 +88,4 @@ test("what a stranger has sent to a chat they named is text", async ({ app }) =>
 test("a command that somebody copies from a card works", async ({ app }) => {
   await linkedUser(app, "alice");
   expect(await say(app, "/\u2060stop")).toEqual(["You have no research shift running."]);
-});
-
-test("a group is told of a code only where one was shown", async ({ app }) => {
-  const inGroup = { chat: -100_777, answers: 1 };
-  expect(await say(app, "/stop@simulated_123456_bot", inGroup)).toEqual([
-    "I answer that in a private chat only: write to me there.",
-  ]);
-  const [told] = await say(app, "/connect@simulated_123456_bot ABCDEFGH", inGroup);
-  expect(told).toContain("A link code that was shown here is no longer valid");
 });

@@ -36,13 +36,6 @@ describe("POST /user/messenger", () => {
     const holding = await app.rows("messengerConfigs");
     expect(holding).toHaveLength(1);
   });
-
-  test("needs the encryption key only for a token", async () => {
-    const app = createApp({ env: { WALLET_ENCRYPTION_KEY: "" } });
-    expect((await configure(app, { messengerChatId: "5" })).status).toBe(200);
-    const { status, body } = await configure(app, { messengerBotToken: OWN_BOT });
-    expect([status, body]).toEqual([500, { error: "WALLET_ENCRYPTION_KEY is not configured" }]);
-  });
 });
 
 describe("a card whose asker cannot be told", () => {
@@ -184,15 +177,6 @@ describe("a messenger that fails", () => {
     await app.pass(2 * MINUTE);
     expect(app.cards()).toHaveLength(1);
     expect((await app.rows("messages"))[0]).toMatchObject({ state: "sent", postponements: 1 });
-  });
-
-  test("with 429 is tried again at its time, also when that falls between two seconds", async () => {
-    const app = createApp({ now: Date.UTC(2026, 0, 5, 9) + 37 });
-    app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 7, times: 1 });
-    await start(app);
-    // Without the cron that takes up what was lost.
-    await app.pass(MINUTE, { cronsRun: false });
-    expect(app.cards()).toHaveLength(1);
   });
 
   test("because the group moved is followed to its new id, for later cards too", async ({ app }) => {

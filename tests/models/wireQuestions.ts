@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { restatementQuestion } from "../../convex/alerts/prompts";
+import { restatementQuestion } from "../../convex/alerts/reading";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
 import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";

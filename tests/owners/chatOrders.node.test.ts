@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { orderIn } from "../../convex/bot/orders";
+import { orderIn } from "../../convex/bot/grammar";
 import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
 import { useChain, usdcOf } from "../support/chain/chain";
 import { cronComesBy } from "../support/rows/orders";

@@ -1,8 +1,6 @@
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { linkOfAccount } from "../../convex/messenger/model";
-import { confirmLink } from "../../convex/messenger/owners";
-import { ALICE, SECRET, updateOf } from "../bot/support";
+import { ALICE, confirm, SECRET, updateOf } from "../bot/support";
 import { chain, test as chainTest } from "../support/chain/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import type { WorldOptions } from "../support/world";
@@ -44,10 +42,7 @@ export async function owner(
   const { userId } = await browser.mutation(api.users.profile.signIn, {});
   const { code } = await browser.mutation(api.messenger.linking.createCode, {});
   await app.post("/messenger/connect", { linkToken: code, messengerId: String(messengerId) });
-  await app.t.run(async (ctx) => {
-    const link = await linkOfAccount(ctx, String(messengerId));
-    if (link !== null) await confirmLink(ctx, link, Date.now());
-  });
+  await confirm(app, String(messengerId));
   const address = await app.fundedWallet(userId, amounts);
   return { browser, userId, address };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Condition } from "../../convex/alerts/grammar";
+import type { Condition } from "../../convex/alerts/tables";
 import { alertPicture } from "../../convex/pictures/alert";
 
 const titleOf = (condition: Condition) => {

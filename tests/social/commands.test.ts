@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { canonicalAmount, readCommand } from "../../convex/social/commands";
-import { sumOf } from "../../convex/social/orders";
+import { canonicalAmount, readCommand, sumOf } from "../../convex/social/commands";
 import { phrases } from "../support/phrases";
 
 const AT = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";

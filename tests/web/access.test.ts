@@ -9,7 +9,7 @@ import { browserOf } from "./support";
 const paginationOpts = { numItems: 5, cursor: null };
 const row = z.looseObject({});
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
-  const { users, account, credits, chat, messenger, alerts, runs, research, social, wallets } = api;
+  const { users, account, credits, chat, messenger, runs, research, social, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
   const mutation = (one: FunctionReference<"mutation">, args = {}) =>
     [one, () => app.mutation(one, args)] as const;
@@ -30,10 +30,6 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     query(credits.app.balance),
     query(credits.app.history, { paginationOpts }),
     mutation(credits.app.openGame),
-    action(alerts.desk.propose, { text: "BTC above 1" }),
-    query(alerts.app.mine),
-    mutation(alerts.app.accept, { alertId: "none" }),
-    mutation(alerts.app.end, { alertId: "none" }),
     mutation(chat.runs.start, { question: "Why?" }),
     mutation(messenger.linking.createCode),
     query(messenger.linking.status),

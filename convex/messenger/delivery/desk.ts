@@ -11,8 +11,7 @@ import { worker } from "../../lib/work/desk";
 import { isReachable, sendMessage, sendPhoto } from "../../providers/messenger";
 import { botTokenSeal } from "../model";
 import type { Picture } from "../tables";
-import type { Try } from "./outbox";
-import type { Step } from "./states";
+import type { Step, Try } from "./outbox";
 
 /** Delivers one card: claims it, sends part after part, and stores the outcome of each. */
 export const deliver = worker({ messageId: v.id("messages") }, async (ctx, work) => {

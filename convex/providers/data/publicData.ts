@@ -26,9 +26,7 @@ export type PublicRequest<Shape extends z.ZodType> = {
 
 /** An action that asks; with `waitTurn` it asks several sources at once. */
 export type Asking = ActionCtx & { waitTurn?: WaitTurn };
-/** Who observes the sources' limits: a deployment's functions together, or a script that asks once by hand. */
-export type Turns = Asking | typeof BY_HAND;
-export const BY_HAND = "by hand";
+export type Turns = Asking;
 
 /**
  * One question to a public source, when its turn has come.
@@ -43,10 +41,10 @@ export async function askPublic<Shape extends z.ZodType>(
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
   if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
-  if (turns !== BY_HAND && !(await turnAt(turns, source)))
+  if (!(await turnAt(turns, source)))
     throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   const url = addressOf(source) + path;
-  const request = requestOf(turns, source, body);
+  const request = requestOf(source, body);
   const answer = answered(name, await askProvider(source, url, request, timeoutMs, read));
   if (isAbsence?.(answer.status, answer.body) === true) {
     throw new AppError("not_found", `${name} does not list it`);
@@ -80,12 +78,11 @@ export function coingeckoHeaders(): Record<string, string> {
 }
 
 /** The user agent links to the operator of the deployment, as operators of public services ask. */
-function requestOf(turns: Turns, source: PublicSource, body: unknown): RequestInit {
-  const who = turns === BY_HAND ? "asked by hand" : `+${siteUrl()}/docs`;
+function requestOf(source: PublicSource, body: unknown): RequestInit {
   const headers = {
     Accept: isFeed(source) ? "application/rss+xml, application/xml" : "application/json",
     ...(source === "coingecko" ? coingeckoHeaders() : {}),
-    "User-Agent": `market-research-service/1 (${who})`,
+    "User-Agent": `market-research-service/1 (+${siteUrl()}/docs)`,
   };
   return body === undefined ? { headers } : postJson(body, headers);
 }

@@ -1,17 +1,54 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx } from "../_generated/server";
-import { sha256Hex } from "../lib/security/digests";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import { microUsd } from "../lib/money/amounts";
+import { rowsBy } from "../lib/records/rows";
+import { sha256Hex } from "../lib/security/digests";
 import { MINUTE } from "../lib/time";
 import { newCode } from "../messenger/codes";
 import { codeByHash, replaceCode } from "../messenger/model";
 import { ownerOf } from "../users/model";
-import { authorById, authorsOf, MAX_AUTHORS } from "./model";
 
 /**
- * Proofs that an account of the network is the user's: the account posts a code once in a mention. A posted code is
- * public, so it only counts from the handle it was made for; the account's id is stored.
+ * Linked authors, and the limits of their mentions on a user's money. That an account of the network is the user's is
+ * proved by a code which it posts once in a mention. A posted code is public, so it only counts from the handle it was
+ * made for; the account's id is stored.
  */
+
+/** The most accounts per user. */
+const MAX_AUTHORS = 5;
+/** USD. A post is a weak authorisation for a trade: anybody who takes over the account can write one. */
+export const MAX_TRADE_USD = "100";
+export const MAX_DAY_USD = "300";
+
+/** The linked author of an account of the network, or `null`. */
+export async function authorById(ctx: QueryCtx, authorId: string): Promise<Doc<"socialAuthors"> | null> {
+  return getOneFrom(ctx.db, "socialAuthors", "by_authorId", authorId);
+}
+
+/** The accounts that a user has proved, oldest first. */
+export async function authorsOf(ctx: QueryCtx, userId: string): Promise<Doc<"socialAuthors">[]> {
+  return rowsBy(ctx.db.query("socialAuthors"), "userId", userId).take(MAX_AUTHORS);
+}
+
+/** Per trade, and in 24 hours, in micro-USD: a user can lower them, not raise them. `wallets/orders/limits` counts. */
+export async function limitsOf(ctx: QueryCtx, userId: string): Promise<{ perTrade: bigint; perDay: bigint }> {
+  const row = await limitsRow(ctx, userId);
+  return {
+    perTrade: lower(microUsd(MAX_TRADE_USD), row?.perTrade),
+    perDay: lower(microUsd(MAX_DAY_USD), row?.perDay),
+  };
+}
+
+export async function limitsRow(ctx: QueryCtx, userId: string): Promise<Doc<"socialLimits"> | null> {
+  return getOneFrom(ctx.db, "socialLimits", "by_userId", userId);
+}
+
+function lower(most: bigint, chosen: string | undefined): bigint {
+  const wish = chosen === undefined ? most : BigInt(chosen);
+  return wish < most ? wish : most;
+}
 
 const CODE_MS = 15 * MINUTE;
 
@@ -27,7 +64,8 @@ export async function openProof(
   if ((await authorsOf(ctx, userId)).length >= MAX_AUTHORS) {
     throw new AppError("conflict", `At most ${MAX_AUTHORS} accounts can be linked`);
   }
-  const code = newProof();
+  // 60 random bits.
+  const code = (newCode(12).match(/.{4}/g) ?? []).join("-");
   const expiresAt = now + CODE_MS;
   const proof = { kind: "proof", userId, handle: handle.toLowerCase() } as const;
   await replaceCode(ctx, { ...proof, codeHash: hashOf(code), expiresAt });
@@ -72,11 +110,6 @@ async function link(
   if (present !== null) await ctx.db.delete("socialAuthors", present._id);
   await ctx.db.insert("socialAuthors", { ...author, enabled: false, linkedAt: now });
   return present?.userId ?? null;
-}
-
-/** 60 random bits. */
-function newProof(): string {
-  return (newCode(12).match(/.{4}/g) ?? []).join("-");
 }
 
 function hashOf(code: string): string {

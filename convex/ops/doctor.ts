@@ -1,0 +1,237 @@
+import { v, type Infer } from "convex/values";
+import { parseAbi } from "viem";
+import { getBalance, getBlock, readContract } from "viem/actions";
+import * as z from "zod";
+import { internalAction, type ActionCtx } from "../_generated/server";
+import { purseOf } from "../lib/budget/purses";
+import { isSet, optional, required, setting, siteUrl, variableNames } from "../lib/env";
+import type { Variable } from "../lib/env";
+import { messageOf } from "../lib/errors";
+import { CHAIN_ID, USDC } from "../lib/money/base";
+import { counted } from "../lib/outside/providerCalls";
+import { SOURCE_NAMES } from "../lib/publicSources";
+import { agentApiUrl, isOff } from "../lib/settings";
+import { MINUTE, SECOND } from "../lib/time";
+import { FEEDS, livePrice, type FeedName } from "../prices/feeds";
+import { readJob } from "../providers/agentApi";
+import { askDay, VENUES } from "../providers/data/exchanges";
+import { chainClient } from "../providers/chain/rpc/client";
+import { askMarkets } from "../providers/data/coingecko";
+import { askStablecoins } from "../providers/data/defillama";
+import { askNews, naming } from "../providers/data/gdelt";
+import { askPerpetuals } from "../providers/data/hyperliquid";
+import { botUsername, webhookOf } from "../providers/messenger";
+import { askSentiment } from "../providers/models/sentiment";
+import { completeStructured } from "../providers/models/structure";
+import { requestQuote } from "../providers/swap";
+import { serviceAddress } from "../wallets/custody/signatures";
+import { swapAddress } from "../wallets/tokens";
+import { probeNode } from "../providers/chain/node";
+
+/**
+ * `npx convex run ops/doctor:ask`: one real question to each provider, asked by the deployment itself with its own
+ * variables, through the service's own doors. About 0.5 USD, nearly all of it for the sentiment model's search.
+ */
+
+const vAnswer = v.object({
+  /** What is wrong, each with what to do. */
+  wrong: v.array(v.string()),
+  /** Who answered as they should. */
+  right: v.string(),
+  /** What the chain's node allows. */
+  node: v.string(),
+});
+
+type Question = {
+  subject: string;
+  /** Not asked without it. */
+  needs?: Variable;
+  /** Where to look when it fails. */
+  see: string;
+  /** What is wrong; `null` for nothing. Its failures are troubles, too. */
+  ask: (ctx: ActionCtx) => Promise<string | null>;
+};
+
+const PATIENCE_MS = 20 * SECOND;
+
+/** What does not work without a variable. */
+const REQUIRED: readonly [Variable, string][] = [
+  ["LLM_GATEWAY_API_KEY", "market data, chat, research, signals and whale alerts answer 500"],
+  ["SENTIMENT_API_KEY", "starting a research shift answers 500"],
+  ["WALLET_ENCRYPTION_KEY", "wallets, swaps, sends and users' own bots answer 500"],
+  ["SWAP_API_KEY", "swaps answer 500"],
+];
+
+const feedAbi = parseAbi([
+  "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
+]);
+const domainAbi = parseAbi(["function DOMAIN_SEPARATOR() view returns (bytes32)"]);
+/** Of the real USDC contract on Base: name "USD Coin", version "2", chain id 8453. */
+const USDC_DOMAIN = "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f";
+/** A payment's transaction costs far less than a thousandth of this. */
+const LOW_GAS_WEI = 1_000_000_000_000_000n;
+/** Nobody's wallet: a quote binds nobody. */
+const TAKER = "0x000000000000000000000000000000000000dEaD";
+
+const publicSource = (
+  source: Parameters<typeof isOff>[0],
+  ask: (ctx: ActionCtx) => Promise<unknown>,
+): Question => ({
+  subject: SOURCE_NAMES[source],
+  see: "Reports say what is missing; SOURCES_OFF leaves a source out for good.",
+  ask: async (ctx) => {
+    if (!isOff(source)) await ask(ctx);
+    return null;
+  },
+});
+
+const QUESTIONS: readonly Question[] = [
+  {
+    subject: "LLM gateway",
+    needs: "LLM_GATEWAY_API_KEY",
+    see: "Check LLM_GATEWAY_API_KEY, LLM_ENDPOINT and LLM_MODEL.",
+    ask: async (ctx) => {
+      const shape = z.object({ answer: z.enum(["yes", "no"]), reason: z.string() });
+      const question = {
+        system: "You answer a question about the world.",
+        user: "Is water wet? Say why in one short sentence.",
+        maxTokens: 600,
+      };
+      const asked = { ...question, name: "doctor", shape };
+      const { repaired } = await completeStructured(ctx, asked, {
+        payer: "service",
+        turnMs: MINUTE,
+        attempts: 1,
+      });
+      return repaired
+        ? `${setting("LLM_MODEL")} gives the shape that it is asked for only after a correction: it takes twice as many calls.`
+        : null;
+    },
+  },
+  {
+    subject: "agent API",
+    needs: "LLM_GATEWAY_API_KEY",
+    see: "Switch the agent API on for the gateway's key, or check AGENT_API_URL.",
+    ask: async () => {
+      if (agentApiUrl() !== null) await readJob("doctor", Date.now());
+      return null;
+    },
+  },
+  {
+    subject: "sentiment model",
+    needs: "SENTIMENT_API_KEY",
+    see: "Check SENTIMENT_API_KEY, SENTIMENT_ENDPOINT and SENTIMENT_MODEL.",
+    ask: async () => {
+      const question = "Search once, read at most five posts: what is said of Bitcoin today? One sentence.";
+      const purse = purseOf("service");
+      const { model, degraded } = await askSentiment(
+        purse,
+        "You report what posts say.",
+        question,
+        Date.now(),
+      );
+      return degraded ? `${model} answers without a search: shifts mark such readings as degraded.` : null;
+    },
+  },
+  {
+    subject: "messenger",
+    needs: "MESSENGER_BOT_TOKEN",
+    see: "Copy MESSENGER_BOT_TOKEN again, and check MESSENGER_API_URL.",
+    ask: async () => {
+      const token = required("MESSENGER_BOT_TOKEN");
+      if ((await botUsername(token)) === null) return "the messenger does not know the bot's token.";
+      if (!isSet("MESSENGER_WEBHOOK_SECRET")) return null;
+      const { url, trouble } = await webhookOf(token);
+      if (url !== `${siteUrl()}/messenger/webhook`)
+        return "the bot's messages go elsewhere: npx convex run bot/registration:register";
+      return trouble === null ? null : `the bot's messages do not arrive: ${trouble}.`;
+    },
+  },
+  {
+    subject: "swap provider",
+    needs: "SWAP_API_KEY",
+    see: "Check SWAP_API_KEY and SWAP_API_URL.",
+    ask: async () => {
+      const tokens = { sellToken: swapAddress("USDC"), buyToken: swapAddress("WETH") };
+      await requestQuote({ ...tokens, sellAmount: 1_000_000n, taker: TAKER, slippageBps: 100 });
+      return null;
+    },
+  },
+  ...VENUES.map((venue) => publicSource(venue.source, (ctx) => askDay(venue, ctx, "BTC", PATIENCE_MS))),
+  publicSource("coingecko", (ctx) => askMarkets(ctx, PATIENCE_MS)),
+  publicSource("hyperliquid", (ctx) => askPerpetuals(ctx, PATIENCE_MS)),
+  publicSource("defillama", (ctx) => askStablecoins(ctx, "all", PATIENCE_MS)),
+  publicSource("gdelt", (ctx) => askNews(ctx, naming("bitcoin"), PATIENCE_MS)),
+  { subject: "chain", see: "Set CHAIN_RPC_URL to a node of Base.", ask: chainTrouble },
+];
+
+async function chainTrouble(): Promise<string | null> {
+  const client = chainClient();
+  const { timestamp } = await getBlock(client);
+  const late = Date.now() - Number(timestamp) * SECOND;
+  if (Math.abs(late) > MINUTE)
+    return `the newest block is ${Math.round(late / SECOND)} s old: use another node, or set the clock.`;
+  const domain = { address: USDC, abi: domainAbi, functionName: "DOMAIN_SEPARATOR" } as const;
+  if ((await readContract(client, domain)) !== USDC_DOMAIN)
+    return `the contract at USDC's address is another one: this is not Base (${CHAIN_ID}).`;
+  for (const [name, feed] of Object.entries(FEEDS)) {
+    const round = { address: feed.address, abi: feedAbi, functionName: "latestRoundData" } as const;
+    const [, answer, , updatedAt] = await readContract(client, round);
+    if (isFeed(name) && livePrice(name, { answer, updatedAt }, Date.now()) === null)
+      return `the ${name} feed is stale: tickers are used until it is fresh again.`;
+  }
+  for (const role of ["relayer", "anchor"] as const) {
+    const address = serviceAddress(role);
+    if (address === null) continue;
+    if (address.toLowerCase() === optional("PLATFORM_WALLET_ADDRESS")?.toLowerCase())
+      return `the ${role} is the platform wallet itself: use an account that holds gas and nothing else.`;
+    if ((await getBalance(client, { address })) < LOW_GAS_WEI)
+      return `the ${role} has hardly any gas: send a little ETH on Base to ${address}.`;
+  }
+  return null;
+}
+
+function isFeed(name: string): name is FeedName {
+  return Object.hasOwn(FEEDS, name);
+}
+
+/** Asks everybody at once. Prints what is wrong and what to do, and one line for all that is right. */
+export const ask = internalAction({
+  args: {},
+  returns: vAnswer,
+  handler: counted(async (ctx: ActionCtx): Promise<Infer<typeof vAnswer>> => {
+    const malformed = variableNames().flatMap((name) => {
+      try {
+        optional(name);
+        return [];
+      } catch (error) {
+        return [messageOf(error)];
+      }
+    });
+    const missing = REQUIRED.flatMap(([name, means]) =>
+      isSet(name) ? [] : [`${name} is not set: ${means}`],
+    );
+    const asked = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
+    const [node, answers] = await Promise.all([
+      probeNode(setting("CHAIN_RPC_URL")),
+      Promise.all(asked.map(async (one) => ({ ...one, trouble: await troubleOf(one, ctx) }))),
+    ]);
+    const troubles = answers.flatMap(({ subject, trouble }) =>
+      trouble === null ? [] : [`${subject}: ${trouble}`],
+    );
+    const right = answers.flatMap(({ subject, trouble }) => (trouble === null ? [subject] : []));
+    return {
+      wrong: [...malformed, ...missing, ...troubles],
+      right: `${right.join(", ")} answer as they should`,
+      node,
+    };
+  }),
+});
+
+async function troubleOf({ ask: question, see }: Question, ctx: ActionCtx): Promise<string | null> {
+  try {
+    return await question(ctx);
+  } catch (error) {
+    return `${messageOf(error)}. ${see}`;
+  }
+}

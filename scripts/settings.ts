@@ -1,0 +1,149 @@
+import { parseEnv } from "node:util";
+import { distance } from "fastest-levenshtein";
+import { bytesToHex } from "viem";
+import { mnemonicToAccount } from "viem/accounts";
+import { complaintAbout, isVariable, variableNames, type Variable } from "../convex/lib/env";
+import { checksummed } from "../convex/lib/money/addresses";
+import { guessBits } from "../convex/lib/records/ids";
+
+/** The operator's settings: the lines of `.env.local`, and what is wrong with them. Messages never hold a value. */
+
+export type Settings = Readonly<Record<string, string | undefined>>;
+
+export type Problem = { name: string; says: string };
+
+/** `auth.config.ts` reads these at every push, which refuses unset ones; these stand for no web application. */
+export const AT_PUSH: Readonly<Record<string, string>> = {
+  AUTH_ISSUER: "https://auth.invalid",
+  AUTH_APPLICATION_ID: "unset",
+};
+
+const OF_THE_CLI =
+  /^(?:CONVEX_(?:DEPLOYMENT|DEPLOY_KEY|URL|SITE_URL|SELF_HOSTED_URL|SELF_HOSTED_ADMIN_KEY)|(?:VITE|NEXT_PUBLIC|REACT_APP|PUBLIC|EXPO_PUBLIC)_CONVEX_.*)$/;
+const OF_THE_STACK = /^(?:(?:API_|PROVIDERS_|CHAIN_)?PORT|LOCAL_STATE_DIR|LOCAL_ENV_FILE)$/;
+
+/** The file with the operator's settings: every command reads the same one. */
+export function settingsFile(): string {
+  return process.env.LOCAL_ENV_FILE || ".env.local";
+}
+
+const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=/;
+
+/** The variables of a settings file. Other lines are left out: Node would take them for a part of the next name. */
+export function settingsIn(text: string): Record<string, string | undefined> {
+  const lines = text.split(/\r?\n/).filter((line) => ASSIGNMENT.test(line));
+  return parseEnv(lines.join("\n"));
+}
+
+/** Values as lines of a settings file. None has a line break; one with a quote is put into the other kind. */
+export function linesOf(values: Settings): string {
+  return Object.entries(values)
+    .map(([name, value = ""]) => `${name}=${value.includes('"') ? `'${value}'` : `"${value}"`}\n`)
+    .join("");
+}
+
+/** Whether the deployment reads a variable of this name. */
+export function isOfTheService(name: string): boolean {
+  return isVariable(name) || Object.hasOwn(AT_PUSH, name);
+}
+
+/** Names that nothing reads, with the nearest one that something does. */
+export function unknownNames(file: Settings): Problem[] {
+  return Object.keys(file).flatMap((name) => {
+    if (isOfTheService(name) || OF_THE_CLI.test(name) || OF_THE_STACK.test(name)) return [];
+    const [nearest] = [...variableNames(), ...Object.keys(AT_PUSH)]
+      .map((one) => ({ one, apart: distance(name.toUpperCase(), one) }))
+      .toSorted((a, b) => a.apart - b.apart);
+    const advice =
+      nearest !== undefined && nearest.apart <= Math.max(2, Math.floor(name.length / 3))
+        ? `did you mean ${nearest.one}?`
+        : "see .env.local.example for the names";
+    return [{ name, says: `is a name that nothing reads: ${advice}` }];
+  });
+}
+
+/** @param isLocal Whether they are for a chain of this machine, where test keys are right. */
+export function problemsOf(settings: Settings, isLocal: boolean): Problem[] {
+  const given = Object.entries(settings).flatMap(([name, raw = ""]) =>
+    raw.trim() !== "" && isOfTheService(name) ? [{ name, value: raw.trim() }] : [],
+  );
+  const seen = new Map<string, string>();
+  return given.flatMap(({ name, value }) => {
+    const twin = SECRETS.includes(name) ? seen.get(bare(value)) : undefined;
+    if (SECRETS.includes(name)) seen.set(bare(value), name);
+    const says =
+      complaintOf(name, value, isLocal) ??
+      (twin === undefined || isOneProviders(settings, twin, name)
+        ? null
+        : `is the same as ${twin}: each needs one of its own`);
+    return says === null ? [] : [{ name, says }];
+  });
+}
+
+const MAKE_ONE = "make one with openssl rand -hex 32";
+const ENCRYPTION_KEYS = ["WALLET_ENCRYPTION_KEY", "WALLET_ENCRYPTION_KEY_PREVIOUS"];
+const ACCOUNTS = ["X402_RELAYER_PRIVATE_KEY", "ANCHOR_PRIVATE_KEY"];
+const CALLERS_SECRETS = [
+  "MESSENGER_WEBHOOK_SECRET",
+  "MESSENGER_CONNECT_SECRET",
+  "SOCIAL_WEBHOOK_SECRET",
+  "DEPOSIT_WEBHOOK_SECRET",
+];
+const API_KEYS = ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY", "SWAP_API_KEY", "MESSENGER_BOT_TOKEN"];
+const SECRETS = [...ENCRYPTION_KEYS, ...ACCOUNTS, ...CALLERS_SECRETS, ...API_KEYS];
+
+/** A random key of 256 bits is estimated at more than 200. */
+const LEAST_KEY_BITS = 128;
+const LEAST_SECRET_BITS = 60;
+/** A placeholder that was left in place of a value. */
+const PLACEHOLDER =
+  /^(?:<.*>|\.{3}|…|x{3,}|todo|changeme|change-me|replace[-_ ]?(?:me|with).*|your[-_ ].*)$/i;
+
+/** What is wrong with one value; `null` if nothing is. */
+export function complaintOf(name: string, value: string, isLocal = false): string | null {
+  if (PLACEHOLDER.test(value)) return "is a placeholder, not a value";
+  const form = isVariable(name) ? complaintAbout(name, value) : null;
+  if (form !== null) return form;
+  if (name === "AUTH_ISSUER" && !/^https:\/\/[^\s/]+/.test(value)) return "must be an https address";
+  if (ENCRYPTION_KEYS.includes(name) && guessBits(value) < LEAST_KEY_BITS)
+    return `is not random enough to protect wallets: ${MAKE_ONE}`;
+  if (CALLERS_SECRETS.includes(name) && guessBits(value) < LEAST_SECRET_BITS)
+    return `can be guessed, and who guesses it can speak for others: ${MAKE_ONE}`;
+  if (ACCOUNTS.includes(name)) {
+    const isTest = testAccounts().some(({ key }) => key === value.toLowerCase());
+    if (isTest) return isLocal ? null : "is a published test key: anybody can spend its funds";
+    if (guessBits(value.slice(2)) < LEAST_KEY_BITS) return "can be guessed: make a new account";
+  }
+  if (name !== "PLATFORM_WALLET_ADDRESS") return null;
+  if (/[a-f]/.test(value) && /[A-F]/.test(value) && checksummed(value) !== value)
+    return "has a wrong checksum: copy it again from the wallet";
+  const isTest = testAccounts().some(({ address }) => address.toLowerCase() === value.toLowerCase());
+  return isTest && !isLocal ? "is a published test account's: anybody can spend its funds" : null;
+}
+
+const bare = (secret: string) => secret.toLowerCase().replace(/^0x/, "");
+
+/** A company may be both the gateway and the sentiment model, with one key. */
+function isOneProviders(settings: Settings, one: string, other: string): boolean {
+  const host = (name: Variable) => URL.parse(settings[name] ?? "")?.host;
+  const pair = [one, other].toSorted().join();
+  const gateway = host("LLM_ENDPOINT");
+  return (
+    pair === "LLM_GATEWAY_API_KEY,SENTIMENT_API_KEY" &&
+    gateway !== undefined &&
+    gateway === (host("SENTIMENT_ENDPOINT") ?? "api.x.ai")
+  );
+}
+
+let accounts: { address: string; key: string }[] | undefined;
+
+/** The accounts of development chains, whose keys are public. */
+function testAccounts(): { address: string; key: string }[] {
+  accounts ??= Array.from({ length: 20 }, (_, addressIndex) => {
+    const words = "test test test test test test test test test test test junk";
+    const account = mnemonicToAccount(words, { addressIndex });
+    const key = account.getHdKey().privateKey;
+    return { address: account.address, key: key === null ? "" : bytesToHex(key) };
+  });
+  return accounts;
+}

@@ -1,0 +1,207 @@
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { createInterface } from "node:readline/promises";
+import { messageOf } from "../convex/lib/errors";
+import { UNCOUNTED } from "../convex/lib/budget/purses";
+import { probeNode } from "../convex/providers/chain/node";
+import { botUsername } from "../convex/providers/messenger";
+import { complete } from "../convex/providers/models/gateway";
+import { requestQuote } from "../convex/providers/swap";
+import { swapAddress } from "../convex/wallets/tokens";
+import { command } from "./command";
+import {
+  AT_PUSH,
+  complaintOf,
+  linesOf,
+  problemsOf,
+  settingsFile,
+  settingsIn,
+  unknownNames,
+} from "./settings";
+import type { Settings } from "./settings";
+import { bold, dim, green, red } from "./terminal";
+
+/**
+ * `npm run setup`: asks for the keys of the providers and the bot, tries each as it is typed, makes the secrets, and
+ * writes `.env.local`. `-- --check` only looks at what is there.
+ */
+
+const FILE = settingsFile();
+const USAGE = `Usage: npm run setup [-- --check]
+
+Asks for the providers' keys and the bot, tries each, makes the secrets, and writes ${FILE}.
+  --check   asks nothing: says what is wrong with ${FILE}
+
+Environment: LOCAL_ENV_FILE (.env.local)`;
+
+type Asked = {
+  name: string;
+  vendor: string;
+  /** Where a key is made, what of it is free, and what a day costs at the default budget. */
+  about: string;
+  /** What does not work without it. */
+  without: string;
+  /** Tries the value; the sentence says what it found. @throws Error with the reason. */
+  works: (value: string) => Promise<string>;
+};
+
+const TAKER = "0x000000000000000000000000000000000000dEaD";
+
+const ASKED: readonly Asked[] = [
+  {
+    name: "LLM_GATEWAY_API_KEY",
+    vendor: "Bankr LLM gateway, or any OpenAI-compatible one (LLM_ENDPOINT)",
+    about:
+      "https://bankr.bot/llm · no free tier, credits from 1 USD · a day: up to DAILY_BUDGET_USD, usually 2 to 5 USD",
+    without: "market data, chat, research, signals and whale alerts answer 500",
+    works: async () => {
+      const messages = [{ role: "user" as const, content: "Say yes." }];
+      const { model } = await complete({
+        messages,
+        maxTokens: 200,
+        timeoutMs: 30_000,
+        attempts: 1,
+        purse: UNCOUNTED,
+      });
+      return `answers as ${model}`;
+    },
+  },
+  {
+    name: "SENTIMENT_API_KEY",
+    vendor: "xAI",
+    about: "https://console.x.ai · no free tier · about 0.1 USD a search, 16 searches a shift",
+    without: "the start of a shift answers 500; other research has no sentiment",
+    works: async (key) => {
+      const base = process.env.SENTIMENT_ENDPOINT || "https://api.x.ai/v1";
+      const headers = { Authorization: `Bearer ${key}` };
+      const { status } = await fetch(`${base}/models`, { headers, signal: AbortSignal.timeout(15_000) });
+      if (status >= 400 && status !== 404) throw new Error(`it answers ${status}: it does not know this key`);
+      return "knows the key; npx convex run ops/doctor:ask tries a search";
+    },
+  },
+  {
+    name: "SWAP_API_KEY",
+    vendor: "0x",
+    about: "https://dashboard.0x.org · free tier, 5 requests a second · a day: nothing",
+    without: "swaps answer 500",
+    works: async () => {
+      const tokens = { sellToken: swapAddress("USDC"), buyToken: swapAddress("WETH") };
+      await requestQuote({ ...tokens, sellAmount: 1_000_000n, taker: TAKER, slippageBps: 100 });
+      return "quotes 1 USDC";
+    },
+  },
+  {
+    name: "CHAIN_RPC_URL",
+    vendor: "a node of Base, of any vendor",
+    about:
+      "https://docs.base.org/chain/node-providers · most have a free tier · without one: the public node, which limits",
+    without: "the public node of Base is asked, which refuses many requests",
+    works: async (url) => {
+      const says = await probeNode(url);
+      if (says === "the node was not reached") throw new Error(says);
+      return says;
+    },
+  },
+  {
+    name: "MESSENGER_BOT_TOKEN",
+    vendor: "Telegram",
+    about: "https://t.me/BotFather · free",
+    without: "only users' own bots send cards, and there is no bot to talk with",
+    works: async (token) => {
+      const bot = await botUsername(token);
+      if (bot === null) throw new Error("the messenger does not know this token");
+      return `is @${bot}`;
+    },
+  },
+];
+
+/** Made once, and kept. */
+const MADE = ["WALLET_ENCRYPTION_KEY", "MESSENGER_WEBHOOK_SECRET", "MESSENGER_CONNECT_SECRET"];
+
+const about = { usage: USAGE, flags: { check: { type: "boolean", default: false } } } as const;
+await command(about, async ({ values: { check } }) => {
+  const text = await readFile(FILE, "utf8").catch(() => "");
+  return check ? checked(settingsIn(text)) : asked(text);
+});
+
+function checked(settings: Settings): number {
+  const bad = problemsOf(settings, false);
+  for (const { name, says } of [...bad, ...unknownNames(settings)]) console.log(`${bold(name)} ${says}`);
+  tellMissing(settings);
+  return bad.length === 0 ? 0 : 1;
+}
+
+async function asked(text: string): Promise<number> {
+  const settings = settingsIn(text);
+  const added: Record<string, string> = {};
+  const input = createInterface({ input: process.stdin, output: process.stdout });
+  const lines = input[Symbol.asyncIterator]();
+  for (const one of ASKED) {
+    console.log(`\n${bold(one.name)}  ${one.vendor}\n${dim(one.about)}`);
+    const value = await answered(one, settings[one.name] ?? "", async (prompt) => {
+      process.stdout.write(prompt);
+      const next = await lines.next();
+      return next.done === true ? null : next.value.trim();
+    });
+    if (value !== "" && value !== settings[one.name]) added[one.name] = value;
+  }
+  input.close();
+  for (const name of MADE) if (!settings[name]) added[name] = randomBytes(32).toString("hex");
+  for (const [name, value] of Object.entries(AT_PUSH)) if (!settings[name]) added[name] = value;
+  await writeFile(FILE, withValues(text, added), { mode: 0o600 });
+  console.log(
+    `\n${green("✓")} ${FILE} is written. Keep a copy of WALLET_ENCRYPTION_KEY: without it wallets are lost.`,
+  );
+  const all = { ...settings, ...added };
+  const code = checked(all);
+  console.log(`
+Next (for production: --prod behind the second and the last, and npx convex deploy in place of dev):
+  npx convex init                                        logs in, and makes the project
+  npx convex env set --force --from-file ${FILE}    sets the variables
+  npx convex dev --once                                  pushes functions, schema and crons${
+    all.MESSENGER_BOT_TOKEN
+      ? "\n  npx convex run bot/registration:register               leads the bot's messages to it"
+      : ""
+  }
+  npx convex run ops/doctor:ask                          says what is wrong, and what to do`);
+  return code;
+}
+
+/** A value that works, or that its operator insists on; "" for none. */
+async function answered(
+  { name, works }: Asked,
+  kept: string,
+  read: (prompt: string) => Promise<string | null>,
+): Promise<string> {
+  for (let last: string | null = null; ;) {
+    const prompt =
+      last === null ? (kept === "" ? "Enter for none" : "Enter keeps yours") : "Enter takes it all the same";
+    const given = await read(`${prompt}: `);
+    if (given === null || given === "") return last ?? kept;
+    const complaint = complaintOf(name, given);
+    if (complaint !== null) {
+      console.log(red(`${name} ${complaint}`));
+      continue;
+    }
+    process.env[name] = given;
+    try {
+      console.log(`${green("✓")} ${await works(given)}`);
+      return given;
+    } catch (error) {
+      console.log(red(messageOf(error)));
+      last = given;
+    }
+  }
+}
+
+/** The file with these values in place of its own lines of their names. */
+function withValues(text: string, values: Settings): string {
+  const kept = text.split("\n").filter((line) => !Object.hasOwn(values, line.split("=")[0]?.trim() ?? ""));
+  const end = kept.join("\n").trimEnd();
+  return `${end === "" ? "" : `${end}\n`}${linesOf(values)}`;
+}
+
+function tellMissing(settings: Settings): void {
+  for (const { name, without } of ASKED) if (!settings[name]) console.log(dim(`without ${name}: ${without}`));
+  if (!settings.WALLET_ENCRYPTION_KEY) console.log(dim("without WALLET_ENCRYPTION_KEY: wallets answer 500"));
+}
