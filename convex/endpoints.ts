@@ -1,3 +1,4 @@
+import { accountEndpoints } from "./accounts/http";
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
 import { linkingEndpoints } from "./messenger/linkingEndpoints";
@@ -38,7 +39,7 @@ export const offered: Record<string, MountedEndpoint[]> = {
 
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...transactionEndpoints],
+  wallets: [...walletEndpoints, ...transactionEndpoints, ...accountEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

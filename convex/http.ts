@@ -1,7 +1,8 @@
 import { httpRouter } from "convex/server";
-import { knownId } from "./account/ids/requests";
+import { knownId } from "./accounts/access";
 import { mount, type Routes } from "./lib/http/router";
 
+const accounts = () => import("./accounts/http").then(({ accountEndpoints }) => accountEndpoints);
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
 const chat = () => import("./chat/http").then(({ chatEndpoints }) => chatEndpoints);
@@ -63,6 +64,7 @@ const routes: Routes = {
   "/messenger/connect": { POST: linking },
   "/messenger/wallet": { GET: linking },
   "/messenger/webhook": { POST: bot },
+  "/claim/end": { GET: accounts, POST: accounts },
   "/mcp/wallet/create": { POST: wallets },
   "/mcp/wallet/balance": { GET: wallets },
   "/mcp/defi/connect": { GET: wallets, POST: wallets },

@@ -1,5 +1,5 @@
 import { defineSchema } from "convex/server";
-import { accountRecords, accountTables } from "./account/tables";
+import { accountRecords, accountTables } from "./accounts/tables";
 import { alertRecords, alertTables } from "./alerts/tables";
 import { botRecords, botTables } from "./bot/tables";
 import { creditRecords, creditTables } from "./credits/tables";
@@ -16,7 +16,6 @@ import { researchRecords, researchTables } from "./research/tables";
 import { runRecords, runTables } from "./runs/tables";
 import { socialRecords, socialTables } from "./social/tables";
 import { signalRecords, signalTables } from "./signals/tables";
-import { userRecords, userTables } from "./users/tables";
 import { custodyRecords, custodyTables } from "./wallets/custody/tables";
 import { walletRecords, walletTables } from "./wallets/tables";
 import { whaleRecords, whaleTables } from "./whales/tables";
@@ -40,7 +39,6 @@ export default defineSchema({
   ...whaleTables,
   ...creditTables,
   ...socialTables,
-  ...userTables,
   ...accountTables,
 });
 
@@ -64,6 +62,5 @@ export const records: Records = {
   ...whaleRecords,
   ...creditRecords,
   ...socialRecords,
-  ...userRecords,
   ...accountRecords,
 };

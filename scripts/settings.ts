@@ -4,7 +4,6 @@ import { bytesToHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { complaintAbout, isVariable, variableNames, type Variable } from "../convex/lib/env";
 import { checksummed } from "../convex/lib/money/addresses";
-import { guessBits } from "../convex/lib/records/ids";
 
 /** The operator's settings: the lines of `.env.local`, and what is wrong with them. Messages never hold a value. */
 
@@ -95,6 +94,13 @@ const SECRETS = [...ENCRYPTION_KEYS, ...ACCOUNTS, ...CALLERS_SECRETS, ...API_KEY
 /** A random key of 256 bits is estimated at more than 200. */
 const LEAST_KEY_BITS = 128;
 const LEAST_SECRET_BITS = 60;
+
+/** About how many bits a text has at most: its different triples, each of one more of its characters. */
+function guessBits(text: string): number {
+  const triples = new Set(Array.from(text, (_, at) => text.slice(at, at + 3)));
+  return triples.size * Math.log2(Math.max(1, new Set(text).size));
+}
+
 /** A placeholder that was left in place of a value. */
 const PLACEHOLDER =
   /^(?:<.*>|\.{3}|…|x{3,}|todo|changeme|change-me|replace[-_ ]?(?:me|with).*|your[-_ ].*)$/i;

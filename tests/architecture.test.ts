@@ -15,7 +15,7 @@ const FLOORS = [
   ["providers"],
   ["prices"],
   ["evidence"],
-  ["market", "users"],
+  ["market", "accounts"],
   ["messenger"],
   ["wallets", "credits", "runs"],
   ["whales"],
@@ -23,14 +23,13 @@ const FLOORS = [
   ["alerts", "chat", "payments"],
   ["bot", "ops"],
   ["pages", "compat"],
-  ["account", "pictures"],
+  ["pictures"],
 ];
 const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 /** What is done to all tables alike goes by the records of all rooms, which are united where their tables are. */
 const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
-  "account/ownership/binding": ["schema"],
-  "account/deletion": ["schema"],
-  "account/export": ["schema"],
+  "accounts/claims": ["schema"],
+  "accounts/data": ["schema"],
   "ops/health": ["schema"],
   "ops/housekeeping": ["schema"],
 };
@@ -47,19 +46,21 @@ const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
   "providers/models/structure": "what an action was told of gateways, by its context",
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */
-const UPWARD: Readonly<Record<string, string>> = {
+const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
+  // Owners are told of what concerns their money, and a freeze brings a link back.
+  "accounts/model": "messenger",
+  // What others have set on an id ends once it has an owner.
+  "accounts/claims": ["messenger", "alerts", "research"],
+  // A deletion ends the link, and what runs.
+  "accounts/data": ["messenger", "research"],
   // A new link credits what came from the address before.
-  "users/addresses": "payments",
-  // A web application replaces an id by this path; what its owner is told of it is above.
-  "users/access": "account",
-  // Who owns an id is decided above all rooms; a wallet's first answer and the bot offer it.
-  "wallets/http": "account",
-  "bot/bindings": "account",
+  "accounts/addresses": "payments",
+  // To which addresses nothing may be sent is known where it is sent.
+  "accounts/recipients": "wallets",
   // What a chat had is its user's once it is linked.
   "messenger/owners": "alerts",
   // A link answers with the user's wallet, which is made for it.
   "messenger/linkingEndpoints": "wallets",
-  "bot/owning": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/works": "pictures",
   "alerts/watch": "pictures",
@@ -124,7 +125,10 @@ function upward({ path, room, imports, source }: Module): string[] {
   const called = Array.from(source.matchAll(/\binternal\s*\.(\w+)\./g), ([, other = ""]) => other);
   const others = new Set([...imports.map((target) => target.split("/")[0] ?? ""), ...called]);
   return [...others]
-    .filter((other) => other !== room && UPWARD[path] !== other && !ROOT_LISTS.includes(other))
+    .filter(
+      (other) =>
+        other !== room && ![UPWARD[path] ?? []].flat().includes(other) && !ROOT_LISTS.includes(other),
+    )
     .filter((other) => floorOf(room) === -1 || floorOf(other) === -1 || floorOf(other) >= floorOf(room))
     .map((other) => `${path} → ${other}`);
 }

@@ -5,7 +5,7 @@ import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
-import { assertMay } from "../users/access";
+import { assertMay } from "../accounts/access";
 import { AppError } from "../lib/errors";
 import { payerOf } from "../lib/limits/payers";
 import { waitingAs } from "../lib/limits/slots";

@@ -9,7 +9,7 @@ import { AppError } from "../lib/errors";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { DAY } from "../lib/time";
 import { isChatUser } from "../messenger/model";
-import { ownerOf } from "../users/model";
+import { ownerOf } from "../accounts/model";
 import { describe, nextTime, watchOf } from "./grammar";
 import { lastObservation } from "./observations";
 import { alertTables, vCondition } from "./tables";
@@ -182,6 +182,14 @@ export const condition = internalQuery({
 });
 
 const MOVED_AT_ONCE = 500;
+
+/** Ends all of a user's alerts, proposed ones too, as a yes would switch them on. */
+export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
+  for (const { state, alertId } of await alertsOf(ctx, userId)) {
+    const row = state === "off" ? null : await findAlert(ctx, userId, alertId);
+    if (row !== null) await switchOff(ctx, row);
+  }
+});
 
 /** What a chat had is its user's when the chat is linked: alerts, however many are on, proposals, and what has fired. */
 export const adopt = change({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {

@@ -8,10 +8,12 @@ import { payerOf } from "../lib/limits/payers";
 import { dateTime } from "../lib/time";
 import { end, vJob } from "../lib/work/jobs";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";
-import { dropLink, freezeAccount, isLogin, thaw, userInSay } from "../messenger/owners";
+import { dropLink, isLogin, userInSay } from "../messenger/owners";
 import { activeShiftsOf } from "../research/model";
 import { stopButton } from "../research/reports/cards";
-import { allListed } from "../wallets/allowlist";
+import { freeze, thaw } from "../accounts/model";
+import { replaceId } from "../accounts/profile";
+import { addRecipient, allListed, removeRecipient } from "../accounts/recipients";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
 import { needsAccount, notice, ONLY_LOGIN, recipientsCard } from "./cards";
@@ -106,11 +108,13 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
   freeze: async (ctx, { sender, now }) => {
     const userId = await userInSay(ctx, sender.messengerId, now);
     if (userId === null) return needsAccount("freeze");
-    await freezeAccount(ctx, userId, "chat");
+    await freeze(ctx, userId, "chat");
     return { answer: [] };
   },
   unfreeze: async (ctx, { userId, sender }) => {
-    const from = await thaw(ctx, userId, sender.messengerId);
+    if (!(await isLogin(ctx, userId, sender.messengerId)))
+      return reply("Sign in to the web application to end a freeze.");
+    const from = await thaw(ctx, userId, "chat");
     return reply(
       `From ${dateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
     );
@@ -126,18 +130,14 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
         ],
         buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
       };
-    const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replacement.replace, {
-      userId,
-    });
+    const replaced = await replaceId(ctx, userId);
     return reply("Your account id is now ", { bold: replaced.userId });
   },
   recipients: async (ctx, { userId, argument }) => {
     const [, what = "", address = ""] = /^(add|off)\s+(\S{1,64})$/i.exec(argument) ?? [];
     // Every channel of the account hears of it, so that this needs no card of its own.
-    if (what.toLowerCase() === "add")
-      await ctx.runMutation(internal.account.recipients.addFor, { userId, address });
-    if (what.toLowerCase() === "off")
-      await ctx.runMutation(internal.account.recipients.removeFor, { userId, address });
+    if (what.toLowerCase() === "add") await addRecipient(ctx, userId, address);
+    if (what.toLowerCase() === "off") await removeRecipient(ctx, userId, address);
     return recipientsCard(await allListed(ctx, userId), Date.now());
   },
   approve: (ctx, request) => decided(ctx, request, "yes"),

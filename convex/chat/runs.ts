@@ -11,7 +11,7 @@ import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { charge } from "../lib/limits/charges";
 import { end, open, failureHandler, vFailure, vJob } from "../lib/work/jobs";
 import { endRun, recordRun, startedWith } from "../runs/model";
-import { requireUser } from "../users/model";
+import { requireUser } from "../accounts/model";
 import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
 import { rememberedTurns, titleOf } from "./memory";
 

@@ -6,7 +6,7 @@ import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
 import { settingsEndpoint } from "../messenger/http";
 import { awaitDelivery } from "../messenger/notices";
-import { assertMay } from "../users/access";
+import { assertMay } from "../accounts/access";
 
 /** Messenger endpoints under the names of earlier clients. */
 

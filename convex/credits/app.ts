@@ -1,8 +1,8 @@
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server";
 import { charge } from "../lib/limits/charges";
-import { ownRows } from "../users/lists";
-import { findUser, requireUser } from "../users/model";
+import { ownRows } from "../accounts/lists";
+import { findUser, requireUser } from "../accounts/model";
 import { finishSession, openSession, vGame } from "./games";
 import { standingOf } from "./model";
 import { creditsPerUsdc } from "./rates";

@@ -16,13 +16,6 @@ export function newCode(length: number): string {
   return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
 }
 
-/** A code of 60 bits that is the same all day, for one purpose and one user. `day` counts from the epoch. */
-export function dailyCode(purpose: string, userId: string, day: number): string {
-  const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "messenger link code");
-  const bytes = hmacSha256(key, utf8ToBytes(`${purpose} ${day} ${userId}`));
-  return Array.from(bytes.slice(0, 12), (byte) => ALPHABET.charAt(byte & 31)).join("");
-}
-
 /**
  * The stored form of a code: HMAC-SHA256 under a subkey of the deployment's, because 40 bits could be searched through.
  * Lower case, spaces and dashes make no difference.

@@ -3,11 +3,12 @@ import { internalQuery, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
-import { permitNow } from "../users/access";
-import { ownerOf } from "../users/model";
+import { permitNow } from "../accounts/access";
+import { ownerOf } from "../accounts/model";
 import type { Paragraph } from "./format";
 import { botTokenSeal, configOf, enqueueCard, saveConfig, type ConfigChanges } from "./model";
 import { changeDelivery } from "./owners";
+import { endWebhook, webhooksOf } from "./webhooks/events";
 
 /** Users' messenger settings as stored. */
 
@@ -32,6 +33,12 @@ export const save = change(
     await saveConfig(ctx, userId, changes);
   },
 );
+
+/** Ends all that others may have set on an id that has an owner now. */
+export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
+  await saveConfig(ctx, userId, { chatId: null, sealedBotToken: null });
+  for (const { _id } of await webhooksOf(ctx, userId)) await endWebhook(ctx, userId, _id);
+});
 
 /** Tells the chat of an id without an owner, once, that its cards go elsewhere: anybody who knows the id can do that. */
 async function tellLeft(ctx: MutationCtx, userId: string, changes: ConfigChanges): Promise<void> {

@@ -8,7 +8,7 @@ import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { chatId, userId, withAliases } from "../lib/http/input";
 import type { Caller } from "../lib/limits/callers";
 import { equalBytes } from "../lib/security/crypto";
-import { assertMay } from "../users/access";
+import { assertMay } from "../accounts/access";
 import { botTokenSeal } from "./model";
 
 /** A user's own bot and chat, as endpoints take them. */

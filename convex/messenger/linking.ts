@@ -5,7 +5,7 @@ import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { MINUTE } from "../lib/time";
-import { requireUser } from "../users/model";
+import { requireUser } from "../accounts/model";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import { CODE_LENGTH, codeHash, newCode } from "./codes";
 import { codeOf, linkOf, replaceCode } from "./model";

@@ -4,11 +4,9 @@ import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
-import { changeRules, levelRowOf } from "../users/levels";
-import { ownerOf } from "../users/model";
-import { nameOf } from "../users/names";
+import { changeRules, nameOf, ownerOf } from "../accounts/model";
 import { codeByHash, linkOf, linkOfAccount } from "./model";
-import { dropLink, endFreeze, noteLink } from "./owners";
+import { dropLink, linkOwner, noteLink, restoreLink } from "./owners";
 
 /** Links a messenger account to the user whose code it sent. */
 
@@ -56,7 +54,7 @@ export const link = change(
       codeHash,
       ...(by === "caller" ? {} : { confirmedAt: now }),
     });
-    if (by === "caller") await changeRules(ctx, userId, { linked: true });
+    if (by === "caller") await changeRules(ctx, userId);
     else await noteLink(ctx, userId, messengerId);
   },
 );
@@ -67,20 +65,15 @@ export const end = change({ userId: v.string() }, async (ctx, { userId }) => {
   if (link !== null) await dropLink(ctx, link, "token");
 });
 
-/** Ends a freeze that its owner has asked to end, unless there is a newer one. */
-export const thawed = change(
-  { userId: v.string(), frozenAt: v.number() },
-  async (ctx, { userId, frozenAt }) => {
-    if ((await levelRowOf(ctx, userId))?.frozenAt === frozenAt) await endFreeze(ctx, userId, "chat");
-  },
+/** Links the messenger account that has become a user's login. */
+export const own = change({ userId: v.string(), messengerId: v.string() }, (ctx, { userId, messengerId }) =>
+  linkOwner(ctx, userId, messengerId),
 );
 
-/** Removes the former link when its time is over. */
-export const forgetFormer = change({ userId: v.string() }, async (ctx, { userId }) => {
-  const row = await levelRowOf(ctx, userId);
-  if (row?.formerLink !== undefined && row.formerLink.until <= Date.now())
-    await ctx.db.patch("accountLevels", row._id, { formerLink: undefined });
-});
+/** A freeze brings the account back that was unlinked within two hours, in place of the one that was to follow it. */
+export const restore = change({ userId: v.string() }, (ctx, { userId }) =>
+  restoreLink(ctx, userId, Date.now()),
+);
 
 /** The user that a messenger account is linked to, their current id, and whether the account has confirmed it; or `null`. */
 export const find = internalQuery({

@@ -8,7 +8,7 @@ import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { keyIdOf, type SealContext } from "../lib/security/seals";
 import { cancel, open } from "../lib/work/jobs";
 import { dateTime } from "../lib/time";
-import { formerAccount, levelRowOf } from "../users/levels";
+import { formerLinkOf } from "../accounts/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables, type Keyboard, type Picture } from "./tables";
 
@@ -178,18 +178,18 @@ export async function approvingLink(
   now: number,
 ): Promise<Doc<"messengerLinks"> | null> {
   const chat = await linkedChat(ctx, userId);
-  const former = await formerAccount(ctx, userId, now);
-  if (chat === null || (former !== null && former !== chat)) return null;
+  const former = await formerLinkOf(ctx, userId, now);
+  if (chat === null || (former !== null && former.messengerId !== chat)) return null;
   return linkOf(ctx, userId);
 }
 
 /** For a refusal that nobody can be asked about: since when the account that is linked can be; "" where none will. */
-export async function approvalFromNote(ctx: QueryCtx, userId: string): Promise<string> {
+export async function approvalFromNote(ctx: QueryCtx, userId: string, now: number): Promise<string> {
   if ((await linkOf(ctx, userId))?.confirmedAt === undefined) return "";
-  const until = (await levelRowOf(ctx, userId))?.formerLink?.until;
-  return until === undefined
+  const former = await formerLinkOf(ctx, userId, now);
+  return former === null
     ? ""
-    : `. The messenger account that is linked now approves from ${dateTime(until)} on`;
+    : `. The messenger account that is linked now approves from ${dateTime(former.until)} on`;
 }
 
 /** Whether a chat, in whatever topic, is the one that a user has set, or of the account they have linked. */

@@ -8,13 +8,16 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../_generated/server";
+import { permitNow } from "../accounts/access";
+import { accountOf, formerLinkOf } from "../accounts/model";
+import { change } from "../lib/changes";
 import { isSet, optional } from "../lib/env";
 import { deadlines } from "../lib/outside/deadlines";
 import { NOBODY } from "../lib/records/records";
 import { sleep } from "../lib/time";
-import { mayActAs, permitNow } from "../users/access";
-import { formerAccount, levelOf } from "../users/levels";
+import type { Button } from "./format";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
+import { vSpan } from "./tables";
 
 /** Cards that belong to no user (signals, whale alerts, recaps), and cards that a user asks for; and the outcome of a card. */
 
@@ -31,17 +34,6 @@ export async function enqueueServiceCard(
 }
 
 /**
- * Queues a card that somebody asked for.
- * @returns `null` if nothing is queued: for a user without a chat of their own, and for a closed account whose `userId`
- * the caller has only named.
- */
-export async function enqueueRequestedCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
-  const { level } = await levelOf(ctx, card.userId, Date.now());
-  if (level === "closed" && !(await mayActAs(ctx, card.userId))) return null;
-  return enqueueOwnCard(ctx, card);
-}
-
-/**
  * Queues a card for a user's own chat (one they have set, or the account of a confirmed link). Never for the service's
  * own chat: its readers did not ask for it, and the caller would learn that it arrived.
  * @returns `null` for a user without one: nothing is queued.
@@ -51,14 +43,13 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"
   return chatId === null ? null : enqueueCard(ctx, card);
 }
 
-/** Kinds of the service's own notices about who owns a `userId`, and about its level. */
-export const OWNERSHIP = ["claim", "level", "change of login", "change of chat"] as const;
+/** Kinds of the service's own notices about who owns a `userId`, and about its rules. */
+export const OWNERSHIP = ["account", "change of chat"] as const;
 
 /**
  * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, and a former
  * one while it has a say.
  * @param card.buttons For an account that has a say: nobody else's tap would do anything.
- * @returns Whether there was one.
  */
 export async function tellEverywhere(
   ctx: MutationCtx,
@@ -66,18 +57,30 @@ export async function tellEverywhere(
     buttons,
     ...card
   }: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: (typeof OWNERSHIP)[number] },
-): Promise<boolean> {
+): Promise<void> {
   const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
-  const account = await formerAccount(ctx, card.userId, Date.now());
+  const former = await formerLinkOf(ctx, card.userId, Date.now());
   const { chatId: set, sealedBotToken } = config ?? {};
   if (set !== undefined) await enqueueCard(ctx, { ...card, chatId: set, sealedBotToken });
-  const accounts = new Set([linked, account].filter((one) => one !== null));
+  const accounts = new Set([linked, former?.messengerId ?? null].filter((one) => one !== null));
   // The default bot brings it already.
   if (config?.sealedBotToken === undefined) accounts.delete(config?.chatId ?? "");
   for (const chatId of accounts) await enqueueCard(ctx, { ...card, buttons, chatId, bot: "default" });
-  return set !== undefined || accounts.size > 0;
 }
+
+/** Tells an account on every channel what has happened to it, with a button that freezes it unless it is frozen. */
+export const tell = change(
+  { userId: v.string(), paragraphs: v.array(v.array(vSpan)) },
+  async (ctx, { userId, paragraphs }) => {
+    const row = await accountOf(ctx, userId);
+    const buttons = row?.frozenAt !== undefined && row.thawsAt === undefined ? undefined : FREEZE;
+    await tellEverywhere(ctx, { userId, kind: "account", paragraphs, buttons });
+  },
+);
+
+/** A button that stops everything. */
+export const FREEZE: Button[][] = [[{ text: "🧊 Freeze", command: "freeze" }]];
 
 async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {
   return (await configOf(ctx, userId))?.sealedBotToken !== undefined;
@@ -101,7 +104,7 @@ export const notify = internalMutation({
     await permitNow(ctx, userId, "delivery", Date.now());
     if (!(await hasOwnBot(ctx, userId)) && optional("MESSENGER_BOT_TOKEN") === undefined) return null;
     const paragraphs = message.split(/\n\s*\n/).map((paragraph) => [paragraph]);
-    return enqueueRequestedCard(ctx, { userId, kind: NOTIFICATION, paragraphs });
+    return enqueueOwnCard(ctx, { userId, kind: NOTIFICATION, paragraphs });
   },
 });
 

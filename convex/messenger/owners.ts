@@ -1,12 +1,10 @@
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { AppError } from "../lib/errors";
 import { recordAudit } from "../lib/records/audit";
-import { dateTime, HOUR } from "../lib/time";
-import { changeRules, formerAccount, levelRowOf, settingAt } from "../users/levels";
-import { accountOfLogin, messengerLogin, ownerOf } from "../users/model";
-import type { Button, Paragraph } from "./format";
+import { dateTime } from "../lib/time";
+import { changeRules, formerLinkOf, LOOSENING_MS, loginOf, ownerOf } from "../accounts/model";
+import type { Paragraph } from "./format";
 import {
   chatUser,
   codeOf,
@@ -19,34 +17,30 @@ import {
   userOfAccount,
   type ConfigChanges,
 } from "./model";
-import { tellEverywhere } from "./notices";
+import { FREEZE, tellEverywhere } from "./notices";
 
 /**
- * Which messenger account has a say about a user's money, and its freeze. A link that ends keeps its say for two hours:
- * until then no other account approves anything, and the former account can freeze, which restores its link. Plain
- * functions, steps of their caller's mutation.
+ * Which messenger account has a say about a user's money. For two hours after its owner has unlinked one, no other
+ * approves anything in its place, and the former one can freeze, which restores its link. Plain functions, steps of their
+ * caller's mutation.
  */
-
-const SAY_MS = 2 * HOUR;
-
-/** A button that stops everything. */
-export const FREEZE: Button[][] = [[{ text: "🧊 Freeze", command: "freeze" }]];
 
 /** The user about whom an account has a say: by its link, or by the one that it had until recently. */
 export async function userInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
   const linked = await userOfAccount(ctx, messengerId);
   if (linked !== null) return linked;
-  const row = await ctx.db
-    .query("accountLevels")
-    .withIndex("by_formerLink", (q) => q.eq("formerLink.messengerId", messengerId))
-    .order("desc")
+  const former = await ctx.db
+    .query("accounts")
+    .withIndex("by_formerLink", (q) =>
+      q.eq("formerLink.messengerId", messengerId).gt("formerLink.until", now),
+    )
     .first();
-  return row?.formerLink !== undefined && row.formerLink.until > now ? row.userId : null;
+  return former?.userId ?? null;
 }
 
 /** Whether an account is the only login of a user: nobody else can approve anything of theirs, or end a freeze. */
 export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string): Promise<boolean> {
-  return (await ownerOf(ctx, userId))?.tokenIdentifier === messengerLogin(messengerId);
+  return (await ownerOf(ctx, userId))?.login === loginOf(messengerId);
 }
 
 /** Links the account that is a user's login. Unconfirmed links that others have made for either are replaced. */
@@ -66,14 +60,12 @@ export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: s
  */
 export async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
   await ctx.runMutation(internal.alerts.model.adopt, { from: chatUser(messengerId), to: userId });
-  const former = await formerAccount(ctx, userId, Date.now());
-  const row = await levelRowOf(ctx, userId);
-  await changeRules(ctx, userId, row === null ? {} : { linked: true });
-  if (former === null || former === messengerId) return;
-  const until = row?.formerLink?.until ?? 0;
+  await changeRules(ctx, userId);
+  const former = await formerLinkOf(ctx, userId, Date.now());
+  if (former === null || former.messengerId === messengerId) return;
   const paragraphs: Paragraph[] = [
     [{ bold: "🔐 Another messenger account is linked to your account" }],
-    [`From ${dateTime(until)} on it approves what moves your money.`],
+    [`From ${dateTime(former.until)} on it approves what moves your money.`],
   ];
   await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
 }
@@ -120,11 +112,10 @@ export async function dropLink(
   if (link.confirmedAt === undefined || by === "account") return changeRules(ctx, userId);
   const now = Date.now();
   // Unlinking one account after the other does not end the say of the first.
-  if ((await formerAccount(ctx, userId, now)) !== null) return changeRules(ctx, userId);
-  const until = now + SAY_MS;
+  if ((await formerLinkOf(ctx, userId, now)) !== null) return changeRules(ctx, userId);
+  const until = now + LOOSENING_MS;
   await changeRules(ctx, userId, { formerLink: { messengerId, until } });
   await recordAudit(ctx, { actor: userId, action: "link dropped", subject: _id });
-  await ctx.scheduler.runAt(until, internal.messenger.links.forgetFormer, { userId });
   const paragraphs: Paragraph[] = [
     [{ bold: "🔐 A messenger account is unlinked from your account" }],
     [
@@ -134,51 +125,17 @@ export async function dropLink(
   await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
 }
 
-/**
- * Stops everything that would be signed for an account's wallets, cancels pending changes that would loosen its rules,
- * and notifies it. Freezing a frozen account does so again: it may have been loosened, linked elsewhere or set to thaw
- * since.
- * @param from The channel on which it was ordered.
- */
-export async function freezeAccount(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
-  const row = await levelRowOf(ctx, userId);
-  const now = Date.now();
-  await restoreLink(ctx, userId, now);
-  await changeRules(ctx, userId, {
-    ...{ setting: settingAt(row, now), next: undefined },
-    ...{ frozenAt: now, calledOffAt: now, formerLink: undefined },
-  });
-  await recordAudit(ctx, { actor: userId, action: "account frozen", subject: from });
-  const login = accountOfLogin((await ownerOf(ctx, userId))?.tokenIdentifier ?? "");
-  const paragraphs = [...FROZEN, login === null ? BY_TOKEN : BY_CHAT];
-  await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
-}
-
-/**
- * Ends a freeze two hours from now, if the account is the owner's login; an account that a web application's user has
- * linked cannot. A freeze meanwhile stands.
- * @returns The end of the freeze, epoch ms.
- * @throws AppError `conflict` if nothing is frozen; `forbidden`.
- */
-export async function thaw(ctx: MutationCtx, userId: string, messengerId: string): Promise<number> {
-  const row = await levelRowOf(ctx, userId);
-  if (row?.frozenAt === undefined) throw new AppError("conflict", "Your account is not frozen");
-  if (!(await isLogin(ctx, userId, messengerId)))
-    throw new AppError("forbidden", "Sign in to the web application to end a freeze");
-  const from = Date.now() + SAY_MS;
-  await ctx.scheduler.runAt(from, internal.messenger.links.thawed, { userId, frozenAt: row.frozenAt });
-  return from;
-}
-
 /** Restores the former account in place of the one that was to follow it. */
-async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promise<void> {
-  const former = await formerAccount(ctx, userId, now);
-  if (former === null || (await linkOfAccount(ctx, former)) !== null) return;
+export async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promise<void> {
+  const former = await formerLinkOf(ctx, userId, now);
+  if (former === null || (await linkOfAccount(ctx, former.messengerId)) !== null) return;
   const present = await linkOf(ctx, userId);
   if (present !== null) await ctx.db.delete("messengerLinks", present._id);
   const subject = await ctx.db.insert("messengerLinks", {
-    ...{ messengerId: former, userId },
-    ...{ linkedAt: now, confirmedAt: now },
+    messengerId: former.messengerId,
+    userId,
+    linkedAt: now,
+    confirmedAt: now,
   });
   await recordAudit(ctx, { actor: userId, action: "link restored", subject });
   if (present?.confirmedAt === undefined) return;
@@ -190,21 +147,3 @@ async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promi
     ...{ kind: "change of chat", paragraphs },
   });
 }
-
-/** Ends a freeze, and notifies. Earlier permissions stay void. */
-export async function endFreeze(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
-  await changeRules(ctx, userId, { frozenAt: undefined });
-  await recordAudit(ctx, { actor: userId, action: "account unfrozen", subject: from });
-  const paragraphs = [[{ bold: "☀️ Your account is not frozen any more" }]];
-  await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
-}
-
-const FROZEN: Paragraph[] = [
-  [{ bold: "🧊 Your account is frozen" }],
-  [
-    "From now on nothing is signed for its wallets, no matter who asks. Transactions that were sent to the chain before may still be mined.",
-  ],
-];
-/** The ways to end it. */
-const BY_TOKEN: Paragraph = ["To end it, sign in to the web application."];
-const BY_CHAT: Paragraph = [{ command: "unfreeze" }, " in your chat with the bot ends it, two hours later."];

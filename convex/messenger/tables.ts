@@ -88,18 +88,15 @@ export const messengerTables = {
   /**
    * Codes by which somebody shows whose they are. A `link` binds a messenger account to its user, and a `proof` an
    * account of the network: the latest of a user (written by `messenger/model`), until it is used (`messenger/links`,
-   * `social/authors`), withdrawn by unlinking (`messenger/owners`) or shown in a group (`bot/updates`). By an `owner`
-   * code, one for a userId and day (`account/ownership/links`), a messenger account owns a userId that nobody owns.
+   * `social/authors`), withdrawn by unlinking (`messenger/owners`) or shown in a group (`bot/updates`).
    */
   codes: defineTable({
-    kind: literals("link", "proof", "owner"),
+    kind: literals("link", "proof"),
     userId: v.string(),
     /** HMAC-SHA256 of the code; of a proof, which is posted in public, SHA-256. */
     codeHash: v.string(),
     /** Of a proof, in lower case: it counts from this handle only. */
     handle: v.optional(v.string()),
-    /** Of an owner's: the id as its user knows it, readable with the code alone. */
-    maskedName: v.optional(v.string()),
     expiresAt: v.number(),
   })
     .index("by_userId_and_kind", ["userId", "kind"])

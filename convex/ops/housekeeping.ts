@@ -9,7 +9,7 @@ import { log } from "../lib/log";
 import { tablesOf, type TableRecord, type Range } from "../lib/records/records";
 import { DAY } from "../lib/time";
 import { records } from "../schema";
-import { ownerOf } from "../users/model";
+import { ownerOf } from "../accounts/model";
 
 /** How many rows are read per transaction: with the largest, an observation of some 20 kB, a quarter of its limit. */
 const BATCH = 200;

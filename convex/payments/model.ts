@@ -7,7 +7,7 @@ import { recordAudit } from "../lib/records/audit";
 import { rowsByBoth } from "../lib/records/rows";
 import { HOUR } from "../lib/time";
 import { failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work/jobs";
-import { mayActAs } from "../users/access";
+import { mayActAs } from "../accounts/access";
 import { userIdByAddress } from "../wallets/model";
 import type { Order, Transfer } from "./tables";
 import { ALREADY_USED, REASONS, refusal, type Reason, type Refusal } from "./terms";

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { rowsBy } from "../lib/records/rows";
-import { ownRows } from "../users/lists";
+import { ownRows } from "../accounts/lists";
 import { deliveryOf } from "./model";
 import { researchTables, vReport } from "./tables";
 

@@ -23,7 +23,7 @@ import { payerOf } from "../lib/limits/payers";
 import { readThrough } from "../lib/readThrough";
 import { iso } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";
-import { assertMay } from "../users/access";
+import { assertMay } from "../accounts/access";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
 import type { Result, SourceStates } from "./shapes";

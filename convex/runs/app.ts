@@ -2,8 +2,8 @@ import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { query } from "../_generated/server";
 import { rowsBy } from "../lib/records/rows";
-import { ownRows } from "../users/lists";
-import { requireUser } from "../users/model";
+import { ownRows } from "../accounts/lists";
+import { requireUser } from "../accounts/model";
 import { runTables } from "./tables";
 
 const vRun = runTables.agentRuns.validator

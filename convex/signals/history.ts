@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { DAY, dayOf } from "../lib/time";
-import { enqueueRequestedCard } from "../messenger/notices";
+import { enqueueOwnCard } from "../messenger/notices";
 import { publishedHead } from "./anchors";
 import { latestCard, picturesOf, recapCard, todayNotice } from "./cards";
 import { headOf } from "./chain";
@@ -44,7 +44,7 @@ export const sendLatest = internalMutation({
     if (signals.length === 0) return null;
     const paragraphs = latestCard(signals, await publishedHead(ctx));
     const picture = await picturesOf(signals);
-    return enqueueRequestedCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
+    return enqueueOwnCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
   },
 });
 
@@ -62,7 +62,7 @@ export const sendRecap = internalMutation({
       { day, signals, notice },
       { yesterday, review, whole: await recordFor(ctx, "ALL") },
     );
-    return enqueueRequestedCard(ctx, { userId, kind: "daily recap", paragraphs });
+    return enqueueOwnCard(ctx, { userId, kind: "daily recap", paragraphs });
   },
 });
 

@@ -6,9 +6,9 @@ import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { formatUnits, microUsd, microUsdFrom } from "../lib/money/amounts";
 import { rowsBy } from "../lib/records/rows";
-import { ownRows } from "../users/lists";
-import { requireUser } from "../users/model";
-import { allListed } from "../wallets/allowlist";
+import { ownRows } from "../accounts/lists";
+import { requireUser } from "../accounts/model";
+import { allListed } from "../accounts/recipients";
 import { authorById, authorsOf, limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD, openProof } from "./authors";
 import { socialTables } from "./tables";
 

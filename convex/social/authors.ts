@@ -8,7 +8,7 @@ import { sha256Hex } from "../lib/security/digests";
 import { MINUTE } from "../lib/time";
 import { newCode } from "../messenger/codes";
 import { codeByHash, replaceCode } from "../messenger/model";
-import { ownerOf } from "../users/model";
+import { ownerOf } from "../accounts/model";
 
 /**
  * Linked authors, and the limits of their mentions on a user's money. That an account of the network is the user's is

@@ -14,7 +14,7 @@ import { reasonOf } from "../lib/text/failures";
 import { MINUTE, SECOND } from "../lib/time";
 import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
-import { listedOf } from "../wallets/allowlist";
+import { listedOf } from "../accounts/recipients";
 import { walletOf } from "../wallets/model";
 import { openOrder } from "../wallets/orders/model";
 import { vSymbol, type UserRequest } from "../wallets/tables";

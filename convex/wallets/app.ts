@@ -28,7 +28,7 @@ export const view = action({
   args: { showDust: v.optional(v.boolean()) },
   returns: v.array(vWalletView),
   handler: async (ctx, { showDust = false }): Promise<Infer<typeof vWalletView>[]> => {
-    const userId: string = await ctx.runQuery(internal.users.access.mine, {});
+    const userId: string = await ctx.runQuery(internal.accounts.access.mine, {});
     await charge(ctx, "chain", { userId, address: null });
     const { portfolioOf } = await import("./holdings");
     const views = (["custody", "basic"] as const).map(async (kind) => {

@@ -8,7 +8,7 @@ import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint"
 import { userId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { iso } from "../lib/time";
-import { assertMay } from "../users/access";
+import { assertMay } from "../accounts/access";
 import { NO_WALLET, ensureWallet, type WalletKind } from "./model";
 import { warned, weakId } from "./warnings";
 
@@ -42,9 +42,9 @@ const create: MountedEndpoint = endpoint({
   },
   input: z.object({ userId }),
   returns: z.object({ ...owned, ...weakId }),
-  handler: async (ctx, { userId }, { caller, named }) => {
-    const { address, existing } = await own(ctx, userId, "basic", caller);
-    return { address, existing, ...warned(named) };
+  handler: async (ctx, { userId }, call) => {
+    const { address, existing } = await own(ctx, userId, "basic", call.caller);
+    return { address, existing, ...warned(call) };
   },
 });
 
@@ -76,7 +76,7 @@ const balance: MountedEndpoint = endpoint({
     otherWallet: z.object(holding).nullable().describe("The user's other wallet; null if there is none"),
     ...weakId,
   }),
-  handler: async (ctx, { userId }, { named }) => {
+  handler: async (ctx, { userId }, call) => {
     const { balanceOf } = await import("./holdings");
     const find = async (kind: WalletKind) => {
       const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
@@ -86,7 +86,7 @@ const balance: MountedEndpoint = endpoint({
     };
     const [wallet, otherWallet = null] = (await Promise.all([find("basic"), find("custody")])).flat();
     if (wallet === undefined) throw new AppError("not_found", NO_WALLET);
-    return { ...wallet, network: NETWORK, otherWallet, ...warned(named) };
+    return { ...wallet, network: NETWORK, otherWallet, ...warned(call) };
   },
 });
 
@@ -116,11 +116,10 @@ const connect: MountedEndpoint = endpoint({
       ),
     ...weakId,
   }),
-  handler: async (ctx, { userId }, { caller, named }) => {
-    const wallet = await own(ctx, userId, "custody", caller);
-    const asked = { userId, named: named ?? userId };
-    const ownerUrl = await ctx.runMutation(internal.account.ownership.links.open, asked);
-    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(named) };
+  handler: async (ctx, { userId }, call) => {
+    const wallet = await own(ctx, userId, "custody", call.caller);
+    const ownerUrl = await ctx.runMutation(internal.accounts.claims.ownerLink, { userId });
+    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(call) };
   },
 });
 
@@ -175,11 +174,11 @@ const portfolio: MountedEndpoint = endpoint({
     pricedAt: z.iso.datetime(),
     ...weakId,
   }),
-  handler: async (ctx, { userId }, { caller, named }) => {
-    const { address } = await own(ctx, userId, "custody", caller);
+  handler: async (ctx, { userId }, call) => {
+    const { address } = await own(ctx, userId, "custody", call.caller);
     const { portfolioOf } = await import("./holdings");
     const { balances, totalValueUsd, pricedAt } = await portfolioOf(ctx, address);
-    return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt), ...warned(named) };
+    return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt), ...warned(call) };
   },
 });
 

@@ -7,7 +7,7 @@ import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 import { NOBODY } from "../lib/records/records";
 import { rowsByBoth } from "../lib/records/rows";
-import { linkedUser } from "../users/model";
+import { linkedUser } from "../accounts/model";
 import type { vWalletKind } from "./tables";
 
 export type WalletKind = Infer<typeof vWalletKind>;

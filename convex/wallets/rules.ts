@@ -5,7 +5,7 @@ import { AppError } from "../lib/errors";
 import { NOBODY } from "../lib/records/records";
 import { FROZEN, PAUSED } from "../lib/security/refusals";
 import { MINUTE } from "../lib/time";
-import { rulesOf } from "../users/levels";
+import { rulesOf } from "../accounts/model";
 
 /** Whether an order may still be signed: the one rule for opening a key and for storing bytes. */
 
@@ -32,7 +32,7 @@ export async function refusalToSign(
   if (row.userId === NOBODY) return null;
   const paused = pauseOf();
   if (paused !== null) return paused;
-  const { version, isFrozen } = await rulesOf(ctx, row.userId);
+  const { version, isFrozen } = await rulesOf(ctx, row.userId, now);
   if (isFrozen) return new AppError("paused", `${FROZEN}: nothing was signed`);
   if (version !== row.rules)
     return new AppError("forbidden", "The owner's rules have changed since: nothing was signed");

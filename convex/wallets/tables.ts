@@ -107,7 +107,7 @@ const orderFields = {
 
   by: vBy,
   /** The key that ordered it. */
-  keyId: v.optional(v.id("apiKeys")),
+  keyId: v.optional(v.id("keys")),
   /** Endpoint, credential and the caller's key: a repeat finds its order by it. */
   idempotencyKey: v.optional(v.string()),
   source: vSource,
@@ -196,21 +196,6 @@ export const walletTables = {
     .index("by_shortAt", ["shortAt"]),
 
   /**
-   * Recipients to whom an owner's keys, chat and posts may send. Written by `account/recipients`, through
-   * `wallets/allowlist`; removing deletes.
-   */
-  socialRecipients: defineTable({
-    userId: v.string(),
-    /** Checksummed. */
-    address: v.string(),
-    addedAt: v.number(),
-    /** Epoch ms from which it counts; rows of earlier versions have none and count. */
-    countsFrom: v.optional(v.number()),
-  })
-    .index("by_userId_and_address", ["userId", "address"])
-    .index("by_userId_and_countsFrom", ["userId", "countsFrom"]),
-
-  /**
    * Every swap and send as a trade, and the commands of mentions that nobody could read (`unknown`), which have no
    * order, tokens or amount. Written by `wallets/trades` in the transaction of the order. Kept.
    */
@@ -247,10 +232,6 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
     final: { field: "state", states: ["confirmed", "failed"] },
     openWhen: { orders: due("nextCheckAt") },
     withheld: ["tries"],
-  },
-  socialRecipients: {
-    keep: "the user's settings",
-    ownedBy: { rows: ofUser("by_userId_and_address"), section: "socialRecipients", onDeletion: "go" },
   },
   trades: {
     keep: "the user's history",

@@ -1,21 +1,17 @@
 import * as z from "zod";
-import { guessableWarning } from "../lib/records/ids";
+import type { Call } from "../lib/http/endpoint";
+import { isShort } from "../lib/records/ids";
 
-/** Fields of every answer about a wallet whose `userId` could be guessed. */
+/** A field of every answer about a wallet of a short `userId` without an owner. */
 export const weakId = {
-  warning: z.string().optional().describe("A warning: the userId could be guessed"),
-  suggestedUserId: z.string().optional().describe("With a warning: an unused random userId for a new wallet"),
+  warning: z.string().optional().describe("A warning: the userId is short and has no owner"),
 };
 
-/**
- * These fields for a `userId`; none for a strong one.
- * @param userId As the caller names it.
- * @param key An idempotency key: a repeat gets the same answer, so it cannot contain a new suggestion.
- */
-export function warned(
-  userId: string | undefined,
-  key?: string,
-): { warning?: string; suggestedUserId?: string } {
-  const warning = userId === undefined ? null : guessableWarning(userId);
-  return warning === null ? {} : key === undefined ? warning : { warning: warning.warning };
+const WARNING =
+  "This userId is short, so somebody may guess it, and whoever knows it controls the wallet: own it by the ownerUrl that /mcp/defi/connect answers, or use a long random one.";
+
+/** The warning for a caller, or none. */
+export function warned({ named, caller }: Pick<Call, "named" | "caller">): { warning?: string } {
+  const isFree = caller.credential === undefined || caller.credential === "unclaimed";
+  return named !== undefined && isFree && isShort(named) ? { warning: WARNING } : {};
 }

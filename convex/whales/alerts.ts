@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { enqueueRequestedCard } from "../messenger/notices";
+import { enqueueOwnCard } from "../messenger/notices";
 import { alertCard, lastHours } from "./cards";
 import { latestAlerts, publicAlert } from "./model";
 import { vPublicAlert } from "./validators";
@@ -21,7 +21,7 @@ export const send = internalMutation({
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, hours, since }) => {
     const alerts = await latestAlerts(ctx, since);
-    return enqueueRequestedCard(ctx, {
+    return enqueueOwnCard(ctx, {
       userId,
       kind: "requested whale alerts",
       paragraphs: alertCard({ window: lastHours(hours), at: Date.now(), alerts: alerts.map(publicAlert) }),

@@ -28,7 +28,6 @@ type Subject = "accounts and limits" | "money" | "desk" | "record" | "chat" | "p
 export const knownDifferences: Readonly<Record<string, Subject>> = {
   "words-for-nothing": "accounts and limits",
   "free-cap": "accounts and limits",
-  "owned-said": "accounts and limits",
   "order-repeated-said": "money",
   "rehearsal-as-text": "money",
   "market-gateway-pace": "chat",

@@ -12,9 +12,10 @@ import { tools } from "./tools";
 /** Handles one call of a tool. Its input is forwarded unchanged: apart from a few refusals, only the service checks it. */
 
 const noticed = z.object({
-  owner: z.optional(z.object({ level: z.string() })),
+  owned: z.optional(z.boolean()),
+  ownedNote: z.optional(z.string()),
   claimPending: z.optional(z.string()),
-  claimContest: z.optional(z.string()),
+  claimEndUrl: z.optional(z.string()),
 });
 
 type Surroundings = Listener & { serviceUrl: string; signal: AbortSignal };
@@ -76,17 +77,12 @@ const REPEATED =
 
 /** A notice that every answer about a `userId` may contain: that it has an owner, or is about to. */
 function noticeIn(answer: unknown): string {
-  const { owner, claimPending, claimContest } = noticed.safeParse(answer).data ?? {};
-  if (owner !== undefined)
-    return `\n\nThis userId has an owner (level: ${owner.level}): money sent to its wallets is theirs.`;
+  const { owned, ownedNote = "", claimPending, claimEndUrl = "" } = noticed.safeParse(answer).data ?? {};
+  if (owned === true) return `\n\n${ownedNote}.`;
   if (claimPending === undefined) return "";
-  const how =
-    claimContest === "code"
-      ? "they can contest it with the code that was sent to the chat of this userId, or ask the operator"
-      : "only the operator can end it";
   return (
     `\n\nWarning: somebody has claimed this userId, and owns its wallet from ${claimPending} on. ` +
-    `If that is not this person, ${how}.`
+    `If that is not this person, opening this address before then ends the claim: ${claimEndUrl}`
   );
 }
 

@@ -194,7 +194,7 @@ const NOTICE = opened({ type: "object", properties: NOTICE_FIELDS });
 
 function withNoticeApart(schema: JsonSchema): JsonSchema {
   const { properties = {}, ...rest } = schema;
-  if (properties.claimContest === undefined) return schema;
+  if (properties.claimEndUrl === undefined) return schema;
   const own = Object.entries(properties).filter(([name]) => !Object.hasOwn(NOTICE_FIELDS, name));
   return { allOf: [{ ...rest, properties: Object.fromEntries(own) }, NOTICE] };
 }

@@ -4,7 +4,6 @@ import { jsonSchemaOf, type JsonSchema } from "../../convex/lib/http/jsonSchema"
 import { templateOf } from "../../convex/lib/http/paths";
 import { about } from "../../convex/ops/reference/about";
 import { answerHeaders, headersOf, RETRY_AFTER } from "./headers";
-import type { Level } from "../../convex/users/levels";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";
 import { VERSION } from "../../convex/ops/version";
 
@@ -53,27 +52,21 @@ function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
   return { ...answer, properties: { ...answer.properties, ...NOTICE_FIELDS } };
 }
 
-const OWNER: JsonSchema = {
-  type: "object",
-  description:
-    "This userId has an owner: its wallets are theirs. `level` is what they let those do who name the id and prove nothing else. Absent where it has none.",
-  properties: { level: { type: "string", enum: ["closed", "guarded", "open"] satisfies Level[] } },
-  required: ["level"],
-  additionalProperties: false,
-};
-
 export const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
-  owner: OWNER,
+  owned: {
+    const: true,
+    description: "This userId has an owner, and the caller has only named it. Absent otherwise.",
+  },
+  ownedNote: { type: "string", description: "Beside owned: only its owner can move what is paid in." },
   claimPending: {
     type: "string",
     format: "date-time",
     description:
-      "Somebody has claimed this userId, which could be guessed and has a wallet: from then on the wallet is theirs, unless the claim is contested before. Absent where no claim waits.",
+      "Somebody has claimed this userId, which has a wallet: from then on the wallet is theirs, unless somebody ends the claim before. Absent where no claim waits.",
   },
-  claimContest: {
-    enum: ["code", "operator"],
-    description:
-      "Beside claimPending, who can end that claim: whoever reads the chat of the userId, which was sent a code; or the operator alone, as it has no chat.",
+  claimEndUrl: {
+    type: "string",
+    description: "Beside claimPending: whoever opens this address ends that claim.",
   },
 };
 
@@ -90,7 +83,7 @@ const USER_TOKEN = {
   scheme: "bearer",
   bearerFormat: "JWT",
   description:
-    "The web application's token of a signed-in user. What a userId with an owner still does without it is for the owner's level to say.",
+    "The web application's token of a signed-in user. Orders and delivery settings of a userId with an owner need it, or a key.",
 };
 
 /** `name` is the base of its schemas' names: its path, with its methods before it if the path has two endpoints. */

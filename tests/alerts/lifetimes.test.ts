@@ -16,7 +16,7 @@ async function oneMore(app: App, text: string, userId: string, init = {}): Promi
 
 describe("active alerts", () => {
   test("are twenty of a signed-in user, and five of a stranger", async ({ app }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
     for (let i = 0; i < 20; i++) await setAlert(app, `BTC above ${200 + i}`, userId, { as: "alice" });
     expect(await oneMore(app, "BTC above 300", userId, { as: "alice" })).toEqual([
       409,
@@ -42,7 +42,7 @@ describe("active alerts", () => {
     app,
   }) => {
     await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
-    const { userId } = await browserOf(app, "bob").mutation(api.users.profile.signIn, {});
+    const { userId } = await browserOf(app, "bob").mutation(api.accounts.profile.signIn, {});
     await setAlert(app, "BTC above 110", userId, { as: "bob" });
     const kept = await setAlert(app, "BTC above 110");
     await setAlert(app, "BTC above 120");
@@ -97,7 +97,7 @@ describe("active alerts", () => {
   test("of a chat are its user's when it is linked: all of them, proposals, and what has fired", async ({
     app,
   }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
     for (let i = 0; i < 18; i++) await setAlert(app, `BTC above ${200 + i}`, userId, { as: "alice" });
     const chat = chatUser("42");
     const propose = (level: number) =>

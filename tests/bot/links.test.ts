@@ -25,7 +25,7 @@ const UNCONFIRMED = expect.stringContaining("was linked to a user of the web app
 const link = async (app: App) => (await app.rows("messengerLinks"))[0];
 const exported = async ({ browser }: Awaited<ReturnType<typeof linkedUser>>) => {
   const paginationOpts = { numItems: 50, cursor: null };
-  return (await browser.query(api.account.export.page, { section: "messages", paginationOpts })).page;
+  return (await browser.query(api.accounts.data.page, { section: "messages", paginationOpts })).page;
 };
 
 /** Alice's account, bound over HTTP to a stranger who knows its id. */

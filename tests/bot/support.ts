@@ -84,7 +84,7 @@ export async function say(
 /** A signed-in user, and the code they created. */
 export async function userWithCode(app: App, subject: string) {
   const browser = browserOf(app, subject);
-  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   const { code, expiresAt } = await browser.mutation(api.messenger.linking.createCode, {});
   return { browser, userId, code, expiresAt };
 }

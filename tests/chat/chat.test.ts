@@ -75,9 +75,10 @@ describe("POST /mcp/chat", () => {
     };
     expect(await told(app.t)).toBe(true);
     for (const name of ["alice", "mallory"]) {
-      const claim = { userId: `${name}-id`, keep: ["shifts" as const] };
-      await browserOf(app, name).action(api.account.claims.claimUserId, claim);
+      const claim = { userId: `${name}-id` };
+      await browserOf(app, name).action(api.accounts.actions.claimUserId, claim);
     }
+    await app.post("/mcp/research/start", { userId: "alice-id", token: "SOL" }, { as: "alice" });
     expect(await told(app.t)).toBe(false);
     expect(await told(browserOf(app, "mallory"))).toBe(false);
     expect(await told(browserOf(app, "alice"))).toBe(true);

@@ -68,7 +68,7 @@ describe("a long history", () => {
 
 test("a paid run goes on from the runs before it, and pays for them", async ({ app }) => {
   const alice = browserOf(app, "alice");
-  const { userId } = await alice.mutation(api.users.profile.signIn, {});
+  const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
   await app.t.run((ctx) => creditDeposit(ctx, { userId, amount: 1_000, key: "given", source: "usdc" }));
   await alice.mutation(api.chat.runs.start, { question: "My favourite coin is SOL." });
   await app.settle();

@@ -101,7 +101,7 @@ export const webClients: Record<string, Try> = {
   "ConvexHttpClient of convex 1.48.0": async (stack) => {
     const client = new ConvexHttpClient(stack.apiUrl);
     client.setAuth(await stack.issuer.issue("alice"));
-    await client.mutation(api.users.profile.signIn, {});
+    await client.mutation(api.accounts.profile.signIn, {});
     const { balance } = await client.query(api.credits.app.balance, {});
     if (balance !== 0) throw new Error(`A new user has ${balance} credits`);
     return "signed in with a token, 2 functions";

@@ -67,7 +67,7 @@ describe("POST /user/telegram/notify", () => {
 
   test("goes to a linked account as it is, and marked to a chat that is merely named", async ({ app }) => {
     const browser = browserOf(app, "alice");
-    const { userId } = await browser.mutation(api.users.profile.signIn, {});
+    const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     await app.post("/messenger/connect", { linkToken: code, messengerId: "4242" });
     await confirm(app, "4242");

@@ -5,7 +5,7 @@ import { browserOf } from "../web/support";
 
 async function player(subject = "alice", app = createApp()) {
   const browser = browserOf(app, subject);
-  await browser.mutation(api.users.profile.signIn, {});
+  await browser.mutation(api.accounts.profile.signIn, {});
   const open = async () => (await browser.mutation(api.credits.app.openGame, {})).sessionId;
   /** Ends a game, after as long as its levels take. */
   const finish = (sessionId: Awaited<ReturnType<typeof open>>, levelReached: number) => {

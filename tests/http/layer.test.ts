@@ -171,7 +171,7 @@ describe("limits", () => {
   });
 
   test("of a user are counted behind access: who may not use up nothing of theirs", async ({ app }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
     const set = (init: CallInit) => app.post("/user/messenger", { userId, messengerChatId: "1" }, init);
     for (let n = 0; n < 70; n++) {
       const by = n % 2 === 0 ? {} : { as: "mallory" };

@@ -20,7 +20,7 @@ test("credits and reports together are worth what the chain shows, however they 
     const app = createPaidApp(chain);
     const pass = timePassing(app);
     const browser = browserOf(app, "alice");
-    const { userId } = await browser.mutation(api.users.profile.signIn, {});
+    const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
     await app.fundedWallet(userId, { ETH: ETHER, USDC: 100n * ONE });
     await pass(1);
     const before = await usdcOf(PLATFORM);

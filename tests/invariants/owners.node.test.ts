@@ -5,6 +5,7 @@ import { ETHER, chain, nonceOf, useChain, usdcOf, test } from "../support/chain/
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { beforeFirst } from "../support/outside";
 import { closeApp, type CallInit } from "../support/world";
+import { twoHoursPass } from "../owners/support";
 import { browserOf } from "../web/support";
 import { handedToTheNode, RUNS } from "./harness";
 
@@ -17,7 +18,7 @@ const ONE = 1_000_000n;
 /** A person who has signed in, with money. */
 async function person(app: WalletApp, name: string) {
   const browser = browserOf(app, name);
-  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   const address = await app.fundedWallet(userId, { ETH: ETHER, USDC: 1_000n * ONE, DAI: 100n * ETHER });
   return { browser, userId, address };
 }
@@ -42,15 +43,19 @@ describe("a wallet with an owner", () => {
     const alice = await person(app, "alice");
     const mallory = await person(app, "mallory");
     const key = async (from: typeof alice, scopes: ("read" | "trade" | "withdraw")[]) =>
-      (await from.browser.mutation(api.account.keys.create, { name: "one", scopes })).key;
+      (await from.browser.mutation(api.accounts.keys.create, { name: "one", scopes })).key;
     const [reading, trading, paying] = [
       await key(alice, ["read"]),
       await key(alice, ["trade"]),
       await key(alice, ["withdraw"]),
     ];
-    const revoked = await alice.browser.mutation(api.account.keys.create, { name: "old", scopes: ["trade"] });
-    await alice.browser.mutation(api.account.keys.revoke, { keyId: revoked.keyId });
+    const revoked = await alice.browser.mutation(api.accounts.keys.create, {
+      name: "old",
+      scopes: ["trade"],
+    });
+    await alice.browser.mutation(api.accounts.keys.revoke, { keyId: revoked.keyId });
     const others = await key(mallory, ["trade", "withdraw"]);
+    await twoHoursPass(app);
     const callers: [string, CallInit, boolean | null][] = [
       ["the id alone", {}, null],
       ["mallory's token", { as: "mallory" }, null],
@@ -78,11 +83,12 @@ describe("a wallet with an owner", () => {
     const app = createWalletApp(chain);
     const alice = await person(app, "alice");
     const scopes = ["trade", "withdraw"] as const;
-    const { key } = await alice.browser.mutation(api.account.keys.create, {
+    const { key } = await alice.browser.mutation(api.accounts.keys.create, {
       name: "one",
       scopes: [...scopes],
     });
-    await alice.browser.mutation(api.account.freezes.freeze, {});
+    await twoHoursPass(app);
+    await alice.browser.mutation(api.accounts.profile.freeze, {});
     const before = await holdingsOf(alice.address);
     for (const init of [{}, { as: "alice" }, bearer(key)]) {
       for (const isSwap of [true, false]) {
@@ -100,7 +106,7 @@ describe("a wallet with an owner", () => {
       const given = handedToTheNode();
       let frozen = false;
       beforeFirst(method, async () => {
-        await alice.browser.mutation(api.account.freezes.freeze, {});
+        await alice.browser.mutation(api.accounts.profile.freeze, {});
         frozen = true;
       });
       const { status } = await order(app, alice.userId, { as: "alice" }, false);

@@ -50,7 +50,7 @@ describe("a confirmed user's chat", () => {
         "messengerChatId must be a numeric chat id or @channel, or empty",
       ]);
     }
-    expect(await app.rows("users")).toEqual([]);
+    expect(await app.rows("messengerConfigs")).toEqual([]);
   });
 
   test("gets a shift's reports no more, once the account has confirmed that it is another's", async ({

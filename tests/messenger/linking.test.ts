@@ -74,7 +74,7 @@ describe("a link code", () => {
 
   test("of a userId that was given up for another is worth nothing", async ({ app }) => {
     const { browser, code } = await userWithCode(app, "alice");
-    await browser.action(api.account.claims.claimUserId, { userId: "my-own-id" });
+    await browser.action(api.accounts.actions.claimUserId, { userId: "my-own-id" });
     expect(await connect(app, code)).toMatchObject({ status: 404, body: UNKNOWN });
     expect(await app.rows("messengerLinks")).toEqual([]);
   });

@@ -47,14 +47,7 @@ describe("the tables' records", () => {
       return shapes.some(({ fields }) => "userId" in fields);
     });
     const silent = named.filter((table) => records[table].ownedBy === undefined);
-    expect(silent.toSorted()).toEqual([
-      "creditBalances",
-      "creditDiscrepancies",
-      "gameDays",
-      "rebinds",
-      "users",
-      "walletKeys",
-    ]);
+    expect(silent.toSorted()).toEqual(["creditBalances", "creditDiscrepancies", "gameDays", "walletKeys"]);
   });
 
   test("give every section of the export one table", () => {
@@ -67,7 +60,7 @@ describe("the tables' records", () => {
     const forGood: TableNames[] = [
       ...(["creditTransactions", "creditBalances", "creditReversals", "creditReservations"] as const),
       ...(["spentTransfers", "paymentClaims", "deposits", "orders", "trades"] as const),
-      ...(["wallets", "walletKeys", "users", "linkedAddresses"] as const),
+      ...(["wallets", "walletKeys", "accounts", "addresses"] as const),
       ...(["signals", "signalEvents", "recaps", "auditEvents", "reports"] as const),
     ];
     for (const table of forGood) expect([table, typeof records[table].keep]).toEqual([table, "string"]);

@@ -1,10 +1,10 @@
 import { describe, expect } from "vitest";
-import { api } from "../../convex/_generated/api";
-import { hashed } from "../../convex/users/names";
+import { api, internal } from "../../convex/_generated/api";
 import { useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
+import { identityOf } from "../support/world";
 import { browserOf } from "../web/support";
-import { newest, say, send, tap, test } from "./support";
+import { cards, claimsTakeEffect, newest, say, send, tap, test, twoHoursPass } from "./support";
 
 /** From nothing to an owner with a phone: no web application, and the tools know a userId alone. */
 
@@ -18,127 +18,115 @@ async function linkOf(app: WalletApp, userId: string): Promise<string> {
   const { body } = await app.get(`/mcp/defi/connect?userId=${encodeURIComponent(userId)}`);
   const url = new URL(String(body.ownerUrl));
   expect(url.href).toMatch(/^https:\/\/t\.me\/simulated_123456_bot\?start=own_[2-9A-Z]{12}$/);
-  return `/start ${url.searchParams.get("start") ?? ""}`;
+  return `/start ${url.searchParams.get("start")}`;
 }
 
-/** A wallet with money, owned by nothing but a phone. */
-async function ownByTap(app: WalletApp): Promise<void> {
-  await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+/** A wallet with money, and a person who has tapped for it 48 hours ago. */
+async function ownByTap(app: WalletApp): Promise<string> {
+  const address = await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
   await say(app, await linkOf(app, LONG));
   await tap(app, "🔐 Own");
+  await claimsTakeEffect(app);
+  return address;
 }
 
-test("a person owns an assistant's wallet by a tap, and approves its first order", async ({ app }) => {
+test("a person owns an assistant's wallet by a tap, 48 hours later, and approves its first order", async ({
+  app,
+}) => {
   const address = await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
   const start = await linkOf(app, LONG);
   expect(await linkOf(app, LONG)).toBe(start);
   await say(app, start);
   const offer = await newest(app);
-  expect(offer).toContain(address);
-  expect(offer).toContain("usr_");
+  for (const part of [address, "usr_", "48 hours after your tap"]) expect(offer).toContain(part);
   expect(offer).not.toContain(LONG);
   await tap(app, "🔐 Own");
-  expect(await newest(app)).toContain("It is yours");
-  expect(await app.rows("messengerLinks")).toMatchObject([
-    { messengerId: "42", userId: hashed(LONG), confirmedAt: expect.any(Number) },
-  ]);
+  expect(await newest(app)).toContain("yours from");
+  // Until then the contract's clients go on, and nobody else is offered it.
+  expect((await app.post("/mcp/defi/send", send(LONG))).status).toBe(200);
+  const waiting = await app.get(`/mcp/defi/connect?userId=${LONG}`);
+  expect(waiting.body).toMatchObject({ claimPending: expect.any(String), existing: true });
+  expect(waiting.body).not.toHaveProperty("ownerUrl");
+  await say(app, start, 666);
+  expect(await newest(app, 666)).toContain("no longer valid");
+  await claimsTakeEffect(app);
   const found = await app.get("/messenger/wallet?messengerId=42");
-  expect(found.body).toMatchObject({ linked: true, walletAddress: address, userId: LONG });
+  expect(found.body).toMatchObject({ linked: true, confirmed: true, walletAddress: address, userId: LONG });
   // The id alone reads on, and moves nothing any more without the tap.
-  expect((await app.get(`/mcp/wallet/balance?userId=${LONG}`)).body.usdc).toBe("1000");
-  expect((await app.get(`/mcp/defi/connect?userId=${LONG}`)).body).not.toHaveProperty("ownerUrl");
+  const balance = await app.get(`/mcp/wallet/balance?userId=${LONG}`);
+  expect(balance.body).toMatchObject({ owned: true, ownedNote: expect.stringContaining("only its owner") });
   expect((await app.post("/mcp/defi/send", order)).status).toBe(202);
   await tap(app, "✅ Approve");
-  expect(await app.post("/mcp/defi/send", order)).toMatchObject({
-    status: 200,
-    body: { status: "confirmed" },
-  });
-  // Nobody else owns it, by the same link or by a login.
-  await say(app, start, 666);
-  expect(await newest(app, 666)).toContain("has another owner already");
-  await say(app, start.replace("/start own_", "/own "), 666);
-  expect(await newest(app, 666)).toMatch(/Not yours(?! yet).*has another owner already/s);
-  const claim = browserOf(app, "mallory").action(api.account.claims.claimUserId, { userId: LONG });
+  expect((await app.post("/mcp/defi/send", order)).body.status).toBe("confirmed");
+  // Nobody else owns it by a login.
+  const claim = browserOf(app, "mallory").action(api.accounts.actions.claimUserId, { userId: LONG });
   await expect(claim).rejects.toMatchObject({ data: { code: "conflict" } });
 });
 
-test("an id that could be guessed waits for two days, and can be contested", async ({ app }) => {
-  await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 1_000_000_000n });
-  await say(app, await linkOf(app, "alice"));
-  expect(await newest(app)).toContain("48 hours after your tap");
-  await tap(app, "🔐 Own");
-  expect(await newest(app)).toContain("yours from");
-  expect(await app.rows("users")).toEqual([]);
-  // Until then the contract's clients go on.
-  expect((await app.post("/mcp/defi/send", { ...order, userId: "alice" })).status).toBe(200);
-  const [claim] = await app.rows("pendingClaims");
-  expect(claim).toMatchObject({ userId: "alice", state: "open", tokenIdentifier: "messenger|42" });
-  // Who taps second is told so.
-  await say(app, await linkOf(app, "alice"), 666);
-  await tap(app, "🔐 Own", { from: 666, chat: 666 });
-  expect(await newest(app, 666)).toContain("Another claim of this account id");
-  expect(await app.rows("pendingClaims")).toEqual([claim]);
-});
-
 describe("a link for an owner", () => {
-  test("is nobody's in a group, forwarded, late or made up", async ({ app }) => {
-    await app.post("/mcp/defi/connect", { userId: LONG });
+  test("is nobody's in another's hands by guessing, and is stored as a hash", async ({ app }) => {
     const start = await linkOf(app, LONG);
-    const [row] = await app.rows("codes");
-    if (row === undefined) throw new Error("The link has a row");
-    expect(JSON.stringify(row)).not.toContain(start.slice(-12));
-    await say(app, "/start own_AAAABBBBCCCC");
-    expect(await newest(app)).toContain("no longer valid");
-    await say(app, "/own AAAABBBBCCCC");
-    expect(await newest(app)).toContain("no longer valid");
-    await app.t.run((ctx) => ctx.db.patch("codes", row._id, { expiresAt: Date.now() - 1 }));
-    await say(app, start);
-    expect(await newest(app)).toContain("no longer valid");
-    expect(await app.rows("users")).toEqual([]);
+    expect(JSON.stringify(await app.rows("accounts"))).not.toContain(start.slice(-12));
+    for (const made of ["/start own_AAAABBBBCCCC", "/own AAAABBBBCCCC"]) {
+      await say(app, made);
+      expect(await newest(app)).toContain("no longer valid");
+    }
+    expect((await app.rows("accounts")).map(({ claim, login }) => claim ?? login)).toEqual([undefined]);
   });
 
-  test("is for one account each: who owns an id owns no other", async ({ app }) => {
-    await app.post("/mcp/defi/connect", { userId: LONG });
+  test("is for one account each: who owns an id, or waits for one, owns no other", async ({ app }) => {
     await say(app, await linkOf(app, LONG));
     await tap(app, "🔐 Own");
     const other = `${LONG}-two`;
-    await app.post("/mcp/defi/connect", { userId: other });
-    await say(app, await linkOf(app, other));
-    expect(await newest(app)).toContain("already owns another account id");
+    const second = await linkOf(app, other);
+    await say(app, second.replace("/start own_", "/own "));
+    expect(await newest(app)).toMatch(/waits for you: a login owns one in all/);
+    await claimsTakeEffect(app);
+    await say(app, second);
+    expect(await newest(app)).toContain("You own another account id already");
   });
 });
 
 test("an account that is the only login is not unlinked, and goes on to approve", async ({ app }) => {
   await ownByTap(app);
-  const links = await app.rows("messengerLinks");
   await say(app, "/unlink");
   expect(await newest(app)).toMatch(/not unlinked.*\/freeze.*\/newid.*login to the web application/s);
-  expect(await app.rows("messengerLinks")).toEqual(links);
   expect((await app.post("/mcp/defi/send", order)).status).toBe(202);
   await tap(app, "✅ Approve");
   expect((await app.post("/mcp/defi/send", order)).body.status).toBe("confirmed");
-  // With another login, which can link it again, it may go.
-  const [user] = await app.rows("users");
-  if (user === undefined) throw new Error("The owner has a row");
-  await app.t.run((ctx) => ctx.db.patch("users", user._id, { tokenIdentifier: "https://issuer|alice" }));
-  await say(app, "/unlink");
-  expect(await newest(app)).toContain("Unlinked");
-  expect(await app.rows("messengerLinks")).toEqual([]);
+});
+
+test("a lost phone that was the login approves nothing once the operator has given the account another", async ({
+  app,
+}) => {
+  await ownByTap(app);
+  const login = identityOf("alice").tokenIdentifier;
+  const change = { userId: LONG, login, reason: "ticket 7" };
+  await app.t.mutation(internal.accounts.claims.changeLogin, change);
+  expect((await app.post("/mcp/defi/send", order)).status).toBe(202);
+  const [account] = await app.rows("accounts");
+  if (account === undefined) throw new Error("The owner has an account");
+  await app.t.run((ctx) => ctx.db.patch("accounts", account._id, { nextLogin: { login, from: 0 } }));
+  await app.t.mutation(internal.accounts.claims.takeLogin, { userId: LONG });
+  await tap(app, "✅ Approve");
+  expect((await app.post("/mcp/defi/send", send(LONG))).status).toBe(403);
+  expect((await app.post("/mcp/defi/send", send(LONG), { as: "alice" })).status).toBe(200);
+  expect((await app.rows("orders")).filter(({ tries }) => tries.length > 0)).toHaveLength(1);
 });
 
 test("an owner by phone ends a freeze two hours later, and another freeze stands", async ({ app }) => {
   await ownByTap(app);
   await say(app, "/freeze");
   expect(await newest(app)).toContain("/unfreeze in your chat with the bot ends it");
-  expect((await app.post("/mcp/defi/send", order)).status).toBe(503);
+  const status = async () => (await app.post("/mcp/defi/send", send(LONG))).status;
   await say(app, "/unfreeze");
-  expect(await newest(app)).toContain("not frozen any more, unless");
-  expect((await app.post("/mcp/defi/send", order)).status).toBe(503);
-  const thaw = async () => {
-    const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
-    return jobs.filter(({ name }) => name.includes("links:thawed")).map(({ scheduledTime }) => scheduledTime);
-  };
-  const [at = 0] = await thaw();
-  expect(at).toBeGreaterThan(Date.now() + 7_100_000);
-  expect((await app.rows("accountLevels"))[0]?.frozenAt).toBeTypeOf("number");
+  const told = (await cards(app)).find(({ text }) => text.includes("will not be frozen any more"));
+  expect(told?.keyboard?.flat().map(({ text }) => text)).toEqual(["🧊 Freeze"]);
+  expect(await status()).toBe(503);
+  await say(app, "/freeze");
+  await twoHoursPass(app);
+  expect(await status()).toBe(503);
+  await say(app, "/unfreeze");
+  await twoHoursPass(app);
+  expect(await status()).toBe(202);
 });

@@ -1,4 +1,4 @@
-import { api } from "../../convex/_generated/api";
+import { api, internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { ALICE, confirm, SECRET, updateOf } from "../bot/support";
 import { chain, test as chainTest } from "../support/chain/chain";
@@ -39,7 +39,7 @@ export async function owner(
   messengerId = ALICE,
 ) {
   const browser = browserOf(app, `person-${messengerId}`);
-  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   const { code } = await browser.mutation(api.messenger.linking.createCode, {});
   await app.post("/messenger/connect", { linkToken: code, messengerId: String(messengerId) });
   await confirm(app, String(messengerId));
@@ -52,15 +52,45 @@ export const LISTED = `0x${"1".repeat(40)}`;
 
 export async function listRecipient(app: WalletApp, userId: string): Promise<void> {
   const row = { userId, address: LISTED, addedAt: 0, countsFrom: 0 };
-  await app.t.run((ctx) => ctx.db.insert("socialRecipients", row));
+  await app.t.run((ctx) => ctx.db.insert("recipients", row));
 }
 
-/** The two hours after which an address on a list counts are over. */
-export const listsCount = (app: WalletApp) =>
-  app.t.run(async (ctx) => {
-    for (const { _id } of await ctx.db.query("socialRecipients").collect())
-      await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
+/** The two hours are over after which what loosens counts: recipients, keys, a limit, another chat, the end of a freeze. */
+export const twoHoursPass = (app: WalletApp) =>
+  app.t.run(async ({ db }) => {
+    for (const { _id } of await db.query("recipients").collect())
+      await db.patch("recipients", _id, { countsFrom: 0 });
+    for (const { _id } of await db.query("keys").collect()) await db.patch("keys", _id, { countsFrom: 0 });
+    for (const { _id, next, thawsAt, formerLink } of await db.query("accounts").collect())
+      await db.patch("accounts", _id, {
+        ...(next === undefined ? {} : { next: { ...next, from: 0 } }),
+        ...(thawsAt === undefined ? {} : { thawsAt: 0 }),
+        ...(formerLink === undefined ? {} : { formerLink: { ...formerLink, until: 0 } }),
+      });
   });
+
+/** The 48 hours are over after which the claim of an id with a wallet takes effect. */
+export async function claimsTakeEffect(app: WalletApp): Promise<void> {
+  for (const { _id, userId, claim } of await app.rows("accounts")) {
+    if (claim === undefined) continue;
+    await app.t.run((ctx) => ctx.db.patch("accounts", _id, { claim: { ...claim, dueAt: 0 } }));
+    await app.t.mutation(internal.accounts.claims.settle, { userId });
+  }
+  await app.settle();
+}
+
+/** A key of an owner's, which counts. */
+export async function keyOf(
+  app: WalletApp,
+  browser: Awaited<ReturnType<typeof owner>>["browser"],
+  scopes: ("read" | "trade" | "withdraw")[],
+  dailyUsd?: string,
+) {
+  const wish = { name: "my script", scopes, ...(dailyUsd === undefined ? {} : { dailyUsd }) };
+  const { key, keyId } = await browser.mutation(api.accounts.keys.create, wish);
+  await twoHoursPass(app);
+  return { keyId, init: { headers: { Authorization: `Bearer ${key}` } }, key };
+}
 
 /** The orders of which something was signed. */
 export const signed = async (app: WalletApp) =>

@@ -34,8 +34,8 @@ async function sent(app: WalletApp, userId: string, amount: bigint): Promise<str
 }
 
 async function linkAddress(app: WalletApp, person: ReturnType<typeof browserOf>, wallet: PrivateKeyAccount) {
-  const { message } = await person.mutation(api.users.addresses.challenge, { address: wallet.address });
-  await person.action(api.users.linking.linkAddress, { signature: await wallet.signMessage({ message }) });
+  const { message } = await person.mutation(api.accounts.addresses.challenge, { address: wallet.address });
+  await person.action(api.accounts.actions.linkAddress, { signature: await wallet.signMessage({ message }) });
   await app.settle();
 }
 
@@ -85,7 +85,7 @@ describe("a transfer that reaches the deposit webhook", () => {
     app,
   }) => {
     const person = browserOf(app, "alice");
-    const { userId } = await person.mutation(api.users.profile.signIn, {});
+    const { userId } = await person.mutation(api.accounts.profile.signIn, {});
     const from = await payer(chain);
     for (const first of ["deposit", "report"]) {
       const txHash = await transfer(chain, from, { value: 2n * ONE });

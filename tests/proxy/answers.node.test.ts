@@ -86,28 +86,22 @@ describe("an answer", () => {
     );
   });
 
-  test("tells of a claim of the userId with every answer, and passes on which ways out an owner's level has", async () => {
+  test("tells of a claim of the userId with every answer, and passes on which ways out an owner has", async () => {
     const claimPending = "2026-01-07T09:00:00.000Z";
     for (const [tool, path] of [
       ["get_portfolio", "/mcp/defi/portfolio"],
       ["connect_wallet", "/mcp/defi/connect"],
     ] as const) {
-      for (const [claimContest, how] of [
-        ["code", "the code that was sent to the chat of this userId, or ask the operator."],
-        ["operator", "person, only the operator can end it."],
-      ] as const) {
-        service.answers(json(200, { ...exampleOf(path), claimPending, claimContest }));
-        const told = textOf(await proxy.call(tool, { userId: USER }));
-        expect(told).toContain(`owns its wallet from ${claimPending}`);
-        expect(told.endsWith(how)).toBe(true);
-      }
-      service.answers(json(200, { ...exampleOf(path), owner: { level: "guarded" } }));
-      expect(textOf(await proxy.call(tool, { userId: USER }))).toContain(
-        "This userId has an owner (level: guarded): money sent to its wallets is theirs.",
-      );
+      const claimEndUrl = `https://some.site/claim/end?userId=${USER}`;
+      service.answers(json(200, { ...exampleOf(path), claimPending, claimEndUrl }));
+      const told = textOf(await proxy.call(tool, { userId: USER }));
+      expect(told).toContain(`owns its wallet from ${claimPending}`);
+      expect(told.endsWith(claimEndUrl)).toBe(true);
+      const ownedNote = "This userId has an owner: only its owner can move what is paid in";
+      service.answers(json(200, { ...exampleOf(path), owned: true, ownedNote }));
+      expect(textOf(await proxy.call(tool, { userId: USER }))).toContain(`${ownedNote}.`);
     }
-    const error =
-      "This userId has an owner, and its level is guarded: …, or the owner sets the level to open";
+    const error = "This userId has an owner: this needs …";
     service.answers(json(403, { error }));
     const refused = await proxy.call("set_telegram", { userId: USER, messengerChatId: "7" });
     expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining(error)]);
@@ -157,8 +151,8 @@ describe("a userId", () => {
     expect(service.received.map(({ method }) => method)).toEqual(["POST"]);
   });
 
-  test("that can be guessed gets what it would over HTTP, the warning and the suggested one among it", async () => {
-    const weak = { warning: "This userId could be guessed.", suggestedUserId: USER };
+  test("that is short gets what it would over HTTP, the warning among it", async () => {
+    const weak = { warning: "This userId is short." };
     const tools = {
       connect_wallet: ["/mcp/defi/connect", {}],
       create_wallet: ["/mcp/wallet/create", {}],
@@ -171,7 +165,7 @@ describe("a userId", () => {
       service.answers(json(200, { ...exampleOf(path), ...weak }));
       const result = await proxy.call(tool, { userId: "alice", ...order });
       expect([tool, result.isError]).not.toEqual([tool, true]);
-      expect(textOf(result)).toContain(`\n${weak.warning} Suggested: ${USER}`);
+      expect(textOf(result)).toContain(`\n${weak.warning}`);
       expect(result.structuredContent).toMatchObject(weak);
       expect(service.received).toHaveLength(1);
     }
@@ -205,7 +199,7 @@ describe("a rehearsal", () => {
     const order = { fromToken: "USDC", toToken: "WETH", sellAmount: "100000000" };
     const quoted = { buyAmount: "29324000000000000", minBuyAmount: "29030760000000000", priceChecked: true };
     const rehearsal = { ...sound, approvals: [], price };
-    const weak = { warning: "This userId could be guessed", suggestedUserId: "a-random-one" };
+    const weak = { warning: "This userId is short" };
     service.answers(json(200, { ...rehearsed, ...order, ...quoted, rehearsal, ...weak }));
     const input = { userId: USER, fromToken: "USDC", toToken: "WETH", amount: "100000000", dryRun: true };
     const result = await proxy.call("swap_tokens", input);
@@ -217,7 +211,7 @@ describe("a rehearsal", () => {
       "By the price feeds it costs 0.15 %; more than 2 % is refused.",
       "Network fees: at most 0.00000082 ETH, for 2 transactions.",
       `Limit of ${about}: $500.00, $320.00 of it left.`,
-      "This userId could be guessed Suggested: a-random-one",
+      "This userId is short",
     ]);
     expect(result.structuredContent).toMatchObject({ status: "rehearsed", rehearsal: { refusal: null } });
   });

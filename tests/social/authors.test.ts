@@ -20,7 +20,7 @@ const MALLORY = { id: "666", handle: "mallory" };
 
 async function signedIn(app: ReturnType<typeof world>, subject: string) {
   const browser = browserOf(app, subject);
-  await browser.mutation(api.users.profile.signIn, {});
+  await browser.mutation(api.accounts.profile.signIn, {});
   return browser;
 }
 
@@ -30,7 +30,7 @@ const linked = async (app: ReturnType<typeof world>) =>
 describe("proving an account", () => {
   test("links its id, switched off, uses the code up, and tells the user", async ({ app }) => {
     const alice = await signedIn(app, "alice");
-    const { userId } = await alice.mutation(api.users.profile.signIn, {});
+    const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
     const { code, expiresAt } = await alice.mutation(api.social.app.startProof, { handle: "@Alice" });
     expect(code).toMatch(/^[A-HJ-NP-Z2-9]{4}(?:-[A-HJ-NP-Z2-9]{4}){2}$/);
     expect(Math.abs(expiresAt - Date.now() - 15 * MINUTE)).toBeLessThan(5);
@@ -93,7 +93,7 @@ describe("proving an account", () => {
   test("of a userId that was given up for another links nothing", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const { code } = await alice.mutation(api.social.app.startProof, { handle: "alice" });
-    await alice.action(api.account.claims.claimUserId, { userId: "my-long-random-id" });
+    await alice.action(api.accounts.actions.claimUserId, { userId: "my-long-random-id" });
     await mention(app, code);
     await app.settle();
     expect(await linked(app)).toEqual([]);
@@ -192,16 +192,16 @@ describe("settings", () => {
     ]);
     const bob = await signedIn(app, "bob");
     expect((await bob.query(api.social.app.mentions, { paginationOpts })).page).toEqual([]);
-    await browser.mutation(api.account.recipients.add, { address: FRIEND });
+    await browser.mutation(api.accounts.recipients.add, { address: FRIEND });
     await browser.mutation(api.social.app.setLimits, { perTradeUsd: "5", perDayUsd: "5" });
-    for (const section of ["mentions", "socialAccounts", "socialLimits", "socialRecipients"] as const) {
+    for (const section of ["mentions", "socialAccounts", "socialLimits", "recipients"] as const) {
       const rows = section === "mentions" ? 2 : 1;
-      const exported = await browser.query(api.account.export.page, { section, paginationOpts });
+      const exported = await browser.query(api.accounts.data.page, { section, paginationOpts });
       expect([section, exported.page.length]).toEqual([section, rows]);
     }
-    await browser.mutation(api.account.deletion.request, {});
+    await browser.mutation(api.accounts.data.erase, {});
     await app.pass(MINUTE);
-    for (const table of ["socialAuthors", "socialLimits", "socialRecipients"] as const) {
+    for (const table of ["socialAuthors", "socialLimits", "recipients"] as const) {
       expect([table, await app.rows(table)]).toEqual([table, []]);
     }
     expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([MALLORY.id]);

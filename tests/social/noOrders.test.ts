@@ -83,7 +83,7 @@ describe("an old post", () => {
     const erased = event({ ...said, tweetId: "901", text: "@bot good morning" });
     await deliver(app, erased);
     await decided(app);
-    await browser.mutation(api.account.deletion.request, {});
+    await browser.mutation(api.accounts.data.erase, {});
     await app.pass(MINUTE);
     expect(await app.rows("mentions")).toEqual([]);
     await linkedUser(app, () => app.settle());

@@ -10,7 +10,7 @@ const THIEF = `0x${"bad0".repeat(10)}`;
 async function world(env: Record<string, string> = {}) {
   const app = createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
   const user = await linkedUser(app, () => app.settle());
-  await user.browser.mutation(api.account.recipients.add, { address: FRIEND });
+  await user.browser.mutation(api.accounts.recipients.add, { address: FRIEND });
   await countAtOnce(app);
   return { app, ...user };
 }

@@ -18,8 +18,8 @@ type World = ReturnType<typeof createWorld>;
 /** What is on anybody's list of recipients counts from now on: in the service two hours later. */
 export async function countAtOnce({ t }: Pick<World, "t">): Promise<void> {
   await t.run(async (ctx) => {
-    for (const { _id } of await ctx.db.query("socialRecipients").collect())
-      await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
+    for (const { _id } of await ctx.db.query("recipients").collect())
+      await ctx.db.patch("recipients", _id, { countsFrom: 0 });
   });
 }
 export type Network = {
@@ -89,7 +89,7 @@ export async function linkedUser(
   { subject = "alice", author = ALICE, enabled = true, wallet = true } = {},
 ) {
   const browser = browserOf(app, subject);
-  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   if (wallet) await app.post("/mcp/defi/connect", { userId });
   const { code } = await browser.mutation(api.social.app.startProof, { handle: `@${author.handle}` });
   await mention(app, `my code is ${code}`, author);

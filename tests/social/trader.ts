@@ -44,6 +44,6 @@ export async function allow(
   { app, browser }: Pick<Awaited<ReturnType<typeof world>>, "app" | "browser">,
   address: string,
 ): Promise<void> {
-  await browser.mutation(api.account.recipients.add, { address });
+  await browser.mutation(api.accounts.recipients.add, { address });
   await countAtOnce(app);
 }

@@ -97,7 +97,7 @@ describe("a linked author's mention", () => {
       status: "confirmed",
     });
     expect(await usdcOf(friend)).toBe(5_000_000n);
-    await browser.mutation(api.account.recipients.remove, { address: friend });
+    await browser.mutation(api.accounts.recipients.remove, { address: friend });
     await mention(app, `send 5 usdc to ${friend}`);
     expect((await outcome(app)).row?.status).toBe("ignored");
     expect(await usdcOf(friend)).toBe(5_000_000n);

@@ -128,7 +128,7 @@ describe("GET /mcp/defi/portfolio", () => {
     app,
   }) => {
     const alice = browserOf(app, "alice");
-    const { userId } = await alice.mutation(api.users.profile.signIn, {});
+    const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
     const view = (args = {}) => alice.action(api.wallets.app.view, args);
     expect(await view()).toEqual([]);
     await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: 5_000_000n, DAI: 10n ** 17n });

@@ -50,8 +50,7 @@ describe("a rehearsal of a swap", () => {
         buyAmount: expect.stringMatching(/^\d+$/),
         minBuyAmount: expect.stringMatching(/^\d+$/),
         priceChecked: true,
-        warning: expect.stringContaining("could be guessed"),
-        suggestedUserId: expect.any(String),
+        warning: expect.stringContaining("ownerUrl"),
         rehearsal: {
           refusal: null,
           valueUsd: expect.closeTo(1_000, -1),

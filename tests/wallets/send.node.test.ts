@@ -33,8 +33,7 @@ describe("POST /mcp/defi/send", () => {
         amount: "250000000000000000",
         maxFeeEth: expect.stringMatching(/^0\.\d+$/),
         explorerUrl: `https://basescan.org/tx/${String(body.txHash)}`,
-        warning: expect.stringContaining("could be guessed"),
-        suggestedUserId: expect.any(String),
+        warning: expect.stringContaining("ownerUrl"),
       },
     ]);
     expect(await etherOf(to)).toBe(ETHER / 4n);

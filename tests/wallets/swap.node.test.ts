@@ -54,8 +54,7 @@ describe("POST /mcp/defi/swap", () => {
         priceChecked: true,
         maxFeeEth: expect.stringMatching(/^0\.\d+$/),
         explorerUrl: `https://basescan.org/tx/${String(body.txHash)}`,
-        warning: expect.stringContaining("could be guessed"),
-        suggestedUserId: expect.any(String),
+        warning: expect.stringContaining("ownerUrl"),
       },
     ]);
     const after = await holdingsOf(app);

@@ -9,24 +9,30 @@ import { browserOf } from "./support";
 const paginationOpts = { numItems: 5, cursor: null };
 const row = z.looseObject({});
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
-  const { users, account, credits, chat, messenger, runs, research, social, wallets } = api;
+  const { accounts, credits, chat, messenger, runs, research, social, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
   const mutation = (one: FunctionReference<"mutation">, args = {}) =>
     [one, () => app.mutation(one, args)] as const;
   const action = (one: FunctionReference<"action">, args = {}) => [one, () => app.action(one, args)] as const;
   return [
-    query(users.profile.me),
-    mutation(users.profile.signIn),
-    mutation(users.addresses.challenge, { address: `0x${"ab".repeat(20)}` }),
-    mutation(users.addresses.unlink, { address: `0x${"ab".repeat(20)}` }),
-    action(users.linking.linkAddress, { signature: "0x" }),
-    action(account.claims.claimUserId, { userId: "somebody" }),
-    action(account.claims.findLeftovers, { userId: "somebody" }),
-    query(account.levels.mine),
-    mutation(account.levels.set, { level: "closed" }),
-    mutation(account.deletion.request),
-    query(account.deletion.status),
-    query(account.export.page, { section: "credits", paginationOpts }),
+    query(accounts.profile.me),
+    mutation(accounts.profile.signIn),
+    mutation(accounts.profile.replaceUserId),
+    mutation(accounts.profile.setLimit, { dailyUsd: "1" }),
+    mutation(accounts.profile.freeze),
+    mutation(accounts.profile.unfreeze),
+    mutation(accounts.addresses.challenge, { address: `0x${"ab".repeat(20)}` }),
+    mutation(accounts.addresses.unlink, { address: `0x${"ab".repeat(20)}` }),
+    action(accounts.actions.linkAddress, { signature: "0x" }),
+    action(accounts.actions.claimUserId, { userId: "somebody" }),
+    query(accounts.keys.mine),
+    mutation(accounts.keys.create, { name: "one", scopes: ["read"] }),
+    query(accounts.recipients.mine),
+    mutation(accounts.recipients.add, { address: `0x${"ab".repeat(20)}` }),
+    mutation(accounts.recipients.remove, { address: `0x${"ab".repeat(20)}` }),
+    mutation(accounts.data.erase),
+    query(accounts.data.erasure),
+    query(accounts.data.page, { section: "credits", paginationOpts }),
     query(credits.app.balance),
     query(credits.app.history, { paginationOpts }),
     mutation(credits.app.openGame),
@@ -41,8 +47,6 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     mutation(social.app.setTrading, { authorId: "1", enabled: true }),
     mutation(social.app.unlink, { authorId: "1" }),
     mutation(social.app.setLimits, { perTradeUsd: "1", perDayUsd: "1" }),
-    mutation(account.recipients.add, { address: `0x${"ab".repeat(20)}` }),
-    mutation(account.recipients.remove, { address: `0x${"ab".repeat(20)}` }),
     query(social.app.mentions, { paginationOpts }),
     query(research.app.shifts, { paginationOpts }),
     action(wallets.app.view),
@@ -67,16 +71,16 @@ describe("every public function", () => {
 describe("signing in", () => {
   test("gives a user one random userId, however often and however many at once", async ({ app }) => {
     const alice = browserOf(app, "alice");
-    expect(await alice.query(api.users.profile.me, {})).toBeNull();
+    expect(await alice.query(api.accounts.profile.me, {})).toBeNull();
     const all = await Promise.all(
-      Array.from({ length: 5 }, () => alice.mutation(api.users.profile.signIn, {})),
+      Array.from({ length: 5 }, () => alice.mutation(api.accounts.profile.signIn, {})),
     );
     const userId = all[0]?.userId;
     expect(userId).toMatch(/^usr_[0-9a-f]{32}$/);
     expect(all).toEqual(all.map(() => ({ userId })));
-    const bob = await browserOf(app, "bob").mutation(api.users.profile.signIn, {});
+    const bob = await browserOf(app, "bob").mutation(api.accounts.profile.signIn, {});
     expect(bob.userId).not.toBe(userId);
-    expect(await alice.query(api.users.profile.me, {})).toMatchObject({
+    expect(await alice.query(api.accounts.profile.me, {})).toMatchObject({
       userId,
       claimed: false,
       addresses: [],
@@ -89,58 +93,62 @@ describe("signing in", () => {
   });
 });
 
-describe("a userId the user already has", () => {
-  const claim = (app: App, subject: string, userId: string) =>
-    browserOf(app, subject).action(api.account.claims.claimUserId, { userId });
+describe("an id that somebody owns", () => {
+  /** What callers with the id alone, or with a token, are answered. Past the guard there is no wallet, or no chain. */
+  async function answersTo(app: App, userId: string, init: CallInit = {}): Promise<Record<string, number>> {
+    const order = { userId, token: "ETH", toAddress: `0x${"1".repeat(40)}`, amount: "1" };
+    const swap = { userId, fromToken: "ETH", toToken: "USDC", amount: "1" };
+    const answers = {
+      send: await app.post("/mcp/defi/send", order, init),
+      swap: await app.post("/mcp/defi/swap", swap, init),
+      settings: await app.post("/user/messenger", { userId, messengerChatId: "666" }, init),
+      legacy: await app.post("/user/telegram", { userId, telegramChatId: "666" }, init),
+      notify: await app.post("/user/telegram/notify", { userId, message: "tap Approve" }, init),
+      webhook: await app.post("/webhooks", { userId, url: "https://hooks.example.com/a" }, init),
+      balance: await app.get(`/mcp/wallet/balance?userId=${userId}`, init),
+      start: await app.post("/mcp/research/start", { userId, token: "BTC" }, init),
+      stop: await app.post("/mcp/research/stop", { userId }, init),
+      status: await app.get(`/mcp/research/status?userId=${userId}`, init),
+    };
+    return Object.fromEntries(Object.entries(answers).map(([name, { status }]) => [name, status]));
+  }
+  const refused = { send: 403, swap: 403, settings: 403, legacy: 403, notify: 403, webhook: 403 };
 
-  test("is theirs for good once claimed, first come", async ({ app }) => {
-    await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
-    const hers = { userId: "my-secret-id", found: expect.any(Object), pendingUntil: null };
-    expect(await claim(app, "alice", " my-secret-id ")).toEqual(hers);
-    expect(await claim(app, "alice", "my-secret-id")).toEqual(hers);
-    await expect(claim(app, "alice", "another")).rejects.toMatchObject({ data: { code: "conflict" } });
-    await expect(claim(app, "mallory", "my-secret-id")).rejects.toMatchObject({ data: { code: "conflict" } });
-    await expect(claim(app, "mallory", "a\u0000b")).rejects.toMatchObject({
-      data: { code: "invalid_request" },
-    });
-    expect(await claim(app, "carol", "at-first-sight")).toMatchObject({ userId: "at-first-sight" });
+  test("answers to the id alone what reads and researches; orders and delivery need its owner", async ({
+    app,
+  }) => {
+    await browserOf(app, "alice").action(api.accounts.actions.claimUserId, { userId: "alice" });
+    await browserOf(app, "mallory").mutation(api.accounts.profile.signIn, {});
+    const reads = { balance: 404, start: 200, stop: 200, status: 200 };
+    expect(await answersTo(app, "alice")).toEqual({ ...refused, ...reads });
+    const foreign = { balance: 403, start: 403, stop: 403, status: 200 };
+    expect(await answersTo(app, "alice", { as: "mallory" })).toEqual({ ...refused, ...foreign });
+    const wrong = { headers: { Authorization: "Bearer nonsense" } };
+    expect((await app.get("/mcp/wallet/balance?userId=alice", wrong)).status).toBe(401);
+    const own = await answersTo(app, "alice", { as: "alice" });
+    expect(own).toMatchObject({ send: 404, settings: 200, legacy: 200, balance: 404, start: 200 });
+    const ways = await app.post("/user/messenger", { userId: "alice", messengerChatId: "666" });
+    expect(ways.body.error).toMatch(/owner's token.*a key with the scope withdraw/);
   });
 
-  test("can be tried for twenty times an hour, counting what was refused", async ({ app }) => {
-    await claim(app, "alice", "hers");
-    const guesses = [];
-    for (let i = 0; i < 21; i++) {
-      guesses.push(await claim(app, "mallory", "hers").catch((error: unknown) => error));
-    }
-    const codes = guesses.map((error) => row.parse(row.parse(error).data).code);
-    expect(codes).toEqual([...Array.from({ length: 20 }, () => "conflict"), "rate_limited"]);
-    expect(await claim(app, "carol", "another")).toMatchObject({ userId: "another" });
-  });
-
-  test("does not take the place of an account in use", async ({ app }) => {
-    const uses: Record<string, (browser: ReturnType<typeof browserOf>, userId: string) => Promise<unknown>> =
-      {
-        games: (browser) => browser.mutation(api.credits.app.openGame, {}),
-        shifts: (_browser, userId) =>
-          app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "shifts" }),
-        settings: (browser, userId) =>
-          browser.fetch("/user/messenger", {
-            method: "POST",
-            body: JSON.stringify({ userId, messengerChatId: "42" }),
-          }),
-      };
-    for (const [name, use] of Object.entries(uses)) {
-      const browser = browserOf(app, name);
-      const { userId } = await browser.mutation(api.users.profile.signIn, {});
-      await use(browser, userId);
-      await expect(claim(app, name, `old-${name}`)).rejects.toMatchObject({ data: { code: "conflict" } });
+  test("says so with its wallet to whoever names it and proves nothing else", async ({ app }) => {
+    await browserOf(app, "alice").action(api.accounts.actions.claimUserId, { userId: "alice" });
+    for (const path of ["/mcp/wallet/create", "/mcp/defi/connect"]) {
+      const { body } = await app.post(path, { userId: "alice" });
+      expect(body).toMatchObject({
+        owned: true,
+        ownedNote: expect.stringContaining("only its owner can move"),
+      });
+      expect(body).not.toHaveProperty("warning");
+      expect((await app.post(path, { userId: "alice" }, { as: "alice" })).body).not.toHaveProperty("owned");
+      expect((await app.post(path, { userId: "bob" })).body).not.toHaveProperty("owned");
     }
   });
 });
 
 describe("research of a signed-in user's userId", () => {
   test("runs at most 3 of its 10 shifts for callers with the id alone", async ({ app }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
     const start = (init: CallInit = {}) => app.post("/mcp/research/start", { userId, token: "BTC" }, init);
     for (let i = 0; i < 3; i++) expect((await start()).status).toBe(200);
     const fourth = await start();
@@ -159,10 +167,10 @@ describe("moving funds over HTTP", () => {
   const send = { token: "ETH" as const, toAddress: `0x${"1".repeat(40)}`, amount: "1" };
   test("is decided in the transaction that opens it: a userId claimed meanwhile counts", async ({ app }) => {
     const userId = "kq3vX9tLw2bTz7RfYh5MnP";
+    await browserOf(app, "alice").action(api.accounts.actions.claimUserId, { userId });
     await app.post("/mcp/defi/connect", { userId });
     const [wallet] = await app.rows("wallets");
-    await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId });
-    await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
+    await browserOf(app, "mallory").mutation(api.accounts.profile.signIn, {});
     const open = (as: Pick<App["t"], "mutation">) =>
       as.mutation(internal.wallets.orders.rows.open, {
         userId: wallet?.userId ?? "",

@@ -12,7 +12,7 @@ const row = z.record(z.string(), z.unknown());
 async function lived() {
   const app = createApp();
   const alice = browserOf(app, "alice");
-  const { userId } = await alice.mutation(api.users.profile.signIn, {});
+  const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
   await app.t.run((ctx) => creditDeposit(ctx, { userId, amount: 100, key: "given", source: "usdc" }));
   await app.post("/mcp/defi/connect", { userId });
   const settings = { userId, messengerBotToken: "1234567:own-bot-token", messengerChatId: "42" };
@@ -48,44 +48,6 @@ async function lived() {
   return { app, alice, userId };
 }
 
-describe("research history", () => {
-  test("lists the user's reports, newest first, page by page", async () => {
-    const { app, alice } = await lived();
-    await app.pass(2.2 * HOUR, { cronsRun: false });
-    await app.pass(HOUR / 2);
-    const first = await alice.query(api.research.app.reports, {
-      paginationOpts: { numItems: 1, cursor: null },
-    });
-    expect(first.page).toMatchObject([{ type: "interim", jobToken: "BTC", messengerSent: true }]);
-    const second = await alice.query(api.research.app.reports, {
-      paginationOpts: { numItems: 1, cursor: first.continueCursor },
-    });
-    expect(second.page[0]?.generatedAt).toBeLessThan(first.page[0]?.generatedAt ?? 0);
-    const runs = await alice.query(api.runs.app.mine, { paginationOpts: { numItems: 10, cursor: null } });
-    expect(runs.page.map(({ agentId }) => agentId)).toEqual([
-      "research-default",
-      "research-default",
-      "primary-default",
-    ]);
-  });
-
-  test("lists the user's shifts, newest first, page by page", async () => {
-    const { app, alice, userId } = await lived();
-    await app.post("/mcp/research/start", { userId }, { as: "alice" });
-    await app.pass(HOUR / 4);
-    const shifts = (cursor: string | null) =>
-      alice.query(api.research.app.shifts, { paginationOpts: { numItems: 1, cursor } });
-    const first = await shifts(null);
-    expect(first.page).toMatchObject([{ status: "active", token: "", interimReportsCount: 0 }]);
-    const second = await shifts(first.continueCursor);
-    expect(second.page).toMatchObject([{ status: "active", token: "BTC", interimReportsCount: 1 }]);
-    expect((await shifts(second.continueCursor)).page).toEqual([]);
-    await app.post("/mcp/research/stop", { userId }, { as: "alice" });
-    const [stopped] = (await shifts(null)).page;
-    expect(stopped).toMatchObject({ status: "stopped", endedAt: expect.any(Number), finalReportSent: false });
-  });
-});
-
 describe("export", () => {
   const sections = [
     "credits",
@@ -105,7 +67,7 @@ describe("export", () => {
       const lines: string[] = [];
       for (let cursor: string | null = null, done = false; !done;) {
         const paginationOpts: { numItems: number; cursor: string | null } = { numItems: 1, cursor };
-        const page = await alice.query(api.account.export.page, { section, paginationOpts });
+        const page = await alice.query(api.accounts.data.page, { section, paginationOpts });
         lines.push(...page.page);
         [cursor, done] = [page.continueCursor, page.isDone];
       }
@@ -113,24 +75,11 @@ describe("export", () => {
       for (const line of lines) expect(row.parse(JSON.parse(line))).toMatchObject({ userId });
       expect(lines.join("\n")).not.toMatch(/sealed|own-bot-token|driver/);
     }
-    const paginationOptsOfAll = { numItems: 10, cursor: null };
-    const payments = { section: "payments", paginationOpts: paginationOptsOfAll } as const;
-    const { page: paid } = await alice.query(api.account.export.page, payments);
-    expect(paid.map((line) => row.parse(JSON.parse(line)))).toMatchObject([{ order: { userId } }]);
-    expect(paid.join("\n")).not.toContain("signed-bytes");
     const bob = browserOf(app, "bob");
-    await bob.mutation(api.users.profile.signIn, {});
+    await bob.mutation(api.accounts.profile.signIn, {});
     const paginationOpts = { numItems: 10, cursor: null };
-    for (const section of [
-      ...sections,
-      "reversals",
-      "payments",
-      "games",
-      "orders",
-      "trades",
-      "deletions",
-    ] as const) {
-      expect(await bob.query(api.account.export.page, { section, paginationOpts })).toMatchObject({
+    for (const section of [...sections, "payments", "orders", "trades", "keys"] as const) {
+      expect(await bob.query(api.accounts.data.page, { section, paginationOpts })).toMatchObject({
         page: [],
       });
     }
@@ -141,9 +90,9 @@ describe("deletion", () => {
   test("erases what is the user's, keeps what money depends on, and leaves others alone", async () => {
     const { app, alice, userId } = await lived();
     const before = await app.rows("creditTransactions");
-    await alice.mutation(api.account.deletion.request, {});
+    await alice.mutation(api.accounts.data.erase, {});
     await app.pass(HOUR / 4);
-    const status = await alice.query(api.account.deletion.status, {});
+    const status = await alice.query(api.accounts.data.erasure, {});
     expect(status?.finishedAt).toBeGreaterThan(0);
     expect(status?.erased).toBeGreaterThan(3);
     for (const table of ["reports", "agentRuns", "messages", "messengerConfigs", "shifts"] as const) {
@@ -163,7 +112,7 @@ describe("deletion", () => {
     const left = (rows: { userId: string }[]) => rows.filter((one) => one.userId === userId);
     expect(left(await app.rows("creditReservations"))).toMatchObject([{ state: "held" }]);
     expect(await app.rows("creditReservations")).toHaveLength(3);
-    expect(await alice.query(api.users.profile.me, {})).toMatchObject({ userId });
+    expect(await alice.query(api.accounts.profile.me, {})).toMatchObject({ userId });
 
     // Bob's reports rest on the same observations, and go on.
     await app.pass(5.5 * HOUR);
@@ -173,24 +122,23 @@ describe("deletion", () => {
 
   test("goes batch by batch, waits for a run under way, and is one at a time", async ({ app }) => {
     const alice = browserOf(app, "alice");
-    const { userId } = await alice.mutation(api.users.profile.signIn, {});
+    const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
     const run = { userId, agentId: "a", title: "t", startedAt: Date.now() };
     await app.t.run(async (ctx) => {
       for (let i = 0; i < 250; i++) await ctx.db.insert("agentRuns", { ...run, status: "completed" });
       await ctx.db.insert("agentRuns", { ...run, status: "running" });
     });
-    for (let i = 0; i < 2; i++) await alice.mutation(api.account.deletion.request, {});
+    for (let i = 0; i < 2; i++) await alice.mutation(api.accounts.data.erase, {});
     await app.settle(40);
-    expect(await app.rows("accountDeletions")).toHaveLength(1);
     const left = await app.rows("agentRuns");
     expect(left).toMatchObject([{ status: "running" }]);
-    const status = await alice.query(api.account.deletion.status, {});
+    const status = await alice.query(api.accounts.data.erasure, {});
     expect(status?.finishedAt).toBeUndefined();
     await app.t.run(async (ctx) => {
       for (const { _id } of left) await ctx.db.patch("agentRuns", _id, { status: "failed" });
     });
     await app.pass(2 * 60_000, { cronsRun: false });
     expect(await app.rows("agentRuns")).toEqual([]);
-    expect(await alice.query(api.account.deletion.status, {})).toMatchObject({ erased: 251 });
+    expect(await alice.query(api.accounts.data.erasure, {})).toMatchObject({ erased: 251 });
   });
 });

@@ -11,10 +11,10 @@ const stranger = privateKeyToAccount(`0x${"22".repeat(32)}`);
 
 async function signedIn(app: App, subject: string) {
   const browser = browserOf(app, subject);
-  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   const challenge = (address: string = wallet.address) =>
-    browser.mutation(api.users.addresses.challenge, { address });
-  const link = (signature: string) => browser.action(api.users.linking.linkAddress, { signature });
+    browser.mutation(api.accounts.addresses.challenge, { address });
+  const link = (signature: string) => browser.action(api.accounts.actions.linkAddress, { signature });
   return { browser, userId, challenge, link };
 }
 
@@ -28,10 +28,10 @@ describe("linking an address", () => {
     expect(message).toContain(nonce);
     expect(message).not.toContain(alice.userId);
     const account = pseudonym(alice.userId, "ab".repeat(32));
-    for (const part of ["at some.convex.site.", "Chain: 8453", `Account: ${account}`]) {
+    for (const part of ["some.convex.site wants you", "Chain ID: 8453", `my account ${account}`]) {
       expect(message).toContain(part);
     }
-    expect(message).toContain(`Expires: ${new Date(expiresAt).toISOString()}`);
+    expect(message).toContain(`Expiration Time: ${new Date(expiresAt).toISOString()}`);
     const owner = (address: string) => app.t.run((ctx) => userIdByAddress(ctx, address));
     expect(await owner(wallet.address)).toBeNull();
     const signature = await wallet.signMessage({ message });
@@ -41,7 +41,7 @@ describe("linking an address", () => {
     expect(await owner("0x12")).toBeNull();
 
     await expect(alice.link(signature)).rejects.toMatchObject(failsWith("invalid_request"));
-    expect(await app.rows("linkedAddresses")).toHaveLength(1);
+    expect(await app.rows("addresses")).toHaveLength(1);
   });
 
   test("refuses another's signature, an old challenge's, garbage, and a late one", async ({ app }) => {
@@ -63,7 +63,7 @@ describe("linking an address", () => {
     vi.setSystemTime(second.expiresAt + 1);
     await expect(alice.link(good)).rejects.toMatchObject(failsWith("invalid_request"));
     await expect(alice.challenge("0x12")).rejects.toMatchObject(failsWith("invalid_request"));
-    expect(await app.rows("linkedAddresses")).toEqual([]);
+    expect(await app.rows("addresses")).toEqual([]);
   });
 
   test("links an address to one user at a time: to whoever signed for it last", async ({ app }) => {
@@ -71,15 +71,15 @@ describe("linking an address", () => {
     const [hers, his] = [await alice.challenge(), await bob.challenge()];
     await alice.link(await wallet.signMessage({ message: hers.message }));
     const { address } = wallet;
-    const unlinkAs = (one: typeof alice) => one.browser.mutation(api.users.addresses.unlink, { address });
+    const unlinkAs = (one: typeof alice) => one.browser.mutation(api.accounts.addresses.unlink, { address });
     await expect(unlinkAs(bob)).rejects.toMatchObject(failsWith("not_found"));
     // Knowing the address, or a signature made for another account, takes it from nobody.
     const forHer = await wallet.signMessage({ message: hers.message });
     await expect(bob.link(forHer)).rejects.toMatchObject(failsWith("invalid_request"));
-    expect(await app.rows("linkedAddresses")).toMatchObject([{ userId: alice.userId }]);
+    expect(await app.rows("addresses")).toMatchObject([{ userId: alice.userId }]);
     const signature = await wallet.signMessage({ message: his.message });
     expect(await bob.link(signature)).toEqual({ address: address.toLowerCase() });
-    expect(await app.rows("linkedAddresses")).toMatchObject([{ userId: bob.userId }]);
+    expect(await app.rows("addresses")).toMatchObject([{ userId: bob.userId }]);
     await expect(unlinkAs(alice)).rejects.toMatchObject(failsWith("not_found"));
   });
 

@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
-import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { createApp, test } from "../support/app";
 import { loseScheduled } from "../support/rows/leases";
 import { browserOf } from "./support";
@@ -9,7 +8,7 @@ import { browserOf } from "./support";
 async function withCredits(amount: number, env: Record<string, string | undefined> = {}) {
   const app = createApp({ env });
   const alice = browserOf(app, "alice");
-  const { userId } = await alice.mutation(api.users.profile.signIn, {});
+  const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
   await app.t.run((ctx) => creditDeposit(ctx, { userId, amount, key: "given", source: "usdc" }));
   const start = (question: string, more: { agentId?: string; idempotencyKey?: string } = {}) =>
     alice.mutation(api.chat.runs.start, { question, ...more });
@@ -47,20 +46,6 @@ describe("an agent run", () => {
     ]);
   });
 
-  test("costs nothing when it fails, and says why", async () => {
-    const { app, alice, start, balance } = await withCredits(10);
-    app.standins.fail("llm", { mode: "status", status: 503 });
-    const runId = await start("How is the market?");
-    await app.settle(40);
-    const run = await alice.query(api.runs.app.one, { runId });
-    expect(run).toMatchObject({
-      status: "failed",
-      credits: 0,
-      error: expect.stringContaining("LLM gateway"),
-    });
-    expect(await balance()).toBe(10);
-  });
-
   test("is refused without the credits, and leaves nothing behind", async () => {
     const { app, start, balance } = await withCredits(2);
     await expect(start("Why?")).rejects.toMatchObject({ data: { code: "payment_required" } });
@@ -89,18 +74,6 @@ describe("an agent run", () => {
     expect(await balance()).toBe(10);
   });
 
-  test("answers a request for a key with the security message, free of charge", async () => {
-    const { app, alice, start, balance } = await withCredits(10);
-    const runId = await start("Show me my private key");
-    expect(await alice.query(api.runs.app.one, { runId })).toMatchObject({
-      status: "completed",
-      answer: SECURITY_MESSAGE,
-      credits: 0,
-    });
-    await app.settle();
-    expect([await balance(), app.standins.sent("llm")]).toEqual([10, []]);
-  });
-
   test.each([
     [{ question: "  " }, "invalid_request"],
     [{ question: "x".repeat(8_001) }, "invalid_request"],
@@ -115,7 +88,7 @@ describe("an agent run", () => {
     const { app, start } = await withCredits(10);
     const runId = await start("Why?");
     const bob = browserOf(app, "bob");
-    await bob.mutation(api.users.profile.signIn, {});
+    await bob.mutation(api.accounts.profile.signIn, {});
     expect(await bob.query(api.runs.app.one, { runId })).toBeNull();
     const mine = await bob.query(api.runs.app.mine, { paginationOpts: { numItems: 10, cursor: null } });
     expect(mine.page).toEqual([]);

@@ -180,7 +180,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   };
 }
 
-/** The hash of an API key (`account/keys`). */
+/** The hash of an API key (`accounts/keys`). */
 function keyIn({ header }: RequestHead): Pick<Caller, "keyHash"> {
   const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(header("authorization") ?? "") ?? [];
   return key === undefined ? {} : { keyHash: sha256Hex(key) };

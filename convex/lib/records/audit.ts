@@ -19,10 +19,9 @@ export type AuditEvent = {
     | "signal arm promoted"
     | "signal arm's name decided"
     | "signal record restored"
-    | "level set"
+    | "limit set"
     | "account frozen"
     | "account unfrozen"
-    | "orders blocked"
     | "recipient added"
     | "recipient removed"
     | "delivery changed"
@@ -34,12 +33,10 @@ export type AuditEvent = {
     | "claim opened"
     | "claim done"
     | "claim refused"
-    | "claim contested"
-    | "claim withdrawn"
-    | "rebind opened"
-    | "rebind done"
-    | "rebind refused"
-    | "rebind withdrawn";
+    | "claim ended"
+    | "change of login opened"
+    | "change of login ended"
+    | "login changed";
   /** The id of the wallet, transaction, key or claim. */
   subject: string;
   detail?: string;

@@ -11,7 +11,7 @@ import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { NOBODY } from "../../lib/records/records";
 import { DAY, MINUTE, SECOND } from "../../lib/time";
 import { end, rest, underWay, vJob, type Job } from "../../lib/work/jobs";
-import { formerAccount } from "../../users/levels";
+import { formerLinkOf } from "../../accounts/model";
 import { marked } from "../format";
 import { configOf, linkedChat, placeIn, userOfAccount } from "../model";
 import { ANSWER, NOTIFICATION, OWNERSHIP } from "../notices";
@@ -269,7 +269,8 @@ async function isProven(ctx: QueryCtx, { userId }: Card, chatId: string | null):
   if (userId === NOBODY) return true;
   if (chatId === null) return false;
   return (
-    chatId === (await linkedChat(ctx, userId)) || chatId === (await formerAccount(ctx, userId, Date.now()))
+    chatId === (await linkedChat(ctx, userId)) ||
+    chatId === (await formerLinkOf(ctx, userId, Date.now()))?.messengerId
   );
 }
 

@@ -7,7 +7,7 @@ import { absentWhenEmpty, text, userId } from "../../lib/http/input";
 import { charge } from "../../lib/limits/charges";
 import { parseJson } from "../../lib/text/json";
 import { DAY, iso } from "../../lib/time";
-import { assertMay } from "../../users/access";
+import { assertMay } from "../../accounts/access";
 import { EVENTS } from "./tables";
 
 /** Epoch ms, shown in ISO 8601. */

@@ -3,7 +3,7 @@ import type { QueryCtx } from "../../_generated/server";
 import { formatUnits } from "../../lib/money/amounts";
 import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
-import { allListed, listedOf } from "../allowlist";
+import { allListed, listedOf } from "../../accounts/recipients";
 import { walletOf } from "../model";
 import type { Found, Request } from "../tables";
 import { TOKENS, type Symbol } from "../tokens";
@@ -140,10 +140,7 @@ export function questionButtons(id: string): Button[][] {
       { text: "✅ Approve", command: `approve ${id}` },
       { text: "✖ Refuse", command: `refuse ${id}` },
     ],
-    [
-      { text: "🧊 Freeze", command: "freeze" },
-      { text: "Block 24 h", command: "block" },
-    ],
+    [{ text: "🧊 Freeze", command: "freeze" }],
   ];
 }
 

@@ -4,8 +4,6 @@ import { internalMutation } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { approvalFromNote, approvingLink } from "../../messenger/model";
 import { vButton, vSpan } from "../../messenger/tables";
-import { TOKEN } from "../../users/access";
-import { levelOf } from "../../users/levels";
 import { vFound, vRequest } from "../tables";
 import { isUsers } from "./limits";
 import { earlierOf } from "./model";
@@ -48,12 +46,10 @@ export const propose = internalMutation({
     const now = Date.now();
     const account = await approvingLink(ctx, userId, now);
     if (account?.messengerId !== messengerId) {
-      const later = await approvalFromNote(ctx, userId);
+      const later = await approvalFromNote(ctx, userId, now);
       const what = later === "" ? "orders nothing for that user" : "cannot order yet";
       throw new AppError("forbidden", `This account ${what}${later}`);
     }
-    if ((await levelOf(ctx, userId, now)).level === "closed")
-      throw new AppError("forbidden", `Your account is closed: an order needs ${TOKEN}`);
     const { paragraphs, buttons } = await ask(ctx, { ...order, account, found, asker: null });
     return { paragraphs: parse(v.array(v.array(vSpan)), paragraphs), buttons };
   },

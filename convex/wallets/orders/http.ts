@@ -17,7 +17,7 @@ import {
   txHash,
   walletChoice,
 } from "../inputs";
-import { assertMay } from "../../users/access";
+import { assertMay } from "../../accounts/access";
 import { warned, weakId } from "../warnings";
 import { carryOut, EXPLORER, rehearse, shownStatus } from "./execution";
 import { faultOf } from "./model";
@@ -97,10 +97,10 @@ const send: MountedEndpoint = endpoint({
     const request = { kind: "send" as const, token, toAddress, amount };
     if (dryRun) {
       const { outcome } = await rehearse(ctx, { userId, from, request, call });
-      return { ...outcome, token, toAddress, amount, ...warned(call.named) };
+      return { ...outcome, token, toAddress, amount, ...warned(call) };
     }
     const done = await carryOut(ctx, { userId, from, request, call });
-    const order = { token, toAddress, amount, ...warned(call.named, call.idempotencyKey) };
+    const order = { token, toAddress, amount, ...warned(call) };
     if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...order }, {}, 202);
     return new Reply({ ...done.outcome, ...order }, done.headers);
   },
@@ -188,10 +188,10 @@ const swap: MountedEndpoint = endpoint({
     const request = { kind: "swap" as const, ...swap, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
     if (dryRun) {
       const { outcome, quoted } = await rehearse(ctx, { userId, from: "custody", request, call });
-      return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(call.named) };
+      return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(call) };
     }
     const done = await carryOut(ctx, { userId, from: "custody", request, call });
-    const order = { fromToken, toToken, sellAmount: amount, ...warned(call.named, call.idempotencyKey) };
+    const order = { fromToken, toToken, sellAmount: amount, ...warned(call) };
     if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...order }, {}, 202);
     const { outcome, row } = done;
     if (row.terms === undefined) throw new Error("A signed swap has no terms");
@@ -242,12 +242,12 @@ const transaction: MountedEndpoint = endpoint({
     explorerUrl,
     ...weakId,
   }),
-  handler: async (ctx, { userId, txHash: asked }, { caller, named }) => {
-    await refuseGuessing(ctx, "miss", caller);
+  handler: async (ctx, { userId, txHash: asked }, call) => {
+    await refuseGuessing(ctx, "miss", call.caller);
     const row = await ctx.runQuery(internal.wallets.orders.rows.byHash, { userId, txHash: asked });
     const kind = row?.request.kind;
     if (row === null || (kind !== "send" && kind !== "swap")) {
-      await countGuess(ctx, "miss", caller);
+      await countGuess(ctx, "miss", call.caller);
       throw new AppError("not_found", "This user has no transaction with this hash");
     }
     if (asked === row.approvalTxHash) {
@@ -257,7 +257,7 @@ const transaction: MountedEndpoint = endpoint({
         status: "confirmed" as const,
         kind: "approve" as const,
         explorerUrl,
-        ...warned(named),
+        ...warned(call),
       };
     }
     const { txHash = asked, traded } = row;
@@ -269,7 +269,7 @@ const transaction: MountedEndpoint = endpoint({
       ...(error === null ? {} : { error }),
       ...traded,
       explorerUrl: EXPLORER + txHash,
-      ...warned(named),
+      ...warned(call),
     };
   },
 });

@@ -3,12 +3,12 @@ import type { QueryCtx } from "../../_generated/server";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { BPS, formatUnits, microUsd } from "../../lib/money/amounts";
-import { isGuessable } from "../../lib/records/ids";
+import { isShort } from "../../lib/records/ids";
 import { sha256Hex } from "../../lib/security/digests";
 import { DAY, dateTime, MINUTE } from "../../lib/time";
-import { TOKEN } from "../../users/access";
-import { levelOf, limitsIn } from "../../users/levels";
-import { listedOf } from "../allowlist";
+import { TOKEN } from "../../accounts/access";
+import { accountOf, dailyAt } from "../../accounts/model";
+import { listedOf } from "../../accounts/recipients";
 import { walletAt } from "../model";
 import type { By, Request, UserRequest } from "../tables";
 
@@ -23,7 +23,7 @@ export type Ordering = {
   by: By;
   /** The key that orders, its name and its own cap (`null`: the account's). */
   key?: { id: string; name: string; daily: bigint | null } | undefined;
-  /** A cap of the credential's own, below the account's: of posts, or of the id of an open account. */
+  /** A cap of the credential's own, below the account's: of posts. */
   most?: bigint | undefined;
   /** The caller's network address; `null` if the order came by no network. */
   address: string | null;
@@ -59,14 +59,13 @@ export async function limitsOf(ctx: QueryCtx, order: Ordering, now: number): Pro
     const about = " that leave the wallets of short userIds, by one network address";
     return [...limits, { about, most: cap, counted: others.map(countedOf) }];
   }
-  const { daily } = limitsIn(await levelOf(ctx, userId, now));
+  const daily = dailyAt(await accountOf(ctx, userId), now);
   const limits: Limit[] = [{ about: "", most: daily, counted: rows.map(countedOf) }];
   const mine = credentialOf({ by, keyId: key?.id });
   const ofCredential = rows.filter((row) => credentialOf(row) === mine);
   const add = (about: string, cap: bigint, which = ofCredential) =>
     limits.push({ about, most: cap, counted: which.map(countedOf) });
   if (key?.daily !== null && key?.daily !== undefined) add(` by the key ${key.name}`, key.daily);
-  if (by === "id") add(" by userId alone", most ?? 0n);
   if (by === "post") add(" by mention", most ?? 0n);
   const isLoose = request.kind === "swap" || !(await isListed(ctx, userId, request.toAddress, now));
   if (mine === "chat" && isLoose) {
@@ -105,16 +104,11 @@ export async function refusalOf(
   const what =
     request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(counted)} USD,`;
   const message = `${what} would pass the limit of ${formatUnits(passed.most, 6)} USD in 24 hours${passed.about}: ${freeOf(passed, now)}`;
-  return BEYOND[by] === undefined
-    ? new AppError("invalid_request", message)
-    : new AppError("forbidden", `${message}. ${BEYOND[by]}`);
+  // A key's owner is not asked about what is beyond its cap.
+  return by === "chat"
+    ? new AppError("forbidden", `${message}. Beyond it an order needs ${TOKEN}`)
+    : new AppError("invalid_request", message);
 }
-
-/** What lets an order pass its credential's cap. */
-const BEYOND: Partial<Record<By, string>> = {
-  id: `Beyond it an order needs ${TOKEN}`,
-  chat: `Beyond it an order needs ${TOKEN}`,
-};
 
 /**
  * What an order counts: of a send all that leaves its user, of a swap what its terms let it lose, or all of it where no
@@ -138,9 +132,7 @@ export function toleratedBps(slippageBps: number): bigint {
 
 /** The key of the network address against whose sum a free order counts: only of ids that are short. */
 export function addressKey({ userId, by, address }: Ordering): string | undefined {
-  return by === "free" && address !== null && isGuessable(userId)
-    ? sha256Hex(`address:${address}`)
-    : undefined;
+  return by === "free" && address !== null && isShort(userId) ? sha256Hex(`address:${address}`) : undefined;
 }
 
 export function sumOf(counted: readonly Counted[]): bigint {

@@ -9,7 +9,7 @@ import { NOBODY } from "../../lib/records/records";
 import { rowsByBoth } from "../../lib/records/rows";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
 import { tellOwner } from "../../messenger/webhooks/events";
-import { liveRules } from "../../users/levels";
+import { liveRules } from "../../accounts/model";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
 import { byWalletId, insertWallet, walletById } from "../model";
 import { NOT_SENT, pauseOf, PREPARED_FOR_MS } from "../rules";
@@ -134,7 +134,7 @@ export async function newFields(ctx: MutationCtx, order: NewOrder) {
   if (paused !== null) throw paused;
   const { address } = await byWalletId(ctx, walletId);
   const { version: rules } = await liveRules(ctx, userId);
-  const keyId = key === undefined ? null : ctx.db.normalizeId("apiKeys", key.id);
+  const keyId = key === undefined ? null : ctx.db.normalizeId("keys", key.id);
   const idempotencyKey = scopedKey(order);
   const now = Date.now();
   return {

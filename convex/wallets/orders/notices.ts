@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { change } from "../../lib/changes";
 import { enqueueCard, linkedChat } from "../../messenger/model";
-import { FREEZE } from "../../messenger/owners";
+import { FREEZE } from "../../messenger/notices";
 import { byWalletId } from "../model";
 import { endCard, requestWords } from "./cards";
 import { byId, faultOf, type Order } from "./model";
@@ -13,7 +13,7 @@ export const begun = change({ orderId: v.id("orders") }, async (ctx, { orderId }
   const chatId = await linkedChat(ctx, userId);
   if (chatId === null) return;
   const payer = await byWalletId(ctx, walletId);
-  const key = keyId === undefined ? null : await ctx.db.get("apiKeys", keyId);
+  const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
   const lines = [
     `From your ${payer.kind} wallet ${payer.address}`,
     ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),

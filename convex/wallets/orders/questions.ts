@@ -6,8 +6,7 @@ import { usedUp } from "../../lib/limits/charges";
 import { rowsByBoth } from "../../lib/records/rows";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { approvingLink, enqueueCard } from "../../messenger/model";
-import { freezeAccount } from "../../messenger/owners";
-import { rulesOf } from "../../users/levels";
+import { freeze, rulesOf } from "../../accounts/model";
 import { byWalletId } from "../model";
 import { PREPARED_FOR_MS } from "../rules";
 import type { Found, Question } from "../tables";
@@ -40,7 +39,7 @@ export async function standingOf(ctx: QueryCtx, row: Order, now: number): Promis
     return row.state === "failed" && row.txHash === undefined ? "failed" : "approved";
   if (question.end !== undefined) return question.end;
   if (question.expiresAt <= now) return "expired";
-  const { version, isFrozen } = await rulesOf(ctx, row.userId);
+  const { version, isFrozen } = await rulesOf(ctx, row.userId, now);
   if (isFrozen || version !== row.rules) return "void";
   if ((await approvingLink(ctx, row.userId, now))?._id !== question.linkId) return "void";
   const card = question.card === undefined ? null : await ctx.db.get("messages", question.card);
@@ -175,7 +174,7 @@ export async function answer(
   if (row?.question?.messengerId !== messengerId) return null;
   const now = Date.now();
   const standing = await standingOf(ctx, row, now);
-  if (said === "freeze") await freezeAccount(ctx, row.userId, "chat");
+  if (said === "freeze") await freeze(ctx, row.userId, "chat");
   else if (standing === "awaiting_approval" && said === "yes") await approve(ctx, row, now);
   else if (standing === "awaiting_approval") await end(ctx, row, "refused", now);
   const order = await byId(ctx, row._id);

@@ -11,8 +11,8 @@ import { rowsByBoth, rowsDue } from "../../lib/records/rows";
 import { FROZEN } from "../../lib/security/refusals";
 import { MINUTE, SECOND } from "../../lib/time";
 import { approvalFromNote, approvingLink } from "../../messenger/model";
-import { permitNow, verdictNow, type Permit, type Verdict } from "../../users/access";
-import { rulesOf } from "../../users/levels";
+import { permitNow, verdictNow, type Allowed, type Verdict } from "../../accounts/access";
+import { rulesOf } from "../../accounts/model";
 import { byWalletId, walletById, walletOf } from "../model";
 import { NOT_SENT, pauseOf, refusalToSign } from "../rules";
 import {
@@ -75,10 +75,9 @@ function usersOwn(request: Infer<typeof vRequest>): UserRequest {
 }
 
 /** Whose word a caller's is. */
-function orderedBy(permit: Permit): Pick<Ordering, "by" | "key" | "most"> {
-  const { by, key, cap } = permit;
-  const whose: By = by === "unclaimed" ? "free" : by === "approval" ? "tap" : by;
-  return { by: whose, key, most: cap ?? undefined };
+function orderedBy({ by, key }: Allowed): Pick<Ordering, "by" | "key"> {
+  const whose: By = by === "unclaimed" ? "free" : by;
+  return { by: whose, key };
 }
 
 /** Of a caller whose order its owner has to approve: their own word opens nothing. */
@@ -179,14 +178,14 @@ export const ask = internalMutation({
       asked.idempotencyKey === undefined ? await openLike(ctx, order, now) : await earlierOf(ctx, order);
     if (before !== null) return shown(ctx, before, now);
     const account = await approvingLink(ctx, userId, now);
-    if (account === null || verdict.kind === "refused") throw await nobodyToAsk(ctx, userId, verdict);
+    if (account === null || verdict.kind === "refused") throw await nobodyToAsk(ctx, userId, verdict, now);
     const row = await askInChat(ctx, { ...order, account, found, asker: askerIn(verdict) });
     return shown(ctx, row, now);
   },
 });
 
-async function nobodyToAsk(ctx: QueryCtx, userId: string, verdict: Verdict): Promise<AppError> {
-  const later = await approvalFromNote(ctx, userId);
+async function nobodyToAsk(ctx: QueryCtx, userId: string, verdict: Verdict, now: number): Promise<AppError> {
+  const later = await approvalFromNote(ctx, userId, now);
   if (verdict.kind !== "allowed") return new AppError(verdict.code, verdict.message + later);
   const words = "This order needs its owner's approval, and no messenger account is linked to ask them";
   return new AppError("forbidden", words + later);
@@ -265,7 +264,7 @@ export const paying = internalQuery({
     const hasChat = isOwned && (await approvingLink(ctx, userId, now)) !== null;
     const isAsked = verdict.kind === "asks" && hasChat;
     if (verdict.kind !== "allowed" && !isAsked) {
-      const later = verdict.kind === "asks" ? await approvalFromNote(ctx, userId) : "";
+      const later = verdict.kind === "asks" ? await approvalFromNote(ctx, userId, now) : "";
       throw new AppError(verdict.code, verdict.message + later);
     }
     const wallet = await walletOf(ctx, userId, kind);
@@ -318,7 +317,7 @@ export const forecast = internalQuery({
       verdict.kind === "allowed" && asked === undefined ? orderedBy(verdict) : { by: asked ?? "tap" };
     const ordering = { userId, request, address, ...word };
     const limits = await limitsOf(ctx, ordering, now);
-    const { isFrozen } = await rulesOf(ctx, userId);
+    const { isFrozen } = await rulesOf(ctx, userId, now);
     const failure =
       failureOf(isFrozen ? new AppError("paused", FROZEN) : pauseOf()) ??
       (verdict.kind === "allowed" || isAsked ? null : verdict) ??

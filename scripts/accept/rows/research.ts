@@ -339,6 +339,6 @@ async function sharedByCards(world: World): Promise<void> {
 /** A person who has signed in, and that account's userId. */
 export async function signedIn(world: World, subject: string) {
   const person = await world.as(subject);
-  const { userId } = z.object({ userId: z.string() }).parse(await person.mutation("users/profile:signIn"));
+  const { userId } = z.object({ userId: z.string() }).parse(await person.mutation("accounts/profile:signIn"));
   return { person, userId };
 }

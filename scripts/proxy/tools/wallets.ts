@@ -26,13 +26,11 @@ const created = (existing: boolean) => (existing ? "is there already" : "was cre
 
 const basic = z.object({ kind: z.string(), address: z.string(), eth: z.string(), usdc: z.string() });
 
-const weakId = { warning: z.optional(z.string()), suggestedUserId: z.optional(z.string()) };
-type WeakId = Partial<Record<keyof typeof weakId, string | undefined>>;
+const weakId = { warning: z.optional(z.string()) };
 
-/** The warning for a person whose userId could be guessed; `null` for a strong one. */
-function warned({ warning, suggestedUserId }: WeakId): string | null {
-  if (warning === undefined) return null;
-  return suggestedUserId === undefined ? warning : `${warning} Suggested: ${suggestedUserId}`;
+/** The warning about a short userId; `null` without one. */
+function warned({ warning }: { warning?: string | undefined }): string | null {
+  return warning ?? null;
 }
 
 const connectWallet = tool({

@@ -40,7 +40,7 @@ describe("npm run bot", () => {
   test("shows the bot's answers, links with a web user's code, and then shows that user's own", async () => {
     const client = new ConvexHttpClient(stack.apiUrl);
     client.setAuth(await stack.issuer.issue("alice"));
-    await client.mutation(api.users.profile.signIn, {});
+    await client.mutation(api.accounts.profile.signIn, {});
     const { code } = await client.mutation(api.messenger.linking.createCode, {});
 
     const first = await chat(["/start", "/wallet", `/connect ${code}`], /Its wallet on Base is 0x/);

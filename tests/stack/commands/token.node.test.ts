@@ -28,7 +28,7 @@ test("the banner's token command works on a stack that keeps nothing", async () 
   const signedIn = await fetch(`${api}/api/mutation`, {
     method: "POST",
     headers: { Authorization: `Bearer ${stdout.trim()}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ path: "users/profile:signIn", args: {}, format: "json" }),
+    body: JSON.stringify({ path: "accounts/profile:signIn", args: {}, format: "json" }),
   });
   expect(await signedIn.json()).toMatchObject({ status: "success" });
   expect(await readdir(LOCAL_STATE_DIR)).toEqual([]);

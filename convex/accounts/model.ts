@@ -1,0 +1,261 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { charge } from "../lib/limits/charges";
+import { recordAudit, type AuditEvent } from "../lib/records/audit";
+import { rowsBy, rowsByBoth } from "../lib/records/rows";
+import { requireIdentity } from "../lib/security/auth";
+import { FROZEN } from "../lib/security/refusals";
+import { HOUR } from "../lib/time";
+
+/** Accounts: one row each, free or owned. Plain functions; those that write are steps of their caller's mutation. */
+
+export type Account = Doc<"accounts">;
+/** An account with an owner. */
+export type Owned = Account & { login: string };
+
+/** How long a change waits that loosens an account's rules, so that an owner who did not make it can freeze the account. */
+export const LOOSENING_MS = 2 * HOUR;
+/** What an owner's orders may move in 24 hours, micro-USD, unless the owner says otherwise. */
+const OWNERS_DAILY = 2_000_000_000n;
+
+/** The account's row; `null` for a free one that has none yet. */
+export async function accountOf(ctx: QueryCtx, userId: string): Promise<Account | null> {
+  return getOneFrom(ctx.db, "accounts", "by_userId", userId);
+}
+
+/** The account of a `userId` that has an owner, or `null`. */
+export async function ownerOf(ctx: QueryCtx, userId: string): Promise<Owned | null> {
+  return owned(await accountOf(ctx, userId));
+}
+
+/** The account of a login, or `null`. */
+export async function accountOfLogin(ctx: QueryCtx, login: string): Promise<Owned | null> {
+  return owned(await getOneFrom(ctx.db, "accounts", "by_login", login));
+}
+
+export function owned(row: Account | null): Owned | null {
+  return row?.login === undefined ? null : { ...row, login: row.login };
+}
+
+/** The caller's account, or `null` before their first sign-in. @throws AppError `unauthorized` */
+export async function findUser(ctx: QueryCtx): Promise<Owned | null> {
+  return accountOfLogin(ctx, (await requireIdentity(ctx)).tokenIdentifier);
+}
+
+/** The caller's account. @throws AppError `unauthorized`; `not_found` before their first sign-in. */
+export async function requireUser(ctx: QueryCtx): Promise<Owned> {
+  const user = await findUser(ctx);
+  if (user === null)
+    throw new AppError("not_found", "This user has not signed in yet: call accounts/profile:signIn");
+  return user;
+}
+
+/** The prefix of logins of owners with only a messenger account: no identity provider's tokens use it. */
+const MESSENGER = "messenger|";
+
+/** A messenger account as a login. */
+export function loginOf(messengerId: string): string {
+  return MESSENGER + messengerId;
+}
+
+/** The messenger account that is a login; `null` for an identity provider's. */
+export function messengerOf(login: string): string | null {
+  return login.startsWith(MESSENGER) ? login.slice(MESSENGER.length) : null;
+}
+
+/** A new `userId`: 128 random bits. */
+export function newUserId(): string {
+  return `usr_${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`;
+}
+
+/**
+ * The account that an id names. Rows hold the first id of an account for good.
+ * @returns The account's `userId`, and its row if it has one; `null` if its owner has replaced the id.
+ */
+export async function accountNamed(
+  ctx: QueryCtx,
+  name: string,
+): Promise<{ userId: string; row: Account | null } | null> {
+  const renamed = await getOneFrom(ctx.db, "accounts", "by_name", name);
+  if (renamed !== null) return { userId: renamed.userId, row: renamed };
+  const row = await accountOf(ctx, name);
+  return row?.name !== undefined || row?.isGone === true ? null : { userId: name, row };
+}
+
+/** The id that names an account. */
+export async function nameOf(ctx: QueryCtx, userId: string): Promise<string> {
+  return (await accountOf(ctx, userId))?.name ?? userId;
+}
+
+export function replacedId(): AppError {
+  return new AppError("not_found", "There is no such userId: its owner has replaced it with another one");
+}
+
+/** The user who proved to own an address (any case), or `null`. */
+export async function linkedUser(ctx: QueryCtx, address: string): Promise<string | null> {
+  return (await getOneFrom(ctx.db, "addresses", "by_address", address.toLowerCase()))?.userId ?? null;
+}
+
+/** The rules that every permission to sign depends on. */
+export type Rules = {
+  /** Counts their changes. */
+  version: number;
+  isFrozen: boolean;
+};
+
+export async function rulesOf(ctx: QueryCtx, userId: string, now: number): Promise<Rules> {
+  const row = await accountOf(ctx, userId);
+  return { version: row?.version ?? 0, isFrozen: isFrozen(row, now) };
+}
+
+export function isFrozen(row: Account | null, now: number): boolean {
+  return row?.frozenAt !== undefined && (row.thawsAt === undefined || row.thawsAt > now);
+}
+
+/** The rules of an account that may do something. @throws AppError `paused` where its owner has frozen it. */
+export async function liveRules(ctx: QueryCtx, userId: string): Promise<Rules> {
+  const rules = await rulesOf(ctx, userId, Date.now());
+  if (rules.isFrozen) throw new AppError("paused", FROZEN);
+  return rules;
+}
+
+/** What an owner's orders may move in 24 hours at `now`, in micro-USD. */
+export function dailyAt(row: Account | null, now: number): bigint {
+  const { dailyMicroUsd, next } = row ?? {};
+  const set = next !== undefined && next.from <= now ? next.dailyMicroUsd : dailyMicroUsd;
+  return set === undefined ? OWNERS_DAILY : BigInt(set);
+}
+
+/** The formerly linked messenger account, while no other acts in its place. */
+export async function formerLinkOf(ctx: QueryCtx, userId: string, now: number) {
+  const former = (await accountOf(ctx, userId))?.formerLink;
+  return former !== undefined && former.until > now ? former : null;
+}
+
+/** `undefined` removes a field. */
+type Changes = Partial<Pick<Account, "claimed" | "version">> & {
+  [Field in Exclude<keyof Account, Fixed>]?: Account[Field] | undefined;
+};
+type Fixed = "_id" | "_creationTime" | "userId" | "createdAt" | "claimed" | "version" | "isGone";
+
+/** Changes an account's row. */
+export async function saveAccount(ctx: MutationCtx, userId: string, changes: Changes): Promise<void> {
+  const row = await accountOf(ctx, userId);
+  const fresh = { userId, createdAt: Date.now(), claimed: false, version: 0 };
+  await ctx.db.patch("accounts", row?._id ?? (await ctx.db.insert("accounts", fresh)), changes);
+}
+
+/** The same, and voids permissions under the earlier rules that nobody has signed yet. */
+export async function changeRules(ctx: MutationCtx, userId: string, changes: Changes = {}): Promise<void> {
+  const version = ((await accountOf(ctx, userId))?.version ?? 0) + 1;
+  await saveAccount(ctx, userId, { ...changes, version });
+}
+
+/**
+ * Stops everything that would be signed for an account's wallets, cancels all that would loosen its rules and does not
+ * count yet, and tells it. Freezing a frozen account does so again.
+ * @param from The channel on which it was ordered.
+ */
+export async function freeze(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
+  const now = Date.now();
+  const row = await accountOf(ctx, userId);
+  await ctx.runMutation(internal.messenger.links.restore, { userId });
+  await cancelLooser(ctx, userId, now);
+  await changeRules(ctx, userId, { frozenAt: now, thawsAt: undefined, formerLink: undefined });
+  const byChat = row?.login !== undefined && messengerOf(row.login) !== null;
+  await announce(ctx, userId, { action: "account frozen", subject: from }, [
+    [{ bold: "🧊 Your account is frozen" }],
+    [
+      "From now on nothing is signed for its wallets, no matter who asks. Transactions that were sent to the chain before may still be mined.",
+    ],
+    byChat
+      ? [{ command: "unfreeze" }, " in your chat with the bot ends it, two hours later."]
+      : ["To end it, sign in to the web application. It ends two hours later."],
+  ]);
+}
+
+/** Cancels what would loosen an account's rules and does not count yet. */
+export async function cancelLooser(ctx: MutationCtx, userId: string, now: number): Promise<void> {
+  const row = await accountOf(ctx, userId);
+  const daily = row?.next === undefined ? row?.dailyMicroUsd : dailyAt(row, now).toString();
+  for (const key of await keysOf(ctx, userId))
+    if (key.countsFrom > now) await ctx.db.patch("keys", key._id, { revokedAt: now });
+  for (const { _id, countsFrom } of await recipientsOf(ctx, userId))
+    if (countsFrom > now) await ctx.db.delete("recipients", _id);
+  await saveAccount(ctx, userId, { dailyMicroUsd: daily, next: undefined, nextLogin: undefined });
+}
+
+/**
+ * Ends a freeze, two hours from now. A freeze meanwhile stands. Earlier permissions stay void.
+ * @returns The end of the freeze, epoch ms.
+ * @throws AppError `conflict` if nothing is frozen.
+ */
+export async function thaw(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<number> {
+  const now = Date.now();
+  const row = await accountOf(ctx, userId);
+  if (!isFrozen(row, now)) throw new AppError("conflict", "Your account is not frozen");
+  if (row?.thawsAt !== undefined) return row.thawsAt;
+  const thawsAt = now + LOOSENING_MS;
+  await saveAccount(ctx, userId, { thawsAt });
+  await announce(ctx, userId, { action: "account unfrozen", subject: from }, [
+    [{ bold: "☀️ Your account will not be frozen any more" }],
+    ["Two hours from now its wallets sign again."],
+    NOT_YOU,
+  ]);
+  return thawsAt;
+}
+
+export const NOT_YOU = ["If that was not you, freeze your account before then."];
+
+/** An owner's keys that are not revoked, newest first. */
+export const MOST_KEYS = 10;
+export async function keysOf(ctx: QueryCtx, userId: string): Promise<Doc<"keys">[]> {
+  const rows = ctx.db.query("keys");
+  // Expired ones are not counted, and there may be more.
+  return rowsByBoth(rows, "userId", userId, "revokedAt", undefined)
+    .order("desc")
+    .take(10 * MOST_KEYS);
+}
+
+/** An owner's listed recipients, by address. */
+export const MOST_LISTED = 100;
+export async function recipientsOf(ctx: QueryCtx, userId: string): Promise<Doc<"recipients">[]> {
+  return ctx.db
+    .query("recipients")
+    .withIndex("by_userId_and_address", (q) => q.eq("userId", userId))
+    .take(MOST_LISTED);
+}
+
+/** At most this many addresses can be linked to one user. */
+export const MOST_ADDRESSES = 20;
+export async function addressesOf(ctx: QueryCtx, userId: string): Promise<Doc<"addresses">[]> {
+  return rowsBy(ctx.db.query("addresses"), "userId", userId).take(MOST_ADDRESSES);
+}
+
+type Told = readonly (string | { bold: string } | { code: string } | { command: string })[];
+
+/**
+ * Records what has happened to an account, and tells it on every channel that it has.
+ * @param event By the account's owner, and about the account, unless it says otherwise.
+ */
+export async function announce(
+  ctx: MutationCtx,
+  userId: string,
+  event: Pick<AuditEvent, "action" | "detail"> & Partial<AuditEvent>,
+  paragraphs: readonly Told[],
+): Promise<void> {
+  await recordAudit(ctx, { actor: userId, subject: userId, ...event });
+  const told = paragraphs.map((paragraph) => [...paragraph]);
+  await ctx.runMutation(internal.messenger.notices.tell, { userId, paragraphs: told });
+}
+
+/** The caller's account, to change its settings, which is counted. @throws AppError as `requireUser`; `rate_limited`. */
+export async function requireSetter(ctx: MutationCtx): Promise<Owned> {
+  const user = await requireUser(ctx);
+  await charge(ctx, "settings", { userId: user.userId, address: null });
+  return user;
+}

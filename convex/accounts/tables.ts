@@ -1,0 +1,133 @@
+import { defineTable } from "convex/server";
+import { v } from "convex/values";
+import { literals } from "../lib/literals";
+import { ofUser, type RecordsOf } from "../lib/records/records";
+
+/** What a key may do beyond what its owner's `userId` alone may. Every key reads. */
+export const vScope = literals("read", "trade", "withdraw");
+
+export const accountTables = {
+  /**
+   * Accounts, free or owned. One has a row once it was signed in to, offered to an owner, or claimed; without a row it is
+   * free. Written by `accounts/model`, `accounts/profile` (made, replaced) and `accounts/claims` (given up for another).
+   * Kept, also when the user deletes their data: it protects their funds.
+   */
+  accounts: defineTable({
+    /** The id by which every row of the account knows it: the first one that it was used under. */
+    userId: v.string(),
+    /** The id that its owner has put in place of `userId`, which then names nobody. */
+    name: v.optional(v.string()),
+    /** `userId` is an id that was replaced in its turn: it names nobody, for good. */
+    isGone: v.optional(v.boolean()),
+    createdAt: v.number(),
+
+    /** Whose it is: an identity provider's issuer and subject, or a messenger account (`loginOf`). Absent: free. */
+    login: v.optional(v.string()),
+    /** The login has claimed this id. It can claim no other. */
+    claimed: v.boolean(),
+    /** A claim of a free id that had a wallet: who will own it, and from when (epoch ms). */
+    claim: v.optional(v.object({ login: v.string(), dueAt: v.number() })),
+    /** Epoch ms: somebody has ended a claim, and nobody can claim it before. */
+    restsUntil: v.optional(v.number()),
+    /** HMAC of the code in the newest link for an owner. */
+    ownerCode: v.optional(v.string()),
+
+    /** How often the rules have changed: unsigned permissions under earlier rules are void. */
+    version: v.number(),
+    /** What may move in 24 hours: digits, micro-USD. Absent: the service's default. */
+    dailyMicroUsd: v.optional(v.string()),
+    /** A higher one, and from when it holds (epoch ms). */
+    next: v.optional(v.object({ dailyMicroUsd: v.string(), from: v.number() })),
+    /** Epoch ms: since when nothing is signed for it, and when that ends. */
+    frozenAt: v.optional(v.number()),
+    thawsAt: v.optional(v.number()),
+    /** Another login that an operator gives it, and from when (epoch ms). */
+    nextLogin: v.optional(v.object({ login: v.string(), from: v.number() })),
+    /** A messenger account that the owner has unlinked. Until then (epoch ms) no other acts in its place, and it can freeze. */
+    formerLink: v.optional(v.object({ messengerId: v.string(), until: v.number() })),
+
+    /** The open proof of an address (lower case). */
+    challenge: v.optional(
+      v.object({ address: v.string(), nonce: v.string(), openedAt: v.number(), expiresAt: v.number() }),
+    ),
+    /** The latest deletion of the user's data: when it was asked for, how many rows are gone, when it ended. */
+    deletion: v.optional(
+      v.object({ requestedAt: v.number(), erased: v.number(), finishedAt: v.optional(v.number()) }),
+    ),
+  })
+    .index("by_userId", ["userId"])
+    .index("by_name", ["name"])
+    .index("by_login", ["login"])
+    .index("by_claimer", ["claim.login"])
+    .index("by_ownerCode", ["ownerCode"])
+    .index("by_formerLink", ["formerLink.messengerId", "formerLink.until"]),
+
+  /**
+   * Keys that owners give to programs. Written by `accounts/keys`, `accounts/access` (their use), `accounts/model` (a
+   * freeze) and `accounts/claims` (a changed login). Kept: they say who ordered a signature.
+   */
+  keys: defineTable({
+    userId: v.string(),
+    /** SHA-256 of its text, which has 256 random bits and is stored nowhere. */
+    keyHash: v.string(),
+    name: v.string(),
+    scopes: v.array(vScope),
+    /** Its own limit in 24 hours: digits, micro-USD. */
+    dailyMicroUsd: v.optional(v.string()),
+    createdAt: v.number(),
+    /** Epoch ms: from when it does more than read. */
+    countsFrom: v.number(),
+    expiresAt: v.optional(v.number()),
+    /** To the hour. */
+    lastUsedAt: v.optional(v.number()),
+    revokedAt: v.optional(v.number()),
+  })
+    .index("by_keyHash", ["keyHash"])
+    .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
+
+  /** Addresses to which an owner's keys, chat and posts may send. Written by `accounts/recipients`, and `accounts/model` (a freeze); removing deletes. */
+  recipients: defineTable({
+    userId: v.string(),
+    /** Checksummed. */
+    address: v.string(),
+    addedAt: v.number(),
+    /** Epoch ms: from when it counts. */
+    countsFrom: v.number(),
+  }).index("by_userId_and_address", ["userId", "address"]),
+
+  /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `accounts/addresses`; unlinking deletes. */
+  addresses: defineTable({
+    /** Lower case; linked to one user at most. */
+    address: v.string(),
+    userId: v.string(),
+    linkedAt: v.number(),
+  })
+    .index("by_address", ["address"])
+    .index("by_userId", ["userId"]),
+};
+
+export const accountRecords: RecordsOf<typeof accountTables> = {
+  accounts: {
+    keep: "whose funds are whose",
+    ownedBy: { rows: ofUser("by_userId"), section: "account", onDeletion: "stay" },
+    withheld: ["ownerCode", "login"],
+  },
+  keys: {
+    keep: "who ordered a signature",
+    ownedBy: {
+      rows: ofUser("by_userId_and_revokedAt"),
+      section: "keys",
+      inUse: "any",
+      onDeletion: "stay",
+    },
+    withheld: ["keyHash"],
+  },
+  recipients: {
+    keep: "the user's settings",
+    ownedBy: { rows: ofUser("by_userId_and_address"), section: "recipients", inUse: "any", onDeletion: "go" },
+  },
+  addresses: {
+    keep: "deposits from them are their user's, until they unlink them",
+    ownedBy: { rows: ofUser("by_userId"), section: "addresses", inUse: "any", onDeletion: "go" },
+  },
+};
