@@ -21,7 +21,7 @@ export const vSetting = v.object({
  * A key's scopes. `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends; `record`:
  * proposes signals to the owner's arms.
  */
-export const vScope = literals("read", "research", "trade", "withdraw", "record");
+export const vScope = literals("read", "research", "trade", "withdraw");
 
 export const userTables = {
   /**
