@@ -2,7 +2,6 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
-import type { Ledger } from "../evidence/text/sources";
 import type { Payer } from "../lib/budget/classes";
 import { setting } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
@@ -22,11 +21,11 @@ import { serviceAddress } from "../wallets/custody/signatures";
 import { carry } from "../wallets/orders/desk";
 import { anchorData } from "./chain";
 import type { Task } from "./issue";
-import { dayLedger, reviewProblem, settledReasoning, settledReview, weekLedger } from "./ledgers";
+import { reviewLedger, reviewProblem, settledReasoning, settledReview, type Reviewed } from "./ledgers";
 import { outcomesKey, standingOf } from "./model";
 import { assembled, point, uncoveredMinutes } from "./path";
 import { PROMPT_VERSION, reviewQuestion, signalQuestion, type Hour, type MarketContext } from "./prompts";
-import { entered, HOURS, problemsOf, shortfallOf, type Token } from "./rules";
+import { daysOfWeek, entered, HOURS, problemsOf, shortfallOf, TOKENS, type Token } from "./rules";
 import type { Head, Standing, Stretch } from "./tables";
 
 /** What the room asks the outside: a model for signals and reviews, exchanges for prices, the chain for anchors. */
@@ -186,9 +185,8 @@ export const reviewDay = worker(
     const taken = { key, attempt, leaseMs: LEASE_MS };
     if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
     const { signals } = await ctx.runQuery(internal.signals.recaps.ofDay, { day });
-    const standing = standingOf(signals);
-    const ledger = dayLedger(signals, standing, Date.now());
-    const about = { occasion: `Review of the day ${day} (UTC).`, ledger, standing };
+    const reviewed = signals.map((one) => ({ name: one.token, one }));
+    const about = { occasion: `Review of the day ${day} (UTC).`, standing: standingOf(signals), reviewed };
     const written = { outcomes: outcomesKey(signals), ...(await review(ctx, about, payer)) };
     await ctx.runMutation(internal.signals.recaps.store, { of: { key, attempt, job }, day, ...written });
   },
@@ -197,17 +195,20 @@ export const reviewDay = worker(
 /** Writes the review of a week. */
 export const reviewWeek = worker({ week: v.string() }, async (ctx, { week, job }) => {
   const figures = await ctx.runQuery(internal.signals.recaps.ofWeek, { week });
-  const ledger = weekLedger(figures, Date.now());
-  const about = { occasion: `Review of the week from Monday ${week} (UTC).`, ledger, standing: figures };
+  const reviewed = daysOfWeek(week).flatMap((day) =>
+    TOKENS.map((token) => ({ name: `${token} ${day}`, one: figures.days[day]?.[token] ?? null })),
+  );
+  const about = { occasion: `Review of the week from Monday ${week} (UTC).`, standing: figures, reviewed };
   const written = await review(ctx, about, "service");
   await ctx.runMutation(internal.signals.recaps.storeWeek, { week, job, written });
 });
 
 async function review(
   ctx: ActionCtx,
-  { occasion, ledger, standing }: { occasion: string; ledger: Ledger; standing: Standing },
+  { occasion, standing, reviewed }: { occasion: string; standing: Standing; reviewed: Reviewed },
   payer: Payer,
 ): Promise<{ review: string; model: string }> {
+  const ledger = reviewLedger(reviewed, standing, Date.now());
   const question = reviewQuestion(occasion, ledger, reviewProblem);
   const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const { value, model } = await completeStructured(ctx, question, patience);

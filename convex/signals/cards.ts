@@ -12,7 +12,7 @@ import { latestSignals, standingOf } from "./model";
 import { VERDICT_WORDS } from "./record";
 import { afterCosts, breakEvenOf, chanceOf, positionOf, signalId, TOKENS } from "./rules";
 import type { SignalStats } from "./shapes";
-import type { Signal, Standing, Week, WeekSignal } from "./tables";
+import type { Signal, Standing, Week } from "./tables";
 
 /** The messenger's cards of signals. */
 
@@ -85,7 +85,9 @@ export function weekCard(
 ): Paragraph[] {
   const days = Object.keys(recap.days).toSorted();
   const results = Object.values(recap.days).flatMap(({ BTC, ETH }) =>
-    [BTC, ETH].flatMap((one) => one?.afterCostsPercent ?? []),
+    [BTC, ETH].flatMap((one) =>
+      typeof one?.pnlPercent === "number" ? [afterCosts(one.pnlPercent, one.costBps)] : [],
+    ),
   );
   const average = recap.totalAfterCostsPercent / recap.trades;
   const spread =
@@ -163,10 +165,8 @@ function standingLines(standing: Standing): Span[] {
   ];
 }
 
-function weekSignal(one: WeekSignal | null | undefined): string {
-  if (one === null || one === undefined) return "—";
-  const { afterCostsPercent: result } = one;
-  return `${SIDE_MARKS[one.signal]} ${ENDINGS[one.status]}${result === null ? "" : ` ${signed(result)}`}`;
+function weekSignal(one: Signal | null | undefined): string {
+  return one === null || one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${ending(one)}`;
 }
 
 function reviewLines(review: string | null): Paragraph[] {

@@ -12,8 +12,8 @@ import { leftoverProblem, settle } from "../evidence/text/settlement";
 import type { Fact } from "../evidence/tables";
 import { sourceName } from "../lib/publicSources";
 import type { SignalContext } from "./prompts";
-import { TOKENS, type Proposal } from "./rules";
-import type { Signal, Standing, Week } from "./tables";
+import type { Proposal } from "./rules";
+import type { Signal, Standing } from "./tables";
 
 /**
  * What reviews and the reasoning of a signal may state: wins, losses and results as facts of the record, and the
@@ -31,15 +31,12 @@ function recordFacts(standing: Standing, observedAt: number): Fact[] {
   return factsOf(by, { wins, losses, expired, pending, trades, result, resultAfterCosts });
 }
 
-type ReviewedSignal = Pick<Signal, "signal" | "entry" | "confidence" | "status"> &
-  Partial<Pick<Signal, "tp1" | "tp2" | "sl">> & { pnlPercent?: number | null };
-
 /** @param subject The token; with its day if there are several. */
-function signalFacts(subject: string, one: ReviewedSignal, observedAt: number): Fact[] {
+function signalFacts(subject: string, one: Signal, observedAt: number): Fact[] {
   const by = { subject, observedAt, source: BY_RECORD, url: "" };
   const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent: result } = one;
-  const figures = { entry, target, farTarget, stop, confidence, result };
-  return factsOf(by, Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined)));
+  const levels = { entry, target, farTarget, stop, confidence };
+  return factsOf(by, result === undefined ? levels : { ...levels, result });
 }
 
 function ledgerWith(facts: readonly Fact[], words: readonly string[], now: number, focus = ""): Ledger {
@@ -48,35 +45,13 @@ function ledgerWith(facts: readonly Fact[], words: readonly string[], now: numbe
   return ledgerOf(sources, now, { names: namesOf(facts), focus });
 }
 
-/** The facts that the review of a day may state. */
-export function dayLedger(
-  signals: readonly (ReviewedSignal & { token: string })[],
-  standing: Standing,
-  now: number,
-): Ledger {
-  return reviewLedger(
-    signals.map((one) => ({ name: one.token, one })),
-    standing,
-    now,
-  );
-}
+/** The signals of a day or a week by their names; `null` for one that was not issued. */
+export type Reviewed = readonly { name: string; one: Signal | null }[];
 
-/** The facts that the review of a week may state; a signal is named by its token and day. */
-export function weekLedger(recap: Week, now: number): Ledger {
-  const days = Object.entries(recap.days).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const named = days.flatMap(([day, signals]) =>
-    TOKENS.map((token) => ({ name: `${token} ${day}`, one: signals[token] })),
-  );
-  return reviewLedger(named, recap, now);
-}
-
-function reviewLedger(
-  named: readonly { name: string; one: ReviewedSignal | null }[],
-  standing: Standing,
-  now: number,
-): Ledger {
-  const facts = named.flatMap(({ name, one }) => (one === null ? [] : signalFacts(name, one, now)));
-  const words = named.map(
+/** The facts that a review may state. */
+export function reviewLedger(reviewed: Reviewed, standing: Standing, now: number): Ledger {
+  const facts = reviewed.flatMap(({ name, one }) => (one === null ? [] : signalFacts(name, one, now)));
+  const words = reviewed.map(
     ({ name, one }) => `${name}: ${one === null ? "no signal" : `${one.signal}, ${one.status}`}`,
   );
   return ledgerWith([...recordFacts(standing, now), ...facts], words, now);

@@ -12,8 +12,8 @@ import { enqueueServiceCard } from "../messenger/notices";
 import { publishedHead } from "./anchors";
 import { pictureOfWeek, weekCard } from "./cards";
 import { outcomesKey, recordFor, resultsOf, signalsOfDay, spreadOf, standingOf } from "./model";
-import { afterCosts, daysOfWeek, weekDueAt, type Token } from "./rules";
-import { vSignal, vWeek, type Signal, type Week, type WeekSignal } from "./tables";
+import { daysOfWeek, weekDueAt, type Token } from "./rules";
+import { vSignal, vWeek, type Week } from "./tables";
 
 /** The reviews of days, and the recaps of weeks. */
 
@@ -139,17 +139,12 @@ async function figuresOf(ctx: QueryCtx, week: string): Promise<Week> {
   const signals = days.flatMap((one) => one.signals);
   return {
     days: Object.fromEntries(
-      days.map(({ day, signals: own }) => [day, { BTC: inWeek(own, "BTC"), ETH: inWeek(own, "ETH") }]),
+      days.map(({ day, signals: own }) => {
+        const of = (wanted: Token) => own.find(({ token }) => token === wanted) ?? null;
+        return [day, { BTC: of("BTC"), ETH: of("ETH") }];
+      }),
     ),
     ...standingOf(signals),
     ...spreadOf(resultsOf(signals)),
   };
-}
-
-function inWeek(signals: readonly Signal[], token: Token): WeekSignal | null {
-  const one = signals.find((signal) => signal.token === token);
-  if (one === undefined) return null;
-  const { signal, entry, confidence, status, pnlPercent = null, costBps } = one;
-  const afterCostsPercent = pnlPercent === null ? null : afterCosts(pnlPercent, costBps);
-  return { signal, entry, confidence, status, pnlPercent, afterCostsPercent };
 }

@@ -87,16 +87,6 @@ export const vEvent = vHead.extend({
   previousHash: v.string(),
 });
 
-const vWeekSignal = v.object({
-  signal: vProposal.fields.signal,
-  entry: v.number(),
-  confidence: v.number(),
-  status: vSignal.fields.status,
-  pnlPercent: v.union(v.number(), v.null()),
-  afterCostsPercent: v.union(v.number(), v.null()),
-});
-export type WeekSignal = Infer<typeof vWeekSignal>;
-
 /** The results of some signals, in percent. */
 const vStanding = v.object({
   wins: v.number(),
@@ -114,11 +104,8 @@ const vStanding = v.object({
 export type Standing = Infer<typeof vStanding>;
 
 export const vWeek = vStanding.extend({
-  /** By UTC day, Monday to Sunday. */
-  days: v.record(
-    v.string(),
-    v.object({ BTC: v.union(vWeekSignal, v.null()), ETH: v.union(vWeekSignal, v.null()) }),
-  ),
+  /** By UTC day, Monday to Sunday; `null` where a token got none. */
+  days: v.record(v.string(), v.object({ BTC: v.union(vSignal, v.null()), ETH: v.union(vSignal, v.null()) })),
   averagePnlPercent: v.union(v.number(), v.null()),
   bestPnlPercent: v.union(v.number(), v.null()),
   worstPnlPercent: v.union(v.number(), v.null()),

@@ -3,7 +3,7 @@ import { restatementQuestion } from "../../convex/alerts/reading";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
 import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
-import { dayLedger, weekLedger } from "../../convex/signals/ledgers";
+import { reviewLedger } from "../../convex/signals/ledgers";
 import { reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
 import type { Market } from "../../scripts/standins/sources/market";
 
@@ -75,14 +75,14 @@ export async function questions(
   await use("day's review", (at) =>
     reviewQuestion(
       `Review of the day ${iso(at).slice(0, 10)} (UTC).`,
-      dayLedger([], NO_WEEK, at),
+      reviewLedger([], NO_WEEK, at),
       () => null,
     ),
   );
   await use("week's review", (at) =>
     reviewQuestion(
       `Review of the week from Monday ${iso(at).slice(0, 10)} (UTC).`,
-      weekLedger(NO_WEEK, at),
+      reviewLedger([], NO_WEEK, at),
       () => null,
     ),
   );

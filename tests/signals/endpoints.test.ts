@@ -1,7 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { charge } from "../../convex/lib/limits/charges";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 import { test } from "./support";
@@ -110,15 +109,6 @@ describe("/mcp/signals/latest", () => {
     const { status, body } = await silent.post("/mcp/signals/latest", { userId: ALICE });
     expect([status, body.messengerSent]).toEqual([200, false]);
   });
-
-  test("limits cards per user, and reading not at all", async ({ app }) => {
-    await issued(app, buy);
-    const statuses = [];
-    for (let n = 0; n < 31; n++)
-      statuses.push((await app.post("/mcp/signals/latest", { userId: ALICE })).status);
-    expect([statuses.indexOf(429), statuses.length]).toEqual([30, 31]);
-    expect((await app.get("/mcp/signals/latest")).status).toBe(200);
-  });
 });
 
 describe("a card for a caller without a chat of their own", () => {
@@ -186,19 +176,6 @@ describe("/mcp/signals/history", () => {
       stats: { wins: 3, losses: 0, afterCosts: { totalPnlPercent: 2.55 } },
     });
     expect(btc.signals).toMatchObject([{ id: "BTC-2026-01-07" }, { id: "BTC-2026-01-06" }]);
-  });
-
-  test.for([
-    ["limit=0", "limit must be a whole number from 1 to 100"],
-    ["limit=101", "limit must be a whole number from 1 to 100"],
-    ["limit=2.5", "limit must be a whole number"],
-    ["limit=ten", "limit must be a whole number from 1 to 100"],
-    ["token=DOGE", "token must be BTC or ETH"],
-    ["before=yesterday", "before must be an ISO 8601 UTC time"],
-  ])("refuses %s", async ([query, error], { app }) => {
-    const { status, body } = await app.get(`/mcp/signals/history?${query}`);
-    expect(status).toBe(400);
-    expect(body.error).toContain(error);
   });
 
   test("with days is a window back from now, of up to 100 signals", async ({ app }) => {
@@ -323,26 +300,6 @@ describe("/mcp/signals/recap", () => {
     await wait(app, MINUTE);
     for (let n = 0; n < 5; n++) expect(await ask()).toBeNull();
     expect(reviews(app)).toHaveLength(2);
-  });
-
-  test("answers the figures to a caller who has used up refreshes", async ({ app }) => {
-    await decided(app);
-    await app.t.run(async (ctx) => {
-      for (let n = 0; n < 60; n++) await charge(ctx, "refresh", { userId: ALICE, address: "198.51.100.7" });
-    });
-    const { status, body } = await app.get(`/mcp/signals/recap?userId=${ALICE}`);
-    expect([status, body.wins, body.review]).toEqual([200, 1, null]);
-    expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));
-  });
-
-  test("keeps time for the card, and for what both waits run over", async ({ app }) => {
-    await decided(app);
-    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
-    deadlines.delivery = 2_000;
-    deadlines.caller = 4_000;
-    app.standins.fail("llm", { mode: "slow", ms: 300 });
-    const { body } = await app.get(`/mcp/signals/recap?userId=${ALICE}`);
-    expect([body.review, body.messengerSent]).toEqual([null, true]);
   });
 
   test("is of today: what has not been issued yet is said, and yesterday's is called so", async ({ app }) => {

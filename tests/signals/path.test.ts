@@ -238,7 +238,7 @@ test("on random paths ends as a walk of the minutes does, looked at whenever", (
   let state = 17;
   const random = () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
   const kinds = new Set<string>();
-  for (let n = 0; n < 2_000; n++) {
+  for (let n = 0; n < (process.env["FULL_PROOFS"] === "1" ? 10_000 : 1_000); n++) {
     const side = random() < 0.5 ? 1 : -1;
     const [near, far] = [0.2 + 2 * random(), 0.2 + 2 * random()];
     const [tp1, sl] = [100 + side * near, 100 - side * far];

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect } from "vitest";
-import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/prompts";
+import { MAX_ALERTS, readAnswer } from "../../convex/whales/prompts";
 import { closeApp, START, type App, test, createApp } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
 
@@ -176,45 +176,12 @@ describe("an answer", () => {
     );
   });
 
-  test("is asked for within the prompt's limit", () => expect(PROMPT.length).toBeLessThan(10_000));
-});
-
-describe("what the agent says", () => {
-  test("in prose stores nothing and is noted; no card is sent", async ({ app }) => {
-    agentSays(app, "All quiet.");
-    await watchNow(app);
-    expect(await app.rows("whaleWatches")).toMatchObject([
-      {
-        state: "done",
-        note: "The agent's answer contained no list of alerts",
-        counts: { stored: 0, merged: 0, dropped: 0 },
-      },
-    ]);
-    expect(await app.rows("whaleAlerts")).toEqual([]);
-    expect(app.cards()).toEqual([]);
-  });
-
-  test("in part unusable is stored in part, and the rest is counted", async ({ app }) => {
-    agentSays(app, [alert(), alert({ amount: "lots" }), "nonsense"]);
-    await watchNow(app);
-    expect(await app.rows("whaleWatches")).toMatchObject([{ counts: { stored: 1, merged: 0, dropped: 2 } }]);
-    expect(await app.rows("whaleAlerts")).toHaveLength(1);
-  });
-
   test("is stored without a messenger, and nothing waits in the outbox", async () => {
     const app = createApp({ env: { MESSENGER_CHAT_ID: "" } });
     agentSays(app, [alert()]);
     await watchNow(app);
     expect(await app.rows("whaleAlerts")).toMatchObject([{ messengerSent: false }]);
     expect(await app.rows("messages")).toEqual([]);
-  });
-
-  test("is not marked as sent when the messenger refuses the card", async ({ app }) => {
-    agentSays(app, [alert()]);
-    app.standins.fail("messenger", { mode: "status", status: 403 });
-    await watchNow(app);
-    expect(await app.rows("messages")).toMatchObject([{ state: "failed" }]);
-    expect(await app.rows("whaleAlerts")).toMatchObject([{ messengerSent: false }]);
   });
 });
 
