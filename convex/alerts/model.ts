@@ -32,7 +32,7 @@ const STRANGERS_LIFETIME_MS = 30 * DAY;
 const { fields } = alertTables.alerts.validator;
 const vTime = v.union(v.number(), v.null());
 /** An alert as its user sees it. Times in epoch ms. */
-export const vAlert = v.object({
+const vAlert = v.object({
   alertId: v.id("alerts"),
   state: fields.state,
   /** What it waits for, in words. */

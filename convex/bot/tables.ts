@@ -4,7 +4,7 @@ import { older, type RecordsOf } from "../lib/records/records";
 import { vButton, vPicture, vSpan } from "../messenger/tables";
 
 /** Who wrote to the bot, and where. */
-export const vSender = v.object({
+const vSender = v.object({
   chatId: v.string(),
   /** The topic in the chat. */
   threadId: v.optional(v.number()),

@@ -12,10 +12,16 @@ export const rotate = internalAction({
   args: {},
   returns: vRotated,
   handler: async (ctx): Promise<Infer<typeof vRotated>> => {
-    const { outdated, replaceTokens } = internal.messenger.configs;
-    const tokens = await resealAll(ctx, outdated, replaceTokens);
-    const { outdated: unsealed, replaceSecrets } = internal.messenger.webhooks.events;
-    const secrets = await resealAll(ctx, unsealed, replaceSecrets);
+    const tokens = await resealAll(
+      ctx,
+      internal.messenger.configs.outdated,
+      internal.messenger.configs.replaceTokens,
+    );
+    const secrets = await resealAll(
+      ctx,
+      internal.messenger.webhooks.events.outdated,
+      internal.messenger.webhooks.events.replaceSecrets,
+    );
     return {
       rotated: tokens.rotated + secrets.rotated,
       failed: [...tokens.failed, ...secrets.failed],

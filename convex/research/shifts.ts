@@ -143,31 +143,6 @@ export const stop = internalMutation({
   },
 });
 
-/** How long a stop can be undone. */
-const UNDO_MS = 10 * MINUTE;
-
-/**
- * Undoes the stop of a shift, which continues to its original end. Dropped work stays dropped.
- * @returns Whether it continues: not if it has ended otherwise, or was stopped too long ago.
- * @throws AppError `rate_limited` if too many shifts are active by now.
- */
-export const resume = internalMutation({
-  args: { userId: v.string(), jobId: v.id("shifts") },
-  returns: v.boolean(),
-  handler: async (ctx, { userId, jobId }) => {
-    const now = Date.now();
-    const shift = await ctx.db.get("shifts", jobId);
-    if (shift?.userId !== userId || shift.status !== "stopped" || now >= shift.stopsAt) return false;
-    if (now - (shift.endedAt ?? 0) > UNDO_MS) return false;
-    refuseBeyond(MAX_ACTIVE, await activeShiftsOf(ctx, userId), now);
-    await ctx.db.patch("shifts", jobId, {
-      ...{ status: "active", endedAt: undefined, nextCollectionAt: now },
-      nextReportAt: Math.max(now, shift.startedAt + dueAfterMs[shift.nextReport]),
-    });
-    return true;
-  },
-});
-
 /**
  * The collection check: adds a data point to every shift that is due, from one observation per focus. Collections that
  * are due within a minute are done now: checks come slightly earlier or later than the interval, and a shift that

@@ -16,7 +16,7 @@ import type { Signal, Standing, Week } from "./tables";
 
 /** The messenger's cards of signals. */
 
-export const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
+const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
 const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED: "⌛ expired" } as const;
 
 /** The day's new signals. */
@@ -139,7 +139,7 @@ function levelLines(signal: Signal): Span[] {
 }
 
 /** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
-export function ending({
+function ending({
   status,
   pnlPercent,
   exitPrice,
@@ -206,7 +206,7 @@ export async function pictureOfWeek(week: string): Promise<Picture> {
 }
 
 /** `confidence 64%; by chance 45%, earns its costs from 52%`. */
-export function confidenceWords(signal: Signal): string {
+function confidenceWords(signal: Signal): string {
   const position = positionOf(signal);
   const share = (value: number) => `${(100 * value).toFixed(0)}%`;
   const chance =
