@@ -48,7 +48,7 @@ describe("a send by userId alone", () => {
     expect(card?.text).toContain("New: it is not on your list");
     expect(card?.keyboard?.map((row) => row.map(({ text }) => text))).toEqual([
       ["✅ Approve", "✖ Refuse"],
-      ["🧊 Freeze", "Block 24 h"],
+      ["🧊 Freeze"],
     ]);
     expect((await app.rows("orders")).map(({ state }) => state)).toEqual(["asked"]);
     const follow = `/mcp/defi/approval?userId=${userId}&approvalId=${String(asked.body.approvalId)}`;
@@ -193,7 +193,7 @@ describe("an account that is frozen", () => {
   test("by a block of a day refuses orders by the id alone, and nobody is asked", async ({ app }) => {
     const { userId } = await owner(app);
     await app.post("/mcp/defi/send", send(userId));
-    await tap(app, "Block 24 h");
+    await say(app, "/block");
     const { status, body } = await app.post("/mcp/defi/send", send(userId));
     expect([status, body.error]).toEqual([403, expect.stringContaining("has blocked orders")]);
     expect((await app.post("/mcp/defi/send", send(userId), { as: "person-42" })).status).toBe(200);

@@ -140,10 +140,7 @@ export function questionButtons(id: string): Button[][] {
       { text: "✅ Approve", command: `approve ${id}` },
       { text: "✖ Refuse", command: `refuse ${id}` },
     ],
-    [
-      { text: "🧊 Freeze", command: "freeze" },
-      { text: "Block 24 h", command: "block" },
-    ],
+    [{ text: "🧊 Freeze", command: "freeze" }],
   ];
 }
 
