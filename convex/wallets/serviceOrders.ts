@@ -2,9 +2,22 @@ import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { NOBODY } from "../lib/records/records";
 import { rowsByBoth } from "../lib/records/rows";
-import { serviceWalletId, type ServiceRole } from "./custody/services";
 
-/** Orders of the service's own accounts. */
+/** The service's own accounts, and their orders. */
+
+const SERVICE_ROLES = ["relayer", "anchor"] as const;
+export type ServiceRole = (typeof SERVICE_ROLES)[number];
+
+/** @param address Checksummed; each key that was ever configured is an account of its own. */
+export function serviceWalletId(role: ServiceRole, address: string): string {
+  return `${role}_${address}`;
+}
+
+/** The role and address of a service account; `null` for a user's wallet. */
+export function serviceAccountOf(walletId: string): { role: ServiceRole; address: string } | null {
+  const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
+  return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
+}
 
 /** The addresses that have ever been accounts of a role, oldest first, at most ten. */
 export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {

@@ -11,8 +11,6 @@ import { ageOfPrice, HEARTBEAT, HOLDER, start, stateFile, stop, usdcOf, useState
 import { clientOf, newWallet, send } from "./support";
 import { until } from "../support/waits";
 
-/** More of them: `npm run test:long -- restarts`. */
-
 useStateFolder();
 
 test("a chain goes on where it stopped", async () => {

@@ -46,7 +46,10 @@ describe("a send by userId alone", () => {
     expect(card?.text).toContain("Send 25 USDC");
     expect(card?.text.toLowerCase()).toContain(wanted.toAddress);
     expect(card?.text).toContain("New: it is not on your list");
-    expect(card?.keyboard?.flat().map(({ text }) => text)).toEqual(["✅ Approve", "✖ Refuse", "🧊 Freeze"]);
+    expect(card?.keyboard?.map((row) => row.map(({ text }) => text))).toEqual([
+      ["✅ Approve", "✖ Refuse"],
+      ["🧊 Freeze"],
+    ]);
     expect((await app.rows("orders")).map(({ state }) => state)).toEqual(["asked"]);
     const follow = `/mcp/defi/approval?userId=${userId}&approvalId=${String(asked.body.approvalId)}`;
     expect((await app.get(follow)).body).toMatchObject({ status: "awaiting_approval", kind: "send" });

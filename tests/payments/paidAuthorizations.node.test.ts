@@ -5,8 +5,7 @@ import { deadlines } from "../../convex/lib/outside/deadlines";
 import { send } from "../chain/support";
 import { until } from "../support/waits";
 import { chain, useChain } from "../support/chain/chain";
-import { expireLeases } from "../support/rows/leases";
-import { deadlineByHand, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
+import { deadlineByHand, unreachDeadlines } from "../support/chain/walletApp";
 import {
   authorize,
   buy,
@@ -28,15 +27,6 @@ import { beforeFirst, intercept, onChain, silence } from "../support/outside";
 /** x402 clients only sign: the service carries the payment out, once. */
 
 useChain();
-
-/** Lets the lease of the only claim run out and the cron come by, and waits until it is no longer being settled. */
-async function timePasses(app: WalletApp): Promise<void> {
-  await expireLeases(app);
-  await until(async () => {
-    const [row] = await app.rows("paymentClaims");
-    return row?.state === "delivered" || row?.state === "refused";
-  });
-}
 
 describe("a signed payment", () => {
   test.for([
@@ -68,16 +58,6 @@ describe("a signed payment", () => {
     expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.stringMatching(/^auth:0x/) }]);
   });
 
-  test("sent four times at once is carried out once, and all get the report", async ({ app }) => {
-    const header = versionOne(await authorize(await payer(chain)));
-    const moved = await received(async () => {
-      const answers = await Promise.all([1, 2, 3, 4].map(() => buy(app, header)));
-      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-      expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    });
-    expect([moved, writings(app)]).toEqual([ONE, 1]);
-  });
-
   test("beside seven others is carried out as well", async ({ app }) => {
     const headers: Record<string, string>[] = [];
     for (let i = 0; i < 8; i++) headers.push(versionTwo(await authorize(await payer(chain))));
@@ -107,31 +87,6 @@ describe("a signed payment", () => {
     expect(answer.status).toBe(200);
     expect(headerOf(answer, "payment-response")).toMatchObject({ transaction: slipped });
     expect(await app.rows("paymentClaims")).toMatchObject([{ state: "delivered" }]);
-  });
-
-  test("survives a death between the stored bytes and their sending: the cron pays once, the same proof gets the report", async ({
-    app,
-  }) => {
-    const header = versionTwo(await authorize(await payer(chain)));
-    const patienceEnds = deadlineByHand("caller");
-    const revive = intercept(({ body }, pass) => {
-      if (!body.includes("eth_sendRawTransaction")) return pass();
-      patienceEnds();
-      return silence();
-    });
-    const moved = await received(async () => {
-      const late = await buy(app, header);
-      expect([late.status, late.body.error]).toEqual([
-        502,
-        expect.stringContaining("send the same proof again"),
-      ]);
-      expect(late.headers.get("payment-response")).toBeNull();
-      revive();
-      unreachDeadlines();
-      await timePasses(app);
-      expect((await buy(app, header)).status).toBe(200);
-    });
-    expect([moved, writings(app)]).toEqual([ONE, 1]);
   });
 
   test("from a relayer without gas is 500, and nothing is claimed", async () => {

@@ -181,23 +181,6 @@ describe("a transaction's hash", () => {
     expect(writings(app)).toBe(1);
   });
 
-  test("sent by all who may wait at once gives one report", async ({ app }) => {
-    const hash = await transfer(chain, await payer(chain));
-    const answers = await Promise.all(
-      Array.from({ length: 26 }, (_, i) =>
-        buyWith(app, hash, { userId: i % 2 === 0 ? "alice" : `thief${i}` }, { ip: `198.51.100.${i}` }),
-      ),
-    );
-    const served = answers.filter(({ status }) => status === 200);
-    const refused = answers.filter(({ status }) => status === 402);
-    expect(served.length + refused.length).toBe(26);
-    expect(served.length).toBeGreaterThan(0);
-    expect(new Set(served.map(({ text }) => text)).size).toBe(1);
-    expect(new Set(refused.map(({ body }) => body.reason))).toEqual(new Set(["payment_already_used"]));
-    expect(writings(app)).toBe(1);
-    expect(await app.rows("paymentClaims")).toHaveLength(1);
-  });
-
   test("is not worth anything after an hour of replays", async ({ app }) => {
     const hash = await transfer(chain, await payer(chain));
     await buyWith(app, hash);

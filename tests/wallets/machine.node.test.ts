@@ -1,6 +1,5 @@
 import { parseTransaction, toFunctionSelector } from "viem";
 import { describe, expect, onTestFinished, vi } from "vitest";
-import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/records/audit";
 import { deadlines } from "../../convex/lib/outside/deadlines";
@@ -8,17 +7,11 @@ import { POOL } from "../../scripts/chain/addresses";
 import { receiver } from "../messenger/receivers";
 import { mined } from "../chain/support";
 import { until } from "../support/waits";
-import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain/chain";
-import { answering, miscounting } from "../support/chain/rpc";
+import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain/chain";
+import { answering } from "../support/chain/rpc";
 import { intercept } from "../support/outside";
 import { age, cronComesBy } from "../support/rows/orders";
-import {
-  createWalletApp,
-  deadlineByHand,
-  freshAddress,
-  unreachDeadlines,
-  type WalletApp,
-} from "../support/chain/walletApp";
+import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 
 /** Whatever the chain or its nodes do, a wallet moves again by itself: nothing twice, nothing lost. */
 
@@ -26,7 +19,6 @@ useChain();
 
 const GWEI = 10n ** 9n;
 const BOB = `0x${"b0".repeat(20)}` as const;
-const REFUSAL = { code: -32003, message: "Insufficient funds for gas * price + value" };
 
 const send = (app: WalletApp, fields: object = {}, key?: string) =>
   app.post(
@@ -54,25 +46,6 @@ async function reorganise(depth = 1): Promise<void> {
   await chain.rpc("anvil_reorg", [depth, []]);
   await chain.feeds.tick();
 }
-
-/** Every node refuses all bytes. */
-const refusing = () =>
-  answering(({ method }) => (method === "eth_sendRawTransaction" ? { error: REFUSAL } : null));
-
-/** The nodes that are asked have not seen the transaction. */
-const unseen = () =>
-  answering(({ method }) =>
-    /^eth_getTransaction(?:Receipt|ByHash)$/.test(method) ? { result: null } : null,
-  );
-
-/** The node that answers says that it has refused the bytes, and one beside it has taken them. */
-const refusedAndTaken = () =>
-  intercept(async ({ body }, pass) => {
-    if (!body.includes("eth_sendRawTransaction")) return pass();
-    await pass();
-    const asked = z.array(z.looseObject({ id: z.number() })).parse(JSON.parse(body));
-    return Response.json(asked.map(({ id }) => ({ jsonrpc: "2.0", id, error: REFUSAL })));
-  });
 
 describe("a block that is dropped behind a confirmed send", () => {
   /** A send that is confirmed in a block which is dropped afterwards. */
@@ -138,32 +111,6 @@ describe("a deployment that was restored from a backup", () => {
     });
     expect((await send(app)).body.status).toBe("confirmed");
     expect(await nonceOf(owner)).toBe(2);
-  });
-});
-
-describe("a node that lies about nonces", () => {
-  const lie = (nonce: number, which?: string) =>
-    miscounting((_, block) => (which === undefined || block === which ? nonce : null));
-
-  test("is not followed to a pending one of its own making", async ({ app }) => {
-    await app.fundedWallet("alice", { ETH: ETHER });
-    lie(1_000, "pending");
-    expect((await send(app)).body.status).toBe("confirmed");
-    expect((await rowsOf(app))[0]?.nonce).toBe(0);
-  });
-
-  test("gets no signature for one beyond what was signed; the wallet then goes on", async ({ app }) => {
-    await app.fundedWallet("alice", { ETH: ETHER });
-    for (const nonce of [1_000, 1]) {
-      const honest = lie(nonce);
-      const { status, body } = await send(app);
-      expect([status, body.error]).toEqual([
-        503,
-        expect.stringMatching(/^The chain knows transactions of this wallet that this service does not/),
-      ]);
-      honest();
-    }
-    expect((await send(app)).body.status).toBe("confirmed");
   });
 });
 
@@ -347,21 +294,6 @@ describe("a chain that fails", () => {
     expect((await app.rows("orders"))[0]?.state).toBe("confirmed");
     expect((await app.rows("trades"))[0]?.status).toBe("confirmed");
   });
-
-  test("by dropping a transaction gets the same bytes again", async ({ app }) => {
-    deadlines.receipt = 200;
-    await app.fundedWallet("alice", { ETH: ETHER });
-    const to = freshAddress();
-    await chain.miner.pause();
-    const { body } = await send(app, { toAddress: to, amount: "5" });
-    await chain.rpc("anvil_dropTransaction", [body.txHash]);
-    await cronComesBy(app);
-    chain.miner.resume();
-    await mined(chain, hex.parse(body.txHash));
-    await cronComesBy(app);
-    expect((await app.rows("orders"))[0]).toMatchObject({ state: "confirmed", txHash: body.txHash });
-    expect(await etherOf(to)).toBe(5n);
-  });
 });
 
 describe("a transaction on its way", () => {
@@ -422,106 +354,6 @@ describe("a transaction on its way", () => {
       ["confirmed", 1],
     ]);
     expect(await nonceOf(owner)).toBe(2);
-  });
-
-  test("that a node refuses while another takes it is not called failed, still counts, and is paid once", async () => {
-    const app = createWalletApp(chain, { env: { UNOWNED_DAILY_USD: "150" } });
-    const owner = await app.fundedWallet("alice", { ETH: ETHER, USDC: 1_000_000_000n });
-    const to = freshAddress();
-    const rent = { toAddress: to, token: "USDC", amount: "100000000" };
-    deadlines.receipt = 100;
-    await chain.miner.pause();
-    const lie = refusedAndTaken();
-    const honest = unseen();
-    const first = await send(app, rent, "rent");
-    expect(first.body).toMatchObject({ success: true, status: "submitted" });
-    expect((await send(app, rent, "rent")).body.txHash).toBe(first.body.txHash);
-    const second = await send(app, rent);
-    expect([second.status, second.body.error]).toEqual([400, expect.stringMatching(/the limit of 150 USD/)]);
-    lie();
-    honest();
-    chain.miner.resume();
-    await until(() => isMined(first.body.txHash));
-    await cronComesBy(app);
-    expect((await rowsOf(app)).map(({ state }) => state)).toEqual(["confirmed"]);
-    expect([await usdcOf(to), await nonceOf(owner)]).toEqual([100_000_000n, 1]);
-  });
-
-  test("is not taken for replaced by what a node makes up about the account", async ({ app }) => {
-    const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    const to = freshAddress();
-    deadlines.receipt = 100;
-    await chain.miner.pause();
-    const { body } = await send(app, { toAddress: to });
-    const lies = [unseen(), miscounting(() => 1_577)];
-    for (let visit = 0; visit < 3; visit++) {
-      await cronComesBy(app);
-      await age(app, 61_000);
-    }
-    expect((await rowsOf(app))[0]?.state).toBe("signed");
-    for (const end of lies) end();
-    chain.miner.resume();
-    await until(() => isMined(body.txHash));
-    await cronComesBy(app);
-    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
-  });
-
-  test("that no node ever takes is withdrawn after ten minutes: only then does it count no more", async ({
-    app,
-  }) => {
-    const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    const to = freshAddress();
-    deadlines.receipt = 100;
-    const honest = refusing();
-    expect((await send(app, { toAddress: to })).body.status).toBe("submitted");
-    const reserved = await counted(app);
-    expect(reserved).toBeGreaterThanOrEqual(0n);
-    await age(app, 601_000);
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.tries[1]?.kind).toBe("empty");
-    expect(await counted(app)).toBe(reserved);
-    honest();
-    await cronComesBy(app);
-    await chain.miner.look();
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]).toMatchObject({
-      state: "failed",
-      error: expect.stringContaining("was withdrawn"),
-    });
-    expect(await counted(app)).toBe(0n);
-    unreachDeadlines();
-    expect((await send(app, { toAddress: to })).body.status).toBe("confirmed");
-    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 2]);
-  });
-
-  test("is mined only in a block that the chain has: a pre-confirmed receipt decides nothing", async ({
-    app,
-  }) => {
-    deadlines.receipt = 300;
-    await app.fundedWallet("alice", { ETH: ETHER });
-    await chain.miner.pause();
-    const { body } = await send(app);
-    const head = Number(hex.parse(await chain.rpc("eth_blockNumber", [])));
-    const early = answering(({ method, params }) =>
-      method === "eth_getTransactionReceipt"
-        ? {
-            result: {
-              transactionHash: params[0],
-              blockHash: `0x${"ab".repeat(32)}`,
-              blockNumber: `0x${(head + 1).toString(16)}`,
-              status: "0x1",
-              logs: [],
-            },
-          }
-        : null,
-    );
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.state).toBe("signed");
-    early();
-    chain.miner.resume();
-    await until(() => isMined(body.txHash));
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.state).toBe("confirmed");
   });
 
   test("that would revert is refused before it is signed", async ({ app }) => {

@@ -226,20 +226,6 @@ describe("an idempotency key", () => {
     ]);
     expect(await etherOf(to)).toBe(10n);
   });
-
-  test("shared by 20 racing calls gives one transaction", async ({ app }) => {
-    const wallet = await app.fundedWallet("alice", { ETH: ETHER });
-    const to = freshAddress();
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) =>
-        send(app, { toAddress: to, amount: "3" }, { "Idempotency-Key": "one" }, addressOf(i)),
-      ),
-    );
-    expect(new Set(answers.map(({ body }) => body.txHash)).size).toBe(1);
-    expect(answers.every(({ status }) => status === 200)).toBe(true);
-    expect(await etherOf(to)).toBe(3n);
-    expect(await nonceOf(wallet)).toBe(1);
-  });
 });
 
 describe("20 racing sends from one wallet", () => {

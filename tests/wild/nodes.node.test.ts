@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import { ETHER, etherOf, useChain, test } from "../support/chain/chain";
+import { answering } from "../support/chain/rpc";
 import { freshAddress } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
 
@@ -34,6 +35,20 @@ test("an entry that is throttled is asked again", async ({ app }) => {
     const error = { code: -32005, message: "Too many requests" };
     return Response.json(answers.map(({ id }, i) => (i === 0 ? { jsonrpc: "2.0", id, error } : answers[i])));
   });
+  const to = freshAddress();
+  const order = { userId: "alice", toAddress: to, token: "ETH", amount: "5" };
+  expect((await app.post("/mcp/defi/send", order)).body.status).toBe("confirmed");
+  expect(await etherOf(to)).toBe(5n);
+});
+
+/** A node without `eth_maxPriorityFeePerGas` (ethereum/go-ethereum #23479). */
+test("a node that suggests no tip carries out a send all the same", async ({ app }) => {
+  await app.fundedWallet("alice", { ETH: ETHER });
+  answering(({ method }) =>
+    method === "eth_maxPriorityFeePerGas"
+      ? { error: { code: -32601, message: "the method eth_maxPriorityFeePerGas does not exist" } }
+      : null,
+  );
   const to = freshAddress();
   const order = { userId: "alice", toAddress: to, token: "ETH", amount: "5" };
   expect((await app.post("/mcp/defi/send", order)).body.status).toBe("confirmed");

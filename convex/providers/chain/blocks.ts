@@ -1,5 +1,5 @@
-import { toEventSelector, type Hex } from "viem";
-import { getBlockNumber, getChainId } from "viem/actions";
+import { erc20Abi, toEventSelector, type Address, type Hex } from "viem";
+import { getBlock, getBlockNumber, getChainId, readContract } from "viem/actions";
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { inRanges } from "./ranges";
@@ -97,6 +97,36 @@ export async function readSafe(): Promise<TimedPlace> {
     requireChain(chainId);
     const { number, hash: name, timestamp } = headerShape.parse(answer);
     return { number, hash: name, time: timestamp * 1_000 };
+  });
+}
+
+type ChainState = {
+  /** The block's page. */
+  url: string;
+  /** Epoch ms: the block's time. */
+  observedAt: number;
+  transactions: number;
+  /** Gwei. */
+  baseFee: number;
+  /** Of the token, in its smallest unit. */
+  supply: bigint;
+};
+
+/** The latest block, and the supply of a token on it. @throws AppError `upstream` if the chain cannot be reached. */
+export async function readChainState(token: Address, timeoutMs: number): Promise<ChainState> {
+  const client = chainClient(timeoutMs);
+  return guarded(async () => {
+    const [block, supply] = await Promise.all([
+      getBlock(client, { blockTag: "latest" }),
+      readContract(client, { address: token, abi: erc20Abi, functionName: "totalSupply" }),
+    ]);
+    return {
+      url: `https://basescan.org/block/${block.number}`,
+      observedAt: Number(block.timestamp) * 1_000,
+      transactions: block.transactions.length,
+      baseFee: Number(block.baseFeePerGas ?? 0n) / 1e9,
+      supply,
+    };
   });
 }
 

@@ -2,9 +2,8 @@ import { encodeFunctionData, parseAbi, type Address, type Hex } from "viem";
 import { estimateGas, getBalance, getChainId, getTransactionCount } from "viem/actions";
 import { balanceRead } from "./accounts";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./fees";
-import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "./rpc/client";
+import { chainClient, guarded, requireChain, revertOf, type ChainClient, type Revert } from "./rpc/client";
 import { amountIn, AMOUNT, answerIn, etherOf, readMany, type Outcome, type Read } from "./rpc/reads";
-import type { Revert } from "./rpc/reverts";
 
 /** What a transaction needs from the chain before it is signed. */
 

@@ -16,7 +16,7 @@ import { open, seal } from "../../lib/security/seals";
 import type { Fees } from "../../providers/chain/fees";
 import type { Transaction } from "../../providers/chain/preparation";
 import { keySeal } from "./envelopes";
-import { serviceAccountOf, type ServiceRole } from "./services";
+import { serviceAccountOf, type ServiceRole } from "../serviceOrders";
 
 /**
  * The custody provider: takes an order's id, returns a signature. Only here is a key ever unsealed, for the moment

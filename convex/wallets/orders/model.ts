@@ -10,7 +10,7 @@ import { rowsByBoth } from "../../lib/records/rows";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
 import { tellOwner } from "../../messenger/webhooks/events";
 import { liveRules } from "../../accounts/model";
-import { serviceWalletId, type ServiceRole } from "../custody/services";
+import { serviceWalletId, type ServiceRole } from "../serviceOrders";
 import { byWalletId, insertWallet, walletById } from "../model";
 import { NOT_SENT, pauseOf, PREPARED_FOR_MS } from "../rules";
 import type { Request, Source, Try, UserRequest } from "../tables";

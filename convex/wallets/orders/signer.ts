@@ -10,7 +10,7 @@ import { broadcast, countedAgain } from "../../providers/chain/transactions";
 import { MINUTE } from "../../lib/time";
 import { asHex, storedAddress } from "../addresses";
 import { canSign, signAsService, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
-import { serviceAccountOf } from "../custody/services";
+import { serviceAccountOf } from "../serviceOrders";
 import {
   affordableApproval,
   affordableService,

@@ -20,17 +20,11 @@ import { settlerCall, type Slippage } from "../../../scripts/standins/swap/settl
 
 /** The contracts of `contracts/`, compiled by `scripts/chain/build.ts`, and how tests put them on a chain. */
 
-export const HOSTILE = ["FreeRider", "HostileToken", "Puppet"] as const;
-
 const hexShape = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
 const artifactShape = z.object({ init: hexShape });
 
 /** Puts a contract's code at an address, whatever is there. */
-export async function place(
-  chain: Chain,
-  contract: (typeof HOSTILE)[number],
-  address: Address,
-): Promise<void> {
+export async function place(chain: Chain, contract: "Puppet", address: Address): Promise<void> {
   const file = path.join(import.meta.dirname, "..", "artifacts", `${contract}.json`);
   const { init } = artifactShape.parse(JSON.parse(await readFile(file, "utf8")));
   const call = [{ to: address, gas: toHex(20_000_000) }, "latest", { [address]: { code: init } }];
@@ -60,8 +54,6 @@ const puppetAbi = parseAbi([
   "function run(Step[] steps) payable",
   "function runIfFair(Step[] steps) payable",
 ]);
-
-export const hostileTokenAbi = parseAbi(["function behave(uint256 fee, address called, bytes data)"]);
 
 export type Take = {
   token: Address;

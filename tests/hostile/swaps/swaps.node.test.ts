@@ -6,8 +6,6 @@ import { NATIVE, PERMIT2, SETTLER, TOKENS } from "../../../scripts/chain/address
 import { clientOf, balanceOf, transferTo } from "../../chain/support";
 import { createWalletApp, startTestChain, type WalletApp } from "../../support/chain/walletApp";
 import { place, puppetCall, puppetRun, register, type Step } from "./contracts";
-import "../meta";
-import { playDishonestSwaps } from "./dishonestSwaps";
 import { lie, redirect, type SentQuote } from "./quotes";
 import { actionsAbi } from "../../../scripts/chain/abis";
 import { callOf, giveAway, readCall, writeCall } from "./settlerCalls";
@@ -307,14 +305,4 @@ describe("what a swap has come to", () => {
     const { body: later } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
     expect([later.sellAmount, later.buyAmount]).toEqual([body.sellAmount, body.buyAmount]);
   });
-});
-
-test("a sample of dishonest quotes, each another lie: not one unit leaves beyond the order", async ({
-  task,
-}) => {
-  const rounds = await playDishonestSwaps(chain, { seed: 1, rounds: 16 });
-  task.meta.tries = rounds.length;
-  expect(rounds.filter(({ found }) => found !== null)).toEqual([]);
-  // The lies are told: some rounds are honest, and go through.
-  expect(rounds.filter(({ swapped }) => swapped).length).toBeGreaterThan(0);
 });

@@ -1,12 +1,16 @@
 import {
   BaseError,
   createClient,
+  decodeErrorResult,
   defineChain,
   HttpRequestError,
   http,
   isHex,
+  parseAbi,
   RpcRequestError,
+  slice,
   type Client,
+  type Hex,
   type HttpTransport,
   ResponseBodyTooLargeError,
 } from "viem";
@@ -18,7 +22,6 @@ import { AppError } from "../../../lib/errors";
 import { noteCall } from "../../../lib/outside/notes";
 import { sleep } from "../../../lib/time";
 import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../../call";
-import { revertName, type Revert } from "./reverts";
 
 /** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches its requests. */
 export const UPSTREAM = "The chain RPC";
@@ -127,6 +130,33 @@ async function counted(request: Promise<Response>): Promise<Response> {
   }
 }
 
+/** The errors of the contracts that wallets here call: Permit2, 0x's settler, and tokens by ERC-6093. Sources: their ABIs. */
+const KNOWN = parseAbi([
+  "error InvalidNonce()",
+  "error InvalidSigner()",
+  "error InvalidSignature()",
+  "error InvalidSignatureLength()",
+  "error InvalidAmount(uint256 maxAmount)",
+  "error SignatureExpired(uint256 signatureDeadline)",
+  "error AllowanceExpired(uint256 deadline)",
+  "error InsufficientAllowance(uint256 amount)",
+  "error TooMuchSlippage(address token, uint256 expected, uint256 actual)",
+  "error MsgValueMismatch(uint256 expected, uint256 actual)",
+  "error ConfusedDeputy()",
+  "error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)",
+  "error ERC20InsufficientAllowance(address spender, uint256 allowance, uint256 needed)",
+  "error ERC20InvalidReceiver(address receiver)",
+  "error ERC20InvalidSender(address sender)",
+]);
+
+/** Why a call would fail. */
+export type Revert = {
+  /** A contract's or a node's own words in one line: to recognise known ones, never to be shown. */
+  reason: string;
+  /** For people: the result of `revertName`, or one of the usual messages of nodes. */
+  name: string;
+};
+
 /** How nodes say that the call itself fails; code 3 is usual, some send only words. */
 const REVERTED =
   /revert|out of gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
@@ -141,6 +171,19 @@ export function revertOf(error: unknown): Revert | null {
   const plain = word === undefined || /^revert$/i.test(word) ? revertName("0x") : word.toLowerCase();
   const name = isHex(data) && data.length % 2 === 0 ? revertName(data) : plain;
   return { reason: printable(refused.details), name };
+}
+
+/**
+ * `… with TooMuchSlippage`; `… with Error` for a text of the contract; the selector of an unknown error. A contract's own
+ * words are never passed on: their author could address a person's assistant with them.
+ */
+function revertName(data: Hex): string {
+  if (data === "0x") return "execution reverted";
+  try {
+    return `execution reverted with ${decodeErrorResult({ abi: KNOWN, data }).errorName}`;
+  } catch {
+    return `execution reverted with ${slice(data, 0, Math.min(4, (data.length - 2) / 2))}`;
+  }
 }
 
 /** The message of a node that refused a request; `null` if it was not reached or did not answer. */
