@@ -13,7 +13,6 @@ import { referenceEndpoints } from "./ops/reference/http";
 import { pageEndpoints } from "./pages/http";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
-import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
 import { socialEndpoints } from "./social/http";
@@ -29,7 +28,6 @@ import { whaleEndpoints } from "./whales/http";
 /** What the API document offers, by domain; the names are its tags. */
 export const offered: Record<string, MountedEndpoint[]> = {
   market: marketEndpoints,
-  prices: priceEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
   signals: signalEndpoints,

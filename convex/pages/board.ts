@@ -72,7 +72,6 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   llm: "Language model",
   sentiment: "Sentiment",
   agentApi: "Agent",
-  tickers: "Price tickers",
   swap: "Swaps",
   chain: "Base RPC",
   facilitator: "Payment facilitator",
