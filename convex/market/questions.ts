@@ -16,7 +16,7 @@ import type { TokenFigures } from "./tables";
 
 const { keyPrice, coin, top, token } = askedRows;
 
-export const gatewayList = z.object({
+const gatewayList = z.object({
   keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
   trending: z
     .array(coin)
@@ -75,7 +75,7 @@ const tokenAnswerShape = z.object({
 type TokenAnswer = z.output<typeof tokenAnswerShape>;
 
 /** What the answer to a question is based on. */
-export type TokenContext = {
+type TokenContext = {
   question: string;
   nowIso: string;
   /** Live prices, the sizes of the coins that it names, and recent figures of the market; `null` where there are none. */

@@ -12,7 +12,7 @@ import { askPublic, citedUrl, isLive, type Turns } from "./publicData";
  * 404. Candles may be missing if nothing was traded.
  */
 
-export const CANDLE_MS = { minute: MINUTE, hour: HOUR } as const;
+const CANDLE_MS = { minute: MINUTE, hour: HOUR } as const;
 
 /** Prices in USD, volume in coins, `openedAt` in epoch ms. */
 export type Candle = {
@@ -25,10 +25,10 @@ export type Candle = {
 };
 
 /** Candles that open in [from, to), epoch ms. */
-export type CandleRange = { interval: keyof typeof CANDLE_MS; from: number; to: number };
+type CandleRange = { interval: keyof typeof CANDLE_MS; from: number; to: number };
 
 /** `open` is a day ago, `volume` in coins. */
-export type DayStats = { open: number; high: number; low: number; last: number; volume: number };
+type DayStats = { open: number; high: number; low: number; last: number; volume: number };
 
 /** USD of the orders within a share of the middle price; the spread in basis points. */
 export type Depth = { bidDepth: number; askDepth: number; spread: number; observedAt: number };

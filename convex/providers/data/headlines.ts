@@ -23,7 +23,7 @@ const PATHS: Record<Feed, string> = {
 const SKEW_MS = MINUTE;
 const HEADLINES = 6;
 
-export type Headline = {
+type Headline = {
   title: string;
   url: string;
   domain: string;
