@@ -29,7 +29,6 @@ const app = defineApp({
     WALLET_ENCRYPTION_KEY: v.optional(v.string()),
     WALLET_ENCRYPTION_KEY_PREVIOUS: v.optional(v.string()),
     CHAIN_RPC_URL: v.optional(v.string()),
-    TICKER_API_URL: v.optional(v.string()),
     EVIDENCE_API_URL: v.optional(v.string()),
     COINGECKO_API_KEY: v.optional(v.string()),
     SOURCES_OFF: v.optional(v.string()),

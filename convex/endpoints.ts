@@ -14,7 +14,6 @@ import { referenceEndpoints } from "./ops/reference/http";
 import { pageEndpoints } from "./pages/http";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
-import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
 import { socialEndpoints } from "./social/http";
@@ -30,7 +29,6 @@ import { whaleEndpoints } from "./whales/http";
 /** What the API document offers, by domain; the names are its tags. */
 export const offered: Record<string, MountedEndpoint[]> = {
   market: marketEndpoints,
-  prices: priceEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
   signals: signalEndpoints,

@@ -16,7 +16,6 @@ const messenger = () => import("./messenger/http").then(({ messengerEndpoints })
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
 const paidReports = () => import("./payments/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
-const prices = () => import("./prices/http").then(({ priceEndpoints }) => priceEndpoints);
 const reference = () => import("./ops/reference/texts").then(({ texts }) => Object.values(texts));
 const research = () => import("./research/http").then(({ researchEndpoints }) => researchEndpoints);
 const signals = () => import("./signals/http").then(({ signalEndpoints }) => signalEndpoints);
@@ -36,7 +35,7 @@ const routes: Routes = {
   "/status": { GET: pages },
   "/mcp/market": { GET: market },
   "/mcp/token": { GET: market, POST: market },
-  "/mcp/prices": { GET: prices },
+  "/mcp/prices": { GET: market },
   "/mcp/chat": { POST: chat },
   "/mcp/research": { POST: research },
   "/mcp/research/start": { POST: research },

@@ -3,7 +3,6 @@ import { accountRecords, accountTables } from "./accounts/tables";
 import { alertRecords, alertTables } from "./alerts/tables";
 import { botRecords, botTables } from "./bot/tables";
 import { creditRecords, creditTables } from "./credits/tables";
-import { evidenceRecords, evidenceTables } from "./evidence/tables";
 import type { Records } from "./lib/records/records";
 import { libRecords, libTables } from "./lib/tables";
 import { workRecords, workTables } from "./lib/work/tables";
@@ -11,7 +10,6 @@ import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
 import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";
 import { paymentRecords, paymentTables } from "./payments/tables";
-import { priceRecords, priceTables } from "./prices/tables";
 import { researchRecords, researchTables } from "./research/tables";
 import { runRecords, runTables } from "./runs/tables";
 import { socialRecords, socialTables } from "./social/tables";
@@ -23,9 +21,7 @@ import { whaleRecords, whaleTables } from "./whales/tables";
 export default defineSchema({
   ...libTables,
   ...workTables,
-  ...evidenceTables,
   ...marketTables,
-  ...priceTables,
   ...researchTables,
   ...runTables,
   ...signalTables,
@@ -46,9 +42,7 @@ export default defineSchema({
 export const records: Records = {
   ...libRecords,
   ...workRecords,
-  ...evidenceRecords,
   ...marketRecords,
-  ...priceRecords,
   ...researchRecords,
   ...runRecords,
   ...signalRecords,

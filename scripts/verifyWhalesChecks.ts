@@ -1,7 +1,7 @@
 import { isHash } from "viem";
 import type * as z from "zod";
 import { formatUnits } from "../convex/lib/money/amounts";
-import { FEED_DECIMALS, FEEDS, livePrice } from "../convex/prices/feeds";
+import { FEED_DECIMALS, FEEDS, feedPrice } from "../convex/market/feeds";
 import type { Rounds } from "../convex/providers/chain/accounts";
 import type { Outcome } from "../convex/providers/chain/receipts";
 import { COINS, isCoin } from "../convex/whales/coins";
@@ -102,7 +102,7 @@ export function priceProblem(
 ): { kind: "right" | "unknown" } | { kind: "wrong"; problem: string } {
   const { token, movement, occurredAt } = alert;
   if (!isCoin(token) || round === null || occurredAt === undefined) return { kind: "unknown" };
-  const answer = livePrice(COINS[token].feed, round, occurredAt);
+  const answer = feedPrice(COINS[token].feed, round, occurredAt);
   if (answer === null) return { kind: "unknown" };
   const usd = Number(formatUnits(answer, FEED_DECIMALS));
   if (Math.abs(usd - movement.price.usd) <= PRICE * usd) return { kind: "right" };

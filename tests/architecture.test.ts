@@ -13,7 +13,6 @@ type Module = { path: string; room: string; source: string; imports: string[] };
 const FLOORS = [
   ["lib"],
   ["providers"],
-  ["prices"],
   ["evidence"],
   ["market", "accounts"],
   ["messenger"],
@@ -165,14 +164,13 @@ describe("the house", () => {
   test("rooms know those of lower floors only, by imports and by the functions that they call", () => {
     expect(modules.flatMap(upward)).toEqual([]);
     for (const planted of [
-      'import { latestRow } from "../market/model";',
-      'import type { Snapshot } from "../market/bodies";',
+      'import { latestRow } from "../market/snapshot";',
+      'import type { Snapshot } from "../market/snapshot";',
       "internal.market.snapshots.current",
-      'import { collect } from "../evidence/collecting";',
     ]) {
-      expect(upward(moduleOf("prices/planted.ts", planted))).toHaveLength(1);
+      expect(upward(moduleOf("evidence/planted.ts", planted))).toHaveLength(1);
     }
-    expect(upward(moduleOf("market/planted.ts", 'import { told } from "../evidence/model";'))).toEqual([]);
+    expect(upward(moduleOf("market/planted.ts", 'import { settle } from "../evidence/text";'))).toEqual([]);
   });
 
   test("no file comes back to itself, by types neither", () => {

@@ -51,7 +51,6 @@ type Env = {
   readonly WALLET_ENCRYPTION_KEY: string | undefined;
   readonly WALLET_ENCRYPTION_KEY_PREVIOUS: string | undefined;
   readonly CHAIN_RPC_URL: string | undefined;
-  readonly TICKER_API_URL: string | undefined;
   readonly EVIDENCE_API_URL: string | undefined;
   readonly COINGECKO_API_KEY: string | undefined;
   readonly SOURCES_OFF: string | undefined;

@@ -1,15 +1,15 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { gather } from "../evidence/desk";
-import type { Fact } from "../evidence/tables";
+import { gather } from "../market/collectors";
+import type { Fact } from "../lib/facts";
 import { AppError, failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { deadlines } from "../lib/outside/deadlines";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { dollars, wellFormed } from "../lib/text/strings";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
-import { askForCandles, askForDay } from "../providers/data/exchanges";
+import { askCandles, askTrade } from "../providers/data/coinbase";
 import type { Doubt, Present } from "./cards";
 import { holds, HOW_TO_SAY, isAlwaysSampled, lineOf, SAID, subjectOf, watchOf } from "./grammar";
 import type { Alert } from "./model";
@@ -137,7 +137,7 @@ const KNOWN_MS = 7 * DAY;
 async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
   if (freshMs < DAY) await gather(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
   const query = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: roundedNow() };
-  return (await ctx.runQuery(internal.evidence.collections.latest, query)).facts;
+  return (await ctx.runQuery(internal.market.collections.latest, query)).facts;
 }
 
 /** Renews the list of the largest coins. */
@@ -154,28 +154,29 @@ export async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Pr
       typeof price?.value === "number"
         ? { priceUsd: price.value, source: "coingecko" as const, observedAt: price.observedAt }
         : await traded(ctx, token);
-    if (sample !== null) await ctx.runMutation(internal.prices.samples.store, { token, ...sample });
+    if (sample !== null) await ctx.runMutation(internal.market.samples.store, { token, ...sample });
   }
 }
 
 async function traded(ctx: ActionCtx, token: string) {
-  const day = await orNothing(askForDay(ctx, token, deadlines.price));
-  if (day === null) return null;
-  return { priceUsd: day.value.last, source: day.source, observedAt: day.value.observedAt };
+  const trade = await orNothing(askTrade(ctx, token, deadlines.price));
+  return trade === null
+    ? null
+    : { priceUsd: trade.usd, source: "coinbase" as const, observedAt: trade.observedAt };
 }
 
 /** Makes sure that a coin's price is known now and for the two weeks before, as far as an exchange has it. */
 async function learn(ctx: ActionCtx, token: string): Promise<void> {
   if (!isAlwaysSampled(token)) await sampleCoins(ctx, [token]);
   const now = Date.now();
-  const first: number | null = await ctx.runQuery(internal.prices.samples.first, { token });
+  const first: number | null = await ctx.runQuery(internal.market.samples.first, { token });
   if (first === null || first <= now - KNOWN_MS) return;
   const range = { interval: "hour" as const, from: now - EARLIER_MS, to: now };
-  const candles = await orNothing(askForCandles(ctx, token, range, deadlines.price));
+  const candles = await orNothing(askCandles(ctx, token, range, deadlines.price));
   if (candles === null) return;
-  const closes = candles.value.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
-  const earlier = { token, source: candles.source, closes: closes.filter(({ at }) => at <= now) };
-  await ctx.runMutation(internal.prices.samples.storeEarlier, earlier);
+  const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
+  const earlier = { token, source: "coinbase" as const, closes: closes.filter(({ at }) => at <= now) };
+  await ctx.runMutation(internal.market.samples.storeEarlier, earlier);
 }
 
 /** What no source has stays unknown; the alert works without it. */

@@ -2,7 +2,7 @@ import { sourceName } from "../lib/publicSources";
 import { bigUsd, percent } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime, DAY, HOUR, MINUTE } from "../lib/time";
-import { PRICED_TOKENS } from "../prices/tables";
+import { PRICED_TOKENS } from "../market/tables";
 import { COINS } from "../whales/coins";
 import type { Condition, Observation } from "./tables";
 

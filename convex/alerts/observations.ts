@@ -2,10 +2,10 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { keyOf, slotOf } from "../evidence/model";
-import { factIn } from "../evidence/sayings";
+import { keyOf, slotOf } from "../market/facts";
+import { factIn } from "../market/facts";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { newestSample } from "../prices/model";
+import { newestSample } from "../market/samples";
 import { holds, isEvent, subjectOf, watchOf, type Subject } from "./grammar";
 import { vObservation, type Condition, type Observation } from "./tables";
 
@@ -121,7 +121,7 @@ function samplesAfter(
 
 /** Prices that only a model gave do not count. */
 function priceIn({ takenAt: at, observedAt, priceUsd: value, source }: Sample): Observation | null {
-  return source === "llm" ? null : { at, observedAt, value, source };
+  return { at, observedAt, value, source };
 }
 
 /** In percent, each from the last price before its hours: one range of earlier samples, as wide as that of the samples. */
@@ -140,7 +140,7 @@ async function changes(
     until: last.takenAt - windowMs,
     limit: EARLIER_ROWS,
   };
-  const earlier = (await samplesAfter(ctx, token, range)).filter(({ source }) => source !== "llm");
+  const earlier = await samplesAfter(ctx, token, range);
   let next = 0;
   return rows.map((row) => {
     const one = priceIn(row);

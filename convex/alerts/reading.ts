@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
-import type { Fact } from "../evidence/tables";
+import type { Fact } from "../lib/facts";
 import { payerOf } from "../lib/limits/payers";
 import { optional } from "../lib/env";
 import { failureOf } from "../lib/errors";

@@ -11,7 +11,7 @@ import { HOUR, iso, MINUTE } from "../lib/time";
 import { spanText, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/notices";
 import { tellOwner } from "../messenger/webhooks/events";
-import { PRICED_TOKENS } from "../prices/tables";
+import { PRICED_TOKENS } from "../market/tables";
 import { signalsDigest } from "../signals/cards";
 import { whalesDigest } from "../whales/cards";
 import { digestCard, expiredCard, firedButtons, firingCard, type Move } from "./cards";

@@ -4,15 +4,15 @@ import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/serv
 import { lastObservation } from "../alerts/observations";
 import { sampleCoins } from "../alerts/desk";
 import { COIN, lineOf } from "../alerts/grammar";
-import { latestOf } from "../evidence/model";
-import { factsIn } from "../evidence/sayings";
-import type { Fact } from "../evidence/tables";
+import { latestOf } from "../market/facts";
+import { factsIn } from "../market/facts";
+import type { Fact } from "../lib/facts";
 import { isMajor, symbolIn } from "../lib/money/tokens";
 import { sourceName } from "../lib/publicSources";
 import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime, DAY, MINUTE } from "../lib/time";
-import { symbolAmong } from "../market/sources/lists";
+import { symbolAmong } from "../market/facts";
 import type { Button } from "../messenger/format";
 import { reply, type Outcome } from "./commands";
 

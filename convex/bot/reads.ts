@@ -6,7 +6,7 @@ import { alertsOf } from "../alerts/model";
 import { siteUrl } from "../lib/env";
 import { isSymbol } from "../lib/money/tokens";
 import { HOUR } from "../lib/time";
-import { listedSymbol } from "../market/sources/lists";
+import { listedSymbol } from "../market/facts";
 import type { Button, Paragraph } from "../messenger/format";
 import { linkOfAccount } from "../messenger/model";
 import { activeShiftsOf, latestReportsOf } from "../research/model";

@@ -16,7 +16,7 @@ import { sha256Hex } from "../lib/security/digests";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import type { Ticket } from "../lib/tables";
 import { MINUTE, roundedNow } from "../lib/time";
-import { focusOf } from "../market/sources/listing";
+import { focusOf } from "../market/listing";
 import { connectAccount } from "../messenger/linkingEndpoints";
 import { chatUser, isChatUser } from "../messenger/model";
 import { wordsAsParagraphs } from "../messenger/words";

@@ -5,8 +5,8 @@ import { deadlines } from "../lib/outside/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, unlessLate } from "../lib/time";
-import { describeMarket, latestRow } from "../market/model";
-import { readBack } from "../market/bodies";
+import { describeMarket, latestRow } from "../market/snapshot";
+import { readBack } from "../market/snapshot";
 import { describeResearch } from "../research/model";
 import { latestSignals } from "../signals/model";
 import { TOKENS } from "../signals/rules";
@@ -33,7 +33,7 @@ export const stored = internalQuery({
   args: { userId: v.union(v.string(), v.null()), now: v.number() },
   returns: vContext,
   handler: async (ctx, { userId, now }) => {
-    const row = await latestRow(ctx, "");
+    const row = await latestRow(ctx);
     const snapshot = row === null ? null : readBack(row);
     const signals = await latestSignals(ctx, TOKENS);
     const whales = await latestAlerts(ctx, now - WHALES_WITHIN_MS, WHALES);

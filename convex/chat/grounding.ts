@@ -7,10 +7,10 @@ import {
   type Ledger,
   type Source,
 } from "../evidence/text/sources";
-import { coinsNamed } from "../market/sources/lists";
+import { coinsNamed } from "../market/facts";
 import { MAJORS } from "../lib/money/tokens";
 import { settle } from "../evidence/text/settlement";
-import type { Fact, Kind } from "../evidence/tables";
+import type { Fact, Kind } from "../lib/facts";
 import type { Context } from "./context";
 
 /** What an answer may state: numbered facts and this service's own data; every other figure is marked as the model's. Pure. */
@@ -25,7 +25,6 @@ const KINDS: readonly Kind[] = [
   "funding",
   "openInterest",
 ];
-const OF_THE_MARKET: readonly Kind[] = ["rising", "stablecoinSupply", "stablecoinWeek"];
 const SEARCHED = 5;
 const HEADLINES = 5;
 /** How many coins of a question are covered, besides the majors. */
@@ -46,7 +45,6 @@ export function citable(
     kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
   const observed = [
     ...coins.flatMap((coin) => of(coin, KINDS)),
-    ...of("market", OF_THE_MARKET),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
   ].map((fact) => sourceOfFact(fact));

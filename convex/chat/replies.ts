@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { purseOf } from "../lib/budget/purses";
 import { payerOf } from "../lib/limits/payers";
-import { gather } from "../evidence/desk";
+import { gather } from "../market/collectors";
 import { citableLine, ledgerOf } from "../evidence/text/sources";
 import { wantedFor } from "../research/writing/collections";
 import { namesOf } from "../lib/money/names";
@@ -13,7 +13,7 @@ import type { Caller } from "../lib/limits/callers";
 import { ownWords } from "../lib/text/prose";
 import { counted } from "../lib/outside/providerCalls";
 import { HOUR, iso, MINUTE, roundedNow } from "../lib/time";
-import { recentMarket } from "../market/recent";
+import { recentMarket } from "../market/actions";
 import { complete, type Message } from "../providers/models/gateway";
 import { memoryOf } from "../providers/models/structure";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
@@ -56,7 +56,7 @@ export const answer = counted(
       now: roundedNow(),
     });
     const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: roundedNow() };
-    const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
+    const { facts } = await ctx.runQuery(internal.market.collections.latest, wanted);
     const sources = citable(question, facts, { ...context, portfolio }, Date.now());
     const system = systemPrompt(agentId, iso(Date.now()), {
       market: context.market,

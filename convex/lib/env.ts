@@ -98,7 +98,6 @@ const shapes = {
   WALLET_ENCRYPTION_KEY: encryptionKey,
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
   CHAIN_RPC_URL: address,
-  TICKER_API_URL: base,
   EVIDENCE_API_URL: base,
   COINGECKO_API_KEY: coingeckoKey,
   SOURCES_OFF: sourceList,

@@ -6,17 +6,13 @@ import { MINUTE, SECOND } from "./time";
  * How often this service asks each source, all callers together: less than the source allows one address, which a
  * deployment may share with others. Of a source that allows several a second,
  * `maxReserved` more wait for their turn, a second at most. Allowed: Coinbase 10 a second
- * (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), Binance a weight of 6,000 a minute, of which a request here
- * takes 250 at most, CoinGecko 5 to 15 a minute without a key (support.coingecko.com), Hyperliquid a weight of 1,200 a
- * minute at 20 a request, GDELT one every 5 seconds; DefiLlama and the feeds state none.
+ * (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), CoinGecko 5 to 15 a minute without a key
+ * (support.coingecko.com), Hyperliquid a weight of 1,200 a minute at 20 a request; the feeds state none.
  */
 export const SOURCE_LIMITS = {
   coinbase: { kind: "token bucket", rate: 4, period: SECOND, capacity: 8, maxReserved: 4 },
-  binance: { kind: "token bucket", rate: 15, period: MINUTE, capacity: 16, maxReserved: 0 },
   coingecko: { kind: "token bucket", rate: 5, period: MINUTE, capacity: 4, maxReserved: 0 },
   hyperliquid: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 0 },
-  defillama: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 0 },
-  gdelt: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 1, maxReserved: 0 },
   coindesk: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 0 },
   cointelegraph: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 0 },
   decrypt: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 0 },
@@ -35,29 +31,22 @@ export function isFeed(source: PublicSource): source is Feed {
 /** Their real addresses. EVIDENCE_API_URL is one address that serves the paths of all. */
 export const SOURCE_ADDRESSES: Record<PublicSource, string> = {
   coinbase: "https://api.exchange.coinbase.com",
-  binance: "https://data-api.binance.vision",
   coingecko: "https://api.coingecko.com",
   hyperliquid: "https://api.hyperliquid.xyz",
-  defillama: "https://stablecoins.llama.fi",
-  gdelt: "https://api.gdeltproject.org",
   coindesk: "https://www.coindesk.com",
   cointelegraph: "https://cointelegraph.com",
   decrypt: "https://decrypt.co",
 };
 
-/** Their names for readers, and those of the other two sources of prices: the feeds on Base and the model. */
-export const SOURCE_NAMES: Record<PublicSource | "chainlink" | "llm" | "model", string> = {
+/** Their names for readers, and those of the other two sources of figures: the feeds on Base and the model. */
+export const SOURCE_NAMES: Record<PublicSource | "chainlink" | "model", string> = {
   coinbase: "Coinbase",
-  binance: "Binance",
   coingecko: "CoinGecko",
   hyperliquid: "Hyperliquid",
-  defillama: "DefiLlama",
-  gdelt: "GDELT",
   coindesk: "CoinDesk",
   cointelegraph: "Cointelegraph",
   decrypt: "Decrypt",
   chainlink: "Chainlink",
-  llm: "a language model",
   model: "a language model",
 };
 

@@ -8,7 +8,7 @@ import { dayOf } from "./time";
 const BILLED = ["llm", "sentiment", "agentApi"] as const;
 export const vBilled = v.union(...BILLED.map((provider) => v.literal(provider)));
 
-const UNBILLED = ["tickers", "swap", "chain", "facilitator", "messenger", ...PUBLIC_SOURCES] as const;
+const UNBILLED = ["swap", "chain", "facilitator", "messenger", ...PUBLIC_SOURCES] as const;
 /** The outside services. */
 export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v.literal(provider)));
 

@@ -4,13 +4,14 @@ import type { ActionCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/http/examples";
 import { endpoint, Written, type MountedEndpoint } from "../lib/http/endpoint";
-import { optionalToken, text } from "../lib/http/input";
+import { optionalToken, text, wholeNumberOr } from "../lib/http/input";
 import type { Caller } from "../lib/limits/callers";
 import { once } from "../lib/once";
 import { readThrough } from "../lib/readThrough";
 import { iso, SECOND } from "../lib/time";
 import { isSymbol } from "../lib/money/tokens";
 import { marketSnapshot, rowSource, tokenFigures } from "./shapes";
+import { readPrices, shownPrices } from "./views";
 
 /** How long a snapshot or a token answer counts as live. */
 const FRESH_MS = 60 * SECOND;
@@ -33,13 +34,18 @@ const errors = {
 };
 
 /** It loads the sources, so it is only imported if a focus is named. */
-const listing = once(() => import("./sources/listing"));
+const listing = once(() => import("./listing"));
 
-/** The focus of a request: a symbol that no source knows has no figures, a name that no source knows is an error. */
-async function focusTold(ctx: ActionCtx, token: string | undefined, caller: Caller): Promise<string> {
-  if (token === undefined) return "";
+/** The symbol of a token: one that no source knows has no figures, a name that no source knows is an error. */
+async function symbolOf(ctx: ActionCtx, token: string, caller: Caller): Promise<string> {
   const { focusOf, storedListing } = await listing();
   return isSymbol(token) ? (await storedListing(ctx, token)).symbol : focusOf(ctx, token, caller);
+}
+
+/** The snapshot with a token's figures. */
+async function withFocus(ctx: ActionCtx, body: string, symbol: string, caller: Caller): Promise<string> {
+  const focus = await (await listing()).figuresNow(ctx, symbol, caller);
+  return JSON.stringify({ ...z.record(z.string(), z.unknown()).parse(JSON.parse(body)), focus });
 }
 
 const market: MountedEndpoint = endpoint({
@@ -48,7 +54,7 @@ const market: MountedEndpoint = endpoint({
   summary:
     "Live market snapshot: key prices, trending coins, top 20; with `token`, that token's figures too.",
   description:
-    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer or fails: `fetchedAt` says which. While only the gateway fails, the rows are those of the price sources and market lists. A cached read costs nothing and is not counted.",
+    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer or fails: `fetchedAt` says which. They are the sources'; what no source has is the gateway's, asked at most every ten minutes and marked `model`. A cached read costs nothing and is not counted.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors: {
     ...errors,
@@ -79,27 +85,29 @@ const market: MountedEndpoint = endpoint({
         },
       ],
       focus: figuresExample,
-      sources: [{ name: "chainlink", asOf: EXAMPLE_TIME, agreementBps: 12 }],
+      sources: [{ name: "chainlink", asOf: EXAMPLE_TIME }],
     },
   },
   input: z.object({ token: optionalToken }),
   returns: marketSnapshot,
   handler: async (ctx, { token }, { caller }) => {
-    const focus = await focusTold(ctx, token, caller);
-    const read = () => ctx.runQuery(internal.market.snapshots.answer, { focus });
+    const symbol = token === undefined ? null : await symbolOf(ctx, token, caller);
+    const told = async (body: string) =>
+      new Written(symbol === null ? body : await withFocus(ctx, body, symbol, caller));
+    const read = () => ctx.runQuery(internal.market.snapshots.answer, {});
     try {
       const { body } = await readThrough(ctx, {
         upstream: "The LLM gateway",
         freshMs: () => FRESH_MS,
         caller,
         read,
-        begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
+        begin: () => ctx.runMutation(internal.market.snapshots.begin, { caller }),
       });
-      return new Written(body);
+      return await told(body);
     } catch (error) {
       const stored = failureOf(error)?.code === "upstream" ? await read() : null;
       if (stored === null) throw error;
-      return new Written(stored.body);
+      return told(stored.body);
     }
   },
 });
@@ -148,11 +156,45 @@ const tokenQuestion: MountedEndpoint = endpoint({
       upstream: "The LLM gateway",
       freshMs: () => FRESH_MS,
       caller,
-      read: () => ctx.runQuery(internal.market.tokens.current, { question }),
-      begin: () => ctx.runMutation(internal.market.tokens.begin, { question, caller }),
+      read: () => ctx.runQuery(internal.market.snapshots.answerTo, { question }),
+      begin: () => ctx.runMutation(internal.market.snapshots.beginAnswer, { question, caller }),
     });
     return { question, token, answer, model, priceSource, fetchedAt: iso(figuresAt) };
   },
 });
 
-export const marketEndpoints: MountedEndpoint[] = [market, tokenQuestion];
+const MAX_HOURS = 720;
+const DEFAULT_HOURS = 48;
+
+const prices: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/mcp/prices",
+  summary: "Measured prices of BTC and ETH, and the service's own hourly history of them.",
+  description:
+    "Every five minutes the price feeds are asked, else the exchanges; each price says who gave it. Reading costs nothing and asks nobody. An hour in which no price was taken is left out.",
+  example: {
+    input: { hours: 1 },
+    output: {
+      hours: 1,
+      prices: {
+        BTC: {
+          priceUsd: 97_250.5,
+          source: "chainlink",
+          observedAt: EXAMPLE_TIME,
+          change24hPercent: 1.42,
+          closes: [{ at: "2026-01-05T09:00:00.000Z", priceUsd: 97_180.2, source: "chainlink" }],
+        },
+        ETH: null,
+      },
+    },
+  },
+  input: z.object({
+    hours: wholeNumberOr(DEFAULT_HOURS, 1, MAX_HOURS).describe(
+      `How many hours of history, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
+    ),
+  }),
+  returns: shownPrices,
+  handler: (ctx, { hours }) => readPrices(ctx, hours),
+});
+
+export const marketEndpoints: MountedEndpoint[] = [market, tokenQuestion, prices];

@@ -1,13 +1,216 @@
+import { v, type Infer } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { dueWork } from "../lib/cronRuns";
-import { youngSample } from "../prices/model";
-import { PRICED_TOKENS } from "../prices/tables";
+import { keepNoted, vNoted } from "../lib/outside/tallies";
+import { rowsByBoth } from "../lib/records/rows";
+import { HOUR, MINUTE } from "../lib/time";
+import {
+  PRICED_TOKENS,
+  vClose,
+  vPrice,
+  vPricedToken,
+  vPriceSource,
+  type HourlyClose,
+  type Price,
+  type PricedToken,
+} from "./tables";
+
+/** Samples of live prices, and the service's own history of them. */
+
+const vSample = { token: v.string(), priceUsd: v.number(), source: vPriceSource, observedAt: v.number() };
+
+/** How long a sample is reused. */
+const REUSED_FOR_MS = MINUTE;
+
+function samplesOf(ctx: QueryCtx, token: string) {
+  return ctx.db.query("priceSamples").withIndex("by_token_and_takenAt", (q) => q.eq("token", token));
+}
+
+/** A token's newest sample, however old. */
+export async function newestSample(ctx: QueryCtx, token: string): Promise<Doc<"priceSamples"> | null> {
+  return samplesOf(ctx, token).order("desc").first();
+}
+
+async function youngSample(ctx: QueryCtx, token: string, now: number): Promise<Doc<"priceSamples"> | null> {
+  const newest = await newestSample(ctx, token);
+  return newest !== null && now - newest.takenAt <= REUSED_FOR_MS ? newest : null;
+}
+
+/** A row without the database's own fields. */
+function priceOf({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSamples">): Price {
+  return { token, priceUsd, source, observedAt, takenAt };
+}
 
 /** Runs every five minutes: samples each token without a recent sample. */
 export const takeDue = dueWork(async (ctx) => {
   const now = Date.now();
   const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
-  if (samples.some((sample) => sample === null)) {
-    await ctx.scheduler.runAfter(0, internal.market.prices.sample, {});
-  }
+  if (samples.includes(null)) await ctx.scheduler.runAfter(0, internal.market.actions.sample, {});
+});
+
+/** The newest sample of a token if it can be reused at `now` (epoch ms), otherwise `null`. */
+export const young = internalQuery({
+  args: { token: vPricedToken, now: v.number() },
+  returns: v.union(vPrice, v.null()),
+  handler: async (ctx, { token, now }) => {
+    const sample = await youngSample(ctx, token, now);
+    return sample === null ? null : priceOf(sample);
+  },
+});
+
+/** The time of a token's oldest kept sample, epoch ms; `null` if there is none. */
+export const first = internalQuery({
+  args: { token: v.string() },
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx, { token }) => (await samplesOf(ctx, token).first())?.takenAt ?? null,
+});
+
+/** Samples observed in [from, to], epoch ms, oldest first; at most 400 (there is at most one per minute). */
+export const between = internalQuery({
+  args: { token: vPricedToken, from: v.number(), to: v.number() },
+  returns: v.array(vPrice),
+  handler: async (ctx, { token, from, to }) => {
+    const rows = await ctx.db
+      .query("priceSamples")
+      .withIndex("by_token_and_takenAt", (q) =>
+        q
+          .eq("token", token)
+          .gte("takenAt", from)
+          .lte("takenAt", to + HOUR),
+      )
+      .take(400);
+    return rows
+      .filter(({ observedAt }) => observedAt >= from && observedAt <= to)
+      .map(priceOf)
+      .sort((a, b) => a.observedAt - b.observedAt);
+  },
+});
+
+/**
+ * Stores a sample and its hour's close. Two concurrent samples, and a repeated tick, leave one: a recent sample is not
+ * followed by another.
+ * @returns The sample that counts.
+ */
+export const store = internalMutation({ args: vSample, returns: vPrice, handler: keep });
+
+/** Stores the samples of several tokens, and how their sources answered. */
+export const storeAll = change(
+  { samples: v.array(v.object(vSample)), noted: vNoted },
+  async (ctx, { samples, noted }) => {
+    await keepNoted(ctx, noted);
+    for (const sample of samples) await keep(ctx, sample);
+  },
+);
+
+/** Stores a coin's prices from before its first sample, so that earlier days are known too. Existing samples take precedence. */
+export const storeEarlier = change(
+  {
+    token: v.string(),
+    source: vPriceSource,
+    /** Oldest first; `at` in epoch ms. */
+    closes: v.array(v.object({ at: v.number(), priceUsd: v.number() })),
+  },
+  async (ctx, { token, source, closes }) => {
+    const oldest = await samplesOf(ctx, token).first();
+    for (const { at, priceUsd } of closes) {
+      if (oldest !== null && at >= oldest.takenAt) break;
+      await ctx.db.insert("priceSamples", { token, source, priceUsd, observedAt: at, takenAt: at });
+    }
+  },
+);
+
+async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
+  const takenAt = Date.now();
+  const recent = await youngSample(ctx, sample.token, takenAt);
+  if (recent !== null) return priceOf(recent);
+  const price = { ...sample, takenAt };
+  await ctx.db.insert("priceSamples", price);
+  const token = PRICED_TOKENS.find((one) => one === sample.token);
+  if (token !== undefined) await closeHour(ctx, token, price);
+  return price;
+}
+
+async function closeHour(
+  ctx: MutationCtx,
+  token: PricedToken,
+  { priceUsd, source, takenAt }: Price,
+): Promise<void> {
+  const hourEndsAt = (Math.floor(takenAt / HOUR) + 1) * HOUR;
+  const closes = rowsByBoth(ctx.db.query("hourlyCloses"), "token", token, "hourEndsAt", hourEndsAt);
+  const row = await closes.unique();
+  const close = { token, hourEndsAt, priceUsd, source, takenAt };
+  if (row === null) await ctx.db.insert("hourlyCloses", close);
+  else await ctx.db.replace("hourlyCloses", row._id, close);
+}
+
+/**
+ * The closes of the latest hours that had ended by `before` (epoch ms), newest last. Hours without a sample are
+ * missing, so neighbours may be more than an hour apart.
+ */
+export async function recentHourlyCloses(
+  ctx: QueryCtx,
+  token: PricedToken,
+  { before, count }: { before: number; count: number },
+): Promise<HourlyClose[]> {
+  const rows = await ctx.db
+    .query("hourlyCloses")
+    .withIndex("by_token_and_hourEndsAt", (q) => q.eq("token", token).lte("hourEndsAt", before))
+    .order("desc")
+    .take(count);
+  return rows.reverse().map(({ hourEndsAt, priceUsd, source }) => ({ hourEndsAt, priceUsd, source }));
+}
+
+/** The newest price of each token that has one. */
+export const newest = internalQuery({
+  args: {},
+  returns: v.array(vPrice),
+  handler: async (ctx) => {
+    const samples = await Promise.all(PRICED_TOKENS.map((token) => newestSample(ctx, token)));
+    return samples.flatMap((sample) => (sample === null ? [] : [priceOf(sample)]));
+  },
+});
+
+/** The closes of the last `count` hours that had ended by `before` (epoch ms), oldest first. */
+export const closes = internalQuery({
+  args: { before: v.number(), count: v.number() },
+  returns: v.object({ BTC: v.array(vClose), ETH: v.array(vClose) }),
+  handler: async (ctx, range) => ({
+    BTC: await recentHourlyCloses(ctx, "BTC", range),
+    ETH: await recentHourlyCloses(ctx, "ETH", range),
+  }),
+});
+
+/** The shortest distance between points of a path. */
+const PATH_STEP_MS = 5 * MINUTE;
+/** The most samples of a path, which are at least a minute apart. */
+const PATH_SAMPLES = 600;
+
+const vPoint = v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource });
+
+/**
+ * The path of a token's price between two times (epoch ms, at most ten hours apart), oldest first: the last sample of
+ * each five minutes, and before the first kept sample the hourly closes.
+ */
+export const path = internalQuery({
+  args: { token: vPricedToken, from: v.number(), to: v.number() },
+  returns: v.array(vPoint),
+  handler: async (ctx, { token, from, to }) => {
+    const samples = await ctx.db
+      .query("priceSamples")
+      .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).gte("takenAt", from).lte("takenAt", to))
+      .take(PATH_SAMPLES);
+    const sampledFrom = samples[0]?.takenAt ?? Infinity;
+    const count = Math.ceil((to - from) / HOUR) + 1;
+    const earlier = (await recentHourlyCloses(ctx, token, { before: to, count }))
+      .filter(({ hourEndsAt }) => hourEndsAt >= from && hourEndsAt < sampledFrom)
+      .map(({ hourEndsAt, priceUsd, source }) => ({ at: hourEndsAt, priceUsd, source }));
+    const last = new Map<number, Infer<typeof vPoint>>();
+    for (const { takenAt, priceUsd, source } of samples) {
+      last.set(Math.floor(takenAt / PATH_STEP_MS), { at: takenAt, priceUsd, source });
+    }
+    return [...earlier, ...last.values()];
+  },
 });

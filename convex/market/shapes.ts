@@ -31,7 +31,7 @@ export const askedRows = {
 /** A token's figures from the model. */
 export type AskedFigures = z.output<typeof askedRows.token>;
 
-export const rowSource = z.enum(["chainlink", "coinbase", "binance", "coingecko", "model"]);
+export const rowSource = z.enum(["chainlink", "coinbase", "coingecko", "model"]);
 const source = rowSource.describe(
   "The source of price and change: a price feed, an exchange, CoinGecko (coingecko.com), or only the model",
 );
@@ -41,39 +41,22 @@ const keyPrice = askedRows.keyPrice.extend({ source });
 export const coin = askedRows.coin.extend({ source });
 export const tokenFigures = askedRows.token.extend({ source, sizeSource });
 
-export type TokenFigures = z.output<typeof tokenFigures>;
-
-/** A source of prices that the figures were checked against. */
-export const marketSource = z.object({
-  name: z.string(),
-  asOf: z.iso.datetime(),
-  agreementBps: z
-    .number()
-    .int()
-    .nonnegative()
-    .nullable()
-    .describe(
-      "The largest distance of the model's own price from this source's, over the coins it knows; at most 1000000. null if no model was asked.",
-    ),
-});
+/** A source of prices that the figures are from. */
+export const marketSource = z.object({ name: z.string(), asOf: z.iso.datetime() });
 
 export const marketFigures = z.object({
   keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
   trending: z.array(coin).describe("The most searched"),
   top20: z.array(askedRows.top.extend({ source, sizeSource })).describe("By market capitalisation"),
-  focus: tokenFigures
-    .nullable()
-    .optional()
-    .describe("Figures of the requested token; null if the gateway knows none. Left out without `token`."),
 });
 
 /** The answer of `GET /mcp/market`. */
 export const marketSnapshot = z.object({
   fetchedAt: z.iso.datetime().describe("When these figures were fetched"),
   ...marketFigures.shape,
-  sources: z
-    .array(marketSource)
-    .describe(
-      "The live price sources that the figures were checked against; empty if none could be reached.",
-    ),
+  focus: tokenFigures
+    .nullable()
+    .optional()
+    .describe("Figures of the requested token; null if no source knows any. Left out without `token`."),
+  sources: z.array(marketSource).describe("The live price sources; empty if none could be reached."),
 });

@@ -1,29 +1,120 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { older, type RecordsOf } from "../lib/records/records";
-import { vTokenFigures, vRowSource, type vMarketFigures, type vMarketSource } from "./validators";
+import { literals } from "../lib/literals";
+import { namesIn, older, type RecordsOf } from "../lib/records/records";
+import { vRowSource, vTokenFigures, type vMarketFigures, type vMarketSource } from "./validators";
+
+/** The collections of facts, by their names for readers. */
+export const COLLECTIONS = {
+  quotes: "live prices",
+  markets: "the table of coins",
+  trending: "the most searched coins",
+  day: "last trades",
+  book: "order book",
+  candles: "hourly candles",
+  perpetuals: "perpetual markets",
+  news: "news",
+  base: "the state of Base",
+} as const;
+
+const vCollector = v.union(...namesIn(COLLECTIONS).map((collector) => v.literal(collector)));
+export type Collector = Infer<typeof vCollector>;
+
+/** One collection: `subject` is "" if it is for everybody. */
+export const vWanted = v.object({ collector: vCollector, subject: v.string() });
+export type Wanted = Infer<typeof vWanted>;
+
+/** An attempt at a collection. */
+export const vClaim = vWanted.extend({ attempt: v.number() });
+export type Claim = Infer<typeof vClaim>;
+
+export const vMissing = vWanted.extend({ reason: v.string() });
+export type Missing = Infer<typeof vMissing>;
+
+/** The tokens whose prices are always recorded; other coins' prices are recorded while somebody needs them. */
+export const vPricedToken = literals("BTC", "ETH");
+export type PricedToken = Infer<typeof vPricedToken>;
+export const PRICED_TOKENS = ["BTC", "ETH"] as const satisfies readonly PricedToken[];
+
+export const vPriceSource = literals("chainlink", "coinbase", "coingecko");
+export type PriceSource = Infer<typeof vPriceSource>;
+
+export const vPrice = v.object({
+  /** One of the above, or another coin's symbol. */
+  token: v.string(),
+  priceUsd: v.number(),
+  source: vPriceSource,
+  /** Epoch ms: when the source saw the price. */
+  observedAt: v.number(),
+  /** Epoch ms: when the service stored it. */
+  takenAt: v.number(),
+});
+export type Price = Infer<typeof vPrice>;
+
+/** The last price of an hour. */
+export const vClose = v.object({
+  /** Epoch ms, a full hour. */
+  hourEndsAt: v.number(),
+  priceUsd: v.number(),
+  source: vPriceSource,
+});
+export type HourlyClose = Infer<typeof vClose>;
 
 /** The source of a row's figures, or the model. */
 export type RowSource = Infer<typeof vRowSource>;
 export type MarketSource = Infer<typeof vMarketSource>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
+export type TokenFigures = Infer<typeof vTokenFigures>;
 
 export const marketTables = {
-  /** The latest market snapshot of each focus. Written by `market/snapshots`; replaced at each refresh. Dies a week after. */
-  marketSnapshots: defineTable({
-    /** Token symbol, or "" for the whole market. */
-    focus: v.string(),
-    fetchedAt: v.number(),
-    model: v.string(),
-    /** The answer of `GET /mcp/market`, in JSON (`market/bodies`). */
-    body: v.string(),
-    /** How many of the model's prices were replaced by a source's. */
-    replaced: v.number(),
+  /**
+   * A collector's last facts of each half hour, shared by all who need them. Written by `market/collections`; a later
+   * collection replaces the earlier one of the same half hour. Dies after eight days.
+   */
+  facts: defineTable({
+    /** Collector and subject: `day:BTC`. */
+    key: v.string(),
+    /** Epoch ms: where its half hour begins. */
+    slot: v.number(),
+    collectedAt: v.number(),
+    /** Facts in JSON (`market/facts`). */
+    facts: v.string(),
   })
-    .index("by_focus", ["focus"])
-    .index("by_fetchedAt", ["fetchedAt"]),
+    .index("by_key", ["key", "slot"])
+    .index("by_slot", ["slot"]),
 
-  /** The latest answer to each token question. Written by `market/tokens`; replaced at each refresh. Dies a day after. */
+  /**
+   * Live prices: one per token and tick of five minutes, and those requested in between; never two within a minute. For
+   * a newly requested coin also the closes of the hours before. Written by `market/samples`. Dies after 15 days.
+   */
+  priceSamples: defineTable(vPrice)
+    .index("by_token_and_takenAt", ["token", "takenAt"])
+    .index("by_takenAt", ["takenAt"]),
+
+  /**
+   * The service's own hourly history: the last price taken in each UTC hour; an hour without a sample has none.
+   * Written by `market/samples` with each sample. Kept.
+   */
+  hourlyCloses: defineTable({
+    token: vPricedToken,
+    /** Epoch ms: the full hour that ends it. It includes the samples of the 60 minutes before, not one at this moment. */
+    hourEndsAt: v.number(),
+    priceUsd: v.number(),
+    source: vPriceSource,
+    /** Epoch ms. */
+    takenAt: v.number(),
+  }).index("by_token_and_hourEndsAt", ["token", "hourEndsAt"]),
+
+  /** The latest market snapshot: one row. Written by `market/snapshots`; replaced at each refresh. Dies a week after. */
+  marketSnapshots: defineTable({
+    fetchedAt: v.number(),
+    /** The answer of `GET /mcp/market`, in JSON. */
+    body: v.string(),
+    /** The gateway's own list, in JSON, for what the sources do not have; with its model and time, epoch ms. */
+    list: v.optional(v.object({ figures: v.string(), model: v.string(), at: v.number() })),
+  }).index("by_fetchedAt", ["fetchedAt"]),
+
+  /** The latest answer to each token question. Written by `market/snapshots`; replaced at each refresh. Dies a day after. */
   tokenAnswers: defineTable({
     /** SHA-256 of the question, lower-cased. */
     questionHash: v.string(),
@@ -41,6 +132,17 @@ export const marketTables = {
 };
 
 export const marketRecords: RecordsOf<typeof marketTables> = {
+  facts: {
+    keep: {
+      days: 8,
+      why: "reports keep what they cite; comparisons go back a week",
+      aged: older("slot"),
+    },
+  },
+  priceSamples: {
+    keep: { days: 15, why: "a week, and the week before it for comparison", aged: older("takenAt") },
+  },
+  hourlyCloses: { keep: "the service's own price history: two rows an hour" },
   marketSnapshots: {
     keep: {
       days: 7,

@@ -4,7 +4,7 @@ import { literals } from "../lib/literals";
 
 /** What is stored of the shapes of `market/shapes`. Written by `npm run codegen`; a test holds both against one another. */
 
-export const vRowSource = literals("chainlink", "coinbase", "binance", "coingecko", "model");
+export const vRowSource = literals("chainlink", "coinbase", "coingecko", "model");
 
 export const vCoin = v.object({
   name: v.string(),
@@ -35,17 +35,13 @@ export const vMarketFigures = v.object({
   top20: v.array(
     v.object({ ...vCoin.fields, price: v.number(), marketCap: v.number(), sizeSource: vRowSource }),
   ),
-  focus: v.optional(v.union(vTokenFigures, v.null())),
 });
 
-export const vMarketSource = v.object({
-  name: v.string(),
-  asOf: v.string(),
-  agreementBps: v.union(v.number(), v.null()),
-});
+export const vMarketSource = v.object({ name: v.string(), asOf: v.string() });
 
 export const vMarketSnapshot = v.object({
   ...vMarketFigures.fields,
   fetchedAt: v.string(),
+  focus: v.optional(v.union(vTokenFigures, v.null())),
   sources: v.array(vMarketSource),
 });

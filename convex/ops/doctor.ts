@@ -9,16 +9,15 @@ import type { Variable } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { CHAIN_ID, USDC } from "../lib/money/base";
 import { counted } from "../lib/outside/providerCalls";
-import { SOURCE_NAMES } from "../lib/publicSources";
+import { FEEDS as FEED_SOURCES, SOURCE_NAMES } from "../lib/publicSources";
 import { agentApiUrl, isOff } from "../lib/settings";
 import { MINUTE, SECOND } from "../lib/time";
-import { FEEDS, livePrice, type FeedName } from "../prices/feeds";
+import { FEEDS, feedPrice, type FeedName } from "../market/feeds";
 import { readJob } from "../providers/agentApi";
-import { askDay, VENUES } from "../providers/data/exchanges";
+import { askTrade } from "../providers/data/coinbase";
 import { chainClient } from "../providers/chain/rpc/client";
-import { askMarkets } from "../providers/data/coingecko";
-import { askStablecoins } from "../providers/data/defillama";
-import { askNews, naming } from "../providers/data/gdelt";
+import { askCoins } from "../providers/data/coingecko";
+import { askFeed } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { botUsername, webhookOf } from "../providers/messenger";
 import { askSentiment } from "../providers/models/sentiment";
@@ -157,11 +156,10 @@ const QUESTIONS: readonly Question[] = [
       return null;
     },
   },
-  ...VENUES.map((venue) => publicSource(venue.source, (ctx) => askDay(venue, ctx, "BTC", PATIENCE_MS))),
-  publicSource("coingecko", (ctx) => askMarkets(ctx, PATIENCE_MS)),
+  publicSource("coinbase", (ctx) => askTrade(ctx, "BTC", PATIENCE_MS)),
+  publicSource("coingecko", (ctx) => askCoins(ctx, PATIENCE_MS)),
   publicSource("hyperliquid", (ctx) => askPerpetuals(ctx, PATIENCE_MS)),
-  publicSource("defillama", (ctx) => askStablecoins(ctx, "all", PATIENCE_MS)),
-  publicSource("gdelt", (ctx) => askNews(ctx, naming("bitcoin"), PATIENCE_MS)),
+  ...FEED_SOURCES.map((feed) => publicSource(feed, (ctx) => askFeed(ctx, feed, PATIENCE_MS))),
   { subject: "chain", see: "Set CHAIN_RPC_URL to a node of Base.", ask: chainTrouble },
 ];
 
@@ -177,8 +175,8 @@ async function chainTrouble(): Promise<string | null> {
   for (const [name, feed] of Object.entries(FEEDS)) {
     const round = { address: feed.address, abi: feedAbi, functionName: "latestRoundData" } as const;
     const [, answer, , updatedAt] = await readContract(client, round);
-    if (isFeed(name) && livePrice(name, { answer, updatedAt }, Date.now()) === null)
-      return `the ${name} feed is stale: tickers are used until it is fresh again.`;
+    if (isFeed(name) && feedPrice(name, { answer, updatedAt }, Date.now()) === null)
+      return `the ${name} feed is stale: Coinbase is asked until it is fresh again.`;
   }
   for (const role of ["relayer", "anchor"] as const) {
     const address = serviceAddress(role);

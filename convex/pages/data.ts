@@ -1,10 +1,10 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { storedListing } from "../market/sources/listing";
+import { storedListing } from "../market/listing";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
-import { readPrices, type PricePoint } from "../prices/views";
+import { readPrices, type PricePoint } from "../market/views";
 import { readReport, shownSnapshot } from "../research/http";
 import { TOKENS, type Token } from "../signals/rules";
 import type { PublicSignal } from "../signals/shapes";
@@ -81,7 +81,7 @@ export async function readSignal(ctx: ActionCtx, id: string): Promise<SignalData
 async function withPath(ctx: ActionCtx, row: Signal): Promise<SignalData> {
   const signal = signalView(row);
   const { usd: priceUsd, source, observedAt } = row.price;
-  const points = await ctx.runQuery(internal.prices.history.path, {
+  const points = await ctx.runQuery(internal.market.samples.path, {
     token: signal.token,
     ...windowOf(signal),
   });
@@ -131,7 +131,7 @@ export async function readHome(ctx: ActionCtx) {
   const [prices, market, signals, whales] = await Promise.all([
     settled("prices", readPrices(ctx, HOME_HOURS)),
     // As it was last stored, no matter how old: a visit does not begin a refresh.
-    settled("market", ctx.runQuery(internal.market.snapshots.current, { focus: "" })),
+    settled("market", ctx.runQuery(internal.market.snapshots.current, {})),
     settled("signals", latestSignals(ctx)),
     settled("whales", readWhales(ctx, 24, HOME_WHALES)),
   ]);

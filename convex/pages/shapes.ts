@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EXAMPLE_TIME } from "../lib/http/examples";
 import { TROUBLES } from "../ops/troubles";
-import { pricePoint, type PricePoint } from "../prices/views";
+import { pricePoint, type PricePoint } from "../market/views";
 import { reportExample, reportShape, snapshotShape } from "../research/views";
 import { signalExample, statsExample } from "../signals/http";
 import { TOKENS } from "../signals/rules";

@@ -22,7 +22,7 @@ import { terms } from "./preview";
 import { PAID_PATH } from "./terms";
 
 /** It loads the sources, so it is only imported if a token is named. */
-const listing = once(() => import("../market/sources/listing"));
+const listing = once(() => import("../market/listing"));
 /** Only imported for purchases. */
 const proofs = once(() => import("./proofs"));
 

@@ -5,7 +5,7 @@ import { AppError } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
 import { counted } from "../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../lib/time";
-import { listingOf, unknownToken, unsureToken } from "../market/sources/listing";
+import { listingOf, unknownToken, unsureToken } from "../market/listing";
 import { timeoutFailure } from "../providers/call";
 import { UPSTREAM } from "../providers/chain/rpc/client";
 import { findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";

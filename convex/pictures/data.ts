@@ -2,8 +2,8 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DAY, HOUR, iso } from "../lib/time";
 import { readSignal } from "../pages/data";
-import { closesSince, readPrices } from "../prices/views";
-import { PRICED_TOKENS } from "../prices/tables";
+import { closesSince, readPrices } from "../market/views";
+import { PRICED_TOKENS } from "../market/tables";
 import { FACTS_FRESH_MS } from "../research/freshness";
 import { signalView } from "../signals/views";
 import { drawnHistory } from "../alerts/observations";
@@ -33,7 +33,7 @@ export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek 
       since: from,
       limit: 7 * PRICED_TOKENS.length,
     }),
-    ctx.runQuery(internal.prices.history.closes, { before, count: (7 * DAY) / HOUR }),
+    ctx.runQuery(internal.market.samples.closes, { before, count: (7 * DAY) / HOUR }),
   ]);
   const signals = page.signals
     .map(signalView)
@@ -82,6 +82,6 @@ async function readPath(
   const points =
     token === undefined
       ? await ctx.runQuery(internal.pictures.paths.prices, collected)
-      : await ctx.runQuery(internal.prices.history.path, { token, from, to });
+      : await ctx.runQuery(internal.market.samples.path, { token, from, to });
   return points.map(({ at, priceUsd, source }) => ({ at: iso(at), priceUsd, source }));
 }

@@ -1,8 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { keyOf, slotOf } from "../evidence/model";
-import { factIn } from "../evidence/sayings";
-import type { Kind, Wanted } from "../evidence/tables";
+import { keyOf, slotOf } from "../market/facts";
+import { factIn } from "../market/facts";
+import type { Kind } from "../lib/facts";
+import type { Wanted } from "../market/tables";
 
 /** How a price has moved in the collected facts: one point per half hour that has one. */
 

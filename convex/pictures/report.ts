@@ -1,7 +1,7 @@
 import { dateTime } from "../lib/time";
 import { relativeChart } from "../pages/charts/relative";
 import { sourceNames } from "../pages/words";
-import type { PricePoint } from "../prices/views";
+import type { PricePoint } from "../market/views";
 import { BODY, canvasBeside, pictureOf } from "./card";
 
 /** How a shift's token has moved since the shift began, compared with another token. */

@@ -4,7 +4,7 @@ import { html, type Html } from "../pages/markup";
 import type { SignalData } from "../pages/shapes";
 import { usd } from "../lib/text/numbers";
 import { sourceNames } from "../pages/words";
-import type { PricePoint } from "../prices/views";
+import type { PricePoint } from "../market/views";
 import { canvasBeside, MARGIN, pictureOf, rows, way } from "./card";
 
 /** The day's signals: the price of the day before each, and its levels for as long as it is open. */

@@ -4,7 +4,7 @@ import { html, type Html } from "../pages/markup";
 import { signed } from "../lib/text/numbers";
 import { date } from "../lib/time";
 import { sourceNames } from "../pages/words";
-import type { PricePoint } from "../prices/views";
+import type { PricePoint } from "../market/views";
 import type { PublicSignal } from "../signals/shapes";
 import { canvasBeside, MARGIN, pictureOf, rows } from "./card";
 

@@ -39,7 +39,7 @@ import {
 } from "./views";
 
 /** It loads the sources, so it is only imported if a focus is named. */
-const listing = once(() => import("../market/sources/listing"));
+const listing = once(() => import("../market/listing"));
 
 /** In ms: a result without a source is cached as long as that source's failure counts. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {

@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { vCitedSource } from "../evidence/validators";
-import { vMissing } from "../evidence/tables";
+import { vMissing } from "../market/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/validators";
 import { vChange, vCheckedCounts, vOnchainOutput, vReportText, vSentiment } from "./validators";
 

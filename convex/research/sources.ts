@@ -1,7 +1,5 @@
 import type { ActionCtx } from "../_generated/server";
-import { beginGathering, type Gathered } from "../evidence/desk";
-import { keyOf, LISTS } from "../evidence/model";
-import type { Fact } from "../evidence/tables";
+import { gather } from "../market/collectors";
 import { readAnswer } from "../lib/answers/reader";
 import type { Payer } from "../lib/budget/classes";
 import { purseOf } from "../lib/budget/purses";
@@ -9,8 +7,9 @@ import { deadlines } from "../lib/outside/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { cut } from "../lib/text/strings";
 import { iso } from "../lib/time";
-import { askForMarket, type AskedMarket } from "../market/desk";
-import { describeKeyPrices, signed } from "../market/model";
+import { askForMarket } from "../market/actions";
+import type { Missing } from "../market/tables";
+import { describeKeyPrices, signed } from "../market/snapshot";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { FACTS_FRESH_MS } from "./freshness";
@@ -27,7 +26,7 @@ const RAW_LIMIT = 60_000;
 const STORED_MOVERS = 10;
 
 /** What is asked, and for whom; with `facts`, the same action is already collecting facts. */
-type Collection = { focus: string; payer: Payer; facts: Promise<Gathered> | null };
+type Collection = { focus: string; payer: Payer; facts: Promise<Missing[]> | null };
 
 export function collectSource(
   ctx: ActionCtx,
@@ -36,7 +35,7 @@ export function collectSource(
 ): Promise<Settled> {
   switch (source) {
     case "market":
-      return settle("market", () => collectMarket(ctx, { focus, payer, facts }));
+      return settle("market", () => collectMarket(ctx, focus, payer));
     case "sentiment":
       return settle("sentiment", () => collectSentiment(ctx, focus, payer));
     case "onchain":
@@ -51,27 +50,16 @@ type Good<Source extends Settled["source"]> = Omit<
   "state" | "at"
 >;
 
-export function beginFacts(ctx: ActionCtx, focus: string): Promise<Gathered> {
-  return beginGathering(ctx, wantedFor(focus), { freshMs: FACTS_FRESH_MS });
+export function beginFacts(ctx: ActionCtx, focus: string): Promise<Missing[]> {
+  return gather(ctx, wantedFor(focus), { freshMs: FACTS_FRESH_MS });
 }
 
-async function collectFacts(focus: string, facts: Promise<Gathered> | null): Promise<Good<"facts">> {
-  const missing = (await (await facts)?.missing) ?? [];
+async function collectFacts(focus: string, facts: Promise<Missing[]> | null): Promise<Good<"facts">> {
+  const missing = (await facts) ?? [];
   const [first] = missing;
   if (first !== undefined && missing.length === wantedFor(focus).length)
     throw new AppError("upstream", first.reason);
   return { missing };
-}
-
-/** The market's lists, if this action is collecting all of them; `null` if it is not, or one fails. */
-async function ownLists(facts: Promise<Gathered>): Promise<Fact[] | null> {
-  const { own } = await facts;
-  const lists = LISTS.flatMap((list) => own.get(keyOf(list))?.facts ?? []);
-  if (lists.length < LISTS.length) return null;
-  return Promise.all(lists).then(
-    (all) => all.flat(),
-    () => null,
-  );
 }
 
 async function settle<Source extends Settled["source"]>(
@@ -88,14 +76,17 @@ async function settle<Source extends Settled["source"]>(
 
 type Failed<Source> = { source: Source; reading: { state: "failed"; at: number; error: string } };
 
-async function collectMarket(ctx: ActionCtx, { focus, payer, facts }: Collection): Promise<Good<"market">> {
-  const lists = facts === null ? undefined : ownLists(facts);
-  const market = await askForMarket(ctx, focus, payer, lists);
+async function collectMarket(ctx: ActionCtx, focus: string, payer: Payer): Promise<Good<"market">> {
+  const market = await askForMarket(ctx, focus, payer);
   return { model: market.model, tokensUsed: market.tokensUsed, output: marketOutput(market) };
 }
 
-function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {
-  const { focus } = figures;
+function marketOutput({
+  figures,
+  focus,
+  raw,
+  sources,
+}: Awaited<ReturnType<typeof askForMarket>>): MarketOutput {
   return {
     trending: figures.trending,
     movers: figures.top20

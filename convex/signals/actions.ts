@@ -11,9 +11,9 @@ import { providerAction } from "../lib/outside/providerCalls";
 import { vTurn } from "../lib/renewals";
 import { HOUR, MINUTE, roundedNow, SECOND } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import { measuredPrice } from "../prices/live";
-import { askCandles, askForCandles, askForDay, VENUES } from "../providers/data/exchanges";
-import type { Candle } from "../providers/data/exchangeShapes";
+import { livePrice } from "../market/live";
+import { askCandles, askDay } from "../providers/data/coinbase";
+import type { Candle } from "../providers/data/coinbase";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { UnusableAnswer } from "../providers/models/gateway";
 import { completeStructured } from "../providers/models/structure";
@@ -58,7 +58,7 @@ export const issue = worker({ day: v.string() }, async (ctx, { day, job }) => {
 async function propose(ctx: ActionCtx, task: Task) {
   const { token } = task;
   const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
-  const priceNow = () => measuredPrice(ctx, token, Date.now() - PRICE_AGE_MS);
+  const priceNow = () => livePrice(ctx, token, Date.now() - PRICE_AGE_MS);
   // The levels are checked against this price; checking the model against itself would check nothing.
   const before = await priceNow();
   const context = {
@@ -100,12 +100,12 @@ async function marketContext(ctx: ActionCtx, { token, closes }: Task): Promise<M
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { interval: "hour", from: to - HOURS * HOUR, to } as const;
   const [candles, day, perpetuals] = await Promise.all([
-    reached(askForCandles(ctx, token, range, deadlines.publicData), "signals.context is incomplete"),
-    reached(askForDay(ctx, token, deadlines.publicData), "signals.context is incomplete"),
+    reached(askCandles(ctx, token, range, deadlines.publicData), "signals.context is incomplete"),
+    reached(askDay(ctx, token, deadlines.publicData), "signals.context is incomplete"),
     reached(askPerpetuals(ctx, deadlines.publicData), "signals.context is incomplete"),
   ]);
-  const traded = (candles?.value ?? []).map(({ openedAt, close, low, high, volume }): Hour => {
-    return { endsAt: openedAt + HOUR, close, source: candles?.source ?? "", range: { low, high, volume } };
+  const traded = (candles ?? []).map(({ openedAt, close, low, high, volume }): Hour => {
+    return { endsAt: openedAt + HOUR, close, source: "coinbase", range: { low, high, volume } };
   });
   const own = closes
     .filter(
@@ -117,7 +117,7 @@ async function marketContext(ctx: ActionCtx, { token, closes }: Task): Promise<M
   const perpetual = perpetuals?.find(({ symbol }) => symbol === token);
   return {
     hours: [...traded, ...own].toSorted((a, b) => a.endsAt - b.endsAt),
-    day: day === null ? null : { ...day.value, source: day.source },
+    day: day === null ? null : { ...day, source: "coinbase" },
     funding:
       perpetual === undefined
         ? null
@@ -141,30 +141,19 @@ async function reached<Value>(asking: Promise<Value>, event: string): Promise<Va
 export const look = providerAction({}, async (ctx) => {
   for (const { token, signalIds, from, to } of await ctx.runQuery(internal.signals.tracker.open, {})) {
     // A measurement is stored, so that it is among the samples, at this look and at later ones.
-    await reached(measuredPrice(ctx, token), "signals.no measured price");
+    await reached(livePrice(ctx, token), "signals.no measured price");
     const seen = await pathOf(ctx, token, { from, to: Math.min(to, Date.now()) });
     await ctx.runMutation(internal.signals.tracker.settle, { signalIds, seen });
   }
 });
 
-/** The known path of a price: one-minute candles of the exchanges, in order, and the service's own samples in their gaps. */
+/** The known path of a price: one-minute candles of the exchange, in order, and the service's own samples in their gaps. */
 async function pathOf(ctx: ActionCtx, token: Token, span: { from: number; to: number }): Promise<Stretch[]> {
-  const candles: Stretch[] = [];
-  // The minute that has not closed does not count as a gap.
-  const until = Math.min(span.to, Math.floor(Date.now() / MINUTE) * MINUTE);
-  const isWhole = () => uncoveredMinutes(candles, span.from, until) === 0;
-  const range = {
-    interval: "minute",
-    from: Math.floor(span.from / MINUTE) * MINUTE,
-    to: span.to + 1,
-  } as const;
-  for (const venue of VENUES) {
-    if (isWhole()) return candles;
-    const asking = askCandles(venue, ctx, token, range, deadlines.publicData);
-    const more = ((await reached(asking, "signals.no candles")) ?? []).map(stretchOf);
-    candles.push(...more.filter(({ from }) => !candles.some((one) => one.from === from)));
-  }
-  const samples = await ctx.runQuery(internal.prices.samples.between, { token, ...span });
+  const from = Math.floor(span.from / MINUTE) * MINUTE;
+  const range = { interval: "minute", from, to: span.to + 1 } as const;
+  const asking = askCandles(ctx, token, range, deadlines.publicData);
+  const candles = ((await reached(asking, "signals.no candles")) ?? []).map(stretchOf);
+  const samples = await ctx.runQuery(internal.market.samples.between, { token, ...span });
   return assembled(
     candles,
     samples.map(({ observedAt, priceUsd }) => point(observedAt, priceUsd, "sample")),

@@ -6,10 +6,10 @@ import {
   sourceOfWords,
   type Ledger,
 } from "../evidence/text/sources";
-import { factsOf } from "../evidence/wordings";
+import { factsOf } from "../lib/facts";
 import { namesOf } from "../lib/money/names";
 import { leftoverProblem, settle } from "../evidence/text/settlement";
-import type { Fact } from "../evidence/tables";
+import type { Fact } from "../lib/facts";
 import { sourceName } from "../lib/publicSources";
 import type { SignalContext } from "./prompts";
 import type { Proposal } from "./rules";

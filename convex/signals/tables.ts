@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import type { RecordsOf } from "../lib/records/records";
-import { vPriceSource } from "../prices/tables";
+import { vPriceSource } from "../market/tables";
 import { vRecord } from "./validators";
 
 export const vToken = literals("BTC", "ETH");

@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { due, ofUser, type RecordsOf } from "../lib/records/records";
-import { vPriceSource } from "../prices/tables";
+import { vPriceSource } from "../market/tables";
 import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = literals("basic", "custody");

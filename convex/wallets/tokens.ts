@@ -1,6 +1,6 @@
 import type { Address } from "viem";
 import { USDC } from "../lib/money/base";
-import { FEEDS, SEQUENCER_FEED } from "../prices/feeds";
+import { FEEDS, SEQUENCER_FEED } from "../market/feeds";
 
 /**
  * The tokens that can be held, sent and swapped, on Base (chain id 8453). Addresses and decimals: the tokens' own

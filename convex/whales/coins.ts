@@ -1,4 +1,4 @@
-import type { FeedName } from "../prices/feeds";
+import type { FeedName } from "../market/feeds";
 import { TOKENS } from "../wallets/tokens";
 
 /** The coins that are measured on Base, and how amounts become figures. */

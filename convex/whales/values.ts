@@ -1,7 +1,7 @@
 import { AppError } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
-import type { FeedName } from "../prices/feeds";
-import { readFeeds } from "../prices/sources";
+import type { FeedName } from "../market/feeds";
+import { readFeeds } from "../market/live";
 import { COINS, type CoinSymbol } from "./coins";
 
 /** Values of coins, by the price feeds on Base. */

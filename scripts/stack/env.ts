@@ -16,7 +16,6 @@ const providers = {
   },
   chain: { key: "CHAIN_RPC_URL", addresses: [], beside: [] },
   "swap provider": { key: "SWAP_API_KEY", addresses: ["SWAP_API_URL"], beside: [] },
-  tickers: { key: "TICKER_API_URL", addresses: [], beside: [] },
   "evidence sources": { key: "EVIDENCE_API_URL", addresses: [], beside: [] },
 } as const;
 
@@ -27,7 +26,6 @@ const providerNames = [
   "messenger",
   "chain",
   "swap provider",
-  "tickers",
   "evidence sources",
 ] as const satisfies Provider[];
 
@@ -79,9 +77,9 @@ export function applicationVariables(
   for (const name of providerNames) {
     if (outside.includes(name)) continue;
     const { key, addresses, beside } = providers[name];
-    // The simulated swaps are on the local chain, whose feeds agree with the simulated tickers and sources. With a real
-    // chain there are no swaps, and tickers and sources are the public ones, which need no key.
-    const chainBound = name === "swap provider" || name === "tickers" || name === "evidence sources";
+    // The simulated swaps are on the local chain, whose feeds agree with the simulated sources. With a real chain there
+    // are no swaps, and the sources are the public ones, which need no key.
+    const chainBound = name === "swap provider" || name === "evidence sources";
     const local = chainBound && outside.includes("chain") ? {} : context.local;
     for (const variable of [key, ...addresses, ...beside]) variables[variable] = local[variable];
   }

@@ -5,20 +5,8 @@ import type { Call } from "./http";
 import { EVIDENCE_SOURCES } from "./sources/evidence";
 import { STYLES } from "./gateway/styles";
 
-export const PROVIDERS = [
-  "llm",
-  "agent",
-  "sentiment",
-  "messenger",
-  "swap",
-  "tickers",
-  ...EVIDENCE_SOURCES,
-] as const;
+export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap", ...EVIDENCE_SOURCES] as const;
 export type Provider = (typeof PROVIDERS)[number];
-
-/** The public tickers that share one stand-in. */
-export const TICKERS = ["coinbase", "binance", "coingecko"] as const;
-export type Ticker = (typeof TICKERS)[number];
 
 /** The `schema` of chat completions that ask for prose. */
 export const CHAT = "chat";
@@ -28,8 +16,8 @@ const limits = {
   times: z.int().positive().optional(),
   /** Gateway only: apply only to requests with this schema name, or to prose with "chat". */
   schema: z.string().min(1).optional(),
-  /** Tickers only: apply only to requests to this one. */
-  ticker: z.enum(TICKERS).optional(),
+  /** Apply only to requests whose path has this in it. */
+  path: z.string().min(1).optional(),
 };
 
 const faultShape = z.discriminatedUnion("mode", [
@@ -91,8 +79,8 @@ const ONLY: Partial<Record<Fault["mode"], readonly Provider[]>> = {
 };
 
 type About = {
+  path: string;
   schema?: string | undefined;
-  ticker?: Ticker | undefined;
   /** Whether a schema was sent with the prompt. */
   isFormatted?: boolean;
 };
@@ -101,7 +89,7 @@ export type Faults = {
   /** @throws TypeError for a fault this provider cannot show. */
   add(provider: Provider, fault: Fault): void;
   clear(provider?: Provider): void;
-  /** The fault for the next request, counted as used. `about`: its schema, or its ticker. */
+  /** The fault for the next request, counted as used. */
   take(provider: Provider, about: About): Fault | undefined;
 };
 
@@ -115,9 +103,6 @@ export function createFaults(): Faults {
       if (fault.schema !== undefined && provider !== "llm") {
         throw new TypeError(`the ${provider} stand-in's requests have no schema`);
       }
-      if (fault.ticker !== undefined && provider !== "tickers") {
-        throw new TypeError(`the ${provider} stand-in is not a ticker`);
-      }
       const queue = queues.get(provider) ?? [];
       queue.push({ fault, left: fault.times ?? Infinity });
       queues.set(provider, queue);
@@ -126,7 +111,7 @@ export function createFaults(): Faults {
       if (provider === undefined) queues.clear();
       else queues.delete(provider);
     },
-    take: (provider, { schema, ticker, isFormatted = false }) => {
+    take: (provider, { path, schema, isFormatted = false }) => {
       const found = queues
         .get(provider)
         ?.find(
@@ -134,7 +119,7 @@ export function createFaults(): Faults {
             left > 0 &&
             (fault.mode !== "formatless" || isFormatted) &&
             (fault.schema === undefined || fault.schema === schema) &&
-            (fault.ticker === undefined || fault.ticker === ticker),
+            path.includes(fault.path ?? ""),
         );
       if (found === undefined) return undefined;
       found.left--;

@@ -17,7 +17,6 @@ import { createRecords, type Sent } from "./records";
 import { createSentiment, sentimentError } from "./sentiment";
 import { delay, refusal, spoil } from "./spoilage";
 import { createSwap, swapError } from "./swap/api";
-import { createTickers, tickerError, tickerOf } from "./sources/tickers";
 
 export type { Fault, Provider } from "./control";
 
@@ -43,7 +42,6 @@ const PREFIXES = new Map<string, Provider>([
   ["sentiment", "sentiment"],
   ["messenger", "messenger"],
   ["swap-api", "swap"],
-  ["tickers", "tickers"],
 ]);
 
 export type StandinsOptions = {
@@ -85,10 +83,6 @@ export function createStandins(options: StandinsOptions = {}): Standins {
     },
     messenger: { handle: messenger.handle, error: messengerRefusal },
     swap: { ...createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) }), error: swapError },
-    tickers: {
-      ...createTickers(ofMarket),
-      error: (status, reason, { path }) => tickerError(tickerOf(path) ?? "coinbase", status, reason),
-    },
   };
   const standinOf = (provider: Provider): Standin =>
     isEvidenceSource(provider) ? evidence(provider) : standins[provider];
@@ -103,8 +97,8 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       records.request(provider, { method, path, ...query, body, at: now(), ...named });
     }
     const about = {
+      path: call.path,
       schema: schema === null ? CHAT : schema,
-      ticker: tickerOf(call.path),
       isFormatted: isFormatted(body),
     };
     const fault = faults.take(provider, about);
@@ -187,7 +181,6 @@ function standinEnv(base: string): Record<string, string> {
     MESSENGER_BOT_NAME: "simulated_123456_bot",
     SWAP_API_URL: `${base}/swap-api`,
     SWAP_API_KEY: "0x-simulated-local-only",
-    TICKER_API_URL: `${base}/tickers`,
     EVIDENCE_API_URL: `${base}/evidence`,
   };
 }

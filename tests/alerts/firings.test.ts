@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
-import { keyOf, slotOf } from "../../convex/evidence/model";
-import { sheetsOf } from "../../convex/evidence/sayings";
+import { keyOf, slotOf } from "../../convex/market/facts";
+import { storedForm } from "../../convex/market/facts";
 import { closeApp, START, type App, test, createApp } from "../support/app";
 import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
 import { insertAlerts } from "../support/rows/signalRows";
@@ -50,7 +50,11 @@ describe("an alert", () => {
   test("fires at the crossings, once each: for any prices, however often the tick runs", async () => {
     const STEP = 20 * MINUTE;
     const path = fc.array(
-      fc.tuple(fc.integer({ min: 90, max: 110 }), fc.constantFrom("coinbase", "coinbase", "llm"), fc.nat(2)),
+      fc.tuple(
+        fc.integer({ min: 90, max: 110 }),
+        fc.constantFrom("coinbase", "chainlink", "coingecko"),
+        fc.nat(2),
+      ),
       { minLength: 16, maxLength: 24 },
     );
     const phrases = fc.uniqueArray(
@@ -72,8 +76,7 @@ describe("an alert", () => {
       fc.asyncProperty(path, phrases, async (samples, wishes) => {
         const app = createApp();
         // No exchange tells the days before: they would be another market's.
-        for (const name of ["coinbase", "binance"] as const)
-          app.standins.fail(name, { mode: "status", status: 503 });
+        for (const name of ["coinbase"] as const) app.standins.fail(name, { mode: "status", status: 503 });
         const ids = [];
         for (const [i, wish] of wishes.entries()) ids.push(await setAlert(app, wish, `user-${i}`));
         for (const [i, [usd, source, ticks]] of samples.entries()) {
@@ -85,7 +88,7 @@ describe("an alert", () => {
         for (const [i, wish] of wishes.entries()) {
           const wanted = crossings(
             wish,
-            samples.map(([usd, source], n) => [n * STEP, source === "llm" ? null : usd]),
+            samples.map(([usd], n) => [n * STEP, usd]),
           );
           const fired = await firedAt(app, ids[i] ?? "");
           expect([wish, fired]).toEqual([wish, wanted.map((at) => START + STEP + at)]);
@@ -167,7 +170,7 @@ describe("an alert", () => {
       const by = { observedAt: at, source: "Hyperliquid", url: "https://app.hyperliquid.xyz/trade/ETH" };
       const fact = { ...by, subject: "ETH", kind: "funding", unit: "percent", value: percent } as const;
       return app.t.run(async ({ db }) => {
-        await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: sheetsOf([fact]) });
+        await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: storedForm([fact]) });
         for (const one of await db.query("refreshes").collect())
           if (one.key === `evidence:${key}`) await db.patch("refreshes", one._id, { doneAt: at });
       });

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { LEAST_FLOW_USD } from "../../convex/alerts/grammar";
 import { readLine } from "../../convex/alerts/lines";
 import { difference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/reading";
-import type { Fact } from "../../convex/evidence/tables";
+import type { Fact } from "../../convex/lib/facts";
 import { FLOOR_USD } from "../../convex/whales/coins";
 import { restated } from "../../scripts/standins/gateway/alerts";
 import { START, test, type App } from "../support/app";

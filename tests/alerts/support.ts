@@ -10,7 +10,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-export type Source = "coinbase" | "chainlink" | "llm";
+export type Source = "coinbase" | "chainlink" | "coingecko";
 
 /** A proposal as the service answers it. */
 export const proposed = z.object({
@@ -27,7 +27,7 @@ export async function priced(
   { source = "coinbase", token = "BTC" }: { source?: Source; token?: string } = {},
 ): Promise<void> {
   if (Date.now() < at) vi.setSystemTime(at);
-  await app.t.mutation(internal.prices.samples.store, { token, priceUsd, source, observedAt: at });
+  await app.t.mutation(internal.market.samples.store, { token, priceUsd, source, observedAt: at });
 }
 
 /** What the cron does every minute, with what follows from it. */

@@ -118,7 +118,7 @@ describe("a tapped button", () => {
       source: "coinbase" as const,
       observedAt: Date.now(),
     };
-    await app.t.mutation(internal.prices.samples.store, sample);
+    await app.t.mutation(internal.market.samples.store, sample);
     await say(app, "/alert BTC above 110000");
     await tap(app, "Set");
     await say(app, "/alerts");

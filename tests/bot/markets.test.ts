@@ -23,7 +23,7 @@ const MINUTE = 60_000;
 /** BTC at this price, as a source tells it now. */
 async function priced(app: App, priceUsd: number): Promise<void> {
   const sample = { token: "BTC" as const, priceUsd, source: "coinbase" as const, observedAt: Date.now() };
-  await app.t.mutation(internal.prices.samples.store, sample);
+  await app.t.mutation(internal.market.samples.store, sample);
 }
 
 describe("/signals", () => {
@@ -259,7 +259,7 @@ describe("prices", () => {
 
 describe("on a fresh deployment", () => {
   test("/start says what can be done where nobody tells a price", async ({ app }) => {
-    for (const name of ["tickers", "coingecko", "coinbase", "binance"] as const)
+    for (const name of ["coingecko", "coinbase"] as const)
       app.standins.fail(name, { mode: "status", status: 500 });
     const [welcome] = await say(app, "/start");
     expect(welcome).toMatch(/^<b>Welcome!<\/b>\n\nTell me in your own words/);

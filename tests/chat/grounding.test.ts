@@ -42,9 +42,9 @@ describe("an answer in chat", () => {
 
   test("of the news agent rests on headlines with their sources", async ({ app }) => {
     await app.post("/mcp/chat", { question: "What is new?", agentId: "news-default" });
-    expect(systemOf(app)).toMatch(/^f\d+ Market headline: “.+” \(\S+, found by GDELT, 2026-01-05T/m);
-    expect(app.standins.sent("gdelt")).toHaveLength(1);
+    expect(systemOf(app)).toMatch(/^f\d+ Market headline: “.+” \(\S+, 2026-01-05T/m);
+    expect(app.standins.sent("coindesk")).toHaveLength(1);
     await app.post("/mcp/chat", { question: "And now?", agentId: "news-default" });
-    expect(app.standins.sent("gdelt")).toHaveLength(1);
+    expect(app.standins.sent("coindesk")).toHaveLength(1);
   });
 });

@@ -136,7 +136,7 @@ const request = z.object({
 });
 
 function providerOf(name: string): Exclude<Provider, "messenger"> {
-  return z.enum(["llm", "agent", "sentiment", "swap", "tickers"]).parse(name);
+  return z.enum(["llm", "agent", "sentiment", "swap", "coinbase", "coingecko"]).parse(name);
 }
 
 /** What the market was before stays as it was; before the first time it stood there as well. */

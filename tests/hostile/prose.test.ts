@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { factsIn, sheetsOf } from "../../convex/evidence/sayings";
+import { factsIn, storedForm } from "../../convex/market/facts";
 import { ownWords } from "../../convex/lib/text/prose";
 import { test } from "../support/app";
 import { observationsOf } from "../support/rows/observations";
@@ -46,7 +46,7 @@ test("a headline makes no link known, and whoever asks of one is answered about 
       const facts = factsIn(row).map((fact) =>
         fact.kind === "headline" ? { ...fact, value: `Claim at ${link}` } : fact,
       );
-      await db.patch("facts", row._id, { facts: sheetsOf(facts) });
+      await db.patch("facts", row._id, { facts: storedForm(facts) });
     }
   });
   expect(await ask("What is new?")).toBe("Go to (link removed) now.");

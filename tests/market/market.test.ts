@@ -1,7 +1,9 @@
 import { describe, expect } from "vitest";
+import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { test } from "../support/app";
+import { noPrices } from "../support/outside";
 
 describe("GET /mcp/market", () => {
   test("answers the contract's snapshot, and the market moves", async ({ app }) => {
@@ -31,10 +33,9 @@ describe("GET /mcp/market", () => {
         source: expect.stringMatching(/^(?:coinbase|coingecko)$/),
         sizeSource: "coingecko",
       })),
-      sources: ["coinbase", "binance", "coingecko"].map((name) => ({
+      sources: ["coinbase", "coingecko"].map((name) => ({
         name,
         asOf: expect.stringMatching(/^2026-01-05T09:0\d:\d\d\.\d{3}Z$/),
-        agreementBps: expect.any(Number),
       })),
     });
     await app.pass(61_000, { cronsRun: false });
@@ -65,8 +66,7 @@ describe("GET /mcp/market", () => {
   });
 
   test("reads fenced JSON with numbers as strings", async ({ app }) => {
-    app.standins.fail("tickers", { mode: "status", status: 503 });
-    app.standins.fail("coingecko", { mode: "status", status: 503 });
+    noPrices(app);
     const content = `Here you are:\n\`\`\`json\n${JSON.stringify(loose())}\n\`\`\``;
     app.standins.fail("llm", { mode: "reply", content });
     const { status, body } = await app.get("/mcp/market");
@@ -76,6 +76,7 @@ describe("GET /mcp/market", () => {
   });
 
   test("sends an unusable answer back once, with what was wrong", async ({ app }) => {
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
     const wrong = { ...loose(), top20: loose().top20.slice(0, 19) };
     app.standins.fail("llm", { mode: "reply", content: JSON.stringify(wrong), times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
@@ -136,35 +137,27 @@ describe("an LLM gateway that fails", () => {
       fetchedAt: expect.stringMatching(/^2026-01-05T09:0/),
       keyPrices: { bitcoin: { usd: expect.any(Number), source: "coinbase" }, solana: { source: "coinbase" } },
       focus: { symbol: "DOGE", source: "coingecko", marketCap: expect.any(Number) },
-      sources: ["coinbase", "binance", "coingecko"].map((name) => ({ name, agreementBps: null })),
+      sources: ["coinbase", "coingecko"].map((name) => ({ name })),
     });
     expect([body.trending, body.top20].map((rows) => (Array.isArray(rows) ? rows.length : 0))).toEqual([
       10, 20,
     ]);
     expect(JSON.stringify(body)).not.toContain('"model"');
-    expect(await app.rows("marketSnapshots")).toMatchObject([{ model: "none", replaced: 0 }]);
     expect((await app.get("/mcp/market?token=foobarx")).body.focus).toBeNull();
-
-    app.standins.clear("llm");
-    await app.pass(61_000, { cronsRun: false });
-    await app.get("/mcp/market?token=doge");
-    const models = (await app.rows("marketSnapshots")).map(({ model }) => model);
-    expect(models).toContainEqual(expect.stringContaining("simulated"));
   });
 
   test("with its sources leaves the last snapshot, with its own time", async ({ app }) => {
     const { body } = await app.get("/mcp/market");
     await app.pass(20 * 60_000, { cronsRun: false });
     app.standins.fail("llm", { mode: "status", status: 500 });
-    for (const source of ["tickers", "coingecko"] as const) {
-      app.standins.fail(source, { mode: "status", status: 503 });
-    }
+    noPrices(app);
     const stale = await app.get("/mcp/market");
     expect([stale.status, stale.body]).toEqual([200, body]);
   });
 
   test("too slowly for its caller goes on behind; a repeat joins it", async ({ app }) => {
     deadlines.caller = 30;
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
     app.standins.fail("llm", { mode: "slow", ms: 150, times: 1 });
     const first = await app.get("/mcp/market");
     expect([first.status, first.body.error]).toEqual([
@@ -177,14 +170,44 @@ describe("an LLM gateway that fails", () => {
   });
 
   test("too slowly leaves the last good snapshot, marked by its own time", async ({ app }) => {
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
     const { body } = await app.get("/mcp/market");
-    await app.pass(120_000, { cronsRun: false });
+    await app.pass(11 * 60_000, { cronsRun: false });
     deadlines.caller = 30;
     app.standins.fail("llm", { mode: "slow", ms: 100 });
     const stale = await app.get("/mcp/market");
     expect([stale.status, stale.body]).toEqual([200, body]);
     deadlines.caller = 10_000;
     expect((await app.get("/mcp/market")).body.fetchedAt).not.toBe(body.fetchedAt);
+  });
+});
+
+describe("the gateway's list", () => {
+  test("is asked for once in ten minutes, whoever asks, and fills what the sources do not have", async ({
+    app,
+  }) => {
+    for (let minute = 0; minute < 12; minute++) {
+      await app.get("/mcp/market");
+      await app.settle();
+      await app.pass(61_000, { cronsRun: false });
+    }
+    expect(app.standins.sent("llm")).toHaveLength(2);
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
+    await app.pass(11 * 60_000, { cronsRun: false });
+    const { body } = await app.get("/mcp/market");
+    expect(JSON.stringify(body.top20)).toContain('"source":"model"');
+    expect(body.keyPrices).toMatchObject({ bitcoin: { source: "coinbase" } });
+    expect(app.standins.sent("llm")).toHaveLength(3);
+  });
+
+  test("costs at most 2 USD a day", async ({ app }) => {
+    await app.get("/mcp/market");
+    await app.settle();
+    const { checks } = z
+      .object({ checks: z.object({ budget: z.object({ spentUsd: z.number() }) }) })
+      .parse((await app.get("/health")).body);
+    expect(checks.budget.spentUsd).toBeGreaterThan(0);
+    expect(checks.budget.spentUsd * 144).toBeLessThan(2);
   });
 });
 

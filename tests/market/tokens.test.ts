@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { factIn } from "../../convex/evidence/sayings";
+import { factIn } from "../../convex/market/facts";
 import { createApp, type App, test } from "../support/app";
 
 /** `/mcp/token`: what a model says of a token is held against the sources of prices. */
@@ -33,7 +33,7 @@ describe("a token's price", () => {
     const content = says(figures("BTC", 42_000), "Bitcoin is at 42,000 USD.");
     app.standins.fail("llm", { mode: "reply", content, times: 1 });
     const mended = await app.get("/mcp/token?question=BTC");
-    expect(asked(app)[1]?.at(-1)?.content).toContain("the price of BTC is");
+    expect(asked(app)[1]?.at(-1)?.content).toContain("“42,000 USD” cites no fact");
     expect(mended.body.answer).not.toContain("42,000");
 
     app.standins.fail("llm", { mode: "reply", content, times: 2 });
@@ -90,8 +90,15 @@ describe("a token's price", () => {
     expect(body.answer).not.toContain("40 USD");
   });
 
+  test("that no list knows is the exchange's last trade", async ({ app }) => {
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
+    const { body } = await app.get("/mcp/token?question=DOGE");
+    expect(body.token).toMatchObject({ symbol: "DOGE", source: "coinbase", marketCap: null });
+  });
+
   test("that no source knows is marked as the model's; no token has no price", async ({ app }) => {
     app.standins.fail("coingecko", { mode: "status", status: 503 });
+    app.standins.fail("coinbase", { mode: "status", status: 503 });
     const doge = await app.get("/mcp/token?question=DOGE");
     expect(doge.body).toMatchObject({
       token: { symbol: "DOGE", source: "model", sizeSource: "model" },

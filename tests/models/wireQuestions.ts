@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { restatementQuestion } from "../../convex/alerts/reading";
-import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
+import { snapshotQuestion, tokenCheck, tokenQuestion } from "../../convex/market/questions";
 import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
 import { reviewLedger } from "../../convex/signals/ledgers";
@@ -39,13 +39,11 @@ const NO_WEEK = {
 export async function questions(
   use: <Shape extends z.ZodType>(name: string, ask: Ask<Shape>) => Promise<void>,
 ): Promise<void> {
-  await use("market", (at) => snapshotQuestion("", iso(at), null));
-  await use("market with a focus", (at) => snapshotQuestion("SOL", iso(at), "BTC 100000 USD"));
+  await use("market", (at) => snapshotQuestion(iso(at), "BTC 100000 USD"));
   await use("token", (at) =>
     tokenQuestion(
       { question: "How is SOL doing?", nowIso: iso(at), live: null, sizes: null, market: null },
-      () => null,
-      () => null,
+      tokenCheck("How is SOL doing?", [], new Map(), at),
     ),
   );
   await use("on-chain signals", (at) => onchainQuestion("ETH", iso(at)));

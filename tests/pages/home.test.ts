@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { shownPrices } from "../../convex/prices/views";
+import { shownPrices } from "../../convex/market/views";
 import { bigUsd, signed, usd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { buy, issued, test } from "../signals/support";

@@ -2,7 +2,7 @@ import { portfolioPicture } from "../../convex/pictures/portfolio";
 import { reportPicture } from "../../convex/pictures/report";
 import { signalsPicture, type DrawnSignal } from "../../convex/pictures/signals";
 import { weekPicture } from "../../convex/pictures/week";
-import type { PricePoint } from "../../convex/prices/views";
+import type { PricePoint } from "../../convex/market/views";
 import { signalExample } from "../../convex/signals/http";
 import type { PublicSignal } from "../../convex/signals/shapes";
 

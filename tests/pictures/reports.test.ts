@@ -1,5 +1,5 @@
 import { beforeAll, expect } from "vitest";
-import { factsIn } from "../../convex/evidence/sayings";
+import { factsIn } from "../../convex/market/facts";
 import { pngOf } from "../../convex/pictures/png";
 import { reportPicture } from "../../convex/pictures/report";
 import { test as appTest, type App } from "../support/app";
@@ -80,7 +80,7 @@ test("a token that an exchange or CoinGecko alone prices is drawn against BTC fr
 });
 
 test("a token has its words alone where fewer than three collections saw its price", async ({ app }) => {
-  const SOURCES = ["coinbase", "binance", "coingecko"] as const;
+  const SOURCES = ["coinbase", "coingecko"] as const;
   const fail = () => SOURCES.forEach((source) => app.standins.fail(source, { mode: "status", status: 500 }));
   fail();
   const [[words, ...others] = []] = await finalReports(app, ["SOL"], async () => {

@@ -98,7 +98,7 @@ describe("a token", () => {
   });
 
   test("is taken as it is asked for while the sources that would know are out of reach", async ({ app }) => {
-    for (const source of ["coinbase", "binance", "coingecko"] as const) {
+    for (const source of ["coinbase", "coingecko"] as const) {
       app.standins.fail(source, { mode: "status", status: 503 });
     }
     expect((await app.post("/mcp/research/start", { userId: "alice", token: "FOOBARX" })).status).toBe(200);

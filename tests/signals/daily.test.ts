@@ -5,6 +5,7 @@ import { createApp, type App } from "../support/app";
 import { loseScheduled } from "../support/rows/leases";
 import * as given from "./support";
 import { test } from "./support";
+import { noPrices } from "../support/outside";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
 
@@ -288,16 +289,13 @@ describe("a day on which something is out of reach", () => {
   });
 
   test("no measured price: the model's own market data are no ground for a signal", async ({ app }) => {
-    app.standins.fail("tickers", { mode: "status", status: 500 });
+    noPrices(app);
     await issue(app);
     expect(app.standins.sent("llm")).toEqual([]);
-    for (const token of ["BTC", "ETH"] as const) {
-      const told = await app.during(app.t.action(internal.market.prices.current, { token }));
-      expect(told.source).toBe("llm");
-    }
     await app.pass(MINUTE - 1_000);
     expect([asked(app).length, (await app.rows("signals")).length]).toEqual([0, 0]);
-    app.standins.clear("tickers");
+    app.standins.clear("coinbase");
+    app.standins.clear("coingecko");
     await app.pass(25 * MINUTE);
     expect((await app.rows("signals")).map(({ price }) => price.source)).toEqual(["coinbase", "coinbase"]);
   });

@@ -8,6 +8,7 @@ import { dayOf } from "../../convex/lib/time";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 import { test } from "./support";
+import { noPrices } from "../support/outside";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, noCandles, track, wait } =
   given;
@@ -113,15 +114,16 @@ describe("the outcome tracker", () => {
   });
 
   test("asks for one price per token and tick, and for none when nothing is pending", async ({ app }) => {
+    const priced = () => app.standins.sent("coinbase").filter(({ path }) => path.endsWith("/ticker"));
     await track(app);
-    expect(app.standins.sent("tickers")).toEqual([]);
+    expect(priced()).toHaveLength(0);
     await issued(app, buy);
     await wait(app, DAY);
     await issued(app, buy);
     await wait(app, 10 * MINUTE);
-    const before = app.standins.sent("tickers").length;
+    const before = priced().length;
     await track(app);
-    expect(app.standins.sent("tickers").length - before).toBe(2);
+    expect(priced().length - before).toBe(2);
     expect(await app.rows("signals")).toHaveLength(4);
   });
 
@@ -164,13 +166,13 @@ describe("the outcome tracker", () => {
 });
 
 describe("where the price comes from", () => {
-  test("a ticker that fails is followed by the next, and the signal ends", async ({ app }) => {
+  test("a source that fails is followed by the next, and the signal ends", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
-    app.standins.fail("tickers", { mode: "status", status: 500, ticker: "coinbase" });
+    app.standins.fail("coinbase", { mode: "status", status: 500, path: "/ticker" });
     marketAt(app, { BTC: 101, ETH: 101 });
     await track(app);
-    expect((await app.rows("priceSamples")).at(-1)?.source).toBe("binance");
+    expect((await app.rows("priceSamples")).at(-1)?.source).toBe("coingecko");
     expect((await endings(app)).map(([status]) => status)).toEqual(["WIN", "WIN"]);
   });
 
@@ -178,17 +180,14 @@ describe("where the price comes from", () => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
     noCandles(app);
-    app.standins.fail("tickers", { mode: "status", status: 500 });
+    noPrices(app);
     marketAt(app, { BTC: 150, ETH: 50 });
     await track(app);
     expect(app.standins.sent("llm").filter(({ schema }) => schema === "market_snapshot")).toEqual([]);
-    for (const token of ["BTC", "ETH"] as const) {
-      const told = await app.during(app.t.action(internal.market.prices.current, { token }));
-      expect(told.source).toBe("llm");
-    }
-    await track(app);
     expect((await endings(app)).map(([status]) => status)).toEqual(["PENDING", "PENDING"]);
-    app.standins.clear("tickers");
+    app.standins.clear("coinbase");
+    app.standins.clear("coingecko");
+    noCandles(app);
     await wait(app, 30 * MINUTE);
     marketAt(app, { BTC: 101, ETH: 101 });
     await track(app);
@@ -227,24 +226,12 @@ describe("where the price comes from", () => {
     });
   });
 
-  test("Coinbase has a hole: Binance's candles fill it", async ({ app }) => {
-    await issued(app, buy);
-    app.standins.fail("coinbase", { mode: "status", status: 500 });
-    await wait(app, 10 * MINUTE);
-    marketAt(app, { BTC: 101.5, ETH: 101.5 });
-    await wait(app, 20 * MINUTE);
-    await track(app);
-    for (const row of await app.rows("signals")) {
-      expect([row.status, row.decidedBy, row.gapMinutes]).toEqual(["WIN", "candle", 0]);
-    }
-  });
-
   test("with none in reach nothing changes until 6 hours behind the expiry, then it expires without a result", async ({
     app,
   }) => {
     await issued(app, buy);
     noCandles(app);
-    app.standins.fail("tickers", { mode: "status", status: 500 });
+    noPrices(app);
     app.standins.fail("llm", { mode: "status", status: 401 });
     await wait(app, 11.9 * HOUR);
     await track(app);
@@ -282,8 +269,9 @@ test("whatever the prices and the ticks, a signal ends once, and the chain and t
           await issued(app, proposal);
           for (const { after, btc, twice } of ticks) {
             await wait(app, after * MINUTE);
-            app.standins.clear("tickers");
-            if (btc === null) app.standins.fail("tickers", { mode: "status", status: 500 });
+            app.standins.clear("coinbase");
+            app.standins.clear("coingecko");
+            if (btc === null) noPrices(app);
             marketAt(app, { BTC: btc ?? 100, ETH: btc ?? 100 });
             await track(app);
             if (twice) await track(app);

@@ -81,9 +81,7 @@ export const hold = {
 
 /** No exchange tells candles until the stand-ins are cleared. */
 export function noCandles(app: App): void {
-  for (const exchange of ["coinbase", "binance"] as const) {
-    app.standins.fail(exchange, { mode: "status", status: 500 });
-  }
+  app.standins.fail("coinbase", { mode: "status", status: 500, path: "/candles" });
 }
 
 /** The daily job, and what it sets going. */

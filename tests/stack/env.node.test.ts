@@ -9,7 +9,7 @@ import { freshKeys, keptKeys } from "../../scripts/stack/keys";
 
 const local = {
   CHAIN_RPC_URL: "http://chain.local",
-  TICKER_API_URL: "http://standins.local/tickers",
+  EVIDENCE_API_URL: "http://standins.local/tickers",
   SWAP_API_URL: "http://standins.local/swap-api",
   SWAP_API_KEY: "simulated",
 };
@@ -41,21 +41,21 @@ describe("kept keys", () => {
   });
 });
 
-describe("the tickers", () => {
+describe("the sources", () => {
   test("are the stand-in where the chain is the stack's own", async () => {
     expect(realProviders({})).toEqual([]);
-    expect(await seen({})).toMatchObject({ TICKER_API_URL: local.TICKER_API_URL });
+    expect(await seen({})).toMatchObject({ EVIDENCE_API_URL: local.EVIDENCE_API_URL });
   });
 
   test("are the operator's where an address of theirs is set", async () => {
-    const settings = { TICKER_API_URL: "https://tickers.example" };
-    expect(realProviders(settings)).toEqual(["tickers"]);
+    const settings = { EVIDENCE_API_URL: "https://sources.example" };
+    expect(realProviders(settings)).toEqual(["evidence sources"]);
     expect(await seen(settings)).toMatchObject({ ...settings, CHAIN_RPC_URL: local.CHAIN_RPC_URL });
   });
 
   test("are the public ones beside a real chain: simulated prices would contradict its feeds", async () => {
     const variables = await seen({ CHAIN_RPC_URL: "https://rpc.example" });
     expect(variables).toMatchObject({ CHAIN_RPC_URL: "https://rpc.example" });
-    expect([variables.TICKER_API_URL, variables.SWAP_API_KEY]).toEqual([undefined, undefined]);
+    expect([variables.EVIDENCE_API_URL, variables.SWAP_API_KEY]).toEqual([undefined, undefined]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createStandins, type Standins } from "../../scripts/standins/index";
 import { BASE, standinsAt, START } from "./support";
 
-/** The stand-ins for the two exchanges, as their documents describe them. */
+/** The stand-in for the exchange, as its documents describe it. */
 
 const AGENT = { "User-Agent": "tests" };
 const ask = async (standins: Standins, path: string, headers: Record<string, string> = AGENT) => {
@@ -58,48 +58,5 @@ describe("Coinbase Exchange", () => {
     ]);
     now += 1_000;
     expect((await ask(standins, "/products/BTC-USD/stats")).status).toBe(200);
-  });
-});
-
-describe("Binance", () => {
-  test("tells candles oldest first, the last one still open", async () => {
-    const standins = standinsAt(START + 30_000);
-    const { body } = await ask(standins, "/api/v3/klines?symbol=BTCUSDT&interval=1m&limit=2");
-    expect(body).toEqual([
-      [
-        START - MINUTE,
-        ...new Array(5).fill(expect.any(String)),
-        START - 1,
-        expect.any(String),
-        100,
-        expect.any(String),
-        expect.any(String),
-        "0",
-      ],
-      expect.arrayContaining([START, START + MINUTE - 1]),
-    ]);
-  });
-
-  test("refuses in its own words", async () => {
-    const standins = standinsAt();
-    const refused = async (path: string) => (await ask(standins, `/api/v3/${path}`)).body;
-    expect(await refused("klines?interval=1m")).toMatchObject({ code: -1102 });
-    expect(await refused("klines?symbol=btc&interval=1m")).toMatchObject({ code: -1100 });
-    expect(await refused("klines?symbol=NOPEUSDT&interval=1m")).toEqual({
-      code: -1121,
-      msg: "Invalid symbol.",
-    });
-    expect(await refused("klines?symbol=BTCUSDT&interval=2m")).toEqual({
-      code: -1120,
-      msg: "Invalid interval.",
-    });
-  });
-
-  test("allows a weight of 6,000 a minute, of which a whole book takes 250", async () => {
-    const standins = standinsAt();
-    const whole = () => ask(standins, "/api/v3/depth?symbol=BTCUSDT&limit=5000");
-    const statuses = await Promise.all(Array.from({ length: 25 }, whole));
-    expect(statuses.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(24);
-    expect(statuses.at(-1)?.body).toMatchObject({ code: -1003 });
   });
 });

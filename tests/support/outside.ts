@@ -1,4 +1,5 @@
 import { vi } from "vitest";
+import type { Standins } from "../../scripts/standins";
 
 /** A call that leaves the application. */
 export type Outgoing = {
@@ -60,3 +61,25 @@ export const hang = ({ signal }: Outgoing): Promise<Response> =>
   new Promise((_resolve, reject) => {
     signal?.addEventListener("abort", () => reject(new DOMException("The time is over", "TimeoutError")));
   });
+
+/** Answers from these addresses, changed on their way. */
+export function altered(address: RegExp, change: (body: unknown) => unknown): void {
+  intercept(async ({ url }, pass) => {
+    const response = await pass();
+    return address.test(url) ? Response.json(change(await response.json()), response) : response;
+  });
+}
+
+/** The same for an answer's text. */
+export function spoiled(address: RegExp, change: (text: string) => string): void {
+  intercept(async ({ url }, pass) => {
+    const response = await pass();
+    return address.test(url) ? new Response(change(await response.text()), response) : response;
+  });
+}
+
+/** No source gives a live price of a major until the stand-ins are cleared: the exchange has its candles still. */
+export function noPrices({ standins }: { standins: Standins }): void {
+  standins.fail("coinbase", { mode: "status", status: 503, path: "/ticker" });
+  standins.fail("coingecko", { mode: "status", status: 503 });
+}

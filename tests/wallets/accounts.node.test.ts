@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { chain, useChain, test } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
-import { counting } from "../support/outside";
+import { counting, noPrices } from "../support/outside";
 import { browserOf } from "../web/support";
 
 useChain();
@@ -223,7 +223,7 @@ describe("GET /mcp/defi/portfolio", () => {
     );
 
     test("and with nobody to ask leaves the token out of the total", async ({ app }) => {
-      app.standins.fail("tickers", { mode: "status", status: 503 });
+      noPrices(app);
       const { of, total } = await inTrouble(app, stale);
       expect(of("ETH")).toMatchObject({ priceUsd: null, priceSource: null, valueUsd: null });
       expect(total).toBeCloseTo(100, 0);

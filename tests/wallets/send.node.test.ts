@@ -1,8 +1,9 @@
 import { describe, expect } from "vitest";
-import { FEEDS } from "../../convex/prices/feeds";
+import { FEEDS } from "../../convex/market/feeds";
 import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
+import { noPrices } from "../support/outside";
 
 useChain();
 
@@ -289,7 +290,7 @@ describe("what leaves the wallets of an id without an owner", () => {
       await chain.feeds.set("ETH", { answer: 1n, updatedAt });
       expect((await send(app, worth(66))).body.error).toContain("would pass the limit of 60 USD");
       expect((await send(app, worth(30))).status).toBe(200);
-      app.standins.fail("tickers", { mode: "status", status: 503 });
+      noPrices(app);
       await chain.feeds.set("USDC", { answer: 100_000_000n, updatedAt: 1_000 });
       for (const order of [worth(5), dollars(1)]) {
         const { status, body } = await send(app, order);

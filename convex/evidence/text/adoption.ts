@@ -3,7 +3,7 @@ import type { Source } from "./sources";
 import { figuresIn, type Figure } from "../../lib/text/figures";
 import { AHEAD, OF, WITHIN, type Written } from "../../lib/text/languages";
 import { isPlace, ofFact, operated, sums, type Operation, type Printed } from "./slots";
-import { wordingOf, type Wording } from "../wordings";
+import { wordingOf, type Wording } from "../../lib/facts";
 
 /**
  * Matches a writer's own figure with the facts that it may come from: one fact's figure, or the result of one operation

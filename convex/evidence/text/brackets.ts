@@ -2,7 +2,7 @@ import type { Adopted } from "./adoption";
 import { amountIn, SCRIPTS, words, type Locale } from "../../lib/text/locales";
 import { isModels, type Ledger, type Source } from "./sources";
 import type { Place } from "../../lib/text/figures";
-import { wordingOf } from "../wordings";
+import { wordingOf } from "../../lib/facts";
 import { DOWN, NOT, OVER, UNDER, UP } from "../../lib/text/languages";
 import type { Mention } from "../../lib/money/names";
 import { ofFact, type Operation, type Printed } from "./slots";

@@ -159,7 +159,6 @@ function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): S
 
 /** The facts at both ends of a change, and the total of a count. */
 function endsOf({ about: change, unit: of }: Source, known: readonly Source[]): Source[] {
-  if (change?.kind === "rising") return known.filter(({ about }) => about?.kind === "risingShare");
   if (change === null || change.since === null || of !== "percent") return [];
   return known.filter(({ about, unit }) => {
     const isSame = about?.subject === change.subject && about.kind === change.kind;

@@ -1,7 +1,7 @@
 import type { DisplayUnit } from "../../lib/text/locales";
 import type { Source } from "./sources";
 import { foundIn, type Place } from "../../lib/text/figures";
-import { wordingOf } from "../wordings";
+import { wordingOf } from "../../lib/facts";
 import { SCALES, UNITS } from "../../lib/text/languages";
 
 /** Slots and citations in a sentence, and the results of typed operations on facts. Pure. */

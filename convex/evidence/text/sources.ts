@@ -1,11 +1,11 @@
 import type { Infer } from "convex/values";
 import { iso } from "../../lib/time";
 import { freeDigits } from "./asides";
-import { type Unit } from "../kinds";
-import { sayingOf } from "../wordings";
+import { type Unit } from "../../lib/facts";
+import { sayingOf } from "../../lib/facts";
 import { namesOf, type Names } from "../../lib/money/names";
 import type { vCitedSource } from "../validators";
-import type { Fact, Kind } from "../tables";
+import type { Fact, Kind } from "../../lib/facts";
 
 /** Facts as a writer is given them, by number, and as readers can find them. Pure. */
 

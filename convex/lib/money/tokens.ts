@@ -7,10 +7,15 @@ export const COIN_NAMES = {
   SOL: ["Solana"],
 } as const satisfies Readonly<Record<string, readonly [string, ...string[]]>>;
 
+/** CoinGecko's own names of the major coins: a ticker is no identity. */
+export const COIN_IDS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const;
+
 /** The major coins, in the order in which they are shown. */
 export const MAJORS = ["BTC", "ETH", "SOL"] as const satisfies readonly (keyof typeof COIN_NAMES)[];
 
-export function isMajor(symbol: string): symbol is (typeof MAJORS)[number] {
+export type Major = (typeof MAJORS)[number];
+
+export function isMajor(symbol: string): symbol is Major {
   return MAJORS.some((major) => major === symbol);
 }
 

@@ -34,7 +34,7 @@ export function namesGivenTwice(text: string): string[] {
 
 /**
  * The same, tolerant of the slips that writers of JSON make: an invalid escape, a raw line break in a string, a trailing
- * comma. Such a text is mended once and read again.
+ * comma, NaN. Such a text is mended once and read again.
  * @throws SyntaxError
  */
 export function parseTolerantly(text: string): unknown {
@@ -45,13 +45,14 @@ export function parseTolerantly(text: string): unknown {
   }
 }
 
-/** A string with its escapes, closed or not; or a comma before a closing bracket. */
-const MENDABLE = /"(?:[^"\\]|\\[^])*"?|,(?=\s*[}\]])/g;
+/** A string with its escapes, closed or not; a comma before a closing bracket; or no number. */
+const MENDABLE = /"(?:[^"\\]|\\[^])*"?|,(?=\s*[}\]])|-?\b(?:NaN|Infinity)\b/g;
 const CONTROL: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 function mended(text: string): string {
   return text.replace(MENDABLE, (part) => {
     if (part === ",") return "";
+    if (!part.startsWith('"')) return "null";
     return part
       .replace(/\\(?:u[0-9a-fA-F]{4}|[^])/g, (escape) =>
         /^\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])$/.test(escape) ? escape : escape.slice(1),

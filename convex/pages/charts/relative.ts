@@ -1,5 +1,5 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
-import type { PricePoint } from "../../prices/views";
+import type { PricePoint } from "../../market/views";
 import { html, type Html } from "../markup";
 import { signed } from "../../lib/text/numbers";
 import { chart, course, dot, namesBeside, scaleLines, spread, timeMarks, type Canvas } from "./frame";

@@ -1,6 +1,6 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { area, curveMonotoneX, line } from "d3-shape";
-import type { PricePoint } from "../../prices/views";
+import type { PricePoint } from "../../market/views";
 import { html, type Html } from "../markup";
 import { usd } from "../../lib/text/numbers";
 import { chart, dot, SPAN, spread } from "./frame";

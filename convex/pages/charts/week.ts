@@ -1,6 +1,6 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { DAY } from "../../lib/time";
-import type { PricePoint } from "../../prices/views";
+import type { PricePoint } from "../../market/views";
 import type { PublicSignal } from "../../signals/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../../lib/text/numbers";

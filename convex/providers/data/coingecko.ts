@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { lazy } from "../../lib/once";
-import { askPublic, type Turns } from "./publicData";
+import { COIN_IDS, isMajor } from "../../lib/money/tokens";
 import { rowsOf } from "../call";
+import { askPublic, isLive, type Turns } from "./publicData";
 
 /**
  * CoinGecko's API: the largest coins and the most searched ones. Documents: docs.coingecko.com,
@@ -9,10 +10,12 @@ import { rowsOf } from "../call";
  * (coingecko.com/en/api_terms) require naming it as the source, with a link: every fact carries the coin's page.
  */
 
-/** More than reports mention: breadth needs fifty independent coins, and about every second of these tracks another. */
-const LISTED = 100;
+/** How many of the largest coins are asked for: some of the rows are stale, nameless or of a ticker that is taken. */
+const ASKED = 100;
 
 export type ListedCoin = {
+  /** CoinGecko's own name of the coin: a ticker is no identity. */
+  id: string;
   symbol: string;
   name: string;
   /** By market capitalisation; 1 is the largest. */
@@ -25,75 +28,91 @@ export type ListedCoin = {
   volume24h: number;
   /** Epoch ms. */
   observedAt: number;
-  url: string;
 };
 
+const id = z.string().min(1).max(100);
 const symbol = z
   .string()
   .min(1)
   .max(40)
   .transform((text) => text.toUpperCase());
-const pageOf = (id: string): string => `https://www.coingecko.com/en/coins/${encodeURIComponent(id)}`;
 
-const rowsShape = lazy(() =>
-  rowsOf(
-    z
-      .object({
-        id: z.string(),
-        symbol,
-        name: z.string().min(1),
-        current_price: z.number().positive(),
-        market_cap: z.number().positive(),
-        market_cap_rank: z.int().positive(),
-        total_volume: z.number().nonnegative(),
-        price_change_percentage_24h: z.number().nullish(),
-        last_updated: z.iso.datetime({ offset: true }),
-      })
-      .transform((data): ListedCoin => {
-        return {
-          symbol: data.symbol,
-          name: data.name,
-          rank: data.market_cap_rank,
-          price: data.current_price,
-          change24h: data.price_change_percentage_24h ?? null,
-          marketCap: data.market_cap,
-          volume24h: data.total_volume,
-          observedAt: Date.parse(data.last_updated),
-          url: pageOf(data.id),
-        };
-      }),
-  ).refine((coins) => coins.length > 0),
+/** The page of a coin. */
+export const coinPage = (coin: string): string =>
+  `https://www.coingecko.com/en/coins/${encodeURIComponent(coin)}`;
+
+/** Whether a coin may use this ticker: a major's is the major's alone. */
+const isItself = (coin: { id: string; symbol: string }): boolean =>
+  !isMajor(coin.symbol) || COIN_IDS[coin.symbol] === coin.id;
+
+const coinsShape = lazy(() =>
+  // Rows of coins that stand still, or are none, are left out; they do not count as malformed.
+  rowsOf(z.record(z.string(), z.unknown())).transform((rows) =>
+    rows.flatMap((row) => {
+      const { success, data } = rowShape().safeParse(row);
+      return success ? [data] : [];
+    }),
+  ),
 );
 
-/** The largest coins by market capitalisation, largest first, one per symbol. @throws AppError `upstream` */
-export async function askMarkets(turns: Turns, timeoutMs: number): Promise<ListedCoin[]> {
-  const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${LISTED}&page=1`;
-  const coins = await askPublic(turns, "coingecko", { path, shape: rowsShape() }, timeoutMs);
-  // Of two coins with one symbol, the larger counts.
+const rowShape = lazy(() =>
+  z
+    .object({
+      id,
+      symbol,
+      name: z.string().min(1),
+      current_price: z.number().positive(),
+      market_cap: z.number().positive(),
+      market_cap_rank: z.int().positive(),
+      total_volume: z.number().positive(),
+      price_change_percentage_24h: z.number().nullish(),
+      last_updated: z.iso.datetime({ offset: true }),
+    })
+    .transform((data): ListedCoin => ({
+      id: data.id,
+      symbol: data.symbol,
+      name: data.name,
+      rank: data.market_cap_rank,
+      price: data.current_price,
+      change24h: data.price_change_percentage_24h ?? null,
+      marketCap: data.market_cap,
+      volume24h: data.total_volume,
+      observedAt: Date.parse(data.last_updated),
+    }))
+    .refine((coin) => isLive(coin.observedAt) && isItself(coin)),
+);
+
+/**
+ * The largest coins by market capitalisation, largest first, one per symbol; with `ids`, these coins.
+ * @throws AppError `upstream`
+ */
+export async function askCoins(
+  turns: Turns,
+  timeoutMs: number,
+  ids?: readonly string[],
+): Promise<ListedCoin[]> {
+  const which = ids === undefined ? "" : `&ids=${ids.join(",")}`;
+  const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${ASKED}&page=1${which}`;
+  const shape = coinsShape().refine((coins) => coins.length > 0);
+  const coins = await askPublic(turns, "coingecko", { path, shape }, timeoutMs);
   return coins
     .sort((a, b) => a.rank - b.rank)
-    .filter((coin, index, all) => all.findIndex(({ symbol }) => symbol === coin.symbol) === index);
+    .filter((coin, index, all) => all.findIndex((one) => one.symbol === coin.symbol) === index);
 }
 
 export type SearchedCoin = {
+  id: string;
   symbol: string;
   name: string;
   /** 1 is the most searched. */
   place: number;
   /** Percent, against USD; `null` if missing. */
   change24h: number | null;
-  url: string;
 };
 
 const trendingShape = lazy(() => {
-  const item = z.object({
-    id: z.string(),
-    symbol,
-    name: z.string().min(1),
-    data: z
-      .object({ price_change_percentage_24h: z.object({ usd: z.number().optional() }).nullish() })
-      .nullish(),
-  });
+  const change = z.object({ price_change_percentage_24h: z.object({ usd: z.number().nullish() }).nullish() });
+  const item = z.object({ id, symbol, name: z.string().min(1), data: change.nullish() });
   // The place counts malformed rows too.
   const placed = z
     .array(z.unknown())
@@ -101,11 +120,11 @@ const trendingShape = lazy(() => {
   const coin = z
     .object({ row: z.object({ item }), place: z.number() })
     .transform(({ row: { item: entry }, place }): SearchedCoin => ({
+      id: entry.id,
       symbol: entry.symbol,
       name: entry.name,
       place,
       change24h: entry.data?.price_change_percentage_24h?.usd ?? null,
-      url: pageOf(entry.id),
     }));
   return z.object({ coins: placed.pipe(rowsOf(coin)) });
 });
@@ -113,5 +132,5 @@ const trendingShape = lazy(() => {
 /** The coins most searched for on CoinGecko in the last hours, most searched first. @throws AppError `upstream` */
 export async function askTrending(turns: Turns, timeoutMs: number): Promise<SearchedCoin[]> {
   const request = { path: "/api/v3/search/trending", shape: trendingShape() };
-  return (await askPublic(turns, "coingecko", request, timeoutMs)).coins;
+  return (await askPublic(turns, "coingecko", request, timeoutMs)).coins.filter(isItself);
 }

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { lazy } from "../../lib/once";
 import { rowsOf } from "../call";
-import { decimalText, priceText } from "./exchangeShapes";
 import { askPublic, type Turns } from "./publicData";
 
 /**
@@ -23,10 +22,14 @@ export type Perpetual = {
 const perpetualsShape = lazy(() => {
   const signed = z
     .string()
-    .regex(/^-?\d{1,9}(?:\.\d{1,18})?$/)
+    .regex(/^-?\d{1,18}(?:\.\d{1,18})?$/)
     .transform(Number);
   const market = z.object({ name: z.string(), isDelisted: z.boolean().default(false) });
-  const context = z.object({ funding: signed, openInterest: decimalText, markPx: priceText });
+  const context = z.object({
+    funding: signed,
+    openInterest: signed.pipe(z.number().nonnegative()),
+    markPx: signed.pipe(z.number().positive()),
+  });
   return z
     .tuple([z.object({ universe: z.array(z.unknown()) }), z.array(z.unknown())])
     .refine(([{ universe }, contexts]) => universe.length === contexts.length)

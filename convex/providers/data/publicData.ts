@@ -5,6 +5,7 @@ import { coingeckoPlan, isOff } from "../../lib/settings";
 import { AppError } from "../../lib/errors";
 import { turnsOf, type WaitTurn } from "../../lib/outside/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
+import { MINUTE } from "../../lib/time";
 import { answered, askProvider, bodyOf, postJson } from "../call";
 
 /**
@@ -26,7 +27,17 @@ export type PublicRequest<Shape extends z.ZodType> = {
 
 /** An action that asks; with `waitTurn` it asks several sources at once. */
 export type Asking = ActionCtx & { waitTurn?: WaitTurn };
-export type Turns = Asking;
+/** Who observes the sources' limits; a price, of which there is one a minute, takes no turn. */
+export type Turns = Asking | null;
+
+/** An older price is not a live price, whatever its source; clocks may differ a little. */
+const STALE_MS = 10 * MINUTE;
+const SKEW_MS = MINUTE;
+
+export function isLive(observedAt: number): boolean {
+  const age = Date.now() - observedAt;
+  return age <= STALE_MS && age >= -SKEW_MS;
+}
 
 /**
  * One question to a public source, when its turn has come.
@@ -41,7 +52,7 @@ export async function askPublic<Shape extends z.ZodType>(
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
   if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
-  if (!(await turnAt(turns, source)))
+  if (turns !== null && !(await turnAt(turns, source)))
     throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   const url = addressOf(source) + path;
   const request = requestOf(source, body);
@@ -62,17 +73,14 @@ export function citedUrl(source: PublicSource, path: string): string {
 }
 
 function addressOf(source: PublicSource): string {
-  const own = source === "coingecko" ? coingeckoAddress() : SOURCE_ADDRESSES[source];
+  // CoinGecko's paid plans have an address of their own.
+  const isPro = source === "coingecko" && coingeckoPlan()?.plan === "pro";
+  const own = isPro ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];
   return optional("EVIDENCE_API_URL") ?? own;
 }
 
-/** The address of CoinGecko's API for the configured key: paid plans have an address of their own. */
-export function coingeckoAddress(): string {
-  return coingeckoPlan()?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES.coingecko;
-}
-
 /** The header with CoinGecko's key; none without a key. */
-export function coingeckoHeaders(): Record<string, string> {
+function coingeckoHeaders(): Record<string, string> {
   const plan = coingeckoPlan();
   return plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key };
 }

@@ -10,11 +10,12 @@ import {
   type Source,
   type Uncounted,
 } from "../../evidence/text/sources";
-import { COLLECTIONS } from "../../evidence/kinds";
-import { factsOf } from "../../evidence/wordings";
+import { COLLECTIONS } from "../../market/tables";
+import { factsOf } from "../../lib/facts";
 import { MAJORS } from "../../lib/money/tokens";
 import { namesOf, type Names } from "../../lib/money/names";
-import type { Fact, Kind, Missing } from "../../evidence/tables";
+import type { Fact, Kind } from "../../lib/facts";
+import type { Missing } from "../../market/tables";
 import type { Readings } from "../shapes";
 
 /** The material of a report: numbered facts, changes, statements of models, and what is missing. Pure. */
@@ -78,17 +79,7 @@ const OF_A_COIN: readonly Kind[] = [
   "fundingYear",
   "openInterest",
 ];
-const OF_THE_MARKET: readonly Kind[] = [
-  "rising",
-  "risingShare",
-  "majorsRising",
-  "stablecoinSupply",
-  "stablecoinWeek",
-  "stablecoinWeekUsd",
-  "usdcSupply",
-  "blockTransactions",
-  "baseFee",
-];
+const OF_THE_MARKET: readonly Kind[] = ["majorsRising", "usdcSupply", "blockTransactions", "baseFee"];
 const SEARCHED = 8;
 const HEADLINES = 6;
 

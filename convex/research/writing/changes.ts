@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import { iso } from "../../lib/time";
-import { amountOf } from "../../evidence/wordings";
+import { amountOf } from "../../lib/facts";
 import { MAJORS } from "../../lib/money/tokens";
-import type { Fact, Kind } from "../../evidence/tables";
+import type { Fact, Kind } from "../../lib/facts";
 import type { change } from "./checks";
 
 /** Changes between two times, computed from the facts of both, so that no writer has to. Pure. */
@@ -14,7 +14,6 @@ const COMPARED: readonly { kind: Kind; what: string }[] = [
   { kind: "price", what: "price" },
   { kind: "openInterest", what: "open interest in perpetuals" },
   { kind: "volume24h", what: "volume traded in 24 hours" },
-  { kind: "stablecoinSupply", what: "supply of dollar stablecoins" },
 ];
 
 /** @param since The origin of the earlier facts: the shift's start, or the last report on the same focus. */

@@ -1,6 +1,6 @@
-import { LISTS } from "../../evidence/model";
+import { LISTS } from "../../market/facts";
 import { MAJORS } from "../../lib/money/tokens";
-import type { Wanted } from "../../evidence/tables";
+import type { Wanted } from "../../market/tables";
 
 /** Everything that is collected for a report on a focus ("" for the whole market). */
 export function wantedFor(focus: string): Wanted[] {
@@ -13,7 +13,6 @@ export function wantedFor(focus: string): Wanted[] {
       { collector: "candles", subject },
     ]),
     { collector: "perpetuals", subject: "" },
-    { collector: "stablecoins", subject: "" },
     { collector: "base", subject: "" },
     { collector: "news", subject: focus },
   ];

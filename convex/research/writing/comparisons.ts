@@ -1,6 +1,6 @@
-import { wordingOf } from "../../evidence/wordings";
+import { wordingOf } from "../../lib/facts";
 import { MAJORS } from "../../lib/money/tokens";
-import type { Fact, Kind } from "../../evidence/tables";
+import type { Fact, Kind } from "../../lib/facts";
 
 /** Comparisons that writers often make, computed from the facts, so that no writer has to. Pure. */
 
@@ -18,16 +18,10 @@ const OF_A_COIN: readonly Row[] = [
   ["fundingYear", "funding", (rate = 0) => rate * 24 * 365],
 ];
 const OF_THE_MARKET: readonly Row[] = [
-  ["risingShare", "rising", (rising = 0) => (100 * rising) / 50],
   [
     "majorsRising",
     MAJORS.map((coin) => `${coin}.change24h`).join(" "),
     (...all) => all.filter((change) => change > 0).length,
-  ],
-  [
-    "stablecoinWeekUsd",
-    "stablecoinSupply stablecoinWeek",
-    (supply = 0, week = 0) => supply - supply / (1 + week / 100),
   ],
 ];
 const OF_ETHER: readonly Row[] = [["ethBtc", "ETH.price BTC.price", (eth = 0, btc = 0) => eth / btc]];

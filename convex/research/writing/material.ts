@@ -1,8 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../../_generated/server";
-import { standing, vStanding } from "../../evidence/collections";
-import { vFact, type Fact, type Missing, type Wanted } from "../../evidence/tables";
+import { standing, vStanding } from "../../market/facts";
+import { vFact, type Fact } from "../../lib/facts";
+import { type Missing, type Wanted } from "../../market/tables";
 import { withoutCitations } from "../../lib/text/strings";
 import { HOUR, iso, roundedNow } from "../../lib/time";
 import { rowsBy } from "../../lib/records/rows";
@@ -18,7 +19,6 @@ const FACTS_GOOD_MS = 2 * HOUR;
 const COMPARED: readonly Wanted[] = [
   { collector: "markets", subject: "" },
   { collector: "perpetuals", subject: "" },
-  { collector: "stablecoins", subject: "" },
 ];
 
 /**

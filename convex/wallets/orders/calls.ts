@@ -5,7 +5,7 @@ import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { BPS, formatUnits } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
-import { feedAddresses, livePrices } from "../../prices/feeds";
+import { feedAddresses, livePrices } from "../../market/feeds";
 import { isDelegated, readAccount, readAllowance } from "../../providers/chain/accounts";
 import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
 import type { Read } from "../../providers/chain/rpc/reads";

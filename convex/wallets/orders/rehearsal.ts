@@ -6,7 +6,7 @@ import type { Caller } from "../../lib/limits/callers";
 import { formatUnits } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
 import { counted } from "../../lib/outside/providerCalls";
-import { FEED_DECIMALS } from "../../prices/feeds";
+import { FEED_DECIMALS } from "../../market/feeds";
 import { valuesOf, type Values } from "../holdings";
 import type { UserRequest } from "../tables";
 import { PERMIT2 } from "../tokens";

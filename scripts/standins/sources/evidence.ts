@@ -3,10 +3,10 @@
  * market. Each refuses in its own words, including requests beyond its limit.
  */
 
-import { binanceSpot, coinbaseExchange } from "./exchanges";
+import { coinbaseExchange } from "./coinbase";
 import { json, type Call } from "../http";
-import { feed, gdelt } from "./news";
-import { coingecko, defillama, hyperliquid, type Context } from "./publicSources";
+import { feed } from "./news";
+import { coingecko, hyperliquid, type Context } from "./publicSources";
 
 type Source = {
   /** Its paths at the shared address. */
@@ -15,9 +15,9 @@ type Source = {
   /** How many requests, or how much weight, it allows an address within so many ms. */
   allowed: { count: number; within: number };
   /** The weight of a request; 1 if all weigh the same. */
-  weight?: (call: Call) => number;
+  weight?: number;
   answer: (context: Context, call: Call) => Response;
-  /** An error in its own words, in JSON or in prose. */
+  /** An error in its own words, in JSON or a page. */
   error: (status: number, reason: string) => unknown;
 };
 
@@ -27,19 +27,6 @@ const SOURCES = {
     allowed: { count: 15, within: 1_000 },
     answer: coinbaseExchange,
     error: (status, reason) => ({ message: status === 429 ? "Public rate limit exceeded" : reason }),
-  },
-  binance: {
-    paths: /^\/api\/v3\/(?:klines|depth|ticker\/24hr)$/,
-    allowed: { count: 6_000, within: 60_000 },
-    weight: weightAtBinance,
-    answer: binanceSpot,
-    error: (status, reason) =>
-      status === 429
-        ? {
-            code: -1003,
-            msg: "Too much request weight used; current limit is 6000 request weight per 1 MINUTE. Please use WebSocket Streams for live updates to avoid polling the API.",
-          }
-        : { code: -1000, msg: reason },
   },
   coingecko: {
     paths: /^\/api\/v3\/(?:coins\/markets|search\/trending)$/,
@@ -51,24 +38,9 @@ const SOURCES = {
     paths: /^\/info$/,
     method: "POST",
     allowed: { count: 1_200, within: 60_000 },
-    weight: () => 20,
+    weight: 20,
     answer: hyperliquid,
     error: (_status, reason) => ({ message: reason }),
-  },
-  defillama: {
-    paths: /^\/stablecoincharts\//,
-    allowed: { count: 300, within: 60_000 },
-    answer: defillama,
-    error: (_status, reason) => ({ message: reason }),
-  },
-  gdelt: {
-    paths: /^\/api\/v2\/doc\/doc$/,
-    allowed: { count: 1, within: 5_000 },
-    answer: gdelt,
-    error: (status, reason) =>
-      status === 429
-        ? "Please limit requests to one every 5 seconds or contact us for larger queries.\n"
-        : reason,
   },
   coindesk: site(/^\/arc\/outboundfeeds\/rss\/$/),
   cointelegraph: site(/^\/rss$/),
@@ -100,11 +72,11 @@ export function evidenceSourceOf(path: string): EvidenceSource | undefined {
 /** @returns Each source's stand-in. */
 export function createEvidence(context: Context) {
   const asked = new Map<EvidenceSource, { at: number; weight: number }[]>();
-  const isTooOften = (source: EvidenceSource, call: Call): boolean => {
-    const { allowed, weight = () => 1 }: Source = SOURCES[source];
+  const isTooOften = (source: EvidenceSource): boolean => {
+    const { allowed, weight = 1 }: Source = SOURCES[source];
     const now = context.now();
     const recent = (asked.get(source) ?? []).filter(({ at }) => at > now - allowed.within);
-    recent.push({ at: now, weight: weight(call) });
+    recent.push({ at: now, weight });
     asked.set(source, recent);
     return recent.reduce((sum, one) => sum + one.weight, 0) > allowed.count;
   };
@@ -116,17 +88,9 @@ export function createEvidence(context: Context) {
     };
     const handle = (call: Call): Response => {
       if (call.method !== method) return refuse(405, "Method Not Allowed");
-      if (isTooOften(source, call)) return refuse(429, "Too Many Requests");
+      if (isTooOften(source)) return refuse(429, "Too Many Requests");
       return answer(context, call);
     };
     return { handle, error };
   };
-}
-
-function weightAtBinance({ path, query }: Call): number {
-  if (!path.endsWith("depth")) return 2;
-  const limit = Number(query.get("limit") ?? "100");
-  if (limit <= 100) return 5;
-  if (limit <= 500) return 25;
-  return limit <= 1_000 ? 50 : 250;
 }

@@ -1,6 +1,6 @@
 /**
- * Part of the stand-ins for local use: CoinGecko's, Hyperliquid's and DefiLlama's data of the simulated market, each in
- * its own form.
+ * Part of the stand-ins for local use: CoinGecko's and Hyperliquid's data of the simulated market, each in its own
+ * form.
  */
 
 import { json, type Call } from "../http";
@@ -79,15 +79,18 @@ export function coingecko({ now, market }: Context, { path, query }: Call): Resp
   if (!(size >= 1 && size <= 250)) return geckoError(422, "invalid per_page");
   // Its lists are as old as its cache.
   const updated = new Date(Math.floor(at / MINUTE) * MINUTE).toISOString();
-  const rows = listOf(market, at).slice((page - 1) * size, page * size);
+  const ids = query.get("ids")?.split(",");
+  const coins = listOf(market, at).map((coin, index) => ({ ...coin, rank: index + 1 }));
+  const asked = ids === undefined ? coins : coins.filter(({ name }) => ids.includes(idOf(name)));
+  const rows = asked.slice((page - 1) * size, page * size);
   return json(
-    rows.map(({ name, symbol, price, marketCap, volume24h, change24h }, index) => ({
+    rows.map(({ name, symbol, price, marketCap, volume24h, change24h, rank }) => ({
       id: idOf(name),
       symbol: symbol.toLowerCase(),
       name,
       current_price: price,
       market_cap: marketCap,
-      market_cap_rank: (page - 1) * size + index + 1,
+      market_cap_rank: rank,
       total_volume: volume24h,
       price_change_percentage_24h: change24h,
       last_updated: updated,
@@ -128,29 +131,4 @@ export function hyperliquid({ seed, now, market }: Context, { body, headers }: C
       markPx: String(price),
     })),
   ]);
-}
-
-/**
- * As documented at api-docs.defillama.com for `/stablecoincharts/{chain}`: a row per day, oldest first; an unknown
- * chain has none.
- */
-export function defillama({ seed, now, market }: Context, { path }: Call): Response {
-  const chain = path.split("/").at(-1) ?? "";
-  const share = { all: 1, Base: 0.018 }[chain];
-  if (share === undefined) return json([]);
-  const today = Math.floor(now() / DAY) * DAY;
-  const stable = market.coins(today).filter(({ symbol }) => ["USDT", "USDC", "DAI"].includes(symbol));
-  const basis = stable.reduce((sum, { marketCap }) => sum + marketCap, 0) * share;
-  const rows = Array.from({ length: 30 }, (_, index) => {
-    const day = today - (29 - index) * DAY;
-    const worth =
-      basis * (1 + 0.0008 * (index - 29) + 0.004 * smoothNoise(seed, chain, "supply")(day / (9 * DAY)));
-    const peggedUSD = Math.round(worth);
-    return {
-      date: String(day / 1_000),
-      totalCirculating: { peggedUSD },
-      totalCirculatingUSD: { peggedUSD, peggedEUR: Math.round(worth * 0.002) },
-    };
-  });
-  return json(rows);
 }

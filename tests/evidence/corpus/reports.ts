@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { ledgerOf, type Ledger } from "../../../convex/evidence/text/sources";
-import { KINDS } from "../../../convex/evidence/kinds";
-import type { Fact, Kind } from "../../../convex/evidence/tables";
-import { factsOf } from "../../../convex/evidence/wordings";
+import { KINDS } from "../../../convex/lib/facts";
+import type { Fact, Kind } from "../../../convex/lib/facts";
+import { factsOf } from "../../../convex/lib/facts";
 import { namesIn } from "../../../convex/lib/records/records";
 import { briefOf, type Brief } from "../../../convex/research/writing/brief";
 

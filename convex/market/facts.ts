@@ -1,0 +1,199 @@
+import { v, type Infer } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
+import type { QueryCtx } from "../_generated/server";
+import { KINDS, unitOf, vFact, type Fact, type Kind } from "../lib/facts";
+import { namesIn } from "../lib/records/records";
+import { MINUTE } from "../lib/time";
+import { vWanted, type Collector, type Wanted } from "./tables";
+
+/** Facts as they are stored, and what they say of coins. */
+
+const SLOT_MS = 30 * MINUTE;
+
+/** The start of a moment's half hour; epoch ms. */
+export const slotOf = (at: number): number => Math.floor(at / SLOT_MS) * SLOT_MS;
+
+export const keyOf = ({ collector, subject }: Wanted): string => `${collector}:${subject}`;
+
+/** How long a source's facts cannot change, so that it is not asked again earlier; the others every minute. */
+const GOOD_FOR_MS: Partial<Record<Collector, number>> = { trending: 5 * MINUTE, news: 15 * MINUTE };
+export const goodForMs = (collector: Collector): number => GOOD_FOR_MS[collector] ?? MINUTE;
+
+/** Live prices of the majors, by every source of them. */
+export const QUOTES: Wanted = { collector: "quotes", subject: "" };
+
+/** What is collected for everybody, whatever the focus. */
+export const LISTS = [
+  { collector: "markets", subject: "" },
+  { collector: "trending", subject: "" },
+] as const satisfies readonly Wanted[];
+
+/** Figures of one source about one subject at one time. */
+type Saying = Omit<Fact, "kind" | "value" | "unit"> & { values: Partial<Record<Kind, Fact["value"]>> };
+
+/** Facts in their stored form: those of one source about one subject together. */
+export function storedForm(facts: readonly Fact[]): string {
+  const sayings: Saying[] = [];
+  for (const { kind, value, unit: _ofItsKind, ...by } of facts) {
+    const last = sayings.at(-1);
+    const isSame = (["subject", "observedAt", "source", "url", "id"] as const).every(
+      (field) => last?.[field] === by[field],
+    );
+    if (last !== undefined && isSame && last.values[kind] === undefined) last.values[kind] = value;
+    else sayings.push({ ...by, values: { [kind]: value } });
+  }
+  return JSON.stringify(sayings);
+}
+
+type Row = Pick<Doc<"facts">, "facts">;
+
+function sayingsIn({ facts }: Row): Saying[] {
+  // Written by `storedForm` alone.
+  const sayings: Saying[] = JSON.parse(facts);
+  return sayings;
+}
+
+export function factsIn(row: Row): Fact[] {
+  return sayingsIn(row).flatMap(({ values, ...by }) =>
+    namesIn(KINDS).flatMap((kind): Fact[] => {
+      const value = values[kind];
+      return value === undefined ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
+    }),
+  );
+}
+
+/** A row's facts about a subject; `null` if it has none. */
+export function factIn(
+  row: Row,
+  subject: string,
+  kind: Kind,
+): Pick<Fact, "value" | "observedAt" | "source"> | null {
+  for (const { values, observedAt, source, ...one } of sayingsIn(row)) {
+    const value = values[kind];
+    if (one.subject === subject && value !== undefined) return { value, observedAt, source };
+  }
+  return null;
+}
+
+/** The latest facts of a collection, of the half hours up to the one `at` is in. */
+export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): Promise<Doc<"facts"> | null> {
+  return ctx.db
+    .query("facts")
+    .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).lte("slot", slotOf(at)))
+    .order("desc")
+    .first();
+}
+
+export const vStanding = v.object({ facts: v.array(vFact), absent: v.array(vWanted) });
+
+/** The facts of these collections as of `at` (epoch ms), and the collections without facts in the `withinMs` before. */
+export async function standing(
+  ctx: QueryCtx,
+  { wanted, withinMs, at }: { wanted: readonly Wanted[]; withinMs: number; at: number },
+): Promise<Infer<typeof vStanding>> {
+  const rows = await Promise.all(
+    wanted.map(async (one) => {
+      const row = await latestOf(ctx, one, at);
+      return { one, facts: row === null || at - row.collectedAt > withinMs ? null : factsIn(row) };
+    }),
+  );
+  return {
+    facts: ofOneCoin(rows.flatMap(({ facts }) => facts ?? [])),
+    absent: rows.flatMap(({ one, facts }) => (facts === null ? [one] : [])),
+  };
+}
+
+/** Facts without those of another coin of the same ticker: the coin that is first, as in the list of the largest, keeps it. */
+function ofOneCoin(facts: readonly Fact[]): Fact[] {
+  const ids = new Map<string, string>();
+  for (const { subject, id } of facts) if (id !== undefined && !ids.has(subject)) ids.set(subject, id);
+  return facts.filter(({ subject, id }) => id === undefined || ids.get(subject) === id);
+}
+
+export type ListedCoin = {
+  symbol: string;
+  name: string;
+  /** By market capitalisation; 1 is the largest. */
+  rank: number;
+  /** USD, as below. */
+  price: number;
+  /** Percent; `null` if unknown. */
+  change24h: number | null;
+  marketCap: number;
+  volume24h: number;
+  /** Epoch ms. */
+  observedAt: number;
+};
+
+/** The coins with all figures in a list, largest first. */
+export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
+  return facts
+    .filter(({ kind }) => kind === "rank")
+    .flatMap(({ subject: symbol, observedAt }): ListedCoin[] => {
+      const { name, number } = ofCoin(symbol, facts);
+      const [rank, price] = [number("rank"), number("price")];
+      const [marketCap, volume24h] = [number("marketCap"), number("volume24h")];
+      if (rank === null || price === null || marketCap === null || volume24h === null) return [];
+      const change24h = number("change24h");
+      return [{ symbol, name, rank, price, change24h, marketCap, volume24h, observedAt }];
+    })
+    .sort((a, b) => a.rank - b.rank);
+}
+
+export type SearchedCoin = { symbol: string; name: string; place: number; change24h: number | null };
+
+/** The most searched coins, most searched first; one that tells no change has the list's. */
+export function searchedCoins(facts: readonly Fact[]): SearchedCoin[] {
+  return facts
+    .filter(({ kind }) => kind === "trendingPlace")
+    .flatMap(({ subject: symbol, value: place }): SearchedCoin[] => {
+      const { name, number } = ofCoin(symbol, facts);
+      const change24h = number("trendingChange") ?? number("change24h");
+      return typeof place === "number" ? [{ symbol, name, place, change24h }] : [];
+    })
+    .sort((a, b) => a.place - b.place);
+}
+
+/** A coin's name, and its figures of the lists by kind. */
+function ofCoin(symbol: string, facts: readonly Fact[]) {
+  const own = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
+  const valueOf = (wanted: Kind) => own.find(({ kind }) => kind === wanted)?.value;
+  const number = (kind: Kind) => {
+    const value = valueOf(kind);
+    return typeof value === "number" ? value : null;
+  };
+  return { name: String(valueOf("name") ?? symbol), number };
+}
+
+export function coinsNamed(question: string, facts: readonly Fact[]): ListedCoin[] {
+  const words = new Set(question.split(/[^\p{L}\p{N}.$-]+/u).map((word) => word.replace(/^\$/, "")));
+  const lower = question.toLowerCase();
+  return listedCoins(facts).filter(
+    ({ symbol, name }) => words.has(symbol) || (name.length > 3 && lower.includes(name.toLowerCase())),
+  );
+}
+
+/**
+ * The symbol of a token among facts: its own, or that of the coin with this name; words such as "Coin" may be left out
+ * or added: `Pepe Coin` is Pepe.
+ */
+export function symbolAmong(facts: readonly Fact[], name: string): string | null {
+  return symbolNamed(facts, name) ?? symbolNamed(facts, name.replace(/ (?:COIN|TOKEN)$/, ""));
+}
+
+function symbolNamed(facts: readonly Fact[], words: string): string | null {
+  if (facts.some(({ subject }) => subject === words)) return words;
+  const name = bareName(words);
+  const named = facts.find(
+    ({ kind, value }) =>
+      kind === "name" && typeof value === "string" && name !== "" && bareName(value) === name,
+  );
+  return named?.subject ?? null;
+}
+
+export const bareName = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
+
+/** The symbol of a listed token that was given by symbol or name; `null` if no list knows it. */
+export async function listedSymbol(ctx: QueryCtx, name: string, now = Date.now()): Promise<string | null> {
+  return symbolAmong((await standing(ctx, { wanted: LISTS, withinMs: Infinity, at: now })).facts, name);
+}

@@ -1,0 +1,117 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { AppError, failureOf } from "../lib/errors";
+import type { Fact } from "../lib/facts";
+import type { Caller } from "../lib/limits/callers";
+import { charge } from "../lib/limits/charges";
+import { mentionsIn, namesOf } from "../lib/money/names";
+import { isMajor, isSymbol, symbolIn } from "../lib/money/tokens";
+import { deadlines } from "../lib/outside/deadlines";
+import { counted } from "../lib/outside/providerCalls";
+import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
+import { gather } from "./collectors";
+import { listedCoins, LISTS, QUOTES, symbolAmong } from "./facts";
+import { listIn } from "./questions";
+import { focusView } from "./snapshot";
+import type { TokenFigures, Wanted } from "./tables";
+
+/**
+ * Which tokens exist: those in the lists of the market, and those that are traded at the exchange. An exchange's answer
+ * about a token is kept for an hour. For actions.
+ */
+
+/** `unsure`: the sources that would know cannot be reached. `symbol`: the symbol of a token that was given by name. */
+type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
+
+/** Older lists do not show the live market. */
+const LISTS_GOOD_MS = 10 * MINUTE;
+
+/** @param caller The caller to count if an exchange has to be asked; without one the caller was counted already. */
+export const listingOf = counted(async (ctx, token: string, caller?: Caller): Promise<Listing> => {
+  const stored = await storedListing(ctx, token);
+  if (stored.kind === "known") return stored;
+  try {
+    if (caller !== undefined) await charge(ctx, "refresh", caller);
+  } catch (error) {
+    if (failureOf(error)?.code !== "rate_limited") throw error;
+    return stored;
+  }
+  await gather(ctx, wantedOf(token), { freshMs: HOUR, waitMs: deadlines.grounding });
+  return storedListing(ctx, token);
+});
+
+/** What is stored about it. */
+export async function storedListing(ctx: ActionCtx, token: string): Promise<Listing> {
+  if (isMajor(token)) return { kind: "known", symbol: token };
+  const { facts, absent } = await known(ctx, wantedOf(token));
+  const symbol = symbolAmong(facts, token);
+  if (symbol !== null) return { kind: "known", symbol };
+  return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: token };
+}
+
+async function known(ctx: ActionCtx, wanted: Wanted[]): Promise<{ facts: Fact[]; absent: Wanted[] }> {
+  const query = { wanted, withinMs: DAY, at: roundedNow() };
+  return ctx.runQuery(internal.market.collections.latest, query);
+}
+
+/** The exchange only knows symbols. */
+function wantedOf(token: string): Wanted[] {
+  return isSymbol(token) ? [...LISTS, { collector: "day", subject: token }] : [...LISTS];
+}
+
+/**
+ * The focus that a token stands for, "" without one. If the sources cannot be reached, a symbol is accepted as it is; a
+ * name of several words cannot be resolved then.
+ * @throws AppError `not_found` if no source knows the token; `upstream`
+ */
+export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?: Caller): Promise<string> {
+  if (token === undefined) return "";
+  const { kind, symbol } = await listingOf(ctx, token, caller);
+  if (kind === "unknown") throw new AppError("not_found", unknownToken(symbol));
+  if (!isSymbol(symbol)) throw new AppError("upstream", unsureToken(symbol));
+  return symbol;
+}
+
+/** The first token that a text names, if a source confirms that it exists; "" if it names none. */
+export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller): Promise<string> {
+  const whole = symbolIn(words);
+  const named = isSymbol(whole) ? whole : await firstNamedIn(ctx, words);
+  if (named === undefined) return "";
+  const { kind, symbol } = await listingOf(ctx, named, caller);
+  return kind === "known" ? symbol : "";
+}
+
+async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | undefined> {
+  const { facts } = await known(ctx, [...LISTS]);
+  const [named] = mentionsIn(words, namesOf(facts)).filter(({ subject }) => subject !== "Base");
+  if (named !== undefined) return symbolIn(named.subject);
+  // Everybody knows only these symbols in lower case.
+  const symbols = words.split(/[^\p{L}\p{N}]+/u).map(symbolIn);
+  return symbols.find(isMajor);
+}
+
+/** A token's figures of now, for a caller who is counted if the exchange has to be asked; `null` if no source knows any. */
+export const figuresNow = counted(
+  async (ctx, symbol: string, caller: Caller): Promise<TokenFigures | null> => {
+    const day: Wanted = { collector: "day", subject: symbol };
+    const read = async () => {
+      const query = { wanted: [QUOTES, ...LISTS, day], withinMs: LISTS_GOOD_MS, at: roundedNow() };
+      return ctx.runQuery(internal.market.collections.latest, query);
+    };
+    const { facts } = await read();
+    if (listedCoins(facts).some((coin) => coin.symbol === symbol)) return focusView(symbol, facts, null);
+    const list = listIn(await ctx.runQuery(internal.market.snapshots.list, {}));
+    if (!isMajor(symbol)) {
+      await charge(ctx, "refresh", caller);
+      await gather(ctx, [day], { freshMs: MINUTE, waitMs: deadlines.grounding });
+    }
+    return focusView(symbol, (await read()).facts, list);
+  },
+);
+
+export const unknownToken = (symbol: string): string =>
+  `No source knows the token ${symbol}: name it by its symbol, such as BTC`;
+
+/** The error for a token while the sources that would know it cannot be reached. */
+export const unsureToken = (symbol: string): string =>
+  `The market's sources cannot be asked whether ${symbol} is traded`;

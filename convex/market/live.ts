@@ -1,0 +1,129 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { AppError, messageOf } from "../lib/errors";
+import { formatUnits } from "../lib/money/amounts";
+import { COIN_IDS, type Major } from "../lib/money/tokens";
+import { deadlines } from "../lib/outside/deadlines";
+import { readRounds } from "../providers/chain/accounts";
+import { askTrade } from "../providers/data/coinbase";
+import { askCoins } from "../providers/data/coingecko";
+import { FEED_DECIMALS, feedAddresses, feedPrice, sequencerIsUp, type FeedName } from "./feeds";
+import type { Price, PricedToken, PriceSource } from "./tables";
+
+/** Live prices: from the chain's price feeds, else from Coinbase, else from CoinGecko. No model is asked. */
+
+/** `observedAt` is the source's own time, in epoch ms. */
+export type Quote = { usd: number; observedAt: number };
+type MajorQuote = Quote & { symbol: Major };
+
+/**
+ * The live prices of some feeds, in one call.
+ * @throws AppError `upstream` if the chain cannot be reached, or its sequencer is not up.
+ */
+export async function readFeeds<Feed extends FeedName>(
+  feeds: readonly Feed[],
+  timeoutMs: number,
+): Promise<Partial<Record<Feed, Quote>>> {
+  const [sequencer, ...rounds] = await readRounds(feedAddresses(feeds), timeoutMs);
+  const now = Date.now();
+  if (!sequencerIsUp(sequencer ?? null, now)) {
+    throw new AppError("upstream", "The price feeds cannot be used: the chain's sequencer is not up");
+  }
+  const quotes: Partial<Record<Feed, Quote>> = {};
+  for (const [index, feed] of feeds.entries()) {
+    const round = rounds[index] ?? null;
+    const price = feedPrice(feed, round, now);
+    if (round === null || price === null) continue;
+    const usd = Number(formatUnits(price, FEED_DECIMALS));
+    quotes[feed] = { usd, observedAt: Number(round.updatedAt) * 1_000 };
+  }
+  return quotes;
+}
+
+/**
+ * One source's live prices of some coins; those that it does not know are left out.
+ * @throws AppError `upstream` if there is not one price.
+ */
+export async function quotesOf(
+  source: PriceSource,
+  symbols: readonly Major[],
+  timeoutMs: number,
+): Promise<MajorQuote[]> {
+  if (source === "chainlink") {
+    const quotes = await readFeeds(["BTC", "ETH"], timeoutMs);
+    const found = Object.entries(quotes).flatMap(([name, quote]) =>
+      symbols.filter((symbol) => symbol === name).map((symbol) => ({ symbol, ...quote })),
+    );
+    if (found.length === 0) throw new AppError("upstream", "The price feeds are stale");
+    return found;
+  }
+  if (source === "coingecko") {
+    const coins = await askCoins(
+      null,
+      timeoutMs,
+      symbols.map((symbol) => COIN_IDS[symbol]),
+    );
+    return coins.flatMap(({ id, price: usd, observedAt }) =>
+      symbols.filter((symbol) => COIN_IDS[symbol] === id).map((symbol) => ({ symbol, usd, observedAt })),
+    );
+  }
+  const asked = symbols.map(async (symbol) => ({ symbol, ...(await askTrade(null, symbol, timeoutMs)) }));
+  const settled = await Promise.allSettled(asked);
+  const found = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const failed = settled.find((one) => one.status === "rejected");
+  if (found.length === 0 && failed !== undefined) throw failed.reason;
+  return found;
+}
+
+export type Found<Coin extends Major = PricedToken> = Omit<Price, "token" | "takenAt"> & { token: Coin };
+
+/**
+ * Prices from the first source that knows each.
+ * @param since Epoch ms: older observations do not count.
+ * @returns The prices, and why each source that was asked had not all of them.
+ */
+export async function findPrices<Coin extends Major>(
+  coins: readonly Coin[],
+  since = 0,
+): Promise<{ found: Found<Coin>[]; failures: string[] }> {
+  const found: Found<Coin>[] = [];
+  const failures: string[] = [];
+  let missing = [...coins];
+  for (const source of ["chainlink", "coinbase", "coingecko"] as const) {
+    if (missing.length === 0) break;
+    try {
+      const quotes = await quotesOf(source, missing, deadlines.price);
+      const live = missing.flatMap((token) =>
+        quotes
+          .filter(({ symbol, observedAt }) => symbol === token && observedAt >= since)
+          .map(({ usd: priceUsd, observedAt }) => ({ token, source, priceUsd, observedAt })),
+      );
+      found.push(...live);
+      missing = missing.filter((token) => !live.some((one) => one.token === token));
+      if (missing.length > 0) failures.push(`${source} has no price of ${missing.join(", ")}`);
+    } catch (error) {
+      failures.push(messageOf(error));
+    }
+  }
+  return { found, failures };
+}
+
+/**
+ * The live price of a token in USD: the newest sample if it is at most 60 s old, otherwise from the first source that
+ * answers, and stored. Takes at most 9 s, if every source hangs. For actions.
+ * @param since Epoch ms: what its source saw earlier does not count. For entering a trade a feed's is rarely recent enough (feeds
+ * are written every 20 minutes while they move little), so that an exchange's is taken.
+ * @throws AppError `upstream` naming what failed if none of them answers.
+ */
+export async function livePrice(ctx: ActionCtx, token: PricedToken, since = 0): Promise<Price> {
+  const young: Price | null = await ctx.runQuery(internal.market.samples.young, { token, now: Date.now() });
+  if (young !== null && young.observedAt >= since) return young;
+  const { found, failures } = await findPrices([token], since);
+  const [best] = found;
+  if (best === undefined) {
+    throw new AppError("upstream", `No source has a live price of ${token}: ${failures.join("; ")}`);
+  }
+  const kept: Price = await ctx.runMutation(internal.market.samples.store, best);
+  // A sample that is recent enough for other uses may have prevented this one from being stored.
+  return kept.observedAt >= since ? kept : { ...best, takenAt: Date.now() };
+}

@@ -1,0 +1,65 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { DAY, HOUR, iso } from "../lib/time";
+import type { HourlyClose, PricedToken } from "./tables";
+
+const source = z
+  .enum(["chainlink", "coinbase", "coingecko"])
+  .describe("The source: a price feed, an exchange, or CoinGecko");
+
+export const pricePoint = z.object({ at: z.iso.datetime(), priceUsd: z.number(), source });
+export type PricePoint = z.output<typeof pricePoint>;
+
+const tokenPrice = z.object({
+  priceUsd: z.number(),
+  source,
+  observedAt: z.iso.datetime().describe("When its source saw it"),
+  change24hPercent: z
+    .number()
+    .nullable()
+    .describe("Against the close of the hour that ended a day ago; null if there is none"),
+  closes: z.array(pricePoint).describe("The last price of each hour, oldest first; `at` is the hour's end"),
+});
+
+export const shownPrices = z.object({
+  hours: z.int(),
+  prices: z.object({ BTC: tokenPrice.nullable(), ETH: tokenPrice.nullable() }),
+});
+type ShownPrices = z.output<typeof shownPrices>;
+
+/** The hours that a change over a day needs. */
+const CHANGE_HOURS = 25;
+
+/** The newest prices, and the closes of the last `hours`. */
+export async function readPrices(ctx: ActionCtx, hours: number): Promise<ShownPrices> {
+  const now = Date.now();
+  // Rounded to the whole hour, so that a query's answer serves everybody until the next close.
+  const before = Math.floor(now / HOUR) * HOUR;
+  const [newest, closes] = await Promise.all([
+    ctx.runQuery(internal.market.samples.newest, {}),
+    ctx.runQuery(internal.market.samples.closes, { before, count: Math.max(hours, CHANGE_HOURS) }),
+  ]);
+  const of = (token: PricedToken) => {
+    const price = newest.find((one) => one.token === token);
+    if (price === undefined) return null;
+    const { priceUsd, source, observedAt } = price;
+    const dayAgo = closes[token].find(({ hourEndsAt }) => hourEndsAt === before - DAY);
+    const change = dayAgo === undefined ? null : (priceUsd / dayAgo.priceUsd - 1) * 100;
+    return {
+      priceUsd,
+      source,
+      observedAt: iso(observedAt),
+      change24hPercent: change === null ? null : Number(change.toFixed(6)) + 0,
+      closes: closesSince(closes[token], before - hours * HOUR),
+    };
+  };
+  return { hours, prices: { BTC: of("BTC"), ETH: of("ETH") } };
+}
+
+/** Those that ended after a moment (epoch ms). */
+export function closesSince(closes: readonly HourlyClose[], since: number): PricePoint[] {
+  return closes
+    .filter(({ hourEndsAt }) => hourEndsAt > since)
+    .map(({ hourEndsAt, priceUsd, source }) => ({ at: iso(hourEndsAt), priceUsd, source }));
+}

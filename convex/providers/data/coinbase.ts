@@ -1,0 +1,157 @@
+import * as z from "zod";
+import { AppError } from "../../lib/errors";
+import { lazy } from "../../lib/once";
+import { SOURCE_NAMES } from "../../lib/publicSources";
+import { HOUR, iso, MINUTE, SECOND } from "../../lib/time";
+import { rowsOf } from "../call";
+import { askPublic, citedUrl, isLive, type Turns } from "./publicData";
+
+/**
+ * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:
+ * `exchangerestapi_getproductticker`, `…candles`, `…stats`, `…book`; errors are `{ message }`, an unknown product is
+ * 404. Candles may be missing if nothing was traded.
+ */
+
+const CANDLE_MS = { minute: MINUTE, hour: HOUR } as const;
+
+/** Prices in USD, volume in coins, `openedAt` in epoch ms. */
+export type Candle = {
+  openedAt: number;
+  open: number;
+  high: number;
+  low: number;
+  close: number;
+  volume: number;
+};
+
+/** Candles that open in [from, to), epoch ms. */
+type CandleRange = { interval: keyof typeof CANDLE_MS; from: number; to: number };
+
+/** `open` is a day ago, `volume` in coins. */
+type DayStats = { open: number; high: number; low: number; last: number; volume: number };
+
+/** USD of the orders within a share of the middle price; the spread in basis points. */
+export type Depth = { bidDepth: number; askDepth: number; spread: number; observedAt: number };
+
+/** The most candles in one answer, and the most answers for a range. */
+const PAGE = 300;
+const MAX_PAGES = 5;
+/** A market that turned over less in a day stands still: its last trade is no price. USD. */
+const LEAST_TRADED = 1_000;
+
+const decimal = z
+  .string()
+  .regex(/^\d{1,18}(?:\.\d{1,18})?$/)
+  .transform(Number);
+const price = decimal.pipe(z.number().positive());
+const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+type Page = "ticker" | "stats" | "candles" | "book?level=2";
+const pathOf = (symbol: string, page: Page) => `/products/${encodeURIComponent(symbol)}-USD/${page}`;
+
+/** The public address of the same figures. */
+export const coinbasePage = (symbol: string, page: Page): string =>
+  citedUrl("coinbase", pathOf(symbol, page));
+
+const ask = <Shape extends z.ZodType>(turns: Turns, path: string, shape: Shape, timeoutMs: number) =>
+  askPublic(turns, "coinbase", { path, shape, isAbsence: (status) => status === 404 }, timeoutMs);
+
+const tickerShape = lazy(() => z.object({ price, time }));
+
+/** The last trade. @throws AppError `not_found`; `upstream`, also when it is old */
+export async function askTrade(
+  turns: Turns,
+  symbol: string,
+  timeoutMs: number,
+): Promise<{ usd: number; observedAt: number }> {
+  const trade = await ask(turns, pathOf(symbol, "ticker"), tickerShape(), timeoutMs);
+  if (!isLive(trade.time)) throw standing(symbol, "upstream");
+  return { usd: trade.price, observedAt: trade.time };
+}
+
+const dayShape = lazy(() =>
+  z.object({ open: decimal, high: decimal, low: decimal, last: decimal, volume: decimal }),
+);
+
+/** @throws AppError `not_found` if it does not list the coin, or nobody trades it; `upstream` */
+export async function askDay(turns: Turns, symbol: string, timeoutMs: number): Promise<DayStats> {
+  const day = await ask(turns, pathOf(symbol, "stats"), dayShape(), timeoutMs);
+  const isTraded = Math.min(day.open, day.low, day.high) > 0 && day.volume * day.last >= LEAST_TRADED;
+  if (!isTraded) throw standing(symbol, "not_found");
+  return day;
+}
+
+const standing = (symbol: string, code: "not_found" | "upstream") =>
+  new AppError(code, `${SOURCE_NAMES.coinbase}'s market of ${symbol} stands still`);
+
+const bookShape = lazy(() => {
+  const level = z.tuple([price, decimal]).rest(z.unknown());
+  return z.object({ bids: rowsOf(level), asks: rowsOf(level), time });
+});
+
+/**
+ * The orders within a share of the middle price, as far as one answer reaches.
+ * @throws AppError `not_found`; `upstream`, also when the book does not reach so far
+ */
+export async function askDepth(
+  turns: Turns,
+  symbol: string,
+  share: number,
+  timeoutMs: number,
+): Promise<Depth> {
+  const { bids, asks, ...book } = await ask(turns, pathOf(symbol, "book?level=2"), bookShape(), timeoutMs);
+  const [bestBid = 0, lastBid = Infinity] = [bids[0]?.[0], bids.at(-1)?.[0]];
+  const [bestAsk = 0, lastAsk = 0] = [asks[0]?.[0], asks.at(-1)?.[0]];
+  const middle = (bestBid + bestAsk) / 2;
+  const [low, high] = [middle * (1 - share), middle * (1 + share)];
+  if (lastBid > low || lastAsk < high || !isLive(book.time)) {
+    const reach = `does not reach ${share * 100} % from the price`;
+    throw new AppError("upstream", `${SOURCE_NAMES.coinbase}'s order book ${reach}`);
+  }
+  const worth = (levels: typeof bids) => levels.reduce((sum, [at, size]) => sum + at * size, 0);
+  return {
+    bidDepth: worth(bids.filter(([at]) => at >= low)),
+    askDepth: worth(asks.filter(([at]) => at <= high)),
+    spread: ((bestAsk - bestBid) / middle) * 10_000,
+    observedAt: book.time,
+  };
+}
+
+const candlesShape = lazy(() => {
+  const figure = z.number();
+  const row = z.tuple([z.int().positive(), figure, figure, figure, figure, figure]).rest(z.unknown());
+  return rowsOf(
+    row
+      .transform(([at, low, high, open, close, volume]): Candle => {
+        return { openedAt: at * SECOND, open, high, low, close, volume };
+      })
+      .refine(
+        ({ open, high, low, close }) =>
+          low > 0 && low <= Math.min(open, close) && high >= Math.max(open, close),
+      ),
+  );
+});
+
+/** Closed candles of a range, oldest first. @param timeoutMs For each answer. @throws AppError `not_found`, `upstream` */
+export async function askCandles(
+  turns: Turns,
+  symbol: string,
+  { interval, from, to }: CandleRange,
+  timeoutMs: number,
+): Promise<Candle[]> {
+  const step = CANDLE_MS[interval];
+  const end = Math.min(to, Math.floor(Date.now() / step) * step);
+  const found: Candle[] = [];
+  let first = Math.ceil(from / step) * step;
+  for (let page = 0; first < end && page < MAX_PAGES; page++) {
+    const last = Math.min(first + (PAGE - 1) * step, Math.ceil(end / step) * step - step);
+    const range = `granularity=${step / SECOND}&start=${iso(first)}&end=${iso(last)}`;
+    const path = `${pathOf(symbol, "candles")}?${range}`;
+    const candles = await ask(turns, path, candlesShape(), timeoutMs);
+    // Some may be from before the start.
+    const [earliest, latest] = [first, last];
+    found.push(...candles.filter(({ openedAt }) => openedAt >= earliest && openedAt <= latest));
+    first = last + step;
+  }
+  return found.sort((a, b) => a.openedAt - b.openedAt);
+}

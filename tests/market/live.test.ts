@@ -1,0 +1,97 @@
+import { describe, expect, vi } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/outside/deadlines";
+import { START, type App, test } from "../support/app";
+import { altered } from "../support/outside";
+
+/** Without a chain: `live.node.test.ts` has the feeds. */
+
+const MINUTE = 60_000;
+
+const current = (app: App, token: "BTC" | "ETH" = "BTC") =>
+  app.during(app.t.action(internal.market.actions.price, { token }));
+
+const fail = (app: App, ...sources: ("coinbase" | "coingecko")[]) => {
+  for (const source of sources) app.standins.fail(source, { mode: "status", status: 503 });
+};
+
+describe("with the feeds out of reach, a live price", () => {
+  test.for([
+    [[], "coinbase"],
+    [["coinbase"], "coingecko"],
+  ] as const)(
+    "comes, with %j down, from %s, and is stored with its source",
+    async ([down, source], { app }) => {
+      fail(app, ...down);
+      const price = await current(app);
+      const market = app.standins.market.coin("BTC", price.observedAt).price;
+      expect(price).toEqual({
+        token: "BTC",
+        source,
+        priceUsd: expect.closeTo(market, -2),
+        observedAt: expect.any(Number),
+        takenAt: expect.any(Number),
+      });
+      expect(price.observedAt).toBeLessThanOrEqual(price.takenAt);
+      expect(await app.rows("priceSamples")).toMatchObject([price]);
+    },
+  );
+
+  test("that nobody tells is an upstream failure that names everyone who was asked; no model is", async ({
+    app,
+  }) => {
+    fail(app, "coinbase", "coingecko");
+    const failure: unknown = await current(app, "ETH").catch((error: unknown) => error);
+    expect(failure).toMatchObject({ data: { code: "upstream" } });
+    const message = failure instanceof Error ? failure.message : "";
+    for (const name of ["ETH", "chain RPC", "Coinbase", "CoinGecko"]) expect(message).toContain(name);
+    await app.t.action(internal.market.actions.sample, {});
+    expect([await app.rows("priceSamples"), await app.rows("hourlyCloses")]).toEqual([[], []]);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+});
+
+describe("a price asked for again", () => {
+  test("within a minute is the stored one, and nobody is asked", async ({ app }) => {
+    const first = await current(app);
+    app.standins.forget();
+    vi.setSystemTime(first.takenAt + MINUTE);
+    expect(await current(app)).toEqual(first);
+    expect(app.standins.sent("coinbase")).toEqual([]);
+    vi.setSystemTime(first.takenAt + MINUTE + 1);
+    const second = await current(app);
+    expect(second.takenAt).toBeGreaterThan(first.takenAt + MINUTE);
+    expect(app.standins.sent("coinbase")).toHaveLength(1);
+    expect(await app.rows("priceSamples")).toHaveLength(2);
+  });
+
+  test("by twenty at once leaves one sample", async ({ app }) => {
+    const prices = await Promise.all(Array.from({ length: 20 }, () => current(app)));
+    expect(new Set(prices.map(({ takenAt }) => takenAt)).size).toBe(1);
+    expect(await app.rows("priceSamples")).toHaveLength(1);
+  });
+});
+
+describe("an answer that is no live price is passed over", () => {
+  const good = { price: "5", time: new Date(START).toISOString() };
+  test.for([
+    ["no JSON object", []],
+    ["zero", { ...good, price: "0" }],
+    ["negative", { ...good, price: "-5" }],
+    ["a word", { ...good, price: "NaN" }],
+    ["a number where text is due", { ...good, price: 5 }],
+    ["an hour old", { ...good, time: new Date(START - 60 * MINUTE).toISOString() }],
+    ["from the future", { ...good, time: new Date(START + 60 * MINUTE).toISOString() }],
+  ] as const)("%s", async ([_name, spoiled], { app }) => {
+    altered(/\/ticker$/, () => spoiled);
+    const price = await current(app);
+    expect(price.source).toBe("coingecko");
+    expect(price.priceUsd).toBeCloseTo(app.standins.market.coin("BTC", price.observedAt).price, -2);
+  });
+
+  test.for(["garbage", "html", "empty", "half", "drop", "hang"] as const)("%s", async (mode, { app }) => {
+    deadlines.price = 500;
+    app.standins.fail("coinbase", { mode });
+    expect((await current(app)).source).toBe("coingecko");
+  });
+});

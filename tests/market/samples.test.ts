@@ -1,0 +1,127 @@
+import fc from "fast-check";
+import { describe, expect, vi } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { recentHourlyCloses } from "../../convex/market/samples";
+import { keepHouse } from "../support/rows/housekeeping";
+import { closeApp, createApp, START, type App, test } from "../support/app";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+type Source = "chainlink" | "coinbase" | "coingecko";
+
+const store = (
+  app: App,
+  at: number,
+  priceUsd: number,
+  source: Source = "coinbase",
+  token: "BTC" | "ETH" = "BTC",
+) => {
+  vi.setSystemTime(at);
+  return app.t.mutation(internal.market.samples.store, { token, priceUsd, source, observedAt: at });
+};
+const closes = (app: App, before: number, count: number, token: "BTC" | "ETH" = "BTC") =>
+  app.t.run((ctx) => recentHourlyCloses(ctx, token, { before, count }));
+
+describe("the five-minute tick", () => {
+  test("stores one sample per token, however often it runs", async ({ app }) => {
+    const tick = () => app.t.mutation(internal.market.samples.takeDue, {});
+    await Promise.all([tick(), tick(), tick()]);
+    await app.settle();
+    await tick();
+    await app.settle();
+    const samples = await app.rows("priceSamples");
+    expect(samples.map(({ token }) => token).sort()).toEqual(["BTC", "ETH"]);
+    expect((await app.rows("hourlyCloses")).map(({ token }) => token).sort()).toEqual(["BTC", "ETH"]);
+  });
+
+  test("takes twelve samples an hour of each token, without a call to the model", async ({ app }) => {
+    await app.pass(HOUR - MINUTE);
+    const samples = await app.rows("priceSamples");
+    expect(samples.filter(({ token }) => token === "BTC")).toHaveLength(12);
+    expect(samples.filter(({ token }) => token === "ETH")).toHaveLength(12);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("goes on with one token where a source knows no more", async ({ app }) => {
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
+    app.standins.fail("coinbase", { mode: "status", status: 503, times: 1 });
+    await app.t.mutation(internal.market.samples.takeDue, {});
+    await app.settle();
+    expect(await app.rows("priceSamples")).toHaveLength(1);
+  });
+});
+
+describe("a sample", () => {
+  test("within a minute of the last is not stored", async ({ app }) => {
+    expect(await store(app, START, 100)).toMatchObject({ priceUsd: 100 });
+    expect(await store(app, START + SECOND, 101, "chainlink")).toMatchObject({ priceUsd: 100 });
+    expect(await store(app, START + MINUTE + 1, 102)).toMatchObject({ priceUsd: 102 });
+    expect((await app.rows("priceSamples")).map(({ priceUsd }) => priceUsd)).toEqual([100, 102]);
+  });
+
+  test("is forgotten after 15 days, its hour's close is not", async ({ app }) => {
+    for (let i = 0; i < 6; i++) await store(app, START + i * 5 * MINUTE, 100 + i);
+    await store(app, START + 15 * DAY + 12 * MINUTE, 200);
+    await keepHouse(app);
+    const kept = (await app.rows("priceSamples")).map(({ priceUsd }) => priceUsd);
+    expect(kept).toEqual([103, 104, 105, 200]);
+    expect((await app.rows("hourlyCloses")).map(({ priceUsd }) => priceUsd)).toEqual([105, 200]);
+  });
+});
+
+describe("hourly closes", () => {
+  test("are the last price of each full UTC hour, over midnight, newest last", async ({ app }) => {
+    const midnight = Date.UTC(2026, 1, 28) + DAY;
+    await store(app, midnight - 65 * MINUTE, 1);
+    await store(app, midnight - 35 * MINUTE, 2);
+    await store(app, midnight - 1, 3);
+    await store(app, midnight + MINUTE, 4);
+    await store(app, midnight + 59 * MINUTE, 5);
+    await store(app, midnight + 2 * HOUR + 5 * MINUTE, 6, "chainlink");
+    const all = [
+      { hourEndsAt: midnight - HOUR, priceUsd: 1, source: "coinbase" },
+      { hourEndsAt: midnight, priceUsd: 3, source: "coinbase" },
+      { hourEndsAt: midnight + HOUR, priceUsd: 5, source: "coinbase" },
+      { hourEndsAt: midnight + 3 * HOUR, priceUsd: 6, source: "chainlink" },
+    ];
+    expect(await closes(app, midnight + 3 * HOUR, 10)).toEqual(all);
+    expect(await closes(app, midnight + 3 * HOUR - 1, 10)).toEqual(all.slice(0, 3));
+    expect(await closes(app, midnight + HOUR, 2)).toEqual(all.slice(1, 3));
+    expect(await closes(app, midnight + HOUR, 2, "ETH")).toEqual([]);
+    expect(new Date(midnight).toISOString()).toBe("2026-03-01T00:00:00.000Z");
+  });
+
+  test("a sample on the full hour belongs to the hour it begins", async ({ app }) => {
+    await store(app, START - MINUTE - 1, 1);
+    await store(app, START, 2);
+    expect(await closes(app, START, 5)).toEqual([{ hourEndsAt: START, priceUsd: 1, source: "coinbase" }]);
+  });
+
+  test("are one per hour and token for any times at which samples come", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: 61, max: 7_200 }), fc.integer({ min: 1, max: 1e6 })), {
+          minLength: 1,
+          maxLength: 25,
+        }),
+        async (steps) => {
+          const app = createApp();
+          const expected = new Map<number, number>();
+          let at = START;
+          for (const [seconds, priceUsd] of steps) {
+            at += seconds * SECOND;
+            await store(app, at, priceUsd);
+            expected.set((Math.floor(at / HOUR) + 1) * HOUR, priceUsd);
+          }
+          const told = await closes(app, at + HOUR, 100);
+          expect(told.map(({ hourEndsAt, priceUsd }) => [hourEndsAt, priceUsd])).toEqual([...expected]);
+          closeApp();
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+});

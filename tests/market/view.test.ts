@@ -1,0 +1,151 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { factsOf, type Fact } from "../../convex/lib/facts";
+import { focusView, marketView, sourcesOf, type GatewayList } from "../../convex/market/snapshot";
+import { factIn, factsIn, storedForm } from "../../convex/market/facts";
+
+/** The market as a view of facts, and facts as they are stored. */
+
+const AT = Date.UTC(2026, 0, 5, 9);
+
+const priced = (source: "Chainlink" | "Coinbase", prices: Record<string, number>): Fact[] =>
+  Object.entries(prices).flatMap(([subject, price]) =>
+    factsOf({ subject, observedAt: AT, source, url: "" }, { price }),
+  );
+
+/** What the list tells of some coins, largest first. */
+function listOf(prices: Record<string, number>): Fact[] {
+  return Object.entries(prices).flatMap(([subject, price], index) => {
+    const by = { subject, observedAt: AT - 1, source: "CoinGecko", url: "", id: `${subject}-coin` };
+    const figures = { price, change24h: -4, marketCap: 7e9, volume24h: 3e8 };
+    return factsOf(by, { name: `${subject} coin`, rank: index + 1, ...figures });
+  });
+}
+
+/** A gateway's list in which prices are `share` of 100. */
+function asked(share = 1): GatewayList {
+  const key = { usd: 100 * share, usd_24h_change: 1 };
+  const row = (index: number) => ({
+    symbol: index === 0 ? "BTC" : `M${index}`,
+    name: index === 0 ? "Bitcoin" : `Model's ${index}`,
+    price: 100 * share,
+    rank: index + 1,
+    change24h: 1,
+    marketCap: 1e9,
+  });
+  const top20 = Array.from({ length: 20 }, (_, index) => row(index));
+  return { keyPrices: { bitcoin: key, ethereum: key, solana: key }, trending: top20.slice(0, 10), top20 };
+}
+
+const many = Object.fromEntries(
+  ["BTC", "ETH", "SOL", ...Array.from({ length: 22 }, (_, i) => `C${i}`)].map((symbol, i) => [
+    symbol,
+    10 + i,
+  ]),
+);
+
+describe("the market", () => {
+  test("is the sources' alone where they know all of it, by the most trusted first", () => {
+    const searched = factsOf(
+      { subject: "C3", observedAt: AT, source: "CoinGecko", url: "", id: "C3-coin" },
+      { name: "C3 coin", trendingPlace: 2, trendingChange: null },
+    );
+    const facts = [
+      ...priced("Coinbase", { BTC: 101, ETH: 102, SOL: 103 }),
+      ...priced("Chainlink", { BTC: 100 }),
+      ...listOf(many),
+      ...searched,
+    ];
+    const view = marketView(facts, null);
+    expect(view?.keyPrices).toEqual({
+      bitcoin: { usd: 100, usd_24h_change: -4, source: "chainlink" },
+      ethereum: { usd: 102, usd_24h_change: -4, source: "coinbase" },
+      solana: { usd: 103, usd_24h_change: -4, source: "coinbase" },
+    });
+    expect(view?.top20).toHaveLength(20);
+    expect(view?.top20[0]).toMatchObject({
+      rank: 1,
+      price: 100,
+      source: "chainlink",
+      sizeSource: "coingecko",
+    });
+    expect(view?.trending).toEqual([
+      { symbol: "C3", name: "C3 coin", rank: 1, change24h: -4, source: "coingecko" },
+    ]);
+    expect(marketView(facts, asked(50))).toEqual(view);
+    expect(sourcesOf(facts)).toEqual([
+      { name: "chainlink", asOf: "2026-01-05T09:00:00.000Z" },
+      { name: "coinbase", asOf: "2026-01-05T09:00:00.000Z" },
+      { name: "coingecko", asOf: "2026-01-05T08:59:59.999Z" },
+    ]);
+  });
+
+  test("is filled from the gateway's list, whose own figures are marked", () => {
+    const facts = priced("Coinbase", { BTC: 101 });
+    const view = marketView(facts, asked());
+    expect(view?.keyPrices).toMatchObject({
+      bitcoin: { usd: 101, usd_24h_change: 1, source: "coinbase" },
+      ethereum: { usd: 100, source: "model" },
+    });
+    expect(view?.top20[0]).toMatchObject({
+      symbol: "BTC",
+      price: 101,
+      source: "coinbase",
+      sizeSource: "model",
+    });
+    expect(view?.top20[1]).toMatchObject({ price: 100, source: "model", sizeSource: "model" });
+    expect(view?.trending.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  test("is none where neither has all of it", () => {
+    expect(marketView([], null)).toBeNull();
+    expect(marketView(priced("Coinbase", { BTC: 1, ETH: 1, SOL: 1 }), null)).toBeNull();
+    expect(marketView(listOf(many), null)).toBeNull();
+  });
+
+  test("whatever the gateway says, a source's price is the source's", () => {
+    const facts = priced("Coinbase", { BTC: 101, ETH: 102, SOL: 103 });
+    fc.assert(
+      fc.property(fc.double({ min: 0.01, max: 50, noNaN: true }), (share) => {
+        const { bitcoin, ethereum, solana } = marketView(facts, asked(share))?.keyPrices ?? {};
+        expect([bitcoin?.usd, ethereum?.usd, solana?.usd]).toEqual([101, 102, 103]);
+      }),
+    );
+  });
+});
+
+test("a token's figures are the list's, else the exchange's, else the gateway's, else none", () => {
+  const traded = factsOf(
+    { subject: "XYZ", observedAt: AT, source: "Coinbase", url: "" },
+    { lastTrade: 2.5, dayChange: 3 },
+  );
+  const facts = [...listOf({ BTC: 1, C1: 5 }), ...traded];
+  expect(focusView("C1", facts, null)).toMatchObject({ price: 5, marketCap: 7e9, sizeSource: "coingecko" });
+  expect(focusView("XYZ", facts, null)).toMatchObject({ price: 2.5, change24h: 3, source: "coinbase" });
+  expect(focusView("M3", facts, asked())).toMatchObject({ price: 100, source: "model" });
+  expect(focusView("NOPE", facts, asked())).toBeNull();
+});
+
+test("facts are stored and read back as they were, whatever they say", () => {
+  const kind = fc.constantFrom("price", "change24h", "rank");
+  const one = fc.record({
+    subject: fc.constantFrom("BTC", "ETH"),
+    kind,
+    value: fc.double({ noNaN: true, noDefaultInfinity: true }),
+  });
+  fc.assert(
+    fc.property(fc.array(one, { maxLength: 20 }), (told) => {
+      const facts = told.flatMap(({ subject, kind: of, value }, index) =>
+        factsOf(
+          { subject, observedAt: AT + index, source: "Coinbase", url: `https://a.b/${index}` },
+          { [of]: value + 0 },
+        ),
+      );
+      const row = { facts: storedForm(facts) };
+      expect(factsIn(row)).toEqual(facts);
+      const first = facts[0];
+      if (first !== undefined)
+        expect(factIn(row, first.subject, first.kind)).toMatchObject({ value: first.value });
+    }),
+  );
+});
