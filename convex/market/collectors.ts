@@ -212,7 +212,7 @@ async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
 }
 
 async function collectBase(): Promise<Fact[]> {
-  const { readChainState } = await import("../providers/chain/state");
+  const { readChainState } = await import("../providers/chain/blocks");
   const { supply, transactions, baseFee, ...at } = await readChainState(USDC, deadlines.publicData);
   const usdcSupply = Number(formatUnits(supply, 6));
   const figures = { blockTransactions: transactions, baseFee, usdcSupply };
