@@ -7,7 +7,7 @@ crons.interval("collect data for research shifts", { minutes: 5 }, internal.rese
 crons.interval(
   "write due research reports",
   { minutes: 5 },
-  internal.research.reports.syntheses.claimDue,
+  internal.research.reports.claimDue,
   {},
 );
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});

@@ -10,7 +10,7 @@ import { end, vJob } from "../lib/work/jobs";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";
 import { dropLink, freezeAccount, isLogin, thaw, userInSay } from "../messenger/owners";
 import { activeShiftsOf } from "../research/model";
-import { stopButton } from "../research/reports/cards";
+import { stopButton } from "../research/cards";
 import { allListed } from "../wallets/allowlist";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";

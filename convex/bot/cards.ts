@@ -5,7 +5,7 @@ import { usd } from "../lib/text/numbers";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Card } from "../messenger/model";
-import { duration } from "../research/reports/cards";
+import { duration } from "../research/cards";
 import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/anchors";
 import { headLine, recordLines, type WholeRecord } from "../signals/cards";

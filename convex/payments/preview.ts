@@ -59,7 +59,7 @@ export const terms: MountedEndpoint = endpoint({
     if (preview !== "1" && preview !== "true") throw paymentRequired();
     const { token = "" } = parseInput(ofToken, { token: written });
     const [report, snapshot] = await Promise.all([
-      ctx.runQuery(internal.research.reports.publications.latest, { token }),
+      ctx.runQuery(internal.research.reports.latest, { token }),
       ctx.runQuery(internal.research.results.current, { focus: token }),
     ]);
     const found = [
