@@ -86,8 +86,10 @@ export const vReport = researchTables.reports.validator
     deliveryProblem: v.optional(v.string()),
   });
 
+export type Report = Infer<typeof vReport>;
+
 /** A report that is done. */
-export function shownReport(row: Doc<"reports">): Infer<typeof vReport> {
+export function shownReport(row: Doc<"reports">): Report {
   const { _id, jobId, userId, kind, generatedAt, result, paths = [], messengerError } = row;
   if (result === undefined) throw new Error("A report that is not done is not shown");
   return {
@@ -106,7 +108,7 @@ export function shownReport(row: Doc<"reports">): Infer<typeof vReport> {
 }
 
 /** A user's latest reports, newest first. */
-export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Infer<typeof vReport>[]> {
+export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Report[]> {
   const rows = await rowsByBoth(ctx.db.query("reports"), "userId", userId, "state", "done")
     .order("desc")
     .take(RECENT_REPORTS);

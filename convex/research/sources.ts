@@ -27,11 +27,12 @@ export async function askSources(
   ctx: ActionCtx,
   { focus, payer, waitMs }: { focus: string; payer: Payer; waitMs?: number | undefined },
 ): Promise<Answers> {
-  const end = AbortSignal.timeout(Math.ceil(waitMs ?? deadlines.sentiment));
+  const end = waitMs === undefined ? null : AbortSignal.timeout(waitMs);
+  const late = () => new AppError("upstream", "It did not come in time");
   const missing: Missing[] = [];
   const ask = async <Answer extends object>(collector: string, work: Promise<Answer>) => {
     try {
-      return await unlessLate(work, end, () => new AppError("upstream", "It did not come in time"));
+      return end === null ? await work : await unlessLate(work, end, late);
     } catch (error) {
       const reason = messageOf(error);
       log.warn("research.source failed", { focus, collector, error: reason });
@@ -39,19 +40,19 @@ export async function askSources(
       return undefined;
     }
   };
+  const facts = gather(ctx, wantedFor(focus), { freshMs: SHARED_FOR_MS });
   const [market, sentiment, onchain, uncollected] = await Promise.all([
     ask("market", marketOf(ctx, focus, payer)),
     ask("sentiment", sentimentOf(focus, payer)),
     ask("onchain", onchainOf(ctx, focus, payer)),
     // Facts have rows of their own: what is late there shows when the report is written.
-    within(end, gather(ctx, wantedFor(focus), { freshMs: SHARED_FOR_MS })),
+    end === null ? facts : within(end, facts),
   ]);
-  const all = [...missing, ...(uncollected ?? [])];
   return {
     ...(market === undefined ? {} : { market }),
     ...(sentiment === undefined ? {} : { sentiment }),
     ...(onchain === undefined ? {} : { onchain }),
-    missing: all,
+    missing: [...missing, ...(uncollected ?? [])],
   };
 }
 
