@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
 import { AppError, KEY_USED } from "../lib/errors";
 import { rowsByBoth } from "../lib/records/rows";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { COINS } from "../../scripts/standins/sources/coins";
 import { createApp, START, test, type App } from "../support/app";
-import { cutOff } from "../support/rows/leases";
+import { cutOff, expireLeases } from "../support/rows/leases";
 import { unmarked } from "../support/marks";
 
 /** Shifts at their door: what a user sees of them, what they cost, and what they survive. */
@@ -65,7 +65,7 @@ describe("a research shift", () => {
       elapsedMinutes: 240,
       remainingMinutes: 240,
     });
-    await app.pass(4 * HOUR + 6 * MINUTE);
+    await app.pass(4 * HOUR + 10 * MINUTE);
 
     const { activeJob, lastJob, recentReports } = await statusOf(app);
     expect(activeJob).toBeNull();
@@ -429,19 +429,25 @@ describe("an outage", () => {
 
 describe("work that is cut off", () => {
   test("in a collection is repeated; late words are dropped", async ({ app }) => {
-    deadlines.sentiment = 24 * HOUR;
+    deadlines.sentiment = HOUR;
     app.standins.fail("sentiment", { mode: "hang", times: 1 });
     await start(app);
-    await app.pass(11 * MINUTE);
+    await app.settle(20);
+    await expireLeases(app);
+    await app.pass(MINUTE, { cronsRun: false });
     expect((await statusOf(app)).activeJob).toMatchObject({ lastCollection: { failed: [] } });
     expect(app.standins.sent("sentiment")).toHaveLength(2);
   });
 
   test("in a collection twice leaves its sources out, and the shift goes on", async ({ app }) => {
-    deadlines.sentiment = 24 * HOUR;
+    deadlines.sentiment = HOUR;
     app.standins.fail("sentiment", { mode: "hang" });
     await start(app);
-    await app.pass(25 * MINUTE);
+    for (let times = 0; times < 2; times++) {
+      await app.settle(20);
+      await expireLeases(app);
+    }
+    await app.pass(MINUTE, { cronsRun: false });
     expect((await statusOf(app)).activeJob).toMatchObject({
       lastCollection: { failed: [{ source: "market" }, { source: "sentiment" }, { source: "onchain" }] },
     });
