@@ -29,6 +29,7 @@ export function computedFrom(facts: readonly Fact[], at: number): Fact[] {
   const made = (subject: string, kind: Kind, value: number): Fact[] =>
     Number.isFinite(value) ? [{ ...by, subject, kind, value, unit: unitOf(kind) }] : [];
   const subjects = [...new Set(facts.map(({ subject }) => subject))];
+  const risen = ["BTC", "ETH", "SOL"].filter((coin) => valueOf(coin, "change24h") > 0);
   return [
     ...subjects.flatMap((subject) =>
       COMPUTED.flatMap(([kind, [first, second], compute]) => {
@@ -37,6 +38,7 @@ export function computedFrom(facts: readonly Fact[], at: number): Fact[] {
         return made(subject, kind, compute(a, b));
       }),
     ),
+    ...made("market", "majorsRising", risen.length),
     ...made("ETH", "ethBtc", valueOf("ETH", "price") / valueOf("BTC", "price")),
   ];
 }
