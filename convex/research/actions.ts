@@ -16,13 +16,16 @@ import { writeResult as write } from "./writing/writer";
 
 /** Calls to the sources and to the writer: collections, reports of shifts, results on demand. */
 
-export const collect = worker({ observationId: v.id("observations") }, async (ctx, { observationId, job }) => {
-  const work = await ctx.runMutation(internal.research.observations.begin, { observationId });
-  if (work === null) return "over";
-  const answers = await askSources(ctx, work);
-  const stored = { observationId, job, answers, noted: takeNoted() };
-  await ctx.runMutation(internal.research.observations.store, stored);
-});
+export const collect = worker(
+  { observationId: v.id("observations") },
+  async (ctx, { observationId, job }) => {
+    const work = await ctx.runMutation(internal.research.observations.begin, { observationId });
+    if (work === null) return "over";
+    const answers = await askSources(ctx, work);
+    const stored = { observationId, job, answers, noted: takeNoted() };
+    await ctx.runMutation(internal.research.observations.store, stored);
+  },
+);
 
 const OCCASIONS = {
   interim1: "Interim report 1 of an 8-hour research shift, 2.5 hours in",

@@ -66,7 +66,10 @@ const snapshot: MountedEndpoint = endpoint({
     rate_limited: "A new result was needed, and this caller has asked for too many.",
     upstream: "The market data or the LLM gateway failed, or took too long with nothing older to show.",
   },
-  example: { input: { token: "BTC" }, output: { success: true, result: { ...resultExample, generatedAt: EXAMPLE_TIME } } },
+  example: {
+    input: { token: "BTC" },
+    output: { success: true, result: { ...resultExample, generatedAt: EXAMPLE_TIME } },
+  },
   input: z.object({
     userId: optionalUserId,
     token: optionalToken,

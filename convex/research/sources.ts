@@ -56,11 +56,7 @@ export async function askSources(
   };
 }
 
-async function marketOf(
-  ctx: ActionCtx,
-  of: string,
-  payer: Payer,
-): Promise<NonNullable<Answers["market"]>> {
+async function marketOf(ctx: ActionCtx, of: string, payer: Payer): Promise<NonNullable<Answers["market"]>> {
   const { figures, raw, sources } = await askForMarket(ctx, of, payer);
   const { focus, trending, top20 } = figures;
   const movers = top20

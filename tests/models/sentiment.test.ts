@@ -44,10 +44,9 @@ test.for([
   const { body } = await app.post("/mcp/research", { token: "BTC" });
   const [observation] = await app.rows("observations");
   const read = observation?.sentiment?.tokens.map(({ buzz }) => buzz);
-  expect(read).toEqual(
-    state === "ok" ? scores.map((score) => Math.max(1, Math.round(score))) : undefined,
-  );
-  if (state === "failed") expect(body.result).toMatchObject({ missing: missing("buzz must be on a scale of 1 to 10") });
+  expect(read).toEqual(state === "ok" ? scores.map((score) => Math.max(1, Math.round(score))) : undefined);
+  if (state === "failed")
+    expect(body.result).toMatchObject({ missing: missing("buzz must be on a scale of 1 to 10") });
 });
 
 test("an answer that it could not complete is no reading, and says why", async ({ app }) => {

@@ -90,7 +90,9 @@ describe("a research shift", () => {
     const cards = cardsOf(app);
     expect(cards.map((card) => card.split("\n").slice(0, 2).join(" "))).toEqual([
       "<b>🔬 Research shift started</b> 5 Jan 2026, 09:00 UTC",
-      expect.stringMatching(/^<b>📊 Interim report 1 of 2 · SOL<\/b> 2\.5h checkpoint · 2h 3\dmin elapsed · /),
+      expect.stringMatching(
+        /^<b>📊 Interim report 1 of 2 · SOL<\/b> 2\.5h checkpoint · 2h 3\dmin elapsed · /,
+      ),
       expect.stringMatching(/^<b>📊 Interim report 2 of 2 · SOL<\/b> 5h checkpoint/),
       expect.stringMatching(/^<b>🏁 Final report · SOL<\/b> 8h checkpoint/),
     ]);
@@ -147,7 +149,8 @@ describe("a research shift", () => {
         sentiment: { degraded: false },
         onchain: { signals: expect.any(Array) },
       });
-      for (const { buzz } of row.sentiment?.tokens ?? []) expect([buzz >= 1, buzz <= 10]).toEqual([true, true]);
+      for (const { buzz } of row.sentiment?.tokens ?? [])
+        expect([buzz >= 1, buzz <= 10]).toEqual([true, true]);
     }
   });
 

@@ -155,7 +155,13 @@ function moverSources({ facts, market }: Material, coins: readonly string[]): Un
     });
 }
 
-function whaleSource({ token: subject, words, usd: value, at: observedAt, txHash }: Material["whales"][number]) {
+function whaleSource({
+  token: subject,
+  words,
+  usd: value,
+  at: observedAt,
+  txHash,
+}: Material["whales"][number]) {
   const source = "Base, measured by this service";
   const url = txHash === undefined ? "" : `https://basescan.org/tx/${txHash}`;
   const fact: Fact = { subject, kind: "moved", value, unit: "USD", observedAt, source, url };

@@ -54,8 +54,7 @@ export async function writeResult(
   }
   const { result, removed, isReport } = written;
   if (removed > 0) log.warn("research.unproven", { removed, model });
-  if (isShort(result))
-    log.warn("research.short analysis", { words: countWords(result.fullAnalysis), model });
+  if (isShort(result)) log.warn("research.short analysis", { words: countWords(result.fullAnalysis), model });
   if (!isReport)
     throw new AppError("upstream", "The LLM gateway wrote a report whose figures are not those it was given");
   return { result, model, tokensUsed };
