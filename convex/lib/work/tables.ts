@@ -14,7 +14,7 @@ export const workTables = {
    * room's own rows say what it is about. A row dies with its work.
    */
   work: defineTable({
-    /** The action, as in `research/desk:writeReport`, and its arguments as JSON. */
+    /** The action, as in `research/actions:writeReport`, and its arguments as JSON. */
     run: v.string(),
     args: v.string(),
     /** The mutation that learns of failures, and its arguments as JSON. Absent: nobody needs to know. */
