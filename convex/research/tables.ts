@@ -71,8 +71,9 @@ export type Path = Infer<typeof vPath>;
 
 export const researchTables = {
   /**
-   * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, and by
-   * `research/reports` when a report moves one on. Kept as the user's history; a stranger's dies after half a year.
+   * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, by
+   * `research/observations` (its data points), and by `research/reports` when a report moves one on. Kept as the user's
+   * history; a stranger's dies after half a year.
    */
   shifts: defineTable({
     userId: v.string(),
