@@ -4,12 +4,7 @@ import { internal } from "./_generated/api";
 const crons = cronJobs();
 
 crons.interval("collect data for research shifts", { minutes: 5 }, internal.research.shifts.collectDue, {});
-crons.interval(
-  "write due research reports",
-  { minutes: 5 },
-  internal.research.reports.syntheses.claimDue,
-  {},
-);
+crons.interval("write due research reports", { minutes: 5 }, internal.research.reports.claimDue, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
 // The contract names the minute.
 // oxlint-disable-next-line @convex-dev/no-top-of-hour-crons

@@ -2,10 +2,8 @@ import type { GenericValidator } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import * as z from "zod";
 import { citedSource } from "../convex/evidence/shapes";
-import { change, checkedCounts } from "../convex/research/writing/checks";
-import { onchainShape, sentimentShape } from "../convex/research/writing/prompts";
+import { onchainShape, resultShape, sentimentShape } from "../convex/research/writing/prompts";
 import { ownChecks } from "../convex/ops/shapes";
-import { resultShape } from "../convex/research/writing/resultShape";
 import {
   coin,
   marketFigures,
@@ -59,8 +57,6 @@ export const STORED: Readonly<
     parts: { vOpenShift: validatorOf(shiftStatus.shape.activeJobs.element) },
     validators: {
       vReportText: validatorOf(resultShape),
-      vChange: validatorOf(change),
-      vCheckedCounts: validatorOf(checkedCounts),
       vSentiment: validatorOf(sentimentShape),
       vOnchainOutput: validatorOf(onchainShape),
       vShiftStatus: validatorOf(shiftStatus),

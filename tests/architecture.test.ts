@@ -63,7 +63,7 @@ const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/works": "pictures",
   "alerts/watch": "pictures",
-  "research/reports/publications": "pictures",
+  "research/reports": "pictures",
   "signals/cards": "pictures",
 };
 

@@ -10,7 +10,7 @@ import { end, vJob } from "../lib/work/jobs";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";
 import { dropLink, isLogin, userInSay } from "../messenger/owners";
 import { activeShiftsOf } from "../research/model";
-import { stopButton } from "../research/reports/cards";
+import { stopButton } from "../research/cards";
 import { freeze, thaw } from "../accounts/model";
 import { replaceId } from "../accounts/profile";
 import { addRecipient, allListed, removeRecipient } from "../accounts/recipients";

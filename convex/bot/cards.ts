@@ -5,7 +5,8 @@ import { usd } from "../lib/text/numbers";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Card } from "../messenger/model";
-import { duration } from "../research/reports/cards";
+import { duration } from "../research/cards";
+import type { Report } from "../research/model";
 import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/anchors";
 import { headLine, recordLines, type WholeRecord } from "../signals/cards";
@@ -193,7 +194,7 @@ function shortAmount(balance: string): string {
 /** A user's active shifts and latest reports, at `now` (epoch ms). */
 export function statusCard(
   active: readonly Doc<"shifts">[],
-  reports: readonly Doc<"reports">[],
+  reports: readonly Report[],
   now: number,
 ): Paragraph[] {
   const recent = reports.map(

@@ -20,7 +20,7 @@ import { focusOf } from "../market/listing";
 import { connectAccount } from "../messenger/linkingEndpoints";
 import { chatUser, isChatUser } from "../messenger/model";
 import { wordsAsParagraphs } from "../messenger/words";
-import { snapshotCard } from "../research/reports/cards";
+import { snapshotCard } from "../research/cards";
 import { portfolioOf } from "../wallets/holdings";
 import { ensureWallet, NO_WALLET } from "../wallets/model";
 import { foundFor } from "../wallets/orders/execution";

@@ -5,7 +5,7 @@ import { purseOf } from "../lib/budget/purses";
 import { payerOf } from "../lib/limits/payers";
 import { gather } from "../market/collectors";
 import { citableLine, ledgerOf } from "../evidence/text/sources";
-import { wantedFor } from "../research/writing/collections";
+import { wantedFor } from "../research/writing/material";
 import { namesOf } from "../lib/money/names";
 import { deadlines } from "../lib/outside/deadlines";
 import { failureOf } from "../lib/errors";

@@ -6,6 +6,7 @@ import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
 import { askBot, chips, sideTag } from "./parts";
+import { nameOf } from "../research/writing/brief";
 import type { ResearchData } from "./shapes";
 import { usd } from "../lib/text/numbers";
 import { since, sourceNames } from "./words";
@@ -76,12 +77,11 @@ function latestFirst({ report, snapshot }: ResearchData, now: number): Html[] {
   if (report !== null) {
     const kind = report.type === "final" ? "Final report of a shift" : "Interim report of a shift";
     const { generatedAt: at, result } = report;
-    parts.push({ at, shown: writing("report", kind, iso(at), result, null, now) });
+    parts.push({ at, shown: writing("report", kind, iso(at), result, now) });
   }
   if (snapshot !== null) {
-    const { generatedAt, readings } = snapshot;
-    const read = writtenFrom(readings, now);
-    const shown = writing("snapshot", "On-demand result", generatedAt, snapshot, read, now);
+    const { generatedAt } = snapshot;
+    const shown = writing("snapshot", "On-demand result", generatedAt, snapshot, now);
     parts.push({ at: Date.parse(generatedAt), shown });
   }
   return parts.toSorted((a, b) => b.at - a.at).map(({ shown }) => shown);
@@ -89,15 +89,14 @@ function latestFirst({ report, snapshot }: ResearchData, now: number): Html[] {
 
 type Result = Pick<
   NonNullable<ResearchData["snapshot"]>,
-  "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts" | "sources" | "checked"
+  "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts" | "sources" | "missing"
 >;
 
 function writing(
   id: string,
   kind: string,
   at: string,
-  { fullAnalysis, shortSummary, marketOutlook, impacts, sources, checked }: Result,
-  read: Html | null,
+  { fullAnalysis, shortSummary, marketOutlook, impacts, sources, missing }: Result,
   now: number,
 ): Html {
   const paragraphs = fullAnalysis
@@ -120,11 +119,13 @@ function writing(
     <p>${sideTag(marketOutlook)} <strong>${withoutMark(shortSummary)}</strong></p>
     <p class="small">
       A language model wrote this ${since(at, now)}: outlook, causes and forecasts are its view. Code printed
-      its ${checked.figures} figures from the sources beside them;
-      ${checked.removed === 0 ? "no sentence" : many(checked.removed, "sentence")} had to give way to its
-      facts.
+      its figures from the sources beside them.
     </p>
-    ${read}
+    ${
+      missing.length === 0
+        ? null
+        : html`<p class="small">Not collected: ${missing.map((one) => nameOf(one)).join(", ")}.</p>`
+    }
     <div class="grid aside">
       <div class="card report">
         <h3>Analysis</h3>
@@ -179,22 +180,4 @@ function sourceLink(name: string, url: string | null): Html {
 /** The summary begins with the mark of its outlook, which the tag beside it says in words. */
 function withoutMark(summary: string): string {
   return summary.replace(/^(?:🟢|🔴|🟡)\s*/u, "");
-}
-
-const READINGS = {
-  market: "market data",
-  sentiment: "social sentiment",
-  onchain: "on-chain signals",
-} as const;
-
-function writtenFrom(readings: NonNullable<ResearchData["snapshot"]>["readings"], now: number): Html {
-  const ages = (["market", "sentiment", "onchain"] as const).map((name, index) => {
-    const { state, asOf } = readings[name];
-    const age =
-      asOf === null
-        ? html`missing`
-        : html`${since(asOf, now)}${state === "earlier" ? " (an earlier reading)" : ""}`;
-    return html`${index === 0 ? "" : "; "}${READINGS[name]} ${age}`;
-  });
-  return html`<p class="small">Written from: ${ages}.</p>`;
 }

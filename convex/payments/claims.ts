@@ -7,8 +7,7 @@ import { dueWork } from "../lib/cronRuns";
 import { rowsBy } from "../lib/records/rows";
 import { DAY } from "../lib/time";
 import { end, vFailure } from "../lib/work/jobs";
-import { claimObservation, vShared } from "../research/observations";
-import { vResult, vSourceStates } from "../research/shapes";
+import { vResult } from "../research/tables";
 import { hasReverted, openServiceOrder } from "../wallets/orders/model";
 import { vOrderRow } from "../wallets/tables";
 import {
@@ -287,28 +286,23 @@ async function refuseClaim(
   await releaseDeposits(ctx, row);
 }
 
-/** The evidence for the report, shared with other research on this focus; `null` if the attempt was overtaken. */
-export const beginWriting = internalMutation({
+/** The focus of the report to write; `null` if the attempt was overtaken. */
+export const reportToWrite = internalQuery({
   args: vClaimWork,
-  returns: v.union(v.object({ focus: v.string(), shared: vShared }), v.null()),
-  handler: async (ctx, work) => {
-    const row = await claimAt(ctx, work, "paid");
-    if (row === null) return null;
-    const { focus } = row.order;
-    return { focus, shared: await claimObservation(ctx, work.job, focus, "paid") };
-  },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, work) => (await claimAt(ctx, work, "paid"))?.order.focus ?? null,
 });
 
 export const deliver = change(
-  { ...vClaimWork, result: vResult, model: v.string(), sources: vSourceStates },
-  async (ctx, { result, model, sources, ...work }) => {
+  { ...vClaimWork, result: vResult, model: v.string() },
+  async (ctx, { result, model, ...work }) => {
     const row = await claimAt(ctx, work, "paid");
     if (row === null) return;
     await end(ctx, work.job);
     const generatedAt = Date.now();
     await ctx.db.patch("paymentClaims", row._id, {
       state: "delivered",
-      report: { result, model, sources, generatedAt },
+      report: { result, model, generatedAt },
       forgetAt: generatedAt + REPLAY_MS,
     });
   },
@@ -366,8 +360,8 @@ export const standing = internalQuery({
     if (row.state === "delivered") {
       // Deleted while its caller waited.
       if (row.report === undefined) return ALREADY_USED;
-      const { result, sources } = row.report;
-      return { kind: "delivered", focus: row.order.focus, report: { result, sources }, receipt };
+      const { result } = row.report;
+      return { kind: "delivered", focus: row.order.focus, report: { result }, receipt };
     }
     const { trouble } = row;
     if (trouble === undefined) return { kind: "working", receipt };

@@ -9,14 +9,7 @@ import { absentWhenEmpty, closedInput, optionalToken, userId } from "../lib/http
 import { countGuess, refuseGuessing } from "../lib/limits/charges";
 import { once } from "../lib/once";
 import { bodyInput, parseInput } from "../lib/http/request";
-import {
-  readingsExample,
-  readingsShape,
-  resultExample,
-  resultFields,
-  shownReadings,
-  shownResult,
-} from "../research/views";
+import { resultExample, resultFields, shownResult } from "../research/views";
 import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, receipt, RECEIPT_HEADERS } from "./challenge";
 import { terms } from "./preview";
 import { PAID_PATH } from "./terms";
@@ -71,7 +64,7 @@ const report: MountedEndpoint = endpoint({
   },
   example: {
     input: { token: "BTC" },
-    output: { success: true, result: { ...resultExample, readings: readingsExample }, token: "BTC" },
+    output: { success: true, result: resultExample, token: "BTC" },
   },
   guard: async ({ header }, body, asker) => {
     // Nothing is sold that cannot be made.
@@ -84,10 +77,7 @@ const report: MountedEndpoint = endpoint({
   input,
   returns: z.object({
     success: z.literal(true),
-    result: z.object({
-      ...resultFields,
-      readings: readingsShape,
-    }),
+    result: z.object(resultFields),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
   handler: async (ctx, { userId, token }, { head, caller }) => {
@@ -111,8 +101,7 @@ const report: MountedEndpoint = endpoint({
     }
     const headers = redeemed.receipt === null ? {} : receipt(outcomeOf(redeemed.receipt));
     if (redeemed.kind === "failed") throw new AppError(redeemed.code, redeemed.message, { headers });
-    const { result, sources } = redeemed.report;
-    const shown = { ...shownResult(result), readings: shownReadings(sources) };
+    const shown = shownResult(redeemed.report.result);
     return new Reply({ success: true as const, result: shown, token: redeemed.focus }, headers);
   },
 });

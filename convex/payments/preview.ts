@@ -35,7 +35,6 @@ export const terms: MountedEndpoint = endpoint({
         outlook: "bullish",
         generatedAt: EXAMPLE_TIME,
         facts: 24,
-        figures: 34,
       },
       price,
     },
@@ -51,7 +50,6 @@ export const terms: MountedEndpoint = endpoint({
       outlook: z.enum(["bullish", "bearish", "neutral"]),
       generatedAt: z.iso.datetime(),
       facts: z.int().describe("Facts that it cites"),
-      figures: z.int().describe("Figures in it that were checked against facts"),
     }),
     price: z.object({ amount: z.literal(PRICE_SHOWN), asset: z.literal("USDC"), network: z.literal("base") }),
   }),
@@ -59,7 +57,7 @@ export const terms: MountedEndpoint = endpoint({
     if (preview !== "1" && preview !== "true") throw paymentRequired();
     const { token = "" } = parseInput(ofToken, { token: written });
     const [report, snapshot] = await Promise.all([
-      ctx.runQuery(internal.research.reports.publications.latest, { token }),
+      ctx.runQuery(internal.research.reports.latest, { token }),
       ctx.runQuery(internal.research.results.current, { focus: token }),
     ]);
     const found = [
@@ -72,12 +70,9 @@ export const terms: MountedEndpoint = endpoint({
       const error = `There is no report on ${on} to preview yet. A paid report is written when it is bought; a token that no source knows cannot be bought`;
       throw new AppError("not_found", error);
     }
-    const { shortSummary, marketOutlook: outlook, sources, checked } = newest.result;
+    const { shortSummary, marketOutlook: outlook, sources } = newest.result;
     const headline = withoutCitations(shortSummary);
-    const counted = { facts: sources.length, figures: checked.figures };
-    return {
-      preview: { token, headline, outlook, generatedAt: iso(newest.at), ...counted },
-      price,
-    };
+    const generatedAt = iso(newest.at);
+    return { preview: { token, headline, outlook, generatedAt, facts: sources.length }, price };
   },
 });

@@ -12,9 +12,8 @@ import {
   readAuthorization,
   readPayment,
 } from "../providers/chain/usdc";
-import { collectNow } from "../research/desk";
+import { research } from "../research/actions";
 import { isShort } from "../research/writing/result";
-import { writeSnapshot } from "../research/writing/snapshot";
 import { asHex } from "../wallets/addresses";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/desk";
@@ -152,14 +151,11 @@ async function accept(
 
 /** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
 export const write = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
-  const begun = await ctx.runMutation(internal.payments.claims.beginWriting, work);
-  if (begun === null) return "over";
+  const focus = await ctx.runQuery(internal.payments.claims.reportToWrite, work);
+  if (focus === null) return "over";
   // A caller who gives up comes back with the same proof, so a paid report may take its time.
-  const { focus, shared } = begun;
-  const { observationId } = shared;
   const occasion = "Paid research report";
-  const task = { focus, observationId, occasion, wanted: "whole" as const, payer: "paid" as const };
-  const [{ result, model, sources }] = await Promise.all([writeSnapshot(ctx, task), collectNow(ctx, shared)]);
+  const { result, model } = await research(ctx, { focus, occasion, wanted: "whole", payer: "paid" });
   if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
-  await ctx.runMutation(internal.payments.claims.deliver, { ...work, result, model, sources });
+  await ctx.runMutation(internal.payments.claims.deliver, { ...work, result, model });
 });

@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
-import { vResult, vSourceStates } from "../research/shapes";
+import { vResult } from "../research/tables";
 
 export const vTransfer = v.object({
   /** Lower case. */
@@ -26,10 +26,7 @@ export const vDeposit = v.object({ ...vTransfer.fields, logIndex: v.number() });
 export const vReading = v.object({ wallet: v.string(), from: v.union(v.number(), v.null()) });
 export type Reading = Infer<typeof vReading>;
 
-export const vPaidReport = v.object({
-  result: vResult,
-  sources: vSourceStates,
-});
+export const vPaidReport = v.object({ result: vResult });
 
 /** An EIP-3009 authorization: a USDC holder lets anybody move `value` to `to`, once per nonce. */
 export const vAuthorization = v.object({

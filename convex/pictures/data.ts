@@ -4,11 +4,10 @@ import { DAY, HOUR, iso } from "../lib/time";
 import { readSignal } from "../pages/data";
 import { closesSince, readPrices } from "../market/views";
 import { PRICED_TOKENS } from "../market/tables";
-import { FACTS_FRESH_MS } from "../research/freshness";
 import { signalView } from "../signals/views";
 import { drawnHistory } from "../alerts/observations";
 import type { DrawnAlert } from "./alert";
-import type { DrawnReport, SeenPrice } from "./report";
+import type { DrawnReport } from "./report";
 import { BEFORE_MS, type DrawnSignal } from "./signals";
 import type { DrawnWeek } from "./week";
 
@@ -59,29 +58,11 @@ const FEWEST_POINTS = 3;
 
 /** @param jobId The id of a shift that has a report. */
 export async function readReportPaths(ctx: ActionCtx, jobId: string): Promise<DrawnReport | null> {
-  const report = await ctx.runQuery(internal.research.reports.publications.latest, { jobId });
-  if (report === null) return null;
-  const { jobToken: token, jobStartedAt: from, generatedAt: to } = report;
-  const names = token === "" ? PRICED_TOKENS : token === "BTC" ? (["BTC", "ETH"] as const) : [token, "BTC"];
-  const tokens = await Promise.all(
-    names.map(async (name) => ({ name, path: await readPath(ctx, name, { from, to }) })),
-  );
-  if (tokens.some(({ path }) => path.length < FEWEST_POINTS)) return null;
-  return { subject: token === "" ? "The market" : token, generatedAt: iso(to), tokens };
-}
-
-/** A token's samples, or the facts that were collected for the report if the token's price is not sampled. */
-async function readPath(
-  ctx: ActionCtx,
-  name: string,
-  { from, to }: { from: number; to: number },
-): Promise<SeenPrice[]> {
-  const token = PRICED_TOKENS.find((one) => one === name);
-  // The first collection may have found facts that were young enough.
-  const collected = { token: name, from: from - FACTS_FRESH_MS, to, enough: FEWEST_POINTS };
-  const points =
-    token === undefined
-      ? await ctx.runQuery(internal.pictures.paths.prices, collected)
-      : await ctx.runQuery(internal.market.samples.path, { token, from, to });
-  return points.map(({ at, priceUsd, source }) => ({ at: iso(at), priceUsd, source }));
+  const report = await ctx.runQuery(internal.research.reports.latest, { jobId });
+  if (report === null || report.paths.length === 0) return null;
+  const tokens = report.paths.map(({ token: name, source, points }) => {
+    return { name, path: points.map(({ at, usd: priceUsd }) => ({ at: iso(at), priceUsd, source })) };
+  });
+  const { jobToken, generatedAt } = report;
+  return { subject: jobToken === "" ? "The market" : jobToken, generatedAt: iso(generatedAt), tokens };
 }

@@ -1,34 +1,26 @@
 import { v } from "convex/values";
-import { rowsBy } from "../lib/records/rows";
+import { rowsByBoth } from "../lib/records/rows";
 import { ownRows } from "../accounts/lists";
-import { deliveryOf } from "./model";
-import { researchTables, vReport } from "./tables";
+import { shownReport, vReport } from "./model";
+import { researchTables } from "./tables";
 
 const vShift = researchTables.shifts.validator
-  .pick(
-    "status",
-    "startedAt",
-    "stopsAt",
-    "endedAt",
-    "collectionsCount",
-    "interimReportsCount",
-    "finalReportSent",
-    "error",
-  )
+  .pick("status", "startedAt", "stopsAt", "endedAt", "interimReportsCount", "finalReportSent", "error")
   .extend({
     _id: v.id("shifts"),
     /** "" for the whole market. */
     token: v.string(),
+    collectionsCount: v.number(),
   });
 
 export const shifts = ownRows(
   vShift,
   (db, userId) => db.query("shifts").withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId)),
-  (row) => ({ ...row, token: row.focus }),
+  (row) => ({ ...row, token: row.focus, collectionsCount: row.observationIds.length }),
 );
 
 export const reports = ownRows(
-  vReport.omit("userId"),
-  (db, userId) => rowsBy(db.query("reports"), "userId", userId),
-  async (row, ctx) => ({ ...row, ...(await deliveryOf(ctx, row)) }),
+  vReport.omit("userId", "paths"),
+  (db, userId) => rowsByBoth(db.query("reports"), "userId", userId, "state", "done"),
+  shownReport,
 );

@@ -21,47 +21,31 @@ import { log } from "../lib/log";
 import { once } from "../lib/once";
 import { payerOf } from "../lib/limits/payers";
 import { readThrough } from "../lib/readThrough";
-import { iso } from "../lib/time";
+import { iso, MINUTE } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";
 import { assertMay } from "../accounts/access";
 import { pseudonymOf } from "../lib/security/pseudonyms";
-import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
-import type { Result, SourceStates } from "./shapes";
-import { researchStatus } from "./statusHttp";
+import type { Result } from "./tables";
+import { CACHE_MS, GAP_STANDS_MS } from "./timing";
 import {
-  readingsExample,
+  activeJob,
   reportExample,
   reportShape,
   resultExample,
-  shownReadings,
+  shiftStatus,
   shownResult,
+  shownSnapshot,
   snapshotShape,
 } from "./views";
 
 /** It loads the sources, so it is only imported if a focus is named. */
 const listing = once(() => import("../market/listing"));
 
-/** In ms: a result without a source is cached as long as that source's failure counts. */
-function cachedForMs({ sources }: { sources: SourceStates }): number {
-  // A source that this deployment cannot ask would be missing from the next result too.
-  const possible = isSet("SENTIMENT_API_KEY") ? sources : { ...sources, sentiment: null };
-  return Object.values(possible).some((one) => one?.state === "missing") ? FAILURE_STANDS_MS : CACHE_MS;
-}
-
-const snapshotExample: z.output<typeof snapshotShape> = {
-  ...resultExample,
-  generatedAt: EXAMPLE_TIME,
-  readings: readingsExample,
-};
-
-/** A stored on-demand result as callers see it. */
-export function shownSnapshot(stored: {
-  fetchedAt: number;
-  result: Result;
-  sources: SourceStates;
-}): z.output<typeof snapshotShape> {
-  const readings = shownReadings(stored.sources);
-  return { ...shownResult(stored.result), generatedAt: iso(stored.fetchedAt), readings };
+/** In ms: a result without a source is a cache of two minutes, unless this deployment cannot ask that source. */
+function cachedForMs({ result }: { result: Result }): number {
+  const lacks = (name: string) => result.missing.some(({ collector }) => collector === name);
+  const isKnown = isSet("SENTIMENT_API_KEY") && lacks("sentiment");
+  return isKnown || lacks("market") || lacks("onchain") ? GAP_STANDS_MS : CACHE_MS;
 }
 
 /** For endpoints that take a focus. */
@@ -82,7 +66,10 @@ const snapshot: MountedEndpoint = endpoint({
     rate_limited: "A new result was needed, and this caller has asked for too many.",
     upstream: "The market data or the LLM gateway failed, or took too long with nothing older to show.",
   },
-  example: { input: { token: "BTC" }, output: { success: true, result: snapshotExample } },
+  example: {
+    input: { token: "BTC" },
+    output: { success: true, result: { ...resultExample, generatedAt: EXAMPLE_TIME } },
+  },
   input: z.object({
     userId: optionalUserId,
     token: optionalToken,
@@ -121,23 +108,17 @@ const snapshot: MountedEndpoint = endpoint({
 
 /** The answer to a request for a private key, in the shape of a result. */
 function keyRefused(message: string): z.output<typeof snapshotShape> {
-  const none = { state: "missing" as const, asOf: null };
-  const reason = "Nothing was collected for this answer";
   return {
     fullAnalysis: message,
     shortSummary: "🟡 Private keys are never shown",
     marketOutlook: "neutral",
     impacts: [],
     sources: [],
-    changes: [],
-    checked: { figures: 0, cited: 0, removed: 0 },
-    missing: ["market", "sentiment", "onchain"].map((collector) => ({ collector, subject: "", reason })),
+    missing: [],
     generatedAt: iso(Date.now()),
-    readings: { market: none, sentiment: none, onchain: none },
   };
 }
 
-/** Errors of endpoints on which only a signed-in user may act for their own `userId`. */
 const start: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research/start",
@@ -218,18 +199,81 @@ const stop: MountedEndpoint = endpoint({
   },
 });
 
+const status: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/mcp/research/status",
+  summary:
+    "The user's active shifts, the newest one in full, the one that ended last, and their latest three reports.",
+  description:
+    "`activeJob` is null once the shift is over: `lastJob` says how it ended. `lastCollection` says which of a shift's sources failed, and why; `deliveryProblem` says why its cards do not arrive.",
+  access: "shown",
+  example: {
+    input: { userId: EXAMPLE_USER },
+    output: {
+      activeJob: {
+        jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
+        status: "active",
+        startedAt: EXAMPLE_TIME,
+        stopsAt: "2026-01-05T17:30:00.000Z",
+        elapsedMinutes: 155,
+        remainingMinutes: 325,
+        interimReportsCount: 1,
+        finalReportSent: false,
+        token: "ETH",
+        collectionsCount: 6,
+        lastCollection: {
+          at: "2026-01-05T12:00:10.000Z",
+          failed: [{ source: "sentiment", error: "The sentiment model did not answer in time" }],
+        },
+      },
+      lastJob: null,
+      activeJobs: [],
+      deliveryProblem: null,
+      recentReports: [
+        {
+          type: "interim",
+          generatedAt: "2026-01-05T12:00:20.000Z",
+          outlook: "bullish",
+          summary: "🟢 Bitcoin leads a broad advance as exchange balances fall",
+          messengerSent: true,
+        },
+      ],
+    },
+  },
+  input: z.object({ userId }),
+  returns: z.object({
+    ...shiftStatus.shape,
+    activeJob: activeJob
+      .extend({ elapsedMinutes: z.int(), remainingMinutes: z.int() })
+      .nullable()
+      .describe("The newest active shift; null when none is active"),
+  }),
+  handler: async (ctx, { userId }) => {
+    const found = await ctx.runQuery(internal.research.shifts.status, { userId });
+    const { activeJob } = found;
+    if (activeJob === null) return { ...found, activeJob };
+    const now = Date.now();
+    // A transaction's time may be a moment ahead of this one.
+    const at = Math.max(now, Date.parse(activeJob.startedAt));
+    const elapsedMinutes = Math.floor((at - Date.parse(activeJob.startedAt)) / MINUTE);
+    const remainingMinutes = Math.max(0, Math.ceil((Date.parse(activeJob.stopsAt) - at) / MINUTE));
+    return { ...found, activeJob: { ...activeJob, elapsedMinutes, remainingMinutes } };
+  },
+});
+
 /** The latest report on a token, of a shift, or of both; `null` if there is none. */
 export async function readReport(
   ctx: ActionCtx,
   filter: { token?: string | undefined; jobId?: string | undefined },
 ): Promise<z.output<typeof reportShape> | null> {
   const { token, jobId } = filter;
-  const row = await ctx.runQuery(internal.research.reports.publications.latest, {
+  const row = await ctx.runQuery(internal.research.reports.latest, {
     ...(token === undefined ? {} : { token }),
     ...(jobId === undefined ? {} : { jobId }),
   });
   if (row === null) return null;
-  return { ...row, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
+  const { paths: _, ...shown } = row;
+  return { ...shown, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
 }
 
 const report: MountedEndpoint = endpoint({
@@ -285,4 +329,4 @@ function sold(token = ""): string {
   ].join(" ");
 }
 
-export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, researchStatus, report];
+export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, status, report];

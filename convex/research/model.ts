@@ -1,9 +1,12 @@
+import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { sha256Hex } from "../lib/security/digests";
+import { rowsByBoth } from "../lib/records/rows";
 import { iso } from "../lib/time";
-import type { Rank } from "../lib/work/jobs";
-import { rowsBy, rowsByBoth } from "../lib/records/rows";
+import type { Lane } from "../lib/work/lanes";
+import { researchTables, vPath, vResult } from "./tables";
+
+/** Shifts and reports as other rooms and readers see them. */
 
 const RECENT_REPORTS = 3;
 
@@ -20,18 +23,8 @@ export function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): strin
 /** The topic of a shift's cards. */
 export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
 
-/** A user's latest reports, newest first. */
-export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Doc<"reports">[]> {
-  return rowsBy(ctx.db.query("reports"), "userId", userId).order("desc").take(RECENT_REPORTS);
-}
-
 /** The most active shifts of a user. */
 export const MAX_ACTIVE = 10;
-/** The most that one network address has started, and the most in all: each asks the models for eight hours. */
-export const MAX_ACTIVE_AROUND = 20;
-export const MAX_ACTIVE_IN_ALL = 100;
-/** The most of them that may be started by `userId` alone, if it has an owner. */
-export const MAX_ACTIVE_BY_ID = 3;
 
 /** All of a user's active shifts, newest first. */
 export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts">[]> {
@@ -63,67 +56,80 @@ export type Collection = {
 };
 
 /** The result of a shift's latest finished collection; `null` if there is none. */
-export async function lastCollectionOf(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Collection | null> {
-  const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shiftId).order("desc").take(2);
-  for (const { observationId } of latest) {
-    const observation = await ctx.db.get("observations", observationId);
-    if (observation?.state !== "settled") continue;
-    const failed = Object.entries(observation.sources).flatMap(([source, reading]) =>
-      reading.state === "failed" ? [{ source, error: reading.error }] : [],
-    );
-    return { at: observation.collectedAt ?? observation.requestedAt, failed };
+export async function lastCollectionOf(
+  ctx: QueryCtx,
+  { observationIds }: Doc<"shifts">,
+): Promise<Collection | null> {
+  for (const id of observationIds.slice(-2).toReversed()) {
+    const row = await ctx.db.get("observations", id);
+    if (row?.state !== "done") continue;
+    const failed = row.missing.filter(({ collector }) => isModels(collector));
+    return { at: row.at, failed: failed.map(({ collector: source, reason: error }) => ({ source, error })) };
   }
   return null;
 }
 
-/** Questions that differ only in case and spacing are the same. */
-const questionHash = (question: string) => sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
+const isModels = (collector: string) => ["market", "sentiment", "onchain"].includes(collector);
 
-/** The subject of an on-demand result: a focus ("" for the whole market), and the question that it answers, if any. */
-export type Subject = { focus: string; question?: string };
+/** A report as readers see it. */
+export const vReport = researchTables.reports.validator
+  .pick("jobId", "userId", "generatedAt", "messengerSent", "jobToken", "jobStartedAt")
+  .extend({
+    _id: v.id("reports"),
+    type: v.union(v.literal("interim"), v.literal("final")),
+    result: vResult,
+    paths: v.array(vPath),
+    /** Why its card did not arrive. */
+    deliveryProblem: v.optional(v.string()),
+  });
 
-/** The key of a stored result. */
-export function placeOf({ focus, question }: Subject) {
-  return question === undefined ? { focus } : { focus, questionHash: questionHash(question) };
+export type Report = Infer<typeof vReport>;
+
+/** A report that is done. */
+export function shownReport(row: Doc<"reports">): Report {
+  const { _id, jobId, userId, kind, generatedAt, result, paths = [], messengerError } = row;
+  if (result === undefined) throw new Error("A report that is not done is not shown");
+  return {
+    _id,
+    jobId,
+    userId,
+    type: kind === "final" ? "final" : "interim",
+    generatedAt,
+    result,
+    paths,
+    messengerSent: row.messengerSent,
+    ...(messengerError === undefined ? {} : { deliveryProblem: messengerError }),
+    jobToken: row.jobToken,
+    jobStartedAt: row.jobStartedAt,
+  };
 }
 
-/** The stored on-demand result, however old. */
-export async function resultOn(ctx: QueryCtx, subject: Subject): Promise<Doc<"researchResults"> | null> {
-  const { focus, questionHash: hash } = { questionHash: undefined, ...placeOf(subject) };
-  return ctx.db
-    .query("researchResults")
-    .withIndex("by_focus", (q) => q.eq("focus", focus).eq("questionHash", hash))
-    .unique();
+/** A user's latest reports, newest first. */
+export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Report[]> {
+  const rows = await rowsByBoth(ctx.db.query("reports"), "userId", userId, "state", "done")
+    .order("desc")
+    .take(RECENT_REPORTS);
+  return rows.map(shownReport);
+}
+
+/** The latest report on a token, from any user's shift; "" is the whole market. */
+export async function latestReportOn(ctx: QueryCtx, token: string): Promise<Doc<"reports"> | null> {
+  return rowsByBoth(ctx.db.query("reports"), "jobToken", token, "state", "done").order("desc").first();
 }
 
 /** A user's research, for chat's prompt: the running shift and the last reports, in a few lines. */
 export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
-  const [newest] = await activeShiftsOf(ctx, userId);
-  const reports = await latestReportsOf(ctx, userId);
-  const lines = [...(newest === undefined ? [] : [describeShift(newest)]), ...reports.map(describeReport)];
-  return lines.length === 0 ? null : lines.join("\n");
-}
-
-function describeShift({ token, startedAt, stopsAt, interimReportsCount }: Doc<"shifts">): string {
-  const subject = token === undefined ? "the whole market" : token;
-  return (
-    `Running research shift on ${subject}, ${iso(startedAt)} to ` +
-    `${iso(stopsAt)}, interim reports so far: ${interimReportsCount}.`
+  const [shift] = await activeShiftsOf(ctx, userId);
+  const named = (token: string) => (token === "" ? "the whole market" : token);
+  const lines = (await latestReportsOf(ctx, userId)).map(
+    ({ type, jobToken, generatedAt, result }) =>
+      `${type} report on ${named(jobToken)}, ${iso(generatedAt)}: ${result.shortSummary}`,
   );
-}
-
-function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">): string {
-  const subject = jobToken === "" ? "the whole market" : jobToken;
-  return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
-}
-
-export async function deliveryOf(
-  ctx: Pick<QueryCtx, "db">,
-  { _id, jobId, messengerSent, messengerError }: Doc<"reports">,
-): Promise<{ messengerSent: boolean; deliveryProblem?: string }> {
-  const deliveries = (await ctx.db.get("shifts", jobId))?.deliveries ?? [];
-  const { sent, error } = deliveries.find(({ reportId }) => reportId === _id) ?? {
-    ...{ sent: messengerSent ?? false, error: messengerError },
-  };
-  return { messengerSent: sent, ...(error === undefined ? {} : { deliveryProblem: error }) };
+  if (shift !== undefined) {
+    const { focus, startedAt, stopsAt, interimReportsCount } = shift;
+    lines.unshift(
+      `Running research shift on ${named(focus)}, ${iso(startedAt)} to ${iso(stopsAt)}, interim reports so far: ${interimReportsCount}.`,
+    );
+  }
+  return lines.length === 0 ? null : lines.join("\n");
 }

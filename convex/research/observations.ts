@@ -1,216 +1,161 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import type { Payer } from "../lib/budget/classes";
+import { refuseBeyond } from "../lib/budget/ledger";
+import { change } from "../lib/changes";
+import { failureOf } from "../lib/errors";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
+import { rowsBy } from "../lib/records/rows";
 import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
-import {
-  end,
-  open,
-  openBeside,
-  takeWaiting,
-  type Rank,
-  failureHandler,
-  underWay,
-  vFailure,
-  vJob,
-  type Job,
-  type Terms,
-} from "../lib/work/jobs";
-import { rowsBy } from "../lib/records/rows";
-import { anyFailed, anyOk, carriedOver, filledIn, isSettled } from "./writing/readings";
-import { FAILURE_STANDS_MS } from "./freshness";
-import { readingsOf, withSettled } from "./sayings";
-import { vReadings, vSettled, vSourcesKept, vSourceStates, type SourcesKept } from "./shapes";
+import { end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
+import type { Place } from "../lib/work/lanes";
+import { placeOfShift } from "./model";
+import { vAnswers, type Answers } from "./tables";
+import { GAP_STANDS_MS, nextCollection, SHARED_FOR_MS } from "./timing";
 
-/** How long an observation is shared by requests for the same focus. */
-const SHARED_FOR_MS = 5 * MINUTE;
-const ATTEMPTS = 2;
+/** Observations: who collects one, and what came of it. Collecting itself is `research/actions`. */
 
-const NOTHING: SourcesKept = {
-  market: { state: "pending" },
-  sentiment: { state: "pending" },
-  onchain: { state: "pending" },
-  facts: { state: "pending" },
-};
-/** All are asked at the same time. */
-export const SOURCES = [
-  "facts",
-  "market",
-  "sentiment",
-  "onchain",
-] as const satisfies readonly (keyof SourcesKept)[];
-
-/** An observation, and the job to collect it, if the caller has to. */
-export const vShared = v.object({
-  observationId: v.id("observations"),
-  collects: v.union(vJob, v.null()),
-});
-type Shared = Infer<typeof vShared>;
+/** Longer than the longest deadline of a source: after this, a collection was lost with its server. */
+const LOST_MS = 3 * MINUTE;
 
 /**
- * The observation of a focus that serves a shift now: a recent one, the one being collected, or a new one, which then
- * waits for its place. A new one takes over the readings of the recent one; only failed sources are asked again.
+ * Whom an observation is for: a `shift`; a caller who waits, and takes what there is `soon`; or a report that is paid
+ * for and wants the `whole` of it.
+ */
+type Purpose = "shift" | "soon" | "whole";
+
+/**
+ * The observation of a focus that serves a shift now: a recent one, one on its way, or a new one, which then waits for
+ * its turn and is collected again if its server is lost.
  * @param pay Returns who pays for a new one; a shared one costs nothing more.
  */
-export async function shareObservation(
+async function shareObservation(
   ctx: MutationCtx,
   focus: string,
   rank: Rank,
   pay: () => Promise<Payer>,
 ): Promise<Id<"observations">> {
   const latest = await latestOf(ctx, focus);
-  if (latest !== null && serves(latest, Date.now(), "whole")) return latest._id;
-  const observationId = await begin(ctx, focus, latest, await pay());
-  const terms = { ...termsOf(observationId), queue: "models" as const, rank };
-  await open(ctx, internal.research.desk.collect, { observationId }, terms);
+  if (latest !== null && serves(latest, "shift")) return latest._id;
+  const observationId = await insert(ctx, focus, await pay(), "waiting");
+  const onFailure = failureHandler(internal.research.observations.lost, { observationId });
+  await open(ctx, internal.research.actions.collect, { observationId }, { place, attempts: 2, onFailure });
   return observationId;
 }
 
 /**
- * The observation of a focus for work that already has a place and collects it itself if nobody else does.
- * @param by That work's attempt.
+ * Adds a data point to a shift, and sets the time of the next.
+ * @throws AppError `rate_limited` when the day's budget is used up: the starter's part for the first one, twice the whole
+ * for the others.
  */
-export async function claimObservation(
-  ctx: MutationCtx,
-  by: Job,
-  focus: string,
-  payer: Payer,
-): Promise<Shared> {
-  const latest = await latestOf(ctx, focus);
-  if (latest !== null && serves(latest, Date.now(), payer === "paid" ? "whole" : "soon")) {
-    const observationId = latest._id;
-    return { observationId, collects: await takeWaiting(ctx, by, observationId) };
-  }
-  const observationId = await begin(ctx, focus, latest, payer);
-  const collect = internal.research.desk.collect;
-  return {
-    observationId,
-    collects: await openBeside(ctx, by, collect, { observationId }, termsOf(observationId)),
-  };
-}
-
-async function begin(
-  ctx: MutationCtx,
-  focus: string,
-  latest: Doc<"observations"> | null,
-  payer: Payer,
-): Promise<Id<"observations">> {
-  const now = Date.now();
-  return ctx.db.insert("observations", {
-    focus,
-    state: "collecting",
-    requestedAt: now,
-    sources: latest === null ? NOTHING : carriedOver(latest.sources, now - SHARED_FOR_MS),
-    payer,
+export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
+  const { paidBy = "shift", observationIds } = shift;
+  // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
+  const payer: Payer = typeof paidBy === "object" ? { ...paidBy, class: "shift" } : "shift";
+  const observationId = await shareObservation(ctx, shift.focus, placeOfShift(shift), async () => {
+    await refuseBeyond(ctx, observationIds.length === 0 ? paidBy : "shift");
+    return payer;
+  });
+  await ctx.db.patch("shifts", shift._id, {
+    observationIds: [...observationIds, observationId],
+    nextCollectionAt: nextCollection(shift.startedAt, now),
   });
 }
 
-function termsOf(observationId: Id<"observations">): Terms {
-  const onFailure = failureHandler(internal.research.observations.failed, { observationId });
-  return { subject: observationId, attempts: ATTEMPTS, onFailure };
+/** `addDataPoint` for a shift that runs. @returns `false`, and it goes on with what it has, once the budget is used up. */
+export async function isDataPointAdded(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  now: number,
+): Promise<boolean> {
+  try {
+    await addDataPoint(ctx, shift, now);
+    return true;
+  } catch (error) {
+    if (failureOf(error)?.code !== "rate_limited") throw error;
+    await ctx.db.patch("shifts", shift._id, { nextCollectionAt: nextCollection(shift.startedAt, now) });
+    return false;
+  }
+}
+
+/** The observation of a focus for work that runs already, and whether that work has to collect it. */
+export const claim = internalMutation({
+  args: { focus: v.string(), payer: vPayer, wanted: v.union(v.literal("soon"), v.literal("whole")) },
+  returns: v.object({ observationId: v.id("observations"), isMine: v.boolean() }),
+  handler: async (ctx, { focus, payer, wanted }) => {
+    const latest = await latestOf(ctx, focus);
+    if (latest !== null && serves(latest, wanted)) return { observationId: latest._id, isMine: false };
+    return { observationId: await insert(ctx, focus, payer, "collecting"), isMine: true };
+  },
+});
+
+async function insert(ctx: MutationCtx, focus: string, payer: Payer, state: "waiting" | "collecting") {
+  return ctx.db.insert("observations", { focus, payer, state, at: Date.now(), missing: [] });
 }
 
 async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
   return rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
-function serves(observation: Doc<"observations">, now: number, wanted: "soon" | "whole"): boolean {
-  const { state, sources, requestedAt, collectedAt = requestedAt } = observation;
-  if (state === "collecting") return true;
-  const age = now - collectedAt;
-  if (!anyFailed(sources)) return age <= SHARED_FOR_MS;
-  return wanted === "soon" && anyOk(sources) && age <= FAILURE_STANDS_MS;
+function serves(observation: Doc<"observations">, purpose: Purpose): boolean {
+  const age = Date.now() - observation.at;
+  // How long one waits for its turn is no caller's to know.
+  if (observation.state === "waiting") return purpose === "shift";
+  if (observation.state === "collecting") return age < LOST_MS;
+  if (isWhole(observation)) return age <= SHARED_FOR_MS;
+  return purpose !== "whole" && age <= GAP_STANDS_MS;
 }
 
-/** The sources that an attempt has to collect; `null` if it was overtaken or all have settled. */
-export const task = internalQuery({
-  args: { observationId: v.id("observations"), job: vJob },
-  returns: v.union(v.object({ focus: v.string(), payer: vPayer, sources: vSourcesKept }), v.null()),
-  handler: async (ctx, { observationId, job }) => {
-    const row = await ctx.db.get("observations", observationId);
-    if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return null;
-    return { focus: row.focus, payer: row.payer ?? "shift", sources: row.sources };
-  },
-});
+/** Whether all three models have answered. */
+export function isWhole({ market, sentiment, onchain }: Answers): boolean {
+  return market !== undefined && sentiment !== undefined && onchain !== undefined;
+}
 
-/** Stores the sources' answers; the last one ends the collection. */
-export const settle = change(
-  { observationId: v.id("observations"), job: vJob, settled: v.array(vSettled), noted: vNoted },
-  async (ctx, { observationId, job, settled, noted }) => {
-    await keepNoted(ctx, noted);
-    const row = await ctx.db.get("observations", observationId);
-    if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return;
-    let { sources } = row;
-    for (const one of settled) sources = await withSettled(ctx, sources, one);
-    if (await storeSources(ctx, observationId, sources)) await end(ctx, job);
-  },
-);
-
-/** A collection was lost. After the last attempt, its silent sources count as failed. */
-export const failed = change(
-  { observationId: v.id("observations"), ...vFailure },
-  async (ctx, { observationId, isLast }) => {
-    const row = await ctx.db.get("observations", observationId);
-    if (row?.state === "collecting" && isLast)
-      await storeSources(ctx, observationId, closed(row.sources, Date.now()));
-  },
-);
-
-/**
- * What an observation says so far; for a source without an answer, its last one since `since` (epoch ms). `error`: why one
- * of the models has no answer.
- */
-export const readings = internalQuery({
-  args: { observationId: v.id("observations"), since: v.number() },
-  returns: v.object({ readings: vReadings, states: vSourceStates, error: v.union(v.string(), v.null()) }),
-  handler: async (ctx, { observationId, since }) => {
-    const row = await ctx.db.get("observations", observationId);
-    if (row === null) throw new Error("The observation is gone");
-    const earlier = await ctx.db
-      .query("observations")
-      .withIndex("by_focus", (q) => q.eq("focus", row.focus).lt("requestedAt", row.requestedAt))
-      .order("desc")
-      .take(5);
-    const before = earlier.map(({ sources }) => sources);
-    const { sources, states } = filledIn(row.sources, before, since);
-    const failed = [sources.market, sources.sentiment, sources.onchain].flatMap((one) =>
-      one.state === "failed" ? [one.error] : [],
-    );
-    return { readings: await readingsOf(ctx, [sources]), states, error: failed[0] ?? null };
-  },
-});
-
-/** Whether all sources of an observation have answered or failed. A cheap read for waiting callers. */
-export const progress = internalQuery({
+/** An observation's turn has come; `null` if it has been given up. */
+export const begin = internalMutation({
   args: { observationId: v.id("observations") },
-  returns: v.object({ settled: v.boolean(), anyOk: v.boolean() }),
+  returns: v.union(v.object({ focus: v.string(), payer: vPayer }), v.null()),
   handler: async (ctx, { observationId }) => {
     const row = await ctx.db.get("observations", observationId);
-    if (row === null) return { settled: true, anyOk: false };
-    return { settled: row.state === "settled", anyOk: anyOk(row.sources) };
+    if (row === null || row.state === "done") return null;
+    await ctx.db.patch("observations", observationId, { state: "collecting", at: Date.now() });
+    return { focus: row.focus, payer: row.payer };
   },
 });
 
-/** @returns Whether all of them have settled. */
-async function storeSources(
-  ctx: MutationCtx,
-  id: Id<"observations">,
-  sources: SourcesKept,
-): Promise<boolean> {
-  const settled = isSettled(sources);
-  const done = settled ? { state: "settled" as const, collectedAt: Date.now() } : {};
-  await ctx.db.patch("observations", id, { sources, ...done });
-  return settled;
+/** Stores what the sources said. @param job The attempt that collected it; an earlier one's words are dropped. */
+export const store = change(
+  { observationId: v.id("observations"), job: v.optional(vJob), answers: vAnswers, noted: vNoted },
+  async (ctx, { observationId, job, answers, noted }) => {
+    await keepNoted(ctx, noted);
+    if (job === undefined || (await end(ctx, job))) await finish(ctx, observationId, answers);
+  },
+);
+
+/** A collection was lost; after its last attempt, the observation says nothing. */
+export const lost = change(
+  { observationId: v.id("observations"), ...vFailure },
+  async (ctx, { observationId, isLast, error: reason }) => {
+    const missing = (["market", "sentiment", "onchain"] as const).map((collector) => {
+      return { collector, subject: "", reason };
+    });
+    if (isLast) await finish(ctx, observationId, { missing });
+  },
+);
+
+async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers): Promise<void> {
+  const row = await ctx.db.get("observations", id);
+  if (row !== null && row.state !== "done")
+    await ctx.db.patch("observations", id, { ...answers, state: "done", at: Date.now() });
 }
 
-function closed(sources: SourcesKept, at: number): SourcesKept {
-  const failed = { state: "failed" as const, at, error: "The collection was interrupted" };
-  const or = <Reading extends { state: string }>(reading: Reading) =>
-    reading.state === "pending" ? failed : reading;
-  const { market, sentiment, onchain, facts } = sources;
-  return { market: or(market), sentiment: or(sentiment), onchain: or(onchain), facts: or(facts) };
-}
+/** A cheap read for those who wait for another's collection. */
+export const isDone = internalQuery({
+  args: { observationId: v.id("observations") },
+  returns: v.boolean(),
+  handler: async (ctx, { observationId }) =>
+    (await ctx.db.get("observations", observationId))?.state !== "collecting",
+});

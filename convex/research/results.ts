@@ -1,34 +1,47 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery } from "../_generated/server";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
 import { finishRefresh, takeRefresh } from "../lib/refreshes";
+import { beginInLane } from "../lib/renewals";
+import { sha256Hex } from "../lib/security/digests";
 import { vTicket, type Ticket } from "../lib/tables";
-import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
-import { vJob } from "../lib/work/jobs";
-import { placeOf, resultOn, type Subject } from "./model";
-import { claimObservation, vShared } from "./observations";
-import { vResult, vSourceStates } from "./shapes";
+import { vResult } from "./tables";
+
+/** On-demand results: the cache, and who refreshes it. */
 
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const LEASE_MS = 5 * MINUTE;
 
+/** A focus ("" for the whole market), and the question that a result on it answers, if any. */
+type Subject = { focus: string; question?: string };
 const vSubject = { focus: v.string(), question: v.optional(v.string()) };
 
-function refreshKey(subject: Subject): string {
-  const { focus, questionHash } = { questionHash: undefined, ...placeOf(subject) };
-  return questionHash === undefined ? `research:${focus}` : `research:${focus}:${questionHash}`;
+/** The key of a stored result; questions that differ only in case and spacing are the same. */
+function placeOf({ focus, question }: Subject): { focus: string; questionHash?: string } {
+  if (question === undefined) return { focus };
+  return { focus, questionHash: sha256Hex(question.toLowerCase().replace(/\s+/g, " ")) };
 }
 
 /** The stored result, however old. */
+export async function resultOn(ctx: QueryCtx, subject: Subject): Promise<Doc<"researchResults"> | null> {
+  const { focus, questionHash } = placeOf(subject);
+  return ctx.db
+    .query("researchResults")
+    .withIndex("by_focus", (q) => q.eq("focus", focus).eq("questionHash", questionHash))
+    .unique();
+}
+
+/** The same for actions. */
 export const current = internalQuery({
   args: vSubject,
-  returns: v.union(v.object({ fetchedAt: v.number(), result: vResult, sources: vSourceStates }), v.null()),
+  returns: v.union(v.object({ fetchedAt: v.number(), result: vResult }), v.null()),
   handler: async (ctx, subject) => {
     const row = await resultOn(ctx, subject);
-    return row === null ? null : { fetchedAt: row.generatedAt, result: row.result, sources: row.sources };
+    return row === null ? null : { fetchedAt: row.generatedAt, result: row.result };
   },
 });
 
@@ -39,32 +52,25 @@ export const current = internalQuery({
 export const begin = internalMutation({
   args: { ...vSubject, caller: vCaller },
   returns: vTicket,
-  handler: async (ctx, { caller, ...subject }): Promise<Ticket> =>
-    beginInLane(ctx, { key: refreshKey(subject), caller }, internal.research.desk.writeResult, subject),
+  handler: async (ctx, { caller, ...subject }): Promise<Ticket> => {
+    const { focus, questionHash } = placeOf(subject);
+    const key = ["research", focus, ...(questionHash === undefined ? [] : [questionHash])].join(":");
+    return beginInLane(ctx, { key, caller }, internal.research.actions.writeResult, subject);
+  },
 });
 
-/** Begins the work once it has its place; `null` if nobody wants it any more. */
+/** Begins the work once it has its place. @returns Whether anybody still wants it. */
 export const take = internalMutation({
-  args: { ...vSubject, ...vTurn, job: vJob },
-  returns: v.union(vShared, v.null()),
-  handler: async (ctx, { key, attempt, payer, focus, job }) => {
-    const wanted = await takeRefresh(ctx, { key, attempt }, LEASE_MS);
-    return wanted ? claimObservation(ctx, job, focus, payer) : null;
-  },
+  args: { key: v.string(), attempt: v.number() },
+  returns: v.boolean(),
+  handler: (ctx, ticket) => takeRefresh(ctx, ticket, LEASE_MS),
 });
 
 export const store = change(
-  {
-    ...vSubject,
-    key: v.string(),
-    attempt: v.number(),
-    model: v.string(),
-    result: vResult,
-    sources: vSourceStates,
-  },
-  async (ctx, { key, attempt, model, result, sources, ...subject }) => {
+  { ...vSubject, key: v.string(), attempt: v.number(), model: v.string(), result: vResult },
+  async (ctx, { key, attempt, model, result, ...subject }) => {
     if ((await finishRefresh(ctx, { key, attempt }, null)) === null) return;
-    const stored = { ...placeOf(subject), generatedAt: Date.now(), model, result, sources };
+    const stored = { ...placeOf(subject), generatedAt: Date.now(), model, result };
     const row = await resultOn(ctx, subject);
     if (row === null) await ctx.db.insert("researchResults", stored);
     else await ctx.db.replace("researchResults", row._id, stored);

@@ -2,37 +2,41 @@ import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
 import { AppError, KEY_USED } from "../lib/errors";
+import { rowsByBoth } from "../lib/records/rows";
 import { vPayer } from "../lib/tables";
 import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE, NEVER } from "../lib/time";
-import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
-import { startCard, stopButton } from "./reports/cards";
-import { dueAfterMs, SHIFT_MS } from "./reports/checkpoints";
-import { addDataPoint, isDataPointAdded } from "./reports/dataPoints";
+import { startCard, stopButton } from "./cards";
 import {
   activeShiftsOf,
   endOf,
   holdersOfShift,
-  lastEndedOf,
   lastCollectionOf,
+  lastEndedOf,
   latestReportsOf,
   MAX_ACTIVE,
-  MAX_ACTIVE_AROUND,
-  MAX_ACTIVE_BY_ID,
-  MAX_ACTIVE_IN_ALL,
   shiftTopic,
-  deliveryOf,
 } from "./model";
+import { addDataPoint, isDataPointAdded } from "./observations";
+import { dropReport } from "./reports";
+import { dueAfterMs, SHIFT_MS } from "./timing";
 import { vShiftStatus } from "./validators";
+
+/** Shifts: their start and end, and the collections in between. Their reports are `research/reports`. */
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
 /** A collection that is due this soon is done now, not at the next check. */
 const SOON_MS = MINUTE;
+/** The most active shifts that one network address has started, and the most in all. */
+const MAX_ACTIVE_AROUND = 20;
+const MAX_ACTIVE_IN_ALL = 100;
+/** The most of a user's that may be started by `userId` alone, if it has an owner. */
+const MAX_ACTIVE_BY_ID = 3;
 
 /**
  * Starts a shift: the job, its first data point and the start notice in one transaction.
@@ -55,7 +59,16 @@ export const start = internalMutation({
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
   handler: async (ctx, { stoppable, ...wish }) => {
     const { userId, token, messengerChatId, idempotencyKey, byId } = wish;
-    const earlier = await startedWith(ctx, userId, idempotencyKey);
+    const earlier =
+      idempotencyKey === undefined
+        ? null
+        : await rowsByBoth(
+            ctx.db.query("shifts"),
+            "userId",
+            userId,
+            "idempotencyKey",
+            idempotencyKey,
+          ).unique();
     if (earlier !== null) {
       if (earlier.focus !== (token ?? "") || earlier.messengerChatId !== messengerChatId) {
         throw new AppError("conflict", KEY_USED);
@@ -64,20 +77,20 @@ export const start = internalMutation({
     }
     const now = Date.now();
     const active = await activeShiftsOf(ctx, userId);
-    refuseBeyond(MAX_ACTIVE, active, now);
+    refuseActive(MAX_ACTIVE, active, now);
     if (byId === true) {
       const begunSo = active.filter((shift) => shift.byId === true);
-      refuseBeyond(MAX_ACTIVE_BY_ID, begunSo, now, " by userId alone");
+      refuseActive(MAX_ACTIVE_BY_ID, begunSo, now, " by userId alone");
     }
     const everybodys = await ctx.db
       .query("shifts")
       .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
       .take(MAX_ACTIVE_IN_ALL);
-    refuseBeyond(MAX_ACTIVE_IN_ALL, everybodys, now, " by everybody together");
+    refuseActive(MAX_ACTIVE_IN_ALL, everybodys, now, " by everybody together");
     const holders = holdersOfShift(wish) ?? [];
     for (const holder of holders) {
       const around = everybodys.filter((shift) => holdersOfShift(shift)?.includes(holder));
-      refuseBeyond(MAX_ACTIVE_AROUND, around, now, " from one network address");
+      refuseActive(MAX_ACTIVE_AROUND, around, now, " from one network address");
     }
     const isForeign =
       byId === true && messengerChatId !== undefined && !(await isOwnChat(ctx, userId, messengerChatId));
@@ -90,8 +103,7 @@ export const start = internalMutation({
       stopsAt: now + SHIFT_MS,
       status: "active",
       nextCollectionAt: now,
-      collectionsCount: 0,
-      evidence: "",
+      observationIds: [],
       nextReport: "interim1",
       nextReportAt: now + dueAfterMs.interim1,
       interimReportsCount: 0,
@@ -113,7 +125,7 @@ export const start = internalMutation({
 });
 
 /** @throws AppError `rate_limited` if too many shifts are active. */
-function refuseBeyond(most: number, active: readonly Doc<"shifts">[], now: number, how = ""): void {
+function refuseActive(most: number, active: readonly Doc<"shifts">[], now: number, how = ""): void {
   if (active.length < most) return;
   const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
   throw new AppError("rate_limited", `At most ${most} research shifts can be active at once${how}`, {
@@ -129,14 +141,17 @@ export const stop = internalMutation({
     const all = await activeShiftsOf(ctx, userId);
     const active = jobId === undefined ? all : all.filter(({ _id }) => _id === jobId);
     for (const shift of active) {
-      await dropUnfinishedDataPoint(ctx, shift);
+      await dropReport(ctx, shift._id);
       await callOffCards(ctx, shiftTopic(shift._id));
+      const { observationIds } = shift;
+      const last = observationIds.at(-1);
+      const isLate = last !== undefined && (await ctx.db.get("observations", last))?.state !== "done";
       await ctx.db.patch("shifts", shift._id, {
         status: "stopped",
         endedAt: Date.now(),
         nextCollectionAt: NEVER,
         nextReportAt: NEVER,
-        synthesisId: undefined,
+        observationIds: isLate ? observationIds.slice(0, -1) : observationIds,
       });
     }
     return active.length;
@@ -178,62 +193,44 @@ export const status = internalQuery({
     const active = await activeShiftsOf(ctx, userId);
     const [newest] = active;
     const ended = await lastEndedOf(ctx, userId);
-    const last = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);
+    const last = newest === undefined ? null : await lastCollectionOf(ctx, newest);
     return {
       activeJob:
         newest === undefined
           ? null
           : {
               ...shownShift(newest),
-              ...pick(newest, ["status", "interimReportsCount", "finalReportSent", "collectionsCount"]),
+              ...pick(newest, ["status", "interimReportsCount", "finalReportSent"]),
+              collectionsCount: newest.observationIds.length,
               lastCollection: last === null ? null : { ...last, at: iso(last.at) },
             },
       lastJob: ended === null ? null : shownEnd(ended),
       activeJobs: active.map(shownShift),
       deliveryProblem: await deliveryProblemOf(ctx, userId),
-      recentReports: await Promise.all(reports.map((report) => shownReport(ctx, report))),
+      recentReports: reports.map(({ type, generatedAt, result, messengerSent, deliveryProblem }) => ({
+        type,
+        generatedAt: iso(generatedAt),
+        outlook: result.marketOutlook,
+        summary: withoutCitations(result.shortSummary),
+        messengerSent,
+        ...(deliveryProblem === undefined ? {} : { deliveryProblem }),
+      })),
     };
   },
 });
-
-async function shownReport(ctx: QueryCtx, report: Doc<"reports">) {
-  const { type, generatedAt, result } = report;
-  return {
-    type,
-    generatedAt: iso(generatedAt),
-    outlook: result.marketOutlook,
-    summary: withoutCitations(result.shortSummary),
-    ...(await deliveryOf(ctx, report)),
-  };
-}
 
 function shownShift({ _id: jobId, token, startedAt, stopsAt }: Doc<"shifts">) {
   return { jobId, token: token ?? null, startedAt: iso(startedAt), stopsAt: iso(stopsAt) };
 }
 
 function shownEnd(shift: Doc<"shifts">) {
-  const { interimReportsCount, finalReportSent, collectionsCount, error = null } = shift;
   return {
     ...shownShift(shift),
     status: shift.status === "stopped" ? ("stopped" as const) : ("completed" as const),
     endedAt: iso(endOf(shift)),
-    ...{ interimReportsCount, finalReportSent, collectionsCount, error },
+    interimReportsCount: shift.interimReportsCount,
+    finalReportSent: shift.finalReportSent,
+    collectionsCount: shift.observationIds.length,
+    error: shift.error ?? null,
   };
-}
-
-/** Deletes the data point of a running collection: its late result does not belong to the stopped shift. */
-async function dropUnfinishedDataPoint(ctx: MutationCtx, shift: Doc<"shifts">): Promise<void> {
-  const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shift._id).order("desc").first();
-  if (latest === null) return;
-  const observation = await ctx.db.get("observations", latest.observationId);
-  if (observation?.state === "collecting") await ctx.db.delete("dataPoints", latest._id);
-}
-
-async function startedWith(
-  ctx: QueryCtx,
-  userId: string,
-  idempotencyKey: string | undefined,
-): Promise<Doc<"shifts"> | null> {
-  if (idempotencyKey === undefined) return null;
-  return rowsByBoth(ctx.db.query("shifts"), "userId", userId, "idempotencyKey", idempotencyKey).unique();
 }

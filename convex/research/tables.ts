@@ -1,25 +1,79 @@
 import { defineTable } from "convex/server";
-import { v } from "convex/values";
-import { vPayer } from "../lib/tables";
-import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records/records";
+import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
-import { vMarketOutput, vResult, vReportKind, vSentimentOutput, vSourcesKept, vSourceStates } from "./shapes";
-import { vOnchainOutput } from "./validators";
+import { vCitedSource } from "../evidence/validators";
+import { made, ofUser, older, type RecordsOf } from "../lib/records/records";
+import { vPayer } from "../lib/tables";
+import { vCoin, vMarketSource, vRowSource } from "../market/validators";
+import { vOnchainOutput, vReportText, vSentiment } from "./validators";
 
-/** The outcome of a report's card in the messenger. */
-const vDelivery = v.object({
-  reportId: v.id("reports"),
-  sent: v.boolean(),
-  /** Why the messenger refused it. */
-  error: v.optional(v.string()),
+/** What could not be collected, and why. */
+export const vMissing = v.object({ collector: v.string(), subject: v.string(), reason: v.string() });
+
+export const vResult = v.object({
+  ...vReportText.fields,
+  /** The facts that the texts cite, as `[1]`. */
+  sources: v.array(vCitedSource),
+  missing: v.array(vMissing),
 });
+
+const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
+
+export const vMarketOutput = v.object({
+  trending: v.array(vCoin),
+  /** The largest moves by 24-hour change, in either direction, largest first. */
+  movers: v.array(
+    v.object({ symbol: v.string(), price: v.number(), change24h: v.number(), source: vRowSource }),
+  ),
+  keyPrices: v.string(),
+  focus: v.union(v.string(), v.null()),
+  /** The price sources that the figures were checked against. */
+  sources: v.array(vMarketSource),
+  marketDataRaw: v.string(),
+});
+
+export const vSentimentOutput = v.object({
+  ...vSentiment.fields,
+  /** Whether the answer came without a live search: then it says nothing about the present. */
+  degraded: v.boolean(),
+  /** Addresses of the cited posts. */
+  citations: v.array(v.string()),
+});
+
+/** What the three models answered; absent: no answer, and `missing` has the reason. */
+export const vAnswers = v.object({
+  market: v.optional(vMarketOutput),
+  sentiment: v.optional(vSentimentOutput),
+  onchain: v.optional(vOnchainOutput),
+  /** Also of the facts, which are rows of their own. */
+  missing: v.array(vMissing),
+});
+
+/** How a token's price has moved since a shift began: what its report says, and what the picture below it draws. */
+export const vPath = v.object({
+  token: v.string(),
+  /** The source's name for readers, and a public address. */
+  source: v.string(),
+  url: v.string(),
+  /** Oldest first; USD, epoch ms. */
+  points: v.array(v.object({ at: v.number(), usd: v.number() })),
+});
+
+export type Result = Infer<typeof vResult>;
+export type Missing = Infer<typeof vMissing>;
+/** What somebody wrote of a result. */
+export type Texts = Infer<typeof vReportText>;
+export type Outlook = Texts["marketOutlook"];
+export type ReportKind = Infer<typeof vReportKind>;
+export type Answers = Infer<typeof vAnswers>;
+export type Path = Infer<typeof vPath>;
 
 export const researchTables = {
   /**
-   * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, and by
-   * `research/reports` when a data point or a report moves one on. Kept as the user's history; a stranger's dies after
-   * half a year.
+   * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, by
+   * `research/observations` (its data points), and by `research/reports` when a report moves one on. Kept as the user's
+   * history; a stranger's dies after half a year.
    */
   shifts: defineTable({
     userId: v.string(),
@@ -36,21 +90,16 @@ export const researchTables = {
     stopsAt: v.number(),
     status: v.union(v.literal("active"), v.literal("completed"), v.literal("stopped")),
     endedAt: v.optional(v.number()),
-    /** When the next data point is due; `NEVER` if none is. */
+    /** Its data points, oldest first. */
+    observationIds: v.array(v.id("observations")),
+    /** When the next one is due; `NEVER` if none is. */
     nextCollectionAt: v.number(),
-    collectionsCount: v.number(),
-    /** Identifies the exact sequence of observations so far: shifts with the same sequence share a synthesis. */
-    evidence: v.string(),
-    /** The next report, and when to check for it. */
+    /** The next report, and when to check for it; `NEVER` while it is being written. */
     nextReport: vReportKind,
     nextReportAt: v.number(),
-    /** The synthesis that the due report waits for. */
-    synthesisId: v.optional(v.id("syntheses")),
     interimReportsCount: v.number(),
     finalReportSent: v.boolean(),
     error: v.optional(v.string()),
-    /** The outcomes of its reports' cards: a report is long, and is not rewritten for this. */
-    deliveries: v.optional(v.array(vDelivery)),
     /** Whether its user was signed in; their work waits apart from strangers'. */
     signedIn: v.optional(v.boolean()),
     /** Whose part of the day's budget its calls count in. */
@@ -61,88 +110,46 @@ export const researchTables = {
     .index("by_userId_and_status", ["userId", "status", "startedAt"])
     .index("by_userId_and_startedAt", ["userId", "startedAt"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
-    .index("by_signedIn", ["signedIn"])
-    .index("by_synthesisId", ["synthesisId"]),
+    .index("by_signedIn", ["signedIn"]),
 
   /**
-   * What the three sources said about one focus at one time; shared by every shift and snapshot that needs it.
-   * Written by `research/observations`. Dies a month after, when no data point refers to it.
+   * What the sources said about one focus at one time; shared by every shift and report that needs it. Written once by
+   * `research/observations`, when all of them have answered or failed. Dies a month after.
    */
   observations: defineTable({
     focus: v.string(),
-    /** `collecting` until all three sources have answered or failed. */
-    state: v.union(v.literal("collecting"), v.literal("settled")),
-    requestedAt: v.number(),
-    collectedAt: v.optional(v.number()),
-    sources: vSourcesKept,
-    payer: v.optional(vPayer),
-  })
-    .index("by_focus", ["focus", "requestedAt"])
-    .index("by_state", ["state"]),
+    payer: vPayer,
+    /** `waiting` for its turn in a lane; `collecting`; `done`. */
+    state: v.union(v.literal("waiting"), v.literal("collecting"), v.literal("done")),
+    /** When its state began. */
+    at: v.number(),
+    ...vAnswers.fields,
+  }).index("by_focus", ["focus", "at"]),
 
   /**
-   * The long part of an observation: what one source said at one time. Only writing reads it. Written by
-   * `research/sayings`. Dies with the observations that refer to it.
+   * Reports of shifts (the spec's ResearchReport): one for each checkpoint that was reached, from the moment it is due.
+   * Written by `research/reports`. They live as long as their shift.
    */
-  sourceReadings: defineTable({
-    market: v.optional(vMarketOutput),
-    sentiment: v.optional(vSentimentOutput),
-    onchain: v.optional(vOnchainOutput),
-  }),
-
-  /**
-   * A shift's data points, one per 30 minutes: each refers to the observation that holds its trending coins, movers,
-   * sentiment, on-chain signals and raw market data. Written by `research/reports/dataPoints`; `research/shifts`
-   * deletes one whose collection a stop cut off. Dies a month after.
-   */
-  dataPoints: defineTable({
-    shiftId: v.id("shifts"),
-    observationId: v.id("observations"),
-    /** 1 is the collection at the start. */
-    sequence: v.number(),
-    claimedAt: v.number(),
-  })
-    .index("by_shiftId", ["shiftId", "sequence"])
-    .index("by_observationId", ["observationId"]),
-
-  /**
-   * One writing of a report from one body of evidence; every shift with the same evidence takes its report from it.
-   * Written by `research/reports/syntheses`; dies a month after.
-   */
-  syntheses: defineTable({
-    /** Report kind, focus and evidence. */
-    key: v.string(),
-    kind: vReportKind,
-    focus: v.string(),
-    /** A shift whose data points are the evidence. */
-    shiftId: v.id("shifts"),
-    state: v.union(v.literal("writing"), v.literal("done"), v.literal("failed")),
-    startedAt: v.number(),
-    result: v.optional(vResult),
-    model: v.optional(v.string()),
-    tokensUsed: v.optional(v.number()),
-    error: v.optional(v.string()),
-  }).index("by_key", ["key"]),
-
-  /** Reports of shifts (the spec's ResearchReport). Written by `research/reports/publications`. They live as long as their shift. */
   reports: defineTable({
     jobId: v.id("shifts"),
     userId: v.string(),
-    type: v.union(v.literal("interim"), v.literal("final")),
+    kind: vReportKind,
+    state: v.union(v.literal("writing"), v.literal("done"), v.literal("failed")),
+    /** When its state began. */
     generatedAt: v.number(),
-    result: vResult,
-    /** On rows of earlier versions; for the others the shift has it. */
-    messengerSent: v.optional(v.boolean()),
-    messengerError: v.optional(v.string()),
     /** "" for a shift over the whole market. */
     jobToken: v.string(),
     jobStartedAt: v.number(),
-    synthesisId: v.id("syntheses"),
-    runId: v.id("agentRuns"),
+    result: v.optional(vResult),
+    paths: v.optional(v.array(vPath)),
+    runId: v.optional(v.id("agentRuns")),
+    /** The outcome of its card in the messenger. */
+    messengerSent: v.boolean(),
+    messengerError: v.optional(v.string()),
   })
-    .index("by_userId", ["userId", "generatedAt"])
-    .index("by_jobToken", ["jobToken", "generatedAt"])
-    .index("by_jobId", ["jobId", "generatedAt"]),
+    .index("by_userId_and_state", ["userId", "state", "generatedAt"])
+    .index("by_jobToken_and_state", ["jobToken", "state", "generatedAt"])
+    .index("by_jobId_and_state", ["jobId", "state", "generatedAt"]),
 
   /**
    * The latest on-demand result of each focus, and of each question on it. Written by `research/results`; replaced at
@@ -150,42 +157,35 @@ export const researchTables = {
    */
   researchResults: defineTable({
     focus: v.string(),
-    /** SHA-256 of the question that it answers (`questionHash`); absent for a result on the focus alone. */
+    /** SHA-256 of the question that it answers; absent for a result on the focus alone. */
     questionHash: v.optional(v.string()),
     generatedAt: v.number(),
     model: v.string(),
     result: vResult,
-    sources: vSourceStates,
   })
     .index("by_focus", ["focus", "questionHash"])
     .index("by_generatedAt", ["generatedAt"]),
 };
 
-/** Deletes an ended shift with its data: at most one report of each kind. */
+/** Deletes an ended shift with its reports and their runs: at most one of each kind. */
 async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): Promise<void> {
   const reports = await db
     .query("reports")
-    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
-    .take(vReportKind.members.length);
+    .withIndex("by_jobId_and_state", (q) => q.eq("jobId", shiftId))
+    .take(2 * vReportKind.members.length);
   for (const { _id, runId } of reports) {
-    if ((await db.get("agentRuns", runId)) !== null) await db.delete("agentRuns", runId);
+    if (runId !== undefined && (await db.get("agentRuns", runId)) !== null)
+      await db.delete("agentRuns", runId);
     await db.delete("reports", _id);
   }
   await db.delete("shifts", shiftId);
 }
 
-/** Fields of a report about its origin. */
-const INWARD = ["messengerError", "synthesisId", "runId"] as const;
-
-/** A report as readers see it. */
-export const vReport = researchTables.reports.validator
-  .omit(...INWARD)
-  .extend({ _id: v.id("reports"), messengerSent: v.boolean() });
-
 export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {
     keep: "as long as their shift, or until the user deletes their data",
-    ownedBy: { rows: ofUser("by_userId"), section: "reports", inUse: "any", onDeletion: "go" },
+    ownedBy: { rows: ofUser("by_userId_and_state"), section: "reports", inUse: "any", onDeletion: "go" },
+    final: { field: "state", states: ["done", "failed"] },
   },
   shifts: {
     keep: {
@@ -202,18 +202,9 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       rows: ofUser("by_userId_and_status"),
       section: "shifts",
       inUse: "any",
-      // It stays without its user: its data points may be the evidence of other users' reports, and do not show whose
-      // it was.
-      onDeletion: {
-        whenFinal: true,
-        anonymise: (db, { _id }) =>
-          db.patch("shifts", _id, {
-            ...{ userId: "", messengerChatId: undefined, idempotencyKey: undefined },
-            paidBy: undefined,
-          }),
-      },
+      onDeletion: { whenFinal: true },
     },
-    withheld: ["paidBy"],
+    withheld: ["paidBy", "observationIds"],
     final: { field: "status", states: ["completed", "stopped"] },
     openWhen: {
       shiftCollections: {
@@ -236,49 +227,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       },
     },
   },
-  // Before the observations that they refer to, so that those can go on the same day.
-  dataPoints: {
-    keep: {
-      days: 30,
-      why: "the evidence of reports, which are kept",
-      aged: made,
-      ended: async ({ shiftId }, _before, db) => (await db.get("shifts", shiftId))?.status !== "active",
-    },
-  },
-  observations: {
-    keep: {
-      // A data point may refer to an observation that is slightly older than itself.
-      days: 31,
-      why: "no data point refers to it any more",
-      aged: made,
-      ended: async ({ _id, state }, _before, db) => {
-        const point = await db
-          .query("dataPoints")
-          .withIndex("by_observationId", (q) => q.eq("observationId", _id))
-          .first();
-        return state === "settled" && point === null;
-      },
-    },
-    final: { field: "state", states: ["settled"] },
-    openWhen: { observations: waiting("by_state", "state", ["collecting"], "requestedAt") },
-  },
-  // An observation may have taken it over from a slightly older one.
-  sourceReadings: { keep: { days: 32, why: "no observation refers to it any more", aged: made } },
-  syntheses: {
-    keep: {
-      days: 30,
-      why: "every report that was taken from it has its text",
-      aged: made,
-      ended: async ({ _id, state }, _before, db) => {
-        const waiting = await db
-          .query("shifts")
-          .withIndex("by_synthesisId", (q) => q.eq("synthesisId", _id))
-          .first();
-        return state !== "writing" && waiting === null;
-      },
-    },
-    final: { field: "state", states: ["done", "failed"] },
-  },
+  observations: { keep: { days: 30, why: "the evidence of reports, which are kept", aged: made } },
   researchResults: {
     keep: {
       days: 7,

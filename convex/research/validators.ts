@@ -25,20 +25,6 @@ export const vReportText = v.object({
   ),
 });
 
-export const vChange = v.object({
-  subject: v.string(),
-  what: v.string(),
-  from: v.number(),
-  to: v.number(),
-  unit: v.string(),
-  percent: v.number(),
-  since: literals("start", "report"),
-  fromAt: v.number(),
-  toAt: v.number(),
-});
-
-export const vCheckedCounts = v.object({ figures: v.number(), cited: v.number(), removed: v.number() });
-
 export const vSentiment = v.object({
   overall: v.string(),
   tokens: v.array(

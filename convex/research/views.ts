@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { citedSource } from "../evidence/shapes";
-import { change, checkedCounts } from "./writing/checks";
 import { EXAMPLE_TIME } from "../lib/http/examples";
 import { iso } from "../lib/time";
-import type { Result, SourceStates } from "./shapes";
+import type { Result } from "./tables";
 
 /** A ResearchResult as callers see it. */
 
@@ -30,10 +29,6 @@ export const resultFields = {
   sources: z
     .array(citedSource.extend({ observedAt: z.iso.datetime() }))
     .describe("The facts that the texts cite"),
-  changes: z
-    .array(change.extend({ fromAt: z.iso.datetime(), toAt: z.iso.datetime() }))
-    .describe("Computed from the facts of both times"),
-  checked: checkedCounts.describe("The outcome of the check of the figures"),
   missing: z
     .array(z.object({ collector: z.string(), subject: z.string(), reason: z.string() }))
     .describe("What could not be collected, and why"),
@@ -41,12 +36,13 @@ export const resultFields = {
 
 /** A stored result as callers see it. */
 export function shownResult(result: Result) {
-  const { sources, changes } = result;
-  return {
-    ...result,
-    sources: sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) })),
-    changes: changes.map((change) => ({ ...change, fromAt: iso(change.fromAt), toAt: iso(change.toAt) })),
-  };
+  const sources = result.sources.map((one) => ({ ...one, observedAt: iso(one.observedAt) }));
+  return { ...result, sources };
+}
+
+/** A stored on-demand result as callers see it. @param stored `fetchedAt` in epoch ms. */
+export function shownSnapshot({ fetchedAt, result }: { fetchedAt: number; result: Result }) {
+  return { ...shownResult(result), generatedAt: iso(fetchedAt) };
 }
 
 /** A result's common part, shortened. */
@@ -71,47 +67,8 @@ export const resultExample = {
       says: "BTC price: 97,250.50 USD",
     },
   ],
-  changes: [
-    {
-      subject: "BTC",
-      what: "price",
-      from: 96_400,
-      to: 97_250.5,
-      unit: "USD",
-      percent: 0.882,
-      since: "start" as const,
-      fromAt: "2026-01-05T07:00:00.000Z",
-      toAt: EXAMPLE_TIME,
-    },
-  ],
-  checked: { figures: 34, cited: 31, removed: 0 },
   missing: [{ collector: "news", subject: "", reason: "GDELT did not answer in time" }],
 };
-
-const reading = z.object({
-  state: z
-    .enum(["live", "earlier", "missing"])
-    .describe("Asked for this result, an earlier reading, or not available"),
-  asOf: z.iso.datetime().nullable().describe("When the reading was made"),
-});
-
-export const readingsShape = z
-  .object({ market: reading, sentiment: reading, onchain: reading })
-  .describe("The age of the models' readings that the result was written from, in addition to the facts");
-
-export const readingsExample = {
-  market: { state: "live" as const, asOf: EXAMPLE_TIME },
-  sentiment: { state: "earlier" as const, asOf: "2026-01-05T09:00:00.000Z" },
-  onchain: { state: "missing" as const, asOf: null },
-};
-
-export function shownReadings({ market, sentiment, onchain }: SourceStates): z.output<typeof readingsShape> {
-  const shown = ({ state, asOf }: SourceStates["market"]) => ({
-    state,
-    asOf: asOf === null ? null : iso(asOf),
-  });
-  return { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
-}
 
 const shift = z.object({
   jobId: z.string(),
@@ -170,11 +127,7 @@ export const shiftStatus = z.object({
   ),
 });
 
-export const snapshotShape = z.object({
-  ...resultFields,
-  generatedAt: z.iso.datetime(),
-  readings: readingsShape,
-});
+export const snapshotShape = z.object({ ...resultFields, generatedAt: z.iso.datetime() });
 
 export const reportShape = z.object({
   _id: z.string(),

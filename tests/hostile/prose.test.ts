@@ -2,7 +2,6 @@ import { expect } from "vitest";
 import { factsIn, storedForm } from "../../convex/market/facts";
 import { ownWords } from "../../convex/lib/text/prose";
 import { test } from "../support/app";
-import { observationsOf } from "../support/rows/observations";
 
 /** Posts are read by models, and may have been written for that. */
 
@@ -73,7 +72,7 @@ test("a post's link and address get into no answer, card or page", async ({ app 
   await app.post("/mcp/research", { token: "SOL" });
   await app.settle();
   const stored =
-    JSON.stringify(await observationsOf(app)) + JSON.stringify(await app.rows("researchResults"));
+    JSON.stringify(await app.rows("observations")) + JSON.stringify(await app.rows("researchResults"));
   expect(stored).not.toMatch(/claim-base|0x9{40}/);
   const asked = JSON.stringify(app.standins.sent("llm").filter(({ schema }) => schema !== undefined));
   expect(asked).not.toMatch(/claim-base|0x9{40}/);

@@ -198,8 +198,6 @@ async function everything(app: ReturnType<typeof createApp>): Promise<Record<str
     "tokenAnswers",
     "shifts",
     "observations",
-    "dataPoints",
-    "syntheses",
     "reports",
     "researchResults",
     "agentRuns",

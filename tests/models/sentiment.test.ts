@@ -1,7 +1,6 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import { test } from "../support/app";
-import { observationsOf } from "../support/rows/observations";
 
 /** The social sentiment model thinks before it writes, and what it thinks counts as output. */
 
@@ -10,18 +9,20 @@ const requestShape = z.object({
   reasoning: z.object({ effort: z.string() }),
 });
 
+const missing = (reason: string) =>
+  expect.arrayContaining([
+    expect.objectContaining({ collector: "sentiment", reason: expect.stringContaining(reason) }),
+  ]);
+
 test("it is given room to think, with little effort, and what it cites is kept", async ({ app }) => {
   await app.post("/mcp/research", { token: "BTC" });
   const [request] = app.standins.sent("sentiment").map(({ body }) => requestShape.parse(body));
   expect(request?.max_output_tokens).toBeGreaterThanOrEqual(8_000);
   expect(request?.reasoning.effort).toBe("low");
-  const [observation] = await observationsOf(app);
-  expect(observation?.sources.sentiment).toMatchObject({
-    state: "ok",
-    output: {
-      degraded: false,
-      citations: [expect.stringMatching(/^https:/), expect.any(String), expect.any(String)],
-    },
+  const [observation] = await app.rows("observations");
+  expect(observation?.sentiment).toMatchObject({
+    degraded: false,
+    citations: [expect.stringMatching(/^https:/), expect.any(String), expect.any(String)],
   });
 });
 
@@ -40,25 +41,17 @@ test.for([
   }));
   const content = JSON.stringify({ overall: "Calm.", tokens });
   app.standins.fail("sentiment", { mode: "reply", content });
-  await app.post("/mcp/research", { token: "BTC" });
-  const [observation] = await observationsOf(app);
-  const reading = observation?.sources.sentiment;
-  expect(reading?.state).toBe(state);
-  if (reading?.state === "ok") {
-    expect(reading.output?.tokens.map(({ buzz }) => buzz)).toEqual(
-      scores.map((score) => Math.max(1, Math.round(score))),
-    );
-  } else
-    expect(reading).toMatchObject({ error: expect.stringContaining("buzz must be on a scale of 1 to 10") });
+  const { body } = await app.post("/mcp/research", { token: "BTC" });
+  const [observation] = await app.rows("observations");
+  const read = observation?.sentiment?.tokens.map(({ buzz }) => buzz);
+  expect(read).toEqual(state === "ok" ? scores.map((score) => Math.max(1, Math.round(score))) : undefined);
+  if (state === "failed")
+    expect(body.result).toMatchObject({ missing: missing("buzz must be on a scale of 1 to 10") });
 });
 
 test("an answer that it could not complete is no reading, and says why", async ({ app }) => {
   app.standins.fail("sentiment", { mode: "truncated" });
   const { body } = await app.post("/mcp/research", { token: "BTC" });
-  expect(body.result).toMatchObject({ readings: { sentiment: { state: "missing" } } });
-  const [observation] = await observationsOf(app);
-  expect(observation?.sources.sentiment).toMatchObject({
-    state: "failed",
-    error: "The sentiment model sent an answer that was cut off at its limit",
-  });
+  const error = "The sentiment model sent an answer that was cut off at its limit";
+  expect(body.result).toMatchObject({ missing: missing(error) });
 });

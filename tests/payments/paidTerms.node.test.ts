@@ -81,7 +81,6 @@ describe("whoever looks without paying", () => {
           marketOutlook: z.string(),
           generatedAt: z.string(),
           sources: z.array(z.unknown()),
-          checked: z.object({ figures: z.number() }),
         }),
       })
       .parse((await app.post("/mcp/research", { token: "BTC" })).body).result;
@@ -96,7 +95,6 @@ describe("whoever looks without paying", () => {
           outlook: free.marketOutlook,
           generatedAt: free.generatedAt,
           facts: free.sources.length,
-          figures: free.checked.figures,
         },
         price: { amount: "1.00", asset: "USDC", network: "base" },
       },

@@ -142,10 +142,7 @@ describe("a transaction's hash", () => {
           marketOutlook: expect.stringMatching(/^(bullish|bearish|neutral)$/),
           impacts: expect.any(Array),
           sources: expect.any(Array),
-          changes: [],
-          checked: { figures: expect.any(Number), cited: expect.any(Number), removed: 0 },
           missing: expect.any(Array),
-          readings: expect.any(Object),
         },
       },
     ]);

@@ -1,5 +1,4 @@
 import { beforeAll, expect } from "vitest";
-import { factsIn } from "../../convex/market/facts";
 import { pngOf } from "../../convex/pictures/png";
 import { reportPicture } from "../../convex/pictures/report";
 import { test as appTest, type App } from "../support/app";
@@ -32,45 +31,33 @@ async function finalReports(app: App, tokens: string[], midway = async () => {})
 
 const chatOf = (token: string) => `77${token.charCodeAt(0)}`;
 
-/** What is drawn of these prices and of BTC's samples, in bytes. */
-async function bytesOf(app: App, token: string, collector: string, kind: string): Promise<number> {
+/** What is drawn of the paths that a report has, in bytes. */
+async function bytesOf(app: App, token: string): Promise<number> {
   const [report] = (await app.rows("reports")).filter(
-    ({ type, jobToken }) => type === "final" && jobToken === token,
+    ({ kind, jobToken }) => kind === "final" && jobToken === token,
   );
-  if (report === undefined) throw new Error("There is a final report");
-  const { jobStartedAt, generatedAt } = report;
+  if (report?.paths === undefined) throw new Error("There is a final report with paths");
   const at = (ms: number) => new Date(ms).toISOString();
-  const seen = (await app.rows("facts"))
-    .filter(({ key }) => key === collector)
-    .flatMap((row) => factsIn(row).filter((fact) => fact.kind === kind && fact.subject === token))
-    .map(({ observedAt, value, source }) => ({ at: at(observedAt), priceUsd: Number(value), source }));
-  const sampled = (await app.rows("priceSamples"))
-    .filter((one) => one.token === "BTC" && one.takenAt >= jobStartedAt && one.takenAt <= generatedAt)
-    .map(({ takenAt, priceUsd, source }) => ({ at: at(takenAt), priceUsd, source }));
-  expect(seen.length).toBe(17);
-  const tokens = [
-    { name: token, path: seen },
-    { name: "BTC", path: sampled },
-  ];
-  const drawn = reportPicture({ subject: token, generatedAt: at(generatedAt), tokens }, "some.convex.site");
-  return (await pngOf(drawn)).byteLength;
+  expect(report.paths.map((path) => [path.token, path.points.length])).toEqual([
+    [token, 17],
+    ["BTC", 17],
+  ]);
+  const tokens = report.paths.map(({ token: name, source, points }) => {
+    return { name, path: points.map(({ at: ms, usd }) => ({ at: at(ms), priceUsd: usd, source })) };
+  });
+  const drawn = { subject: token, generatedAt: at(report.generatedAt), tokens };
+  return (await pngOf(reportPicture(drawn, "some.convex.site"))).byteLength;
 }
 
 test("a token that an exchange or CoinGecko alone prices is drawn against BTC from what its shift collected", async ({
   app,
 }) => {
-  const told = [
-    ["SOL", "day:SOL", "lastTrade"],
-    ["XMR", "markets:", "price"],
-  ] as const;
-  const reports = await finalReports(
-    app,
-    told.map(([token]) => token),
-  );
-  for (const [index, [token, collector, kind]] of told.entries()) {
+  const told = ["SOL", "XMR"];
+  const reports = await finalReports(app, told);
+  for (const [index, token] of told.entries()) {
     const [picture, words] = reports[index] ?? [];
     expect([token, picture?.method]).toEqual([token, "sendPhoto"]);
-    const bytes = await bytesOf(app, token, collector, kind);
+    const bytes = await bytesOf(app, token);
     expect(picture?.photo).toEqual({ width: 1_000, height: 500, bytes });
     expect([words?.method, words?.text]).toEqual([
       "sendMessage",

@@ -1,7 +1,8 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { PUBLIC_SOURCES } from "../../convex/lib/publicSources";
-import { type App, test } from "../support/app";
+import { briefOf, describeBrief } from "../../convex/research/writing/brief";
+import { type App, START, test } from "../support/app";
 
 /** Reports state what was observed, and nothing else. */
 
@@ -45,7 +46,6 @@ describe("a figure that no fact has", () => {
     expect(second?.at(-1)?.content).toMatch(
       /at “Bitcoin is at \$42,000 \[f1\].”: “\$42,000” does not match a cited fact \(f1 is BTC price: 1\d\d,/,
     );
-    expect(answer.result).toMatchObject({ checked: { removed: 0 } });
     expect(JSON.stringify(answer.result)).not.toContain("42,000");
   });
 
@@ -55,7 +55,6 @@ describe("a figure that no fact has", () => {
     const { body: answer } = await app.post("/mcp/research", {});
     expect(answer.result).toMatchObject({
       fullAnalysis: expect.stringMatching(/^Bitcoin trades near \$1\d\d,\d{3} \[1: now\]\. The desk waits/),
-      checked: { figures: 1, cited: 1, removed: 0 },
     });
     expect(writings(app)).toHaveLength(1);
   });
@@ -67,7 +66,6 @@ describe("a figure that no fact has", () => {
       fullAnalysis: expect.stringMatching(
         /^BTC price: (\$1\d\d,\d{3}) \[1\]\. Bitcoin leads \[1: BTC now \1\]\. The desk waits/,
       ),
-      checked: { figures: 0, cited: 1, removed: 2 },
       sources: [{ id: 1, name: "CoinGecko", says: expect.stringMatching(/^BTC price: /) }],
     });
     expect(writings(app)).toHaveLength(2);
@@ -80,26 +78,12 @@ describe("a figure that no fact has", () => {
     expect(answer.error).toMatch(/figures are not those it was given/);
     expect(await app.rows("researchResults")).toEqual([]);
   });
-
-  test("leaves a shift with a report by code, which says that it is one", async ({ app }) => {
-    writes(app, resultOf(new Array<string>(70).fill("Bitcoin is at $42,000 [f1].")));
-    await app.post("/mcp/research/start", { userId: "alice", token: "SOL", messengerChatId: 7 });
-    await app.pass(2.6 * HOUR);
-    const [report] = await app.rows("reports");
-    expect(report?.result).toMatchObject({
-      fullAnalysis: expect.stringMatching(
-        /^This report on SOL was written by code[^]*SOL price: \$[\d.]+ \[\d+\]\./,
-      ),
-      shortSummary: expect.stringContaining("Facts alone, by code"),
-      checked: { removed: 70 },
-    });
-    expect(report?.result.fullAnalysis).not.toContain("42,000");
-    expect(report?.result.checked?.figures).toBeGreaterThan(50);
-    expect((await app.rows("agentRuns"))[0]).toMatchObject({ model: expect.stringContaining("facts alone") });
-    const [, card] = await app.rows("messages");
-    expect(card?.parts.join("\n")).toMatch(/<b>Sources<\/b>\nCoinGecko \[[\d–, ]+\]/);
-  });
 });
+
+const NOTHING = {
+  ...{ facts: [], absent: [], persistent: [], cycles: 1, market: null, sentiment: [], onchain: [] },
+  ...{ missing: [], whales: [], paths: [], previous: null },
+};
 
 describe("what a report is written from", () => {
   test("is numbered facts with their sources; what only models say is called so", async ({ app }) => {
@@ -113,21 +97,21 @@ describe("what a report is written from", () => {
     expect(told).toMatch(/Social sentiment: .*said by a language model, unverified/);
   });
 
-  test("is told of the last report, and of what changed since", async ({ app }) => {
+  test("is told of the last report, and has what moved since the shift began as a fact", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice", token: "BTC" });
     await app.pass(5.2 * HOUR);
-    const [first, second] = await app.rows("reports");
     const asked = writings(app)[1]?.at(-1)?.content ?? "";
-    expect(asked).toContain(
-      `The last report on this focus: ${new Date(first?.generatedAt ?? 0).toISOString()}`,
+    expect(asked).toMatch(/The last report on this focus: 2026-01-05T11:3\d/);
+    expect(asked).toMatch(/^f1 BTC price since the shift began: [+-][\d.]+ %/m);
+    expect(asked).toMatch(/^f2 BTC price when the shift began: [\d,.]+ USD \(5 Jan 2026, 09:00 UTC\)/m);
+  });
+
+  test("has what whales moved on Base as measured facts", () => {
+    const whale = { token: "ETH", words: "1,200 ETH moved to an exchange.", usd: 4_400_000, at: START };
+    const brief = briefOf("ETH", { ...NOTHING, whales: [whale] });
+    expect(describeBrief(brief)).toMatch(
+      /observed by this service:\nf1 ETH on Base: 1,200 ETH moved to an exchange\. \(Base, measured by this service, /,
     );
-    expect(asked).toMatch(/BTC price since the last report: [+-][\d.]+ %, from .* \(2026-01-05T11:30Z\) to /);
-    const changes = second?.result.changes ?? [];
-    const price = changes.find(
-      ({ subject, what, since }) => `${subject} ${what} ${since}` === "BTC price report",
-    );
-    expect(price?.percent).toBeCloseTo(((price?.to ?? 0) / (price?.from ?? 1) - 1) * 100, 9);
-    expect(price?.to).toBeCloseTo(app.standins.market.coin("BTC", price?.toAt).price, 0);
   });
 
   test("names each collector that failed, and why; the others are not held back", async ({ app }) => {
@@ -159,10 +143,11 @@ describe("what a report is written from", () => {
     await app.pass(2.4 * HOUR);
     app.standins.fail("sentiment", { mode: "slow", ms: 90_000 });
     await app.pass(13 * MINUTE);
-    const points = await app.rows("dataPoints");
     const [report] = await app.rows("reports");
-    expect(report?.generatedAt).toBeGreaterThan((points.at(-1)?.claimedAt ?? 0) + 90_000);
-    expect((report?.generatedAt ?? 0) - (points.at(-1)?.claimedAt ?? 0)).toBeLessThanOrEqual(10 * MINUTE);
+    const latest = (await app.rows("observations")).at(-1);
+    const waited = (report?.generatedAt ?? 0) - (latest?.at ?? 0);
+    expect([waited > 0, waited < 10 * MINUTE]).toEqual([true, true]);
+    expect((latest?.at ?? 0) - (latest?._creationTime ?? 0)).toBeGreaterThan(80_000);
     expect(writings(app)).toHaveLength(1);
   });
 });

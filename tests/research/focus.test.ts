@@ -179,14 +179,3 @@ describe("a question", () => {
     expect([status, body]).toEqual([400, { error: "query must be at most 500 characters" }]);
   });
 });
-
-test("what is missing from a result and the readings it is written from agree", async ({ app }) => {
-  app.standins.fail("sentiment", { mode: "status", status: 401 });
-  const { body } = await app.post("/mcp/research", { token: "BTC" });
-  expect(body.result).toMatchObject({
-    readings: { market: { state: "live" }, sentiment: { state: "missing" }, onchain: { state: "live" } },
-    missing: expect.arrayContaining([
-      { collector: "sentiment", subject: "", reason: expect.stringMatching(/could be collected$/) },
-    ]),
-  });
-});

@@ -1,8 +1,18 @@
 import { describe, expect } from "vitest";
+import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { createApp, type App, test } from "../support/app";
 
 const MINUTE = 60_000;
+
+/** Which of the models are missing from a result on BTC, and why. */
+async function missingIn(app: App): Promise<[string, string][]> {
+  const shape = z.object({ missing: z.array(z.object({ collector: z.string(), reason: z.string() })) });
+  const { missing } = shape.parse((await app.post("/mcp/research", { token: "BTC" })).body.result);
+  return missing.flatMap(({ collector, reason }) =>
+    /^(?:market|sentiment|onchain)$/.test(collector) ? [[collector, reason]] : [],
+  );
+}
 
 const writings = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
 
@@ -34,14 +44,7 @@ describe("POST /mcp/research", () => {
             says: expect.stringMatching(/^BTC price: 1[\d,.]+ USD$/),
           },
         ]),
-        changes: [],
-        checked: { figures: expect.any(Number), cited: expect.any(Number), removed: 0 },
         missing: [{ collector: "base", subject: "", reason: "The chain RPC could not be reached" }],
-        readings: {
-          market: { state: "live", asOf: expect.any(String) },
-          sentiment: { state: "live", asOf: expect.any(String) },
-          onchain: { state: "live", asOf: expect.any(String) },
-        },
       },
     });
     expect(app.standins.sent("llm")).toHaveLength(3);
@@ -71,45 +74,33 @@ describe("POST /mcp/research", () => {
     expect(await app.rows("observations")).toHaveLength(1);
   });
 
-  test("takes a slow source's last reading; its refresh continues in the background", async ({ app }) => {
-    await app.post("/mcp/research", { token: "BTC" });
-    const [{ collectedAt } = {}] = await app.rows("observations");
-    await app.pass(16 * MINUTE, { cronsRun: false });
+  test("does not wait for a slow source: it is missing, and for two minutes alone", async ({ app }) => {
     deadlines.researchSources = 800;
-    app.standins.fail("sentiment", { mode: "slow", ms: 2_000, times: 1 });
-    const { status, body } = await app.post("/mcp/research", { token: "BTC" });
-    expect(status).toBe(200);
-    expect(body.result).toMatchObject({
-      readings: { market: { state: "live" }, sentiment: { state: "earlier" } },
-    });
-    expect((await app.rows("observations"))[1]?.sources.sentiment.state).toBe("pending");
-    while ((await app.rows("observations"))[1]?.state !== "settled") await app.settle();
-    expect((await app.rows("observations"))[1]?.sources.sentiment.state).toBe("ok");
-    expect(collectedAt).toBeDefined();
+    app.standins.fail("sentiment", { mode: "slow", ms: 5_000, times: 1 });
+    expect(await missingIn(app)).toEqual([["sentiment", "It did not come in time"]]);
+    await app.pass(1.8 * MINUTE, { cronsRun: false });
+    expect(await missingIn(app)).toHaveLength(1);
+    await app.pass(0.3 * MINUTE, { cronsRun: false });
+    expect(await missingIn(app)).toEqual([]);
+    expect(app.standins.sent("sentiment")).toHaveLength(2);
   });
 
-  test("takes no reading of more than two hours ago for the present", async ({ app }) => {
-    await app.post("/mcp/research", { token: "BTC" });
-    app.standins.fail("sentiment", { mode: "status", status: 401 });
-    const sentiment = async () => {
-      const { body } = await app.post("/mcp/research", { token: "BTC" });
-      return body.result;
-    };
-    await app.pass(110 * MINUTE, { cronsRun: false });
-    expect(await sentiment()).toMatchObject({ readings: { sentiment: { state: "earlier" } } });
-    await app.pass(20 * MINUTE, { cronsRun: false });
-    expect(await sentiment()).toMatchObject({ readings: { sentiment: { state: "missing", asOf: null } } });
+  test("has a failed source asked again after two minutes, and no sooner", async ({ app }) => {
+    app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
+    expect(await missingIn(app)).toHaveLength(1);
+    await app.pass(1.8 * MINUTE, { cronsRun: false });
+    expect(await missingIn(app)).toHaveLength(1);
+    await app.pass(0.3 * MINUTE, { cronsRun: false });
+    expect(await missingIn(app)).toEqual([]);
   });
 
   test("goes on without the sentiment key, and says that it is missing for the result's 15 minutes", async () => {
     const app = createApp({ env: { SENTIMENT_API_KEY: "" } });
-    const { status, body, text } = await app.post("/mcp/research", {});
-    expect(status).toBe(200);
-    expect(body.result).toMatchObject({ readings: { sentiment: { state: "missing", asOf: null } } });
-    const [observation] = await app.rows("observations");
-    expect(observation?.sources.sentiment).toMatchObject({ error: "SENTIMENT_API_KEY is not configured" });
+    expect(await missingIn(app)).toEqual([["sentiment", "SENTIMENT_API_KEY is not configured"]]);
+    const asked = app.standins.sent("llm").length;
     await app.pass(14 * MINUTE, { cronsRun: false });
-    expect((await app.post("/mcp/research", {})).text).toBe(text);
+    expect(await missingIn(app)).toHaveLength(1);
+    expect(app.standins.sent("llm")).toHaveLength(asked);
   });
 
   test("repairs a result that breaks the contract with one turn, then by rule", async ({ app }) => {
@@ -173,5 +164,46 @@ describe("POST /mcp/research", () => {
     app.standins.fail("llm", { mode: "slow", ms: 250, schema: "research_result", times: 1 });
     const stale = await app.post("/mcp/research", {});
     expect([stale.status, stale.text]).toEqual([200, joined.text]);
+  });
+});
+
+describe("a refresh that failed", () => {
+  const calls = (app: App) => app.standins.sent("llm").length;
+  const SECOND = 1_000;
+
+  test.for([
+    ["GET", "/mcp/market", undefined],
+    ["POST", "/mcp/token", { question: "BTC" }],
+    ["POST", "/mcp/research", { token: "BTC" }],
+  ] as const)(
+    "%s %s is told to everybody for a moment, with when to come back",
+    async ([method, path, body], { app }) => {
+      app.standins.fail("llm", { mode: "status", status: 401 });
+      app.standins.fail("sentiment", { mode: "status", status: 401 });
+      // The market would be told by its sources.
+      if (path === "/mcp/market") app.standins.fail("coingecko", { mode: "status", status: 503 });
+      const ask = () => app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+      const first = await ask();
+      expect([first.status, first.headers.get("retry-after")]).toEqual([502, "15"]);
+      const asked = calls(app);
+      await app.pass(5 * SECOND, { cronsRun: false });
+      const second = await ask();
+      expect([second.status, second.body]).toEqual([502, first.body]);
+      expect(Number(second.headers.get("retry-after"))).toBeLessThan(15);
+      expect(calls(app)).toBe(asked);
+      app.standins.clear();
+      await app.pass(10 * SECOND, { cronsRun: false });
+      expect((await ask()).status).toBe(200);
+    },
+  );
+
+  test("leaves chat its answer, without asking the market again in that moment", async ({ app }) => {
+    app.standins.fail("llm", { mode: "status", status: 500, schema: "market_snapshot" });
+    expect((await app.post("/mcp/chat", { question: "hello" })).status).toBe(200);
+    const markets = () =>
+      app.standins.sent("llm").filter(({ schema }) => schema === "market_snapshot").length;
+    const asked = markets();
+    expect((await app.post("/mcp/chat", { question: "hello again" })).status).toBe(200);
+    expect(markets()).toBe(asked);
   });
 });

@@ -9,7 +9,7 @@ import {
   shortened,
   wordsOver,
 } from "../../convex/research/writing/result";
-import type { Outlook } from "../../convex/research/shapes";
+import type { Outlook } from "../../convex/research/tables";
 
 /** As the model writes one. */
 type Result = Parameters<typeof mend>[0];

@@ -1,288 +1,487 @@
-import { typeset } from "../../convex/lib/text/numbers";
 import { describe, expect } from "vitest";
-import { START, test } from "../support/app";
+import * as z from "zod";
+import { deadlines } from "../../convex/lib/outside/deadlines";
+import { COINS } from "../../scripts/standins/sources/coins";
+import { createApp, START, test, type App } from "../support/app";
+import { cutOff, expireLeases } from "../support/rows/leases";
 import { unmarked } from "../support/marks";
-import { observationsOf } from "../support/rows/observations";
+
+/** Shifts at their door: what a user sees of them, what they cost, and what they survive. */
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const ALICE = "alice-6f1c0a9e2b";
 
-describe("a research shift", () => {
-  test("walks its 8 hours: every row, every message", async ({ app }) => {
-    const started = await app.post("/mcp/research/start", {
-      userId: ALICE,
-      token: "sol",
-      telegramChatId: 77,
-    });
-    const { jobId, startedAt } = started.body;
-    if (typeof startedAt !== "number") throw new Error("startedAt is a number");
-    expect([started.status, started.body]).toEqual([
-      200,
-      {
-        success: true,
-        jobId: expect.any(String),
-        startedAt: expect.any(Number),
-        stopsAt: startedAt + 8 * HOUR,
-      },
-    ]);
-    expect(startedAt - START).toBeLessThan(MINUTE);
+const statusShape = z.object({
+  activeJob: z.record(z.string(), z.unknown()).nullable(),
+  lastJob: z.record(z.string(), z.unknown()).nullable(),
+  activeJobs: z.array(z.object({ jobId: z.string() })),
+  recentReports: z.array(z.record(z.string(), z.unknown())),
+});
+const statusOf = async (app: App, userId = ALICE) =>
+  statusShape.parse((await app.get(`/mcp/research/status?userId=${userId}`)).body);
+const start = (app: App, body: object = {}, ip?: string) =>
+  app.post("/mcp/research/start", { userId: ALICE, ...body }, ip === undefined ? {} : { ip });
 
-    const running = await app.get(`/mcp/research/status?userId=${ALICE}`);
-    expect(running.body).toEqual({
+const asked = (app: App, ...schemas: string[]) =>
+  app.standins.sent("llm").filter(({ schema }) => schemas.includes(schema ?? "")).length;
+const written = (app: App) => asked(app, "research_result");
+/** Calls for collections: three make one. */
+const collected = (app: App) =>
+  asked(app, "market_snapshot", "onchain_signals") + app.standins.sent("sentiment").length;
+/** Cards without the warning before those to an unproven chat, and without their further parts. */
+const cardsOf = (app: App) =>
+  app.cards().flatMap(({ text }) => (/^<b>[🔬📊🏁]/u.test(unmarked(text)) ? [unmarked(text)] : []));
+
+describe("a research shift", () => {
+  test("walks its 8 hours", async ({ app }) => {
+    const { status, body } = await start(app, { token: "sol", telegramChatId: 77 });
+    const { jobId, startedAt } = z.object({ jobId: z.string(), startedAt: z.number() }).parse(body);
+    const stopsAt = startedAt + 8 * HOUR;
+    expect([status, body]).toEqual([200, { success: true, jobId, startedAt, stopsAt }]);
+    expect(startedAt - START).toBeLessThan(MINUTE);
+    const iso = (ms: number) => new Date(ms).toISOString();
+    const shown = { jobId, token: "SOL", startedAt: iso(startedAt), stopsAt: iso(stopsAt) };
+    const running = { ...shown, status: "active", finalReportSent: false };
+    expect((await app.get(`/mcp/research/status?userId=${ALICE}`)).body).toEqual({
       activeJob: {
-        jobId,
-        status: "active",
-        startedAt: new Date(startedAt).toISOString(),
-        stopsAt: new Date(startedAt + 8 * HOUR).toISOString(),
+        ...running,
         elapsedMinutes: 0,
         remainingMinutes: 480,
         interimReportsCount: 0,
-        finalReportSent: false,
-        token: "SOL",
         collectionsCount: 1,
         // It may have come to its end by now.
         lastCollection: expect.toBeOneOf([null, { at: expect.any(String), failed: [] }]),
       },
       lastJob: null,
-      activeJobs: [
-        {
-          jobId,
-          token: "SOL",
-          startedAt: new Date(startedAt).toISOString(),
-          stopsAt: new Date(startedAt + 8 * HOUR).toISOString(),
-        },
-      ],
+      activeJobs: [shown],
       deliveryProblem: null,
       recentReports: [],
     });
-
     await app.pass(4 * HOUR);
-    const half = (await app.get(`/mcp/research/status?userId=${ALICE}`)).body;
-    expect(half.activeJob).toMatchObject({
+    expect((await statusOf(app)).activeJob).toMatchObject({
+      ...running,
       interimReportsCount: 1,
       elapsedMinutes: 240,
       remainingMinutes: 240,
     });
-    await app.pass(4 * HOUR + 6 * MINUTE);
+    await app.pass(4 * HOUR + 10 * MINUTE);
 
-    const [shift, ...otherShifts] = await app.rows("shifts");
-    expect(otherShifts).toEqual([]);
-    expect(shift).toMatchObject({
-      _id: jobId,
-      userId: ALICE,
-      token: "SOL",
-      focus: "SOL",
-      messengerChatId: "77",
-      startedAt,
-      stopsAt: startedAt + 8 * HOUR,
-      status: "completed",
-      // One every half hour, and the one that the final report is written from.
-      collectionsCount: 17,
-      interimReportsCount: 2,
-      finalReportSent: true,
-    });
-    expect(shift).not.toHaveProperty("error");
-    expect(shift).not.toHaveProperty("synthesisId");
-
-    const points = await app.rows("dataPoints");
-    expect(points.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 17 }, (_, i) => i + 1));
-    for (const { shiftId, sequence, claimedAt } of points) {
-      expect(shiftId).toBe(jobId);
-      const due = startedAt + (sequence - 1) * 30 * MINUTE;
-      expect(claimedAt - due).toBeGreaterThanOrEqual(0);
-      expect(claimedAt - due).toBeLessThanOrEqual(5 * MINUTE);
-    }
-    const observations = await observationsOf(app);
-    expect(observations.map(({ _id }) => _id)).toEqual(points.map(({ observationId }) => observationId));
-    for (const { state, focus, sources } of observations) {
-      expect([state, focus]).toEqual(["settled", "SOL"]);
-      expect(sources.market).toMatchObject({
-        state: "ok",
-        output: {
-          trending: expect.arrayContaining([expect.objectContaining({ rank: 1 })]),
-          movers: expect.any(Array),
-          focus: expect.stringContaining("(SOL)"),
-          marketDataRaw: expect.stringContaining('"top20"'),
-        },
-      });
-      expect(sources.sentiment).toMatchObject({ state: "ok", output: { degraded: false } });
-      for (const { buzz } of sources.sentiment.output?.tokens ?? []) {
-        expect(buzz).toBeGreaterThanOrEqual(1);
-        expect(buzz).toBeLessThanOrEqual(10);
-      }
-      expect(sources.onchain).toMatchObject({ state: "ok", output: { signals: expect.any(Array) } });
-    }
-
-    const reports = await app.rows("reports");
-    expect(
-      reports.map(({ type, generatedAt }) => [type, Math.floor((generatedAt - startedAt) / (5 * MINUTE))]),
-    ).toEqual([
-      ["interim", expect.toBeOneOf([30, 31])],
-      ["interim", expect.toBeOneOf([60, 61])],
-      ["final", expect.toBeOneOf([96, 97])],
-    ]);
-    expect((await app.rows("shifts"))[0]?.deliveries).toEqual(
-      reports.map(({ _id: reportId }) => ({ reportId, sent: true })),
-    );
-    const runs = await app.rows("agentRuns");
-    for (const [i, report] of reports.entries()) {
-      expect(report).toMatchObject({
-        jobId,
-        userId: ALICE,
-        jobToken: "SOL",
-        jobStartedAt: startedAt,
-      });
-      expect(report.result.sources?.length).toBeGreaterThan(15);
-      expect(report.result.checked).toMatchObject({ removed: 0 });
-      expect(
-        report.result.changes?.some(
-          ({ subject, what, since }) => `${subject} ${what} ${since}` === "BTC price start",
-        ),
-      ).toBe(true);
-      for (const { observedAt } of report.result.sources ?? []) {
-        expect(report.generatedAt - observedAt).toBeLessThan(24 * HOUR);
-      }
-      expect(report.result.fullAnalysis.split(/\s+/).length).toBeGreaterThanOrEqual(400);
-      expect(report.result.fullAnalysis.split(/\s+/).length).toBeLessThanOrEqual(600);
-      expect([...report.result.shortSummary].length).toBeLessThanOrEqual(100);
-      expect(runs[i]).toMatchObject({
-        _id: report.runId,
-        userId: ALICE,
-        status: "completed",
-        tokensUsed: expect.any(Number),
-      });
-      expect(runs[i]?.tokensUsed).toBeGreaterThan(0);
-    }
-    expect(runs.map(({ title }) => title)).toEqual([
-      "Interim report on SOL",
-      "Interim report on SOL",
-      "Final report on SOL",
-    ]);
-
-    const messages = await app.rows("messages");
-    expect(messages.map(({ kind, state }) => [kind, state])).toEqual([
-      ["shift started", "sent"],
-      ["interim report", "sent"],
-      ["interim report", "sent"],
-      ["final report", "sent"],
-    ]);
-    const [told, cards] = [await app.rows("messages"), app.cards()];
-    // Nobody has proved that the chat is theirs.
-    const mark =
-      "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.\n\n";
-    expect(cards.map(({ text }) => text)).toEqual(
-      told.flatMap(({ parts }) => {
-        // There is nothing to draw, and so no picture without a caption.
-        const sent = parts.filter((part) => part !== "");
-        return sent.map((part, index) => (index === 0 ? mark + part : part));
-      }),
-    );
-    expect(new Set(cards.map(({ chatId }) => chatId))).toEqual(new Set(["77"]));
-    expect(cards[0]?.text).toMatch(
-      /Research shift started<\/b>\n5 Jan 2026, 09:00 UTC\n\nTracking: <b>SOL<\/b>\n\nDuration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h$/,
-    );
-    const titles = [
-      "Interim report 1 of 2 · SOL</b>\n2.5h",
-      "Interim report 2 of 2 · SOL</b>\n5h",
-      "Final report · SOL</b>\n8h",
-    ];
-    for (const [i, report] of reports.entries()) {
-      const text = told[i + 1]?.parts.join("\n");
-      expect(text).toContain(titles[i]);
-      expect(text).toContain(`Outlook: <b>${report.result.marketOutlook}</b>`);
-      expect(text).toContain(typeset(report.result.shortSummary).replaceAll("&", "&amp;"));
-      for (const { title, confidence } of report.result.impacts) {
-        expect(text).toContain(`<b>${title}</b> · ${Math.round(confidence * 100)}\u202F% · `);
-      }
-    }
-
-    // 17 collections of two gateway calls and one search, three reports: nothing was asked twice.
-    expect(app.standins.sent("llm")).toHaveLength(17 * 2 + 3);
-    expect(app.standins.sent("sentiment")).toHaveLength(17);
-    expect((await app.rows("syntheses")).map(({ kind, state }) => [kind, state])).toEqual([
-      ["interim1", "done"],
-      ["interim2", "done"],
-      ["final", "done"],
-    ]);
-
-    const after = await app.get(`/mcp/research/status?userId=${ALICE}`);
-    expect(after.body.activeJob).toBeNull();
-    expect(after.body.lastJob).toEqual({
-      jobId,
-      token: "SOL",
-      startedAt: new Date(startedAt).toISOString(),
-      stopsAt: new Date(startedAt + 8 * HOUR).toISOString(),
+    const { activeJob, lastJob, recentReports } = await statusOf(app);
+    expect(activeJob).toBeNull();
+    expect(lastJob).toEqual({
+      ...shown,
       status: "completed",
       endedAt: expect.stringMatching(/^2026-01-05T17:/),
       interimReportsCount: 2,
       finalReportSent: true,
+      // One every half hour, and the one that the final report is written from.
       collectionsCount: 17,
       error: null,
     });
-    expect(after.body.recentReports).toEqual(
-      reports.toReversed().map((report) => ({
-        type: report.type,
-        generatedAt: new Date(report.generatedAt).toISOString(),
-        outlook: report.result.marketOutlook,
-        summary: report.result.shortSummary.replace(/ \[\d+\]/g, ""),
-        messengerSent: true,
-      })),
-    );
+    expect(recentReports.map(({ type, messengerSent }) => [type, messengerSent])).toEqual([
+      ["final", true],
+      ["interim", true],
+      ["interim", true],
+    ]);
+    // 17 collections of two gateway calls and one search, three reports: nothing was asked twice.
+    expect([collected(app), written(app)]).toEqual([51, 3]);
 
-    const [row] = await app.rows("shifts");
-    const ofShift = await app.get(`/mcp/research/report?jobId=${row?._id}`);
-    expect([ofShift.status, ofShift.body.jobId]).toEqual([200, row?._id]);
-    expect((await app.get("/mcp/research/report?jobId=nonsense")).status).toBe(404);
-    expect((await app.get("/mcp/research/report")).body.error).toBe("token is required");
+    const cards = cardsOf(app);
+    expect(cards.map((card) => card.split("\n").slice(0, 2).join(" "))).toEqual([
+      "<b>🔬 Research shift started</b> 5 Jan 2026, 09:00 UTC",
+      expect.stringMatching(
+        /^<b>📊 Interim report 1 of 2 · SOL<\/b> 2\.5h checkpoint · 2h 3\dmin elapsed · /,
+      ),
+      expect.stringMatching(/^<b>📊 Interim report 2 of 2 · SOL<\/b> 5h checkpoint/),
+      expect.stringMatching(/^<b>🏁 Final report · SOL<\/b> 8h checkpoint/),
+    ]);
+    expect(cards[0]).toContain(
+      "Tracking: <b>SOL</b>\n\nDuration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h",
+    );
+    expect(new Set(app.cards().map(({ chatId }) => chatId))).toEqual(new Set(["77"]));
+    expect((await app.rows("agentRuns")).map(({ title, status }) => [title, status])).toEqual([
+      ["Interim report on SOL", "completed"],
+      ["Interim report on SOL", "completed"],
+      ["Final report on SOL", "completed"],
+    ]);
+
     const latest = await app.get("/mcp/research/report?token=sol");
-    expect(latest.status).toBe(200);
-    expect(latest.body).toMatchObject({
-      jobId,
-      type: "final",
-      messengerSent: true,
-      jobToken: "SOL",
-      jobStartedAt: startedAt,
-    });
-    const { sources = [], changes = [], ...texts } = reports[2]?.result ?? {};
-    const iso = (epochMs: number) => new Date(epochMs).toISOString();
-    expect(latest.body.result).toEqual({
-      missing: [],
-      ...texts,
-      sources: sources.map((one) => ({ ...one, observedAt: iso(one.observedAt) })),
-      changes: changes.map((one) => ({ ...one, fromAt: iso(one.fromAt), toAt: iso(one.toAt) })),
-    });
-    expect(latest.body.userId).toMatch(/^usr_[0-9a-f]{24}$/);
+    expect([latest.status, latest.body]).toMatchObject([
+      200,
+      {
+        jobId,
+        type: "final",
+        userId: expect.stringMatching(/^usr_[0-9a-f]{24}$/),
+        messengerSent: true,
+        jobToken: "SOL",
+        jobStartedAt: startedAt,
+      },
+    ]);
+    expect((await app.get(`/mcp/research/report?jobId=${jobId}`)).body).toEqual(latest.body);
     expect(latest.text).not.toContain(ALICE);
+    const result = z
+      .object({ fullAnalysis: z.string(), shortSummary: z.string(), sources: z.array(z.unknown()) })
+      .parse(latest.body.result);
+    const words = result.fullAnalysis.split(/\s+/).length;
+    expect([words >= 400, words <= 640, [...result.shortSummary].length <= 100]).toEqual([true, true, true]);
+    expect(result.sources.length).toBeGreaterThan(15);
 
     // Nothing goes on behind.
-    const before = [app.standins.sent("llm").length, app.cards().length];
     await app.pass(2 * HOUR);
-    expect([app.standins.sent("llm").length, app.cards().length]).toEqual(before);
+    expect([collected(app), written(app), cardsOf(app).length]).toEqual([51, 3, 4]);
+  });
+
+  test("keeps what each collection heard as its data points", async ({ app }) => {
+    await start(app, { token: "SOL" });
+    await app.pass(40 * MINUTE);
+    const rows = await app.rows("observations");
+    expect((await app.rows("shifts"))[0]?.observationIds).toEqual(rows.map(({ _id }) => _id));
+    for (const row of rows) {
+      expect(row).toMatchObject({
+        focus: "SOL",
+        state: "done",
+        market: {
+          trending: expect.arrayContaining([expect.objectContaining({ rank: 1 })]),
+          movers: expect.arrayContaining([expect.objectContaining({ change24h: expect.any(Number) })]),
+          marketDataRaw: expect.stringContaining('"top20"'),
+        },
+        sentiment: { degraded: false },
+        onchain: { signals: expect.any(Array) },
+      });
+      for (const { buzz } of row.sentiment?.tokens ?? [])
+        expect([buzz >= 1, buzz <= 10]).toEqual([true, true]);
+    }
+  });
+
+  test.for([
+    ["SOL", /^SOL since the shift began: ([+−][\d.]+%) \[/],
+    ["", /^BTC since the shift began: ([+−][\d.]+%) \[/],
+  ] as const)("on %j says first, in code's words, how it has moved", async ([token, lead], { app }) => {
+    await start(app, { token });
+    await app.pass(2.7 * HOUR);
+    const [report] = await app.rows("reports");
+    const [path] = report?.paths ?? [];
+    const [first, last] = [path?.points[0]?.usd ?? NaN, path?.points.at(-1)?.usd ?? NaN];
+    const [, moved = ""] = lead.exec(report?.result?.fullAnalysis ?? "") ?? [];
+    expect(Number(moved.replace("−", "-").replace("%", ""))).toBeCloseTo((last / first - 1) * 100, 1);
+    expect(path?.points.length).toBeGreaterThan(4);
   });
 
   test("without a token is about the whole market", async ({ app }) => {
-    await app.post("/mcp/research/start", { userId: ALICE, token: "" });
+    await start(app, { token: "" });
     await app.pass(2.6 * HOUR);
-    const lines = app.cards().map(({ text }) => unmarked(text).split("\n")[0] ?? "");
-    // A report may be longer than one message.
-    expect(lines.filter((line) => line.startsWith("<b>"))).toEqual([
+    expect(cardsOf(app).map((card) => card.split("\n")[0])).toEqual([
       "<b>🔬 Research shift started</b>",
       "<b>📊 Interim report 1 of 2 · Market</b>",
     ]);
-    const [report] = await app.rows("reports");
-    expect(report?.jobToken).toBe("");
   });
 
-  test("an unknown token's report is 404, and so is one that nobody has ordered", async ({ app }) => {
-    const asked = async (token: string) => {
-      const { status, body } = await app.get(`/mcp/research/report?token=${token}`);
-      return [status, body];
+  test("has no report on an unknown token, nor on one that nobody has ordered", async ({ app }) => {
+    const error = async (query: string) => {
+      const { status, body } = await app.get(`/mcp/research/report${query}`);
+      return [status, body.error];
     };
-    expect(await asked("NOPE")).toEqual([
+    expect(await error("?token=NOPE")).toEqual([
       404,
-      { error: "No source knows the token NOPE: name it by its symbol, such as BTC" },
+      "No source knows the token NOPE: name it by its symbol, such as BTC",
     ]);
-    expect(await asked("DOGE")).toEqual([404, { error: "There is no research report on DOGE yet" }]);
+    expect(await error("?token=DOGE")).toEqual([404, "There is no research report on DOGE yet"]);
+    expect((await error("?jobId=nonsense"))[0]).toBe(404);
+    expect(await error("")).toEqual([400, "token is required"]);
+  });
+});
+
+describe("starting", () => {
+  test("twice makes two shifts; with one Idempotency-Key, one", async ({ app }) => {
+    const keyed = (key: string, body: object = {}) =>
+      app.post("/mcp/research/start", { userId: ALICE, ...body }, { headers: { "Idempotency-Key": key } });
+    const [a, b, c, d] = await Promise.all([start(app), start(app), keyed("k1"), keyed("k1")]);
+    expect(new Set([a.body.jobId, b.body.jobId, c.body.jobId]).size).toBe(3);
+    expect(d.body).toEqual(c.body);
+    expect((await start(app, { idempotencyKey: "k1" })).body).toEqual(c.body);
+    expect((await keyed("k1", { userId: "bob" })).body.jobId).not.toBe(c.body.jobId);
+    for (const other of [{ token: "BTC" }, { messengerChatId: "12" }])
+      expect(await keyed("k1", other)).toMatchObject({
+        status: 409,
+        body: { error: "This idempotency key was used for another request" },
+      });
+    expect((await statusOf(app)).activeJobs).toHaveLength(3);
+  });
+
+  test("an eleventh is 429 until one stops", async ({ app }) => {
+    for (let i = 0; i < 10; i++) expect((await start(app)).status).toBe(200);
+    const refused = await start(app);
+    expect([refused.status, refused.body.error]).toEqual([
+      429,
+      "At most 10 research shifts can be active at once",
+    ]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({
+      success: true,
+      stopped: 10,
+    });
+    expect((await start(app)).status).toBe(200);
+  });
+
+  test("collects no sooner than half an hour later, and no later where the check is a moment early", async ({
+    app,
+  }) => {
+    const { internal } = await import("../../convex/_generated/api");
+    await start(app);
+    const times: number[] = [];
+    for (let half = 0; half < 3; half++) {
+      await app.advance(29 * MINUTE + 45_010);
+      await app.t.mutation(internal.research.shifts.collectDue, {});
+      times.push(collected(app));
+      await app.advance(14_990);
+      await app.settle();
+    }
+    expect(times).toEqual([3, 6, 9]);
+    expect(collected(app)).toBe(12);
+  });
+});
+
+describe("stopping", () => {
+  test("ends all of the user's shifts and nobody else's", async ({ app }) => {
+    for (const userId of [ALICE, ALICE, "bob"]) await start(app, { userId });
+    const stop = async () => (await app.post("/mcp/research/stop", { userId: ALICE })).body.stopped;
+    expect([await stop(), await stop()]).toEqual([2, 0]);
+    expect(await statusOf(app)).toMatchObject({ activeJob: null, lastJob: { status: "stopped" } });
+    expect((await statusOf(app, "bob")).activeJobs).toHaveLength(1);
+  });
+
+  test("during a collection drops its late result and sends nothing more", async ({ app }) => {
+    app.standins.fail("llm", { mode: "slow", ms: 5_000 });
+    await start(app, { token: "BTC" });
+    await app.settle(2);
+    await app.post("/mcp/research/stop", { userId: ALICE });
+    const sent = app.cards().length;
+    app.standins.clear();
+    await app.pass(8.2 * HOUR);
+    expect(await statusOf(app)).toMatchObject({ lastJob: { collectionsCount: 0 }, recentReports: [] });
+    expect(app.cards()).toHaveLength(sent);
+  });
+
+  test("during the writing of a report drops the report", async ({ app }) => {
+    await start(app, { token: "BTC" });
+    await app.pass(2.4 * HOUR);
+    deadlines.llmScheduled = HOUR;
+    app.standins.fail("llm", { mode: "slow", ms: 5 * MINUTE, schema: "research_result" });
+    while ((await app.rows("reports")).length === 0) await app.pass(MINUTE);
+    await app.post("/mcp/research/stop", { userId: ALICE });
+    await app.pass(HOUR);
+    expect((await statusOf(app)).recentReports).toEqual([]);
+    expect(await app.rows("agentRuns")).toEqual([]);
+    expect(app.cards()).toHaveLength(1);
+  });
+
+  test("calls off a card that has not been sent", async ({ app }) => {
+    app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 600, times: 1 });
+    await start(app);
+    await app.settle();
+    await app.post("/mcp/research/stop", { userId: ALICE });
+    await app.pass(HOUR);
+    expect(app.cards()).toEqual([]);
+  });
+});
+
+describe("many shifts on few foci", () => {
+  const FOCI = ["BTC", "ETH", ""];
+
+  test("cost one collection per focus and half hour, however many they are", async () => {
+    const app = createApp({ env: { DAILY_BUDGET_USD: "1000" } });
+    const order = (i: number) =>
+      start(app, { userId: `user-${i}`, token: FOCI[i % FOCI.length] }, `10.0.0.${i}`);
+    await Promise.all(Array.from({ length: 12 }, (_, i) => order(i)));
+    while (collected(app) < 9) await app.settle();
+    await app.pass(38 * MINUTE);
+    expect(collected(app)).toBe(18);
+    await app.pass(2 * HOUR + 15 * MINUTE);
+    for (let i = 0; i < 12; i++)
+      expect((await statusOf(app, `user-${i}`)).recentReports).toMatchObject([{ type: "interim" }]);
+    expect(written(app)).toBe(12);
+  });
+
+  test("share what is at most five minutes old, of their own focus, and two if a source is missing", async ({
+    app,
+  }) => {
+    const cost = async (userId: string, token: string) => {
+      const before = collected(app);
+      await start(app, { userId, token });
+      await app.settle();
+      return collected(app) - before;
+    };
+    expect([await cost("a", "BTC"), await cost("b", "BTC"), await cost("c", "ETH")]).toEqual([3, 0, 3]);
+    await app.pass(4 * MINUTE, { cronsRun: false });
+    expect(await cost("d", "BTC")).toBe(0);
+    await app.pass(2 * MINUTE, { cronsRun: false });
+    app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
+    expect(await cost("e", "BTC")).toBe(3);
+    await app.pass(1.5 * MINUTE, { cronsRun: false });
+    expect(await cost("f", "BTC")).toBe(0);
+    await app.pass(MINUTE, { cronsRun: false });
+    expect(await cost("g", "BTC")).toBe(3);
+  });
+
+  test("wait their turn where they are more than are worked on at once: nothing is asked twice", async () => {
+    const app = createApp({ env: { DAILY_BUDGET_USD: "1000" } });
+    const inner = app.standins.handle.bind(app.standins);
+    // Slow enough in simulated time that most of them wait longer than an attempt may take.
+    app.standins.handle = async (request) => {
+      if (request.url.includes("/sentiment/")) await new Promise((resolve) => setTimeout(resolve, 100_000));
+      return inner(request);
+    };
+    const foci = COINS.slice(0, 12).map(({ symbol }) => symbol);
+    for (const [i, token] of foci.entries())
+      await start(app, { userId: `user-${i}`, token }, `198.51.100.${i}`);
+    await app.pass(18 * MINUTE);
+    expect(app.standins.sent("sentiment")).toHaveLength(12);
+    for (const i of foci.keys())
+      expect((await statusOf(app, `user-${i}`)).activeJob).toMatchObject({ lastCollection: { failed: [] } });
+  });
+});
+
+describe("a source that fails", () => {
+  test.for([
+    ["llm", { mode: "status", status: 429 }],
+    ["llm", { mode: "html" }],
+    ["llm", { mode: "hang" }],
+    ["sentiment", { mode: "garbage" }],
+    ["sentiment", { mode: "half" }],
+    ["sentiment", { mode: "hang" }],
+  ] as const)("%s %o leaves a partial data point that says so", async ([provider, fault], { app }) => {
+    Object.assign(deadlines, { llmScheduled: 60, sentiment: 60 });
+    app.standins.fail(provider, fault);
+    await start(app);
+    const shape = z.object({ failed: z.array(z.object({ source: z.string(), error: z.string() })) });
+    let collection: unknown = null;
+    for (let i = 0; i < 20 && collection === null; i++) {
+      await app.settle();
+      collection = (await statusOf(app)).activeJob?.["lastCollection"];
+    }
+    const { failed } = shape.parse(collection);
+    const sources = failed.map(({ source }) => source).toSorted();
+    expect(sources).toEqual(provider === "llm" ? ["market", "onchain"] : ["sentiment"]);
+    const named = /^(?:The (?:LLM gateway|sentiment model) |It did not come in time)/;
+    for (const { error } of failed) expect(error).toMatch(named);
+  });
+
+  test("for a whole shift is told in its reports' evidence, and in the report", async ({ app }) => {
+    app.standins.fail("sentiment", { mode: "status", status: 500 });
+    await start(app, { token: "BTC" });
+    await app.pass(2.6 * HOUR);
+    const reason = "The sentiment model answered with status 500";
+    const [writing] = app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
+    expect(JSON.stringify(writing?.body)).toContain(`Missing: social sentiment: ${reason}`);
+    const { body } = await app.get("/mcp/research/report?token=BTC");
+    expect(body.result).toMatchObject({
+      missing: expect.arrayContaining([{ collector: "sentiment", subject: "", reason }]),
+    });
+  });
+});
+
+describe("a report that cannot be written", () => {
+  test("is tried again and arrives late, once", async ({ app }) => {
+    await start(app);
+    await app.pass(2.4 * HOUR);
+    app.standins.fail("llm", { mode: "garbage", schema: "research_result", times: 2 });
+    await app.pass(0.5 * HOUR);
+    expect((await statusOf(app)).recentReports).toHaveLength(1);
+    expect(cardsOf(app)).toHaveLength(2);
+  });
+
+  test("leaves out an interim; a final one ends the shift with its error", async ({ app }) => {
+    await start(app);
+    app.standins.fail("llm", { mode: "status", status: 500, schema: "research_result" });
+    await app.pass(9 * HOUR);
+    const error = "The LLM gateway answered with status 500";
+    expect(await statusOf(app)).toMatchObject({
+      activeJob: null,
+      lastJob: { status: "completed", finalReportSent: false, interimReportsCount: 0, error },
+      recentReports: [],
+    });
+    expect(app.cards()).toHaveLength(1);
+  });
+});
+
+describe("an outage", () => {
+  test("of some hours is caught up with one fresh collection, and skips what is past", async ({ app }) => {
+    await start(app);
+    await app.pass(50 * MINUTE);
+    await app.pass(5 * HOUR, { cronsRun: false });
+    await app.pass(10 * MINUTE);
+    expect(await statusOf(app)).toMatchObject({
+      activeJob: { collectionsCount: 3, interimReportsCount: 1 },
+      recentReports: [{ type: "interim" }],
+    });
+    expect(cardsOf(app).at(-1)).toContain("Interim report 2 of 2");
+  });
+
+  test("past the 8 hours makes the final report at once, from a fresh collection", async ({ app }) => {
+    await start(app);
+    await app.pass(50 * MINUTE);
+    await app.pass(9 * HOUR, { cronsRun: false });
+    await app.pass(10 * MINUTE);
+    expect(await statusOf(app)).toMatchObject({
+      lastJob: { status: "completed", finalReportSent: true, collectionsCount: 3 },
+      recentReports: [{ type: "final" }],
+    });
+  });
+});
+
+describe("work that is cut off", () => {
+  test("in a collection is repeated; late words are dropped", async ({ app }) => {
+    deadlines.sentiment = HOUR;
+    app.standins.fail("sentiment", { mode: "hang", times: 1 });
+    await start(app);
+    await app.settle(20);
+    await expireLeases(app);
+    await app.pass(MINUTE, { cronsRun: false });
+    expect((await statusOf(app)).activeJob).toMatchObject({ lastCollection: { failed: [] } });
+    expect(app.standins.sent("sentiment")).toHaveLength(2);
+  });
+
+  test("in a collection twice leaves its sources out, and the shift goes on", async ({ app }) => {
+    deadlines.sentiment = HOUR;
+    app.standins.fail("sentiment", { mode: "hang" });
+    await start(app);
+    for (let times = 0; times < 2; times++) {
+      await app.settle(20);
+      await expireLeases(app);
+    }
+    await app.pass(MINUTE, { cronsRun: false });
+    expect((await statusOf(app)).activeJob).toMatchObject({
+      lastCollection: { failed: [{ source: "market" }, { source: "sentiment" }, { source: "onchain" }] },
+    });
+  });
+
+  test("in the writing of a report is written again, and told once", async ({ app }) => {
+    await start(app);
+    await app.pass(2.4 * HOUR);
+    deadlines.llmScheduled = 24 * HOUR;
+    app.standins.fail("llm", { mode: "hang", schema: "research_result", times: 1 });
+    await app.pass(0.5 * HOUR);
+    expect((await statusOf(app)).recentReports).toHaveLength(1);
+    expect(cardsOf(app)).toHaveLength(2);
+  });
+
+  test("or checked twice at once, changes nothing", async ({ app }) => {
+    const { internal } = await import("../../convex/_generated/api");
+    await start(app);
+    await app.pass(2.4 * HOUR);
+    await app.pass(10 * MINUTE, { cronsRun: false });
+    const { collectDue } = internal.research.shifts;
+    const { claimDue } = internal.research.reports;
+    const checks = [collectDue, claimDue, collectDue, claimDue];
+    await app.during(Promise.all(checks.map((check) => app.t.mutation(check, {}))));
+    await app.pass(MINUTE);
+    expect([written(app), cardsOf(app).length]).toEqual([1, 2]);
+    const [report] = await app.rows("reports");
+    if (report === undefined) throw new Error("A report was written");
+    const job = await cutOff(app, internal.research.actions.writeReport, report._id, {});
+    await app.during(app.t.action(internal.research.actions.writeReport, { reportId: report._id, job }));
+    expect([written(app), cardsOf(app).length]).toEqual([1, 2]);
+    expect((await statusOf(app)).recentReports).toHaveLength(1);
   });
 });

@@ -46,18 +46,13 @@ test("the summaries of recent reports have no marks of sources that are not besi
   await app.post("/mcp/research/start", { userId: ALICE });
   await app.pass(2 * HOUR + 45 * MINUTE);
   const [report] = await app.rows("reports");
-  if (report === undefined) throw new Error("There is no report");
+  if (report?.result === undefined) throw new Error("There is no report");
   const summaries = async () => (await app.get(`/mcp/research/status?userId=${ALICE}`)).body.recentReports;
   // It states figures of sources, which are listed beside the analysis.
   expect(report.result.fullAnalysis).toMatch(/\[1[\],:]/);
   expect(report.result.shortSummary).toMatch(/\$\d/);
   expect(report.result.shortSummary).not.toMatch(/\[\d/);
   expect(await summaries()).toMatchObject([{ summary: report.result.shortSummary }]);
-
-  // Reports are kept as they were written once, with marks in their summaries.
-  const result = { ...report.result, shortSummary: "🟢 Bitcoin at $97,251 [1] leads, up 1.4% [2]" };
-  await app.t.run((ctx) => ctx.db.patch("reports", report._id, { result }));
-  expect(await summaries()).toMatchObject([{ summary: "🟢 Bitcoin at $97,251 leads, up 1.4%" }]);
 });
 
 test("a gateway that refuses its key shows with the sources that failed and why", async ({ app }) => {

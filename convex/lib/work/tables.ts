@@ -15,7 +15,7 @@ export const workTables = {
     queue: vQueue,
     /** While it waits, the lowest goes first (`RANKS`), and of the same rank the oldest. */
     rank: v.number(),
-    /** The action, as in `research/desk:writeReport`, and its arguments. */
+    /** The action, as in `research/actions:writeReport`, and its arguments. */
     run: v.string(),
     args: v.record(v.string(), v.any()),
     /** The mutation that learns of failures, and its arguments. Absent: nobody needs to know. */

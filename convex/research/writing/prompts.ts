@@ -4,8 +4,7 @@ import { formOf } from "../../lib/answers/template";
 import { symbol, text, usdOrNull } from "../../lib/answers/parts";
 import type { Question } from "../../providers/models/structure";
 import { SLOT_RULES } from "../../evidence/text/sources";
-import { mend, OUTLOOKS } from "./result";
-import { RESULT_SCHEMA_NAME, resultShape } from "./resultShape";
+import { MAX_WORDS, mend, MIN_WORDS, OUTLOOKS, SUMMARY_LIMIT } from "./result";
 
 /** The research desk's questions to its models, and the shapes of their answers. */
 
@@ -27,11 +26,9 @@ export const onchainShape = z.object({
     .describe("at most 12, most important first; empty when there is none"),
 });
 
-const ONCHAIN_SCHEMA_NAME = "onchain_signals";
-
 export function onchainQuestion(focus: string, nowIso: string) {
   return {
-    name: ONCHAIN_SCHEMA_NAME,
+    name: "onchain_signals",
     system:
       "You are the on-chain analyst of a crypto research desk: you report whale movements, unusual volume and " +
       "smart-money patterns.",
@@ -76,7 +73,33 @@ export function sentimentQuestion(focus: string, nowIso: string): string {
   return `Sentiment, buzz and narrative of the most discussed tokens over the last day, as of ${nowIso}.${focusLine(focus)}`;
 }
 
-export type SynthesisTask = {
+/** Longer than any analysis that can be mended by cutting. */
+const MAX_ANALYSIS = 40_000;
+
+/** A ResearchResult as the model sends it; what is outside the contract is a demand, so that it can be mended. */
+export const resultShape = z.object({
+  fullAnalysis: text(MAX_ANALYSIS).describe(
+    `${MIN_WORDS} to ${MAX_WORDS} words (a slot counts as one), paragraphs separated by a blank line`,
+  ),
+  shortSummary: text(MAX_ANALYSIS).describe(
+    `at most ${SUMMARY_LIMIT} characters as shown (a slot takes 6 to 14, including its coin or time in parentheses ` +
+      "if the words leave it out); it begins with 🟢 for bullish, 🔴 for bearish or 🟡 for neutral; at most two slots, no citation",
+  ),
+  marketOutlook: z.enum(OUTLOOKS),
+  impacts: z
+    .array(
+      z.object({
+        title: text(120).describe("token or theme, without a figure"),
+        detail: text(600).describe("one or two sentences"),
+        sentiment: z.enum(OUTLOOKS),
+        confidence: z.number().describe("0 to 1"),
+      }),
+    )
+    .overwrite((impacts) => impacts.slice(0, 12))
+    .describe("the 3 to 6 most important ones"),
+});
+
+type SynthesisTask = {
   occasion: string;
   focus: string;
   question?: string | undefined;
@@ -99,7 +122,7 @@ export function synthesisQuestion(
   problemOf: (result: z.output<typeof resultShape>) => string | null,
 ) {
   return {
-    name: RESULT_SCHEMA_NAME,
+    name: "research_result",
     system:
       "You are the lead analyst of a crypto research desk. You write from the given numbered facts, and say where they " +
       `are insufficient. ${SLOT_RULES} What a language model said is reported, not observed: say so. Say what changed ` +

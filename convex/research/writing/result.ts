@@ -1,8 +1,8 @@
 import { withoutBrackets } from "../../evidence/text/marks";
 import { withoutTrailing } from "../../lib/text/strings";
-import type { Outlook, Texts } from "../shapes";
+import type { Outlook, Texts } from "../tables";
 
-/** The contract of a ResearchResult: what is demanded, and what is repaired by rule. The model is asked for `resultShape`. */
+/** The contract of a ResearchResult: what is demanded, and what is repaired by rule. */
 
 export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const satisfies readonly Outlook[];
 

@@ -1,17 +1,27 @@
 import { readFileSync } from "node:fs";
-import { ledgerOf, type Ledger } from "../../../convex/evidence/text/sources";
+import {
+  counted,
+  ledgerOf,
+  modelNamed,
+  sourceOfFact,
+  sourceOfWords,
+  type Ledger,
+  type Source,
+  type Uncounted,
+} from "../../../convex/evidence/text/sources";
 import { KINDS } from "../../../convex/lib/facts";
 import type { Fact, Kind } from "../../../convex/lib/facts";
 import { factsOf } from "../../../convex/lib/facts";
 import { namesIn } from "../../../convex/lib/records/records";
-import { briefOf, type Brief } from "../../../convex/research/writing/brief";
+import { namesOf } from "../../../convex/lib/money/names";
+import { changesBetween, computedFrom } from "./computed";
 
 /**
  * Texts written by hand, without a look at the code that reads them, and the moments that they were written from:
  * `[BTC.price]` cites a fact, `{BTC.price/ETH.price}` is a slot.
  */
 
-export type Scene = { at: number; brief: Brief; ledger: Ledger; keys: Map<string, number> };
+export type Scene = { at: number; sources: Source[]; ledger: Ledger; keys: Map<string, number> };
 
 /** A file's parts, `== title` before each. */
 export function partsOf(file: string): { title: string; text: string }[] {
@@ -48,39 +58,37 @@ function sceneOf({ title, text }: { title: string; text: string }): [string, Sce
       factsIn(line, when),
     );
   const facts = told("", at).filter(({ subject }) => subject !== "mood");
-  const brief = briefOf({
-    ...{ focus, facts, previous: null, missing: [], readings: readingsIn(facts, text, at) },
-    ...{ atStart: told("start ", at - 5 * HOUR), atReport: told("report ", at - 2.5 * HOUR) },
-  });
+  const sources = counted([
+    ...facts.filter(({ kind }) => kind !== "name").map((fact) => sourceOfFact(fact)),
+    ...computedFrom(facts, at).map((fact) => sourceOfFact(fact)),
+    ...changesBetween(told("start ", at - 5 * HOUR), facts, "start"),
+    ...changesBetween(told("report ", at - 2.5 * HOUR), facts, "report"),
+    ...moodsIn(text, at),
+  ]);
   const keys = new Map<string, number>();
-  for (const source of brief.sources) {
+  for (const source of sources) {
     const key = keyOf(source);
     // A second headline is `market.headline2`.
     keys.set(keys.has(key) ? `${key}2` : key, source.id);
   }
-  const ledger = ledgerOf(brief.sources, at, { names: brief.names, focus });
-  return [name, { at, brief, keys, ledger }];
+  const ledger = ledgerOf(sources, at, { names: namesOf(facts), focus });
+  return [name, { at, sources, keys, ledger }];
 }
 
-const MOODS = ["bullish", "bearish", "neutral"] as const;
-
-/** The coins besides the majors, and what a model says of the mood: `mood: SOL bearish 8 Words. ETH …`. */
-function readingsIn(facts: readonly Fact[], text: string, at: number) {
-  const others = new Set(facts.flatMap((one) => (/^(?:price|change24h)$/.test(one.kind) ? one.subject : [])));
-  const none = { price: 0, change24h: 0, source: "coingecko" } as const;
-  const movers = Array.from(others, (symbol) => ({ ...none, symbol }));
+/** What a model says of the mood: `mood: SOL bullish 8 Words. ETH …`. */
+function moodsIn(text: string, observedAt: number): Uncounted[] {
+  const name = modelNamed("social sentiment");
   const moods = text.matchAll(/(?<=^mood: .*)([A-Z]+) ([a-z]+) (\d+) ([^.]+\.)/gm);
-  const tokens = [...moods].map(([, token = "", word, buzz, narrative = ""]) => {
-    const sentiment = MOODS.find((mood) => mood === word) ?? "neutral";
-    return { token, sentiment, buzz: Number(buzz), narrative };
-  });
-  const output = { overall: "The mood is as the coins say.", tokens, degraded: false, citations: [] };
-  const sentiment = tokens.length === 0 ? [] : [{ at, output }];
-  return { persistent: [], movers, market: null, sentiment, onchain: [], cycles: 0 };
+  return [...moods].flatMap(([, subject = "", mood = "", buzz, words = ""]) => [
+    sourceOfWords({ says: `${subject} sentiment: ${mood}. ${words}`, words, observedAt, name }),
+    ...factsOf({ subject, observedAt, source: name, url: "" }, { buzz: Number(buzz) }).map((fact) =>
+      sourceOfFact(fact),
+    ),
+  ]);
 }
 
 /** `BTC.price`, `BTC.priceStart` for its change since the shift began, `BTC.priceStartFrom` for what it was then. */
-function keyOf({ about, unit, says }: Brief["sources"][number]): string {
+function keyOf({ about, unit, says }: Source): string {
   if (about === null) return `${says.split(" ")[0] ?? ""}.mood`;
   const since = { start: "Start", report: "Report", "": "" }[about.since ?? ""];
   return `${about.subject}.${about.kind}${since}${since !== "" && unit !== "percent" ? "From" : ""}`;

@@ -1,6 +1,7 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, Id, TableNames } from "../../../convex/_generated/dataModel";
 import { HOUR } from "../../../convex/lib/time";
+import type { Result } from "../../../convex/research/tables";
 import type { App } from "../app";
 
 /** Active shifts as rows of the tables, with their related rows. */
@@ -11,13 +12,13 @@ const READER = "reader-of-reports-1";
 const FOCI = ["BTC", "ETH", "SOL"] as const;
 const STARTED_BEFORE_MS = 2 * HOUR;
 
-const result: Doc<"reports">["result"] = {
+const result: Result = {
   fullAnalysis: "An analysis of some length. ".repeat(80),
   shortSummary: "🟡 Nothing new",
   marketOutlook: "neutral",
   impacts: [{ title: "None", detail: "None", sentiment: "neutral", confidence: 0.5 }],
-  ...{ sources: [], changes: [], missing: [] },
-  checked: { figures: 0, cited: 0, removed: 0 },
+  sources: [],
+  missing: [],
 };
 
 /** Inserts `count` active shifts, each with a data point, a sent card and a report of an earlier shift. */
@@ -27,28 +28,25 @@ export async function insertShifts({ t }: App, count: number): Promise<void> {
     const observations = await Promise.all(
       FOCI.map((focus) => db.insert("observations", observation(focus, now))),
     );
-    const shiftId = await db.insert("shifts", shift(READER, "BTC", now));
-    const synthesisId = await db.insert("syntheses", synthesis(shiftId, now));
+    const shiftId = await db.insert("shifts", { ...shift(READER, "BTC", now), observationIds: [] });
     const runId = await db.insert("agentRuns", run(now));
-    for (let i = 0; i < 5; i++)
-      await db.insert("reports", report({ shiftId, synthesisId, runId }, READER, now));
-    return { observations, synthesisId, runId };
+    for (let i = 0; i < 5; i++) await db.insert("reports", report({ shiftId, runId }, READER, now));
+    return { observations, runId };
   });
   await t.run(async ({ db }) => {
     for (let i = 0; i < count; i++) {
       const userId = `user-${i}`;
-      const shiftId = await db.insert("shifts", shift(userId, at(FOCI, i), now));
-      const observationId = at(shared.observations, i);
-      await db.insert("dataPoints", { shiftId, observationId, sequence: 1, claimedAt: now });
+      const observationIds = [at(shared.observations, i)];
+      const shiftId = await db.insert("shifts", { ...shift(userId, at(FOCI, i), now), observationIds });
       await db.insert("messages", message(userId, shiftId));
-      await db.insert("reports", report({ ...shared, shiftId }, userId, now));
+      await db.insert("reports", report({ shiftId, runId: shared.runId }, userId, now));
     }
   });
 }
 
 type Fields<Table extends TableNames> = WithoutSystemFields<Doc<Table>>;
 
-function shift(userId: string, token: string, now: number): Fields<"shifts"> {
+function shift(userId: string, token: string, now: number): Omit<Fields<"shifts">, "observationIds"> {
   return {
     userId,
     token,
@@ -57,8 +55,6 @@ function shift(userId: string, token: string, now: number): Fields<"shifts"> {
     stopsAt: now - STARTED_BEFORE_MS + 8 * HOUR,
     status: "active",
     nextCollectionAt: now + HOUR,
-    collectionsCount: 1,
-    evidence: token,
     nextReport: "interim1",
     nextReportAt: now + HOUR,
     interimReportsCount: 0,
@@ -67,28 +63,7 @@ function shift(userId: string, token: string, now: number): Fields<"shifts"> {
 }
 
 function observation(focus: string, now: number): Fields<"observations"> {
-  const failed = { state: "failed" as const, at: now, error: "not asked" };
-  return {
-    focus,
-    state: "settled",
-    requestedAt: now,
-    collectedAt: now,
-    sources: { market: failed, sentiment: failed, onchain: failed, facts: failed },
-  };
-}
-
-function synthesis(shiftId: Id<"shifts">, now: number): Fields<"syntheses"> {
-  return {
-    key: `stored:${shiftId}:${now}`,
-    kind: "interim1",
-    focus: "BTC",
-    shiftId,
-    state: "done",
-    startedAt: now,
-    result,
-    model: "simulated",
-    tokensUsed: 1,
-  };
+  return { focus, payer: "shift", state: "done", at: now, missing: [] };
 }
 
 function run(now: number): Fields<"agentRuns"> {
@@ -105,19 +80,19 @@ function run(now: number): Fields<"agentRuns"> {
   };
 }
 
-type ReportOf = { shiftId: Id<"shifts">; synthesisId: Id<"syntheses">; runId: Id<"agentRuns"> };
+type ReportOf = { shiftId: Id<"shifts">; runId: Id<"agentRuns"> };
 
-function report({ shiftId, synthesisId, runId }: ReportOf, userId: string, now: number): Fields<"reports"> {
+function report({ shiftId, runId }: ReportOf, userId: string, now: number): Fields<"reports"> {
   return {
     jobId: shiftId,
     userId,
-    type: "final",
+    kind: "final",
+    state: "done",
     generatedAt: now,
     result,
     messengerSent: true,
     jobToken: "BTC",
     jobStartedAt: now,
-    synthesisId,
     runId,
   };
 }

@@ -1,11 +1,11 @@
-import { percent } from "../../lib/text/numbers";
-import { dateTime, HOUR, MINUTE } from "../../lib/time";
-import { linkedCitations } from "../../messenger/words";
-import type { Button, Paragraph } from "../../messenger/format";
-import { nameOf } from "../writing/brief";
-import { dueAfterMs } from "./checkpoints";
-import { MARKS } from "../writing/result";
-import type { ReportKind, Result } from "../shapes";
+import { percent } from "../lib/text/numbers";
+import { dateTime, HOUR, MINUTE } from "../lib/time";
+import { linkedCitations } from "../messenger/words";
+import type { Button, Paragraph } from "../messenger/format";
+import type { ReportKind, Result } from "./tables";
+import { dueAfterMs } from "./timing";
+import { nameOf } from "./writing/brief";
+import { MARKS } from "./writing/result";
 
 /** The button below the start notice of a shift: it stops only that shift. */
 export function stopButton(jobId: string, token: string | null): Button {
@@ -105,7 +105,7 @@ function sourceParagraphs({ sources, missing }: Result): Paragraph[] {
   const byName = new Map<string, number[]>();
   for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
   const lines = [...byName].map(([name, ids]) => `\n${name} [${inRuns(ids)}]`);
-  const absent = missing.map(({ collector, subject }) => nameOf(collector, subject));
+  const absent = missing.map(nameOf);
   return [
     ...(lines.length === 0 ? [] : [[{ bold: "Sources" }, lines.join("")] satisfies Paragraph]),
     ...(absent.length === 0 ? [] : [[`Not collected: ${absent.join(", ")}`] satisfies Paragraph]),

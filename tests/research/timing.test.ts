@@ -7,8 +7,8 @@ import {
   nextCheckpoint,
   nextCollection,
   SHIFT_MS,
-} from "../../convex/research/reports/checkpoints";
-import type { ReportKind } from "../../convex/research/shapes";
+} from "../../convex/research/timing";
+import type { ReportKind } from "../../convex/research/tables";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

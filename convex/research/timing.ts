@@ -1,10 +1,16 @@
-import { HOUR, MINUTE, NEVER } from "../../lib/time";
-import type { ReportKind } from "../shapes";
+import { HOUR, MINUTE, NEVER } from "../lib/time";
+import type { ReportKind } from "./tables";
 
-/** The timing of a shift, in one place. All pure, all in epoch ms. */
+/** The timing of shifts and of what research shares. All pure, all in epoch ms. */
 
 export const SHIFT_MS = 8 * HOUR;
 const COLLECTION_INTERVAL_MS = 30 * MINUTE;
+
+/** An on-demand result is a cache of this age. */
+export const CACHE_MS = 15 * MINUTE;
+/** How long an observation serves everybody who needs one of its focus; and one that lacks a source. */
+export const SHARED_FOR_MS = 5 * MINUTE;
+export const GAP_STANDS_MS = 2 * MINUTE;
 
 /** How far into a shift each report is due, in ms. */
 export const dueAfterMs: Record<ReportKind, number> = {
