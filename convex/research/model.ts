@@ -3,7 +3,7 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { rowsByBoth } from "../lib/records/rows";
 import { iso } from "../lib/time";
-import type { Lane } from "../lib/work/lanes";
+import type { Rank } from "../lib/work/jobs";
 import { researchTables, vPath, vResult } from "./tables";
 
 /** Shifts and reports as other rooms and readers see them. */

@@ -10,9 +10,8 @@ import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsBy } from "../lib/records/rows";
 import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
-import { end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
-import type { Place } from "../lib/work/lanes";
-import { placeOfShift } from "./model";
+import { end, failureHandler, open, vFailure, vJob, type Rank } from "../lib/work/jobs";
+import { rankOfShift } from "./model";
 import { vAnswers, type Answers } from "./tables";
 import { GAP_STANDS_MS, nextCollection, SHARED_FOR_MS } from "./timing";
 
@@ -42,7 +41,7 @@ async function shareObservation(
   if (latest !== null && serves(latest, "shift")) return latest._id;
   const observationId = await insert(ctx, focus, await pay(), "waiting");
   const onFailure = failureHandler(internal.research.observations.lost, { observationId });
-  await open(ctx, internal.research.actions.collect, { observationId }, { place, attempts: 2, onFailure });
+  await open(ctx, internal.research.actions.collect, { observationId }, { queue: "models", rank, attempts: 2, onFailure });
   return observationId;
 }
 
@@ -55,7 +54,7 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
   const { paidBy = "shift", observationIds } = shift;
   // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
   const payer: Payer = typeof paidBy === "object" ? { ...paidBy, class: "shift" } : "shift";
-  const observationId = await shareObservation(ctx, shift.focus, placeOfShift(shift), async () => {
+  const observationId = await shareObservation(ctx, shift.focus, rankOfShift(shift), async () => {
     await refuseBeyond(ctx, observationIds.length === 0 ? paidBy : "shift");
     return payer;
   });

@@ -14,7 +14,7 @@ import { enqueueCard } from "../messenger/model";
 import { tellOwner } from "../messenger/webhooks/events";
 import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
-import { latestReportOn, placeOfShift, shiftTopic, shownReport, vReport } from "./model";
+import { latestReportOn, rankOfShift, shiftTopic, shownReport, vReport } from "./model";
 import { isDataPointAdded } from "./observations";
 import { researchTables, vPath, vResult, type Result } from "./tables";
 import { dueReport, nextCheckpoint } from "./timing";
@@ -80,7 +80,8 @@ async function openReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): 
     internal.research.actions.writeReport,
     { reportId },
     {
-      place: placeOfShift(shift),
+      queue: "models",
+      rank: rankOfShift(shift),
       subject: reportId,
       attempts: ATTEMPTS,
       onFailure: failureHandler(internal.research.reports.failed, { reportId }),

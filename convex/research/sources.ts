@@ -57,8 +57,8 @@ export async function askSources(
 }
 
 async function marketOf(ctx: ActionCtx, of: string, payer: Payer): Promise<NonNullable<Answers["market"]>> {
-  const { figures, raw, sources } = await askForMarket(ctx, of, payer);
-  const { focus, trending, top20 } = figures;
+  const { figures, focus, raw, sources } = await askForMarket(ctx, of, payer);
+  const { trending, top20 } = figures;
   const movers = top20
     .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
     .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))

@@ -119,7 +119,7 @@ export const researchTables = {
   observations: defineTable({
     focus: v.string(),
     payer: vPayer,
-    /** `waiting` for its turn in a lane; `collecting`; `done`. */
+    /** `waiting` for its place in the queue; `collecting`; `done`. */
     state: v.union(v.literal("waiting"), v.literal("collecting"), v.literal("done")),
     /** When its state began. */
     at: v.number(),

@@ -60,7 +60,7 @@ const OF_A_COIN: readonly Kind[] = [
   "funding",
   "openInterest",
 ];
-const OF_THE_MARKET: readonly Kind[] = ["rising", "usdcSupply", "blockTransactions", "baseFee"];
+const OF_THE_MARKET: readonly Kind[] = ["majorsRising", "usdcSupply", "blockTransactions", "baseFee"];
 const SEARCHED = 8;
 const HEADLINES = 6;
 const MOVERS = 8;

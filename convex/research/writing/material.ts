@@ -41,7 +41,6 @@ export function wantedFor(focus: string): Wanted[] {
       { collector: "candles", subject },
     ]),
     { collector: "perpetuals", subject: "" },
-    { collector: "stablecoins", subject: "" },
     { collector: "base", subject: "" },
     { collector: "news", subject: focus },
   ];

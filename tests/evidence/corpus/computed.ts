@@ -12,12 +12,6 @@ const COMPUTED: readonly Computed[] = [
   ["toDayLow", ["lastTrade", "dayLow"], (price, level) => (price / level - 1) * 100],
   ["bidShare", ["bidDepth", "askDepth"], (bid, ask) => (100 * bid) / (bid + ask)],
   ["fundingYear", ["funding"], (rate) => rate * 24 * 365],
-  ["risingShare", ["rising"], (rising) => (100 * rising) / 50],
-  [
-    "stablecoinWeekUsd",
-    ["stablecoinSupply", "stablecoinWeek"],
-    (supply, week) => supply - supply / (1 + week / 100),
-  ],
 ];
 
 export function computedFrom(facts: readonly Fact[], at: number): Fact[] {
