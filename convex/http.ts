@@ -28,12 +28,12 @@ const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleE
 
 const routes: Routes = {
   "/": { GET: pages },
+  "/start": { GET: pages },
   "/record": { GET: pages },
   "/signals/{id}": { GET: pages },
   "/research": { GET: pages },
   "/whales": { GET: pages },
   "/status": { GET: pages },
-  "/board": { GET: pages },
   "/mcp/market": { GET: market },
   "/mcp/token": { GET: market, POST: market },
   "/mcp/prices": { GET: prices },
@@ -85,6 +85,7 @@ const routes: Routes = {
   "/docs": { GET: reference },
   "/docs/{part}": { GET: reference },
   "/llms.txt": { GET: reference },
+  "/proxy.mjs": { GET: reference },
   "/robots.txt": { GET: reference },
   "/favicon.ico": { GET: reference },
 };
@@ -92,7 +93,7 @@ const routes: Routes = {
 const http = httpRouter();
 mount(http, routes, {
   knownId,
-  failurePage: async (failing) => (await import("./pages/failure")).failureReply(failing, Date.now()),
+  failurePage: async (failing) => (await import("./pages/layout")).failureReply(failing, Date.now()),
 });
 
 export default http;

@@ -23,7 +23,7 @@ const FLOORS = [
   ["alerts", "chat", "payments"],
   ["bot", "ops"],
   ["pages", "compat"],
-  ["account", "pictures"],
+  ["account"],
 ];
 const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 /** What is done to all tables alike goes by the records of all rooms, which are united where their tables are. */
@@ -61,10 +61,9 @@ const UPWARD: Readonly<Record<string, string>> = {
   "messenger/linkingEndpoints": "wallets",
   "bot/owning": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/works": "pictures",
-  "alerts/watch": "pictures",
-  "research/reports/publications": "pictures",
-  "signals/cards": "pictures",
+  "bot/works": "pages",
+  "alerts/watch": "pages",
+  "signals/cards": "pages",
 };
 
 const modules: Module[] = await Promise.all(

@@ -87,7 +87,6 @@ async function storeReport(
     summary: withoutCitations(result.shortSummary),
     path: `/mcp/research/report?jobId=${shift._id}`,
   }));
-  const picture = await createFunctionHandle(internal.pictures.desk.report);
   await enqueueCard(ctx, {
     userId: shift.userId,
     bot: shift.bot,
@@ -101,7 +100,6 @@ async function storeReport(
       generatedAt: now,
       result,
     }),
-    ...(kind === "final" ? { picture: { handle: picture, subject: shift._id } } : {}),
     onSettled: { handle, subject: `${reportId} ${shift._id}` },
   });
 }

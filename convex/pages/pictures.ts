@@ -1,0 +1,74 @@
+import { v } from "convex/values";
+import { inflateSync } from "fflate";
+import { internalAction, type ActionCtx } from "../_generated/server";
+import { siteUrl } from "../lib/env";
+import { once } from "../lib/once";
+import { readAlert, readSignals, readWeek } from "./data";
+import { alertPicture, signalsPicture, weekPicture } from "./picture";
+
+/**
+ * Pictures for the messenger, drawn when their card is delivered. The outbox calls them by their handles. Each is an
+ * action of its own: if one fails or runs out of memory, its card lacks only the picture. The default runtime knows
+ * WebAssembly, and the renderer and the font are modules, so nothing here needs Node.
+ */
+
+/**
+ * An action that reads a subject and draws it as PNG. It returns `null` when too little is known for a picture.
+ * @param picture Draws it as SVG, which names the site.
+ */
+function drawing<Data>(
+  read: (ctx: ActionCtx, subject: string) => Promise<Data | null>,
+  picture: (data: Data, site: string) => Promise<string>,
+) {
+  return internalAction({
+    args: { subject: v.string() },
+    returns: v.union(v.bytes(), v.null()),
+    handler: async (ctx, { subject }) => {
+      const data = await read(ctx, subject);
+      if (data === null) return null;
+      return (await pngOf(await picture(data, new URL(siteUrl()).host))).buffer;
+    },
+  });
+}
+
+/** Draws signals. The subject is their ids, separated by commas. */
+export const signals = drawing((ctx, ids) => readSignals(ctx, ids.split(",")), signalsPicture);
+
+/** Draws a week's signals. The subject is its Monday. */
+export const week = drawing(readWeek, weekPicture);
+
+/** Draws an alert's last days. The subject is its id. */
+export const alert = drawing(readAlert, alertPicture);
+
+/**
+ * The renderer with its fonts. It is made once where a module's state lasts, as on a local stack; on the platform every
+ * action makes it anew. It has 1.4 MB that no request should evaluate, so it is loaded only when something is drawn.
+ */
+const renderer = once(async () => {
+  const [{ initWasm, Resvg }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
+    import("@resvg/resvg-wasm"),
+    import("./rendererBytes"),
+    import("./fontBytes"),
+  ]);
+  await initWasm(new Uint8Array(inflateSync(bytesOf(RENDERER))));
+  const fontBuffers = [bytesOf(REGULAR), bytesOf(SEMIBOLD)];
+  return (svg: string) => {
+    const drawing = new Resvg(svg, { font: { fontBuffers, defaultFontFamily: "Inter" } });
+    const image = drawing.render();
+    try {
+      return new Uint8Array(image.asPng());
+    } finally {
+      image.free();
+      drawing.free();
+    }
+  };
+});
+
+/** An SVG as PNG, in the size that it states. @throws Error for an SVG that cannot be read. */
+export async function pngOf(svg: string): Promise<Uint8Array<ArrayBuffer>> {
+  return (await renderer())(svg);
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
