@@ -28,12 +28,12 @@ const SCHEMES = ["light", "dark"] as const;
 const HEIGHT = 900;
 const PATHS = [
   "/",
+  "/start",
   "/record",
   "/research",
   "/research?token=BTC",
   "/whales",
   "/status",
-  "/board",
   "/nowhere",
   "/docs",
 ];

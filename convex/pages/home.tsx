@@ -32,7 +32,7 @@ export function homePage({ prices, market, signals, whales, record }: HomeData, 
     <>
       <h1>Crypto prices, research and signals, with an open record</h1>
       <p class="lead">
-        Every figure names its source, and every signal counts. Ask over HTTP, from an AI client or in a chat:{" "}
+        Every figure names its source, and every signal counts. Ask from a program, from an AI client or in a chat:{" "}
         <a href="/start">start here</a>, without an account.
       </p>
       <h2 id="prices">Prices</h2>
@@ -103,16 +103,16 @@ export function homePage({ prices, market, signals, whales, record }: HomeData, 
       </div>
       <h2 id="begin">Use it</h2>
       <div class="grid three">
-        <section class="card" aria-labelledby="http">
-          <h3 id="http">Over HTTP</h3>
-          <p>Market, research, signals and whales as JSON, without an account.</p>
+        <section class="card" aria-labelledby="terminal">
+          <h3 id="terminal">From a program</h3>
+          <p>Market, research, signals and whales by one call each, without an account.</p>
           <p>
             <a href="/start#curl">The first call</a>
           </p>
         </section>
         <section class="card" aria-labelledby="client">
           <h3 id="client">From an AI client</h3>
-          <p>19 tools over MCP: prices, research, signals, a wallet on Base.</p>
+          <p>19 tools: prices, research, signals, a wallet on Base.</p>
           <p>
             <a href="/start#ai">The block to paste</a>
           </p>

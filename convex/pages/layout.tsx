@@ -8,7 +8,7 @@ import { typeset } from "../lib/text/numbers";
 import { iso } from "../lib/time";
 import { ICON, pageHeaders } from "../ops/html";
 import { TITLE, VERSION } from "../ops/version";
-import { Moment } from "./parts";
+import { Moment, textOf } from "./parts";
 import { STYLE } from "./style";
 
 /** What all pages share: they load nothing, run nothing, and work as plain HTML. */
@@ -35,8 +35,8 @@ export type Page = {
 };
 
 /** A whole page as an answer that may be kept for a minute. @param now Epoch ms. */
-export async function pageReply(page: Page, now: number): Promise<Reply<string>> {
-  return new Reply(`<!doctype html>${String(await (<Whole page={page} now={now} />))}`, HEADERS);
+export function pageReply(page: Page, now: number): Reply<string> {
+  return new Reply(`<!doctype html>${textOf(<Whole page={page} now={now} />)}`, HEADERS);
 }
 
 function Whole({ page: { title, description, path, content }, now }: { page: Page; now: number }) {
@@ -103,9 +103,8 @@ function Whole({ page: { title, description, path, content }, now }: { page: Pag
 }
 
 /** Words with their figures in one style, whoever wrote them; attributes stay as they are. */
-async function Typeset({ children }: { children: Child }) {
-  const written = String(await (<>{children}</>));
-  return raw(written.replace(/>[^<>]+</g, typeset));
+function Typeset({ children }: { children: Child }) {
+  return raw(textOf(<>{children}</>).replace(/>[^<>]+</g, typeset));
 }
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -116,7 +115,7 @@ const TITLES: Readonly<Record<number, string>> = {
 };
 
 /** The page of an error. */
-export function failureReply({ status, message }: Failing, now: number): Promise<Reply<string>> {
+export function failureReply({ status, message }: Failing, now: number): Reply<string> {
   const title = TITLES[status] ?? "That did not work";
   const isUnknown = /^There is no endpoint at /.test(message);
   const words = isUnknown ? "There is no page at this address." : spokenFailure(status, message);

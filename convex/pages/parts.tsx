@@ -1,4 +1,5 @@
 import type { Child } from "hono/jsx";
+import type { JSX } from "hono/jsx/jsx-runtime";
 import { optional } from "../lib/env";
 import { sourceName } from "../lib/publicSources";
 import { signed, usd } from "../lib/text/numbers";
@@ -9,6 +10,11 @@ import type { PublicAlert } from "../whales/shapes";
 import { addedBy, newsOf } from "../whales/cards";
 
 /** Parts and words that several pages have in common. */
+
+/** What a component has written: nothing here waits, so it is there at once. */
+export function textOf(written: JSX.Element): string {
+  return String(written);
+}
 
 /** `$97,250.50`: an amount or a price, on pages and pictures as on cards. */
 export function money(value: number): string {

@@ -8,7 +8,7 @@ import { date, dateTime, DAY, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
 import { Chart, type Frame, type Point } from "./chart";
 import type { DrawnAlert, DrawnSignal, DrawnWeek } from "./data";
-import { money, sourceNames } from "./parts";
+import { money, sourceNames, textOf } from "./parts";
 import { Levels } from "./signal";
 import { CHART_STYLE, DARK_COLOURS } from "./style";
 
@@ -56,8 +56,8 @@ type Card = {
 };
 
 /** A card's SVG. */
-async function svgOf({ title, aside, source, site }: Card, body: Child): Promise<string> {
-  const written = await (
+function svgOf({ title, aside, source, site }: Card, body: Child): string {
+  const written = textOf(
     <svg xmlns="http://www.w3.org/2000/svg" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`}>
       <style>{raw(STYLE)}</style>
       <rect class="ground" width={WIDTH} height={HEIGHT} />
@@ -79,7 +79,7 @@ async function svgOf({ title, aside, source, site }: Card, body: Child): Promise
       )}
     </svg>
   );
-  return String(written).replace(/(?<=<text[^>]*)>[^<>]+</g, typeset);
+  return written.replace(/(?<=<text[^>]*)>[^<>]+</g, typeset);
 }
 
 /** The place of one of several rows between head and foot, beside words of a width, and its gutters. */
@@ -107,7 +107,7 @@ const pointsOf = (prices: readonly { at: string; priceUsd: number }[]): Point[] 
 const SIDES = { BUY: "up", SELL: "down", HOLD: "flat" } as const;
 
 /** The day's signals: the price of the day before each, and its levels for as long as it is open. */
-export function signalsPicture(signals: readonly DrawnSignal[], site: string): Promise<string> {
+export function signalsPicture(signals: readonly DrawnSignal[], site: string): string {
   const issued = Math.max(...signals.map(({ signal }) => Date.parse(signal.generatedAt)));
   const prices = signals.flatMap(({ path, before, issued: { source } }) => [...before, ...path, { source }]);
   const card = {
@@ -169,7 +169,7 @@ function Way({ kind, x, y }: { kind: "up" | "down" | "flat"; x: number; y: numbe
 }
 
 /** A week's signals on the path of each token's price: from stop to first target, with the entry. */
-export function weekPicture({ week, tokens }: DrawnWeek, site: string): Promise<string> {
+export function weekPicture({ week, tokens }: DrawnWeek, site: string): string {
   const card = {
     title: "The week's signals",
     aside: `Week of ${date(Date.parse(week))}, after costs`,
@@ -258,7 +258,7 @@ const DAYS = 7;
 export function alertPicture(
   { condition, now, path, fired, level }: DrawnAlert,
   site: string,
-): Promise<string> {
+): string {
   const line = lineOf(condition, "$");
   const isEvents = condition.kind === "flow";
   // Rates are stored per hour, and shown for the hours that exchanges quote them for.

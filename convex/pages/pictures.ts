@@ -18,7 +18,7 @@ import { alertPicture, signalsPicture, weekPicture } from "./picture";
  */
 function drawing<Data>(
   read: (ctx: ActionCtx, subject: string) => Promise<Data | null>,
-  picture: (data: Data, site: string) => Promise<string>,
+  picture: (data: Data, site: string) => string,
 ) {
   return internalAction({
     args: { subject: v.string() },
@@ -26,7 +26,7 @@ function drawing<Data>(
     handler: async (ctx, { subject }) => {
       const data = await read(ctx, subject);
       if (data === null) return null;
-      return (await pngOf(await picture(data, new URL(siteUrl()).host))).buffer;
+      return (await pngOf(picture(data, new URL(siteUrl()).host))).buffer;
     },
   });
 }

@@ -62,7 +62,7 @@ export function researchPage(data: ResearchData, now: number): Page {
       ))}
       {writings.length === 0 && <Empty>Nothing has been written on {subject} yet.</Empty>}
       <p>
-        A new report on {subject} is written when somebody asks: <a href="/start#curl">free over HTTP</a>, or{" "}
+        A new report on {subject} is written when somebody asks: <a href="/start#curl">free by a call</a>, or{" "}
         <a href="/start#buy">bought for 1 USDC</a>, which no limit holds up.
       </p>
     </>
