@@ -13,7 +13,8 @@ import { addedBy, newsOf } from "../whales/cards";
 
 /** What a component has written: nothing here waits, so it is there at once. */
 export function textOf(written: JSX.Element): string {
-  return String(written);
+  if (written instanceof Promise) throw new Error("A component waits");
+  return written.toString();
 }
 
 /** `$97,250.50`: an amount or a price, on pages and pictures as on cards. */

@@ -195,7 +195,7 @@ export function Cited({ text, sources }: { text: string; sources: Result["source
 
 /** `[13: bids within 1 %]` as a small 13, whose words stand behind it. */
 function Mark({ words, href }: { words: string; href?: string }) {
-  const [, number, what] = /^\[(\d+)(?:: *(.*))?\]$/.exec(words) ?? ["", words];
+  const [, number, what] = /^\[([\d, ]+)(?:: *(.*))?\]$/.exec(words) ?? ["", words];
   return (
     <sup class="cite" title={what}>
       {href === undefined ? (

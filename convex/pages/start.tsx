@@ -30,9 +30,7 @@ export function startPage(sample: ResearchData["snapshot"], now: number): Page {
       <div class="grid">
         <section class="card" aria-labelledby="curl">
           <h3 id="curl">1. From a terminal</h3>
-          <p>
-            The market, a question, a report on a token. A GET takes fields in the address, a POST as JSON.
-          </p>
+          <p>The market, a question, a report on a token:</p>
           <Code
             label="First calls"
             text={[

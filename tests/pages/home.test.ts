@@ -4,7 +4,7 @@ import { shownPrices } from "../../convex/prices/views";
 import { bigUsd, signed, usd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { buy, issued, test } from "../signals/support";
-import { HOSTILE, HOUR, openPage, samplePrices, says, soundWords } from "./support";
+import { HOSTILE, openPage, samplePrices, says, soundWords } from "./support";
 
 /** The first page. */
 

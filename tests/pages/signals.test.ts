@@ -18,7 +18,7 @@ import {
   wait,
   work,
 } from "../signals/support";
-import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
+import { HOSTILE, HOUR, openPage, samplePrices, says, soundWords } from "./support";
 
 /** The record, and a signal's own page. */
 
