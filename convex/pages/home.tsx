@@ -32,8 +32,8 @@ export function homePage({ prices, market, signals, whales, record }: HomeData, 
     <>
       <h1>Crypto prices, research and signals, with an open record</h1>
       <p class="lead">
-        Every figure names its source, and every signal counts. Ask from a program, from an AI client or in a chat:{" "}
-        <a href="/start">start here</a>, without an account.
+        Every figure names its source, and every signal counts. Ask from a program, from an AI client or in a
+        chat: <a href="/start">start here</a>, without an account.
       </p>
       <h2 id="prices">Prices</h2>
       <WhenRead part={prices}>

@@ -77,7 +77,7 @@ function svgOf({ title, aside, source, site }: Card, body: Child): string {
           {site}
         </text>
       )}
-    </svg>
+    </svg>,
   );
   return written.replace(/(?<=<text[^>]*)>[^<>]+</g, typeset);
 }
@@ -255,10 +255,7 @@ function WeekWords({
 const DAYS = 7;
 
 /** A week of the value that an alert watches, its level, and when it would have fired. */
-export function alertPicture(
-  { condition, now, path, fired, level }: DrawnAlert,
-  site: string,
-): string {
+export function alertPicture({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
   const line = lineOf(condition, "$");
   const isEvents = condition.kind === "flow";
   // Rates are stored per hour, and shown for the hours that exchanges quote them for.

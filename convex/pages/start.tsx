@@ -19,8 +19,8 @@ export function startPage(sample: ResearchData["snapshot"], now: number): Page {
       <h1>Start</h1>
       <p class="lead">
         This service measures the crypto market, writes reports whose every figure has a source, and issues
-        one BTC and one ETH signal a day, all of which stay on record. You use it from a program, from an AI client
-        or in a chat; you need no account.
+        one BTC and one ETH signal a day, all of which stay on record. You use it from a program, from an AI
+        client or in a chat; you need no account.
       </p>
       <h2 id="sample">What a report looks like</h2>
       <Sample sample={sample} now={now} />

@@ -181,7 +181,9 @@ describe("the status", () => {
 describe("the start", () => {
   test("sells: what a report is, what it costs, and how it is bought by a program and by hand", async () => {
     const wallet = `0x${"1".repeat(40)}`;
-    const app = createApp({ env: { PLATFORM_WALLET_ADDRESS: wallet, X402_FACILITATOR_URL: "https://f.test" } });
+    const app = createApp({
+      env: { PLATFORM_WALLET_ADDRESS: wallet, X402_FACILITATOR_URL: "https://f.test" },
+    });
     says(soundWords(await openPage(app, "/start")), "An example of its form", "1.00 USDC", wallet);
     await app.post("/mcp/research", {});
     const words = soundWords(await openPage(app, "/start"));

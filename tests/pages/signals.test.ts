@@ -105,7 +105,9 @@ describe("a long record", () => {
         expect(pages).toBeLessThan(40);
         const page = await openPage(app, link);
         soundWords(page);
-        seen.push(...Array.from(page.text.matchAll(/<a href="\/signals\/([A-Z][^"]+)">/g), ([, id = ""]) => id));
+        seen.push(
+          ...Array.from(page.text.matchAll(/<a href="\/signals\/([A-Z][^"]+)">/g), ([, id = ""]) => id),
+        );
         link = /<a href="([^"]*before=[^"]*)">Older/.exec(page.text)?.[1]?.replace("&amp;", "&");
       }
       const all = (await app.rows("signals")).filter((row) => token === "" || row.token === "ETH");
