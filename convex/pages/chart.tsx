@@ -1,6 +1,6 @@
-import { scaleLinear, scaleLog, scaleUtc } from "d3-scale";
+import { scaleLinear, scaleUtc } from "d3-scale";
 import { area, line } from "d3-shape";
-import { DAY, iso } from "../lib/time";
+import { DAY } from "../lib/time";
 
 /**
  * The one chart over time, on pages and in pictures: lines, levels, bands, reaches and dots. On a page it fills the width
@@ -29,7 +29,7 @@ export type TimeChart = {
   /** What it shows, and `says` the same in words for who cannot see it. */
   title: string;
   says: string;
-  size?: "spark" | "low";
+  size?: "spark";
   /** Epoch ms. */
   from: number;
   to: number;
@@ -38,14 +38,11 @@ export type TimeChart = {
   levels?: readonly { kind: string; value: number; name?: string; from?: number; to?: number }[];
   bands?: readonly { kind: string; low: number; high: number; from: number; to: number }[];
   reaches?: readonly { kind: string; at: number; low: number; high: number }[];
-  /** A dot, or a sign in its place. */
-  dots?: readonly (Point & { kind: string; sign?: string })[];
+  dots?: readonly (Point & { kind: string })[];
   /** Names beside the ends of lines. */
   names?: readonly { kind: string; value: number; words: string }[];
   /** Values at the left as they are written; without it there are none. */
   axis?: (value: number) => string;
-  /** Each step up is ten times the one below. */
-  isLog?: boolean;
 };
 
 const SPAN = 1_000;
@@ -57,7 +54,7 @@ export function isDrawn(points: readonly unknown[]): boolean {
 
 /** @param frame Its place in a picture; a page's style decides otherwise. */
 export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
-  const { id, title, says, from, to, axis, isLog = false } = chart;
+  const { id, title, says, from, to, axis } = chart;
   const { lines = [], levels = [], bands = [], reaches = [], dots = [], names = [] } = chart;
   const values = [
     ...lines.flatMap(({ points }) => points.map(({ value }) => value)),
@@ -65,7 +62,7 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     ...[...levels, ...dots].map(({ value }) => value),
   ];
   const x = scaleUtc().domain([from, to]).range([0, SPAN]);
-  const y = (isLog ? scaleLog() : scaleLinear()).domain(spread(values, isLog)).range([SPAN, 0]);
+  const y = scaleLinear().domain(spread(values)).range([SPAN, 0]);
   const { across, down, shareAcross, shareDown } = lengthsOf(frame);
   const path = line().digits(frame === undefined ? 0 : 1);
   const filled = area()
@@ -81,14 +78,13 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
       const [top, bottom] = [down(y(band.high)), down(y(band.low))];
       return <path class={`band ${band.kind}`} d={boxOf([left, top], [right, bottom])} />;
     }),
-    ...lines.map(({ kind, points, isFilled }) => (
-      <>
-        {isFilled === true && <path class={`fill ${kind}`} d={filled(placed(points)) ?? ""} />}
-        <path class={`path ${kind}`} d={path(placed(points)) ?? ""} />
-      </>
-    )),
+    ...lines.flatMap(({ kind, points, isFilled = false }) => [
+      isFilled && <path class={`fill ${kind}`} d={filled(placed(points)) ?? ""} />,
+      <path class={`path ${kind}`} d={path(placed(points)) ?? ""} />,
+    ]),
   ];
 
+  const [atX, atY] = [(at: number) => shareAcross(x(at)), (value: number) => shareDown(y(value))];
   const named = [
     ...levels.flatMap(({ kind, value, name }) => (name === undefined ? [] : [{ kind, value, words: name }])),
     ...names,
@@ -97,94 +93,39 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     named.map(({ value }) => y(value)),
     frame === undefined ? 78 : (1.25 * size * SPAN) / plotOf(frame).height,
   );
-  const marks = (
-    <>
-      {axis !== undefined &&
-        ticksOf(y, isLog).map((value) => (
-          <>
-            <line
-              class={value === 0 ? "zero" : "grid-line"}
-              x1={shareAcross(0)}
-              x2={shareAcross(SPAN)}
-              y1={shareDown(y(value))}
-              y2={shareDown(y(value))}
-            />
-            <text
-              class="axis"
-              x={shareAcross(0)}
-              y={shareDown(y(value))}
-              dx={-0.7 * size}
-              dy="0.33em"
-              text-anchor="end"
-            >
-              {axis(value)}
-            </text>
-          </>
-        ))}
-      {reaches.map(({ kind, at, low, high }) => (
-        <line
-          class={`reach ${kind}`}
-          x1={shareAcross(x(at))}
-          x2={shareAcross(x(at))}
-          y1={shareDown(y(high))}
-          y2={shareDown(y(low))}
-        />
-      ))}
-      {levels.map(({ kind, value, from: begin = from, to: end = to }) => (
-        <line
-          class={`level ${kind}`}
-          x1={shareAcross(x(begin))}
-          x2={shareAcross(x(end))}
-          y1={shareDown(y(value))}
-          y2={shareDown(y(value))}
-        />
-      ))}
-      {dots.map(({ kind, at, value, sign }) =>
-        sign === undefined ? (
-          <circle class={`dot ${kind}`} cx={shareAcross(x(at))} cy={shareDown(y(value))} r={0.42 * size} />
-        ) : (
-          <text
-            class={`sign ${kind}`}
-            x={shareAcross(x(at))}
-            y={shareDown(y(value))}
-            dy="0.33em"
-            text-anchor="middle"
-          >
-            {sign}
-          </text>
-        ),
-      )}
-      {named.map(({ kind, words }, index) => (
-        <text
-          class={`named ${kind}`}
-          x={shareAcross(SPAN)}
-          y={shareDown(heights[index] ?? 0)}
-          dx={0.7 * size}
-          dy="0.33em"
-        >
-          {words}
-        </text>
-      ))}
-      {chart.size !== "spark" &&
-        timesOf(from, to).map(({ at, words }) => (
-          <text
-            class="axis"
-            x={shareAcross(x(at))}
-            y={shareDown(SPAN)}
-            dy="1.55em"
-            text-anchor={
-              x(at) < 40 && axis === undefined
-                ? "start"
-                : x(at) > 960 && named.length === 0
-                  ? "end"
-                  : "middle"
-            }
-          >
-            {words}
-          </text>
-        ))}
-    </>
-  );
+  /** A time stays within a chart that has no gutter beside it. */
+  const anchorAt = (at: number) =>
+    x(at) < 40 && axis === undefined ? "start" : x(at) > 960 && named.length === 0 ? "end" : "middle";
+  const ticks = axis === undefined ? [] : y.ticks(4);
+  const times = chart.size === "spark" ? [] : timesOf(from, to);
+  const [beside, begin, end] = [0.7 * size, shareAcross(0), shareAcross(SPAN)];
+  const marks = [
+    ...ticks.flatMap((value) => [
+      <line class="grid-line" x1={begin} x2={end} y1={atY(value)} y2={atY(value)} />,
+      <text class="axis" x={begin} y={atY(value)} dx={-beside} dy="0.33em" text-anchor="end">
+        {axis?.(value)}
+      </text>,
+    ]),
+    ...reaches.map(({ kind, at, low, high }) => (
+      <line class={`reach ${kind}`} x1={atX(at)} x2={atX(at)} y1={atY(high)} y2={atY(low)} />
+    )),
+    ...levels.map(({ kind, value, from: first = from, to: last = to }) => (
+      <line class={`level ${kind}`} x1={atX(first)} x2={atX(last)} y1={atY(value)} y2={atY(value)} />
+    )),
+    ...dots.map(({ kind, at, value }) => (
+      <circle class={`dot ${kind}`} cx={atX(at)} cy={atY(value)} r={0.42 * size} />
+    )),
+    ...named.map(({ kind, words }, index) => (
+      <text class={`named ${kind}`} x={end} y={shareDown(heights[index] ?? 0)} dx={beside} dy="0.33em">
+        {words}
+      </text>
+    )),
+    ...times.map(({ at, words }) => (
+      <text class="axis" x={atX(at)} y={shareDown(SPAN)} dy="1.55em" text-anchor={anchorAt(at)}>
+        {words}
+      </text>
+    )),
+  ];
 
   if (frame !== undefined) {
     return (
@@ -234,18 +175,10 @@ function boxOf([left, top]: readonly [number, number], [right, bottom]: readonly
 }
 
 /** The least and the greatest, with 6 % of their distance on both sides. */
-function spread(values: readonly number[], isLog: boolean): [number, number] {
+function spread(values: readonly number[]): [number, number] {
   const [least, most] = [Math.min(...values), Math.max(...values)];
-  if (isLog) return [least / 1.6, most * 1.6];
   const room = (most - least) * 0.06 || Math.abs(most) * 0.01 || 1;
   return [least - room, most + room];
-}
-
-type Scale = { ticks: (count: number) => number[] };
-
-function ticksOf(scale: Scale, isLog: boolean): number[] {
-  const ticks = scale.ticks(4);
-  return isLog ? ticks.filter((value) => Number.isInteger(Math.log10(value))) : ticks;
 }
 
 /** The room that a time needs on a phone, in lengths of the plot. */
@@ -282,49 +215,4 @@ export function apart(heights: readonly number[], least: number): number[] {
     placed[index] = highest;
   }
   return placed;
-}
-
-const HOURS = [
-  [".", "up"],
-  ["~", "trouble"],
-  ["x", "down"],
-] as const;
-
-/** There is room for all columns from the first day on, so that a day is never as wide as a page. */
-const LEAST_DAYS = 30;
-
-/** The hours of many days: a column each, with the day's first hour at the top. */
-export function HoursChart({ days }: { days: readonly { day: number; hours: string }[] }) {
-  const count = (mark: string) => days.reduce((sum, { hours }) => sum + hours.split(mark).length - 1, 0);
-  const [first, last] = [days[0]?.day ?? 0, days.at(-1)?.day ?? 0];
-  return (
-    <svg class="chart low" role="img" aria-labelledby="hours-title hours-says">
-      <title id="hours-title">How each hour went</title>
-      <desc id="hours-says">
-        {count(".")} hours well, {count("~")} with trouble, {count("x")} not served, from{" "}
-        {iso(first).slice(0, 10)} to {iso(last).slice(0, 10)}.
-      </desc>
-      <svg viewBox={`0 0 ${Math.max(days.length, LEAST_DAYS)} 24`} preserveAspectRatio="none">
-        {HOURS.map(([mark, kind]) => (
-          <path class={`hours ${kind}`} d={cells(days, mark)} />
-        ))}
-      </svg>
-    </svg>
-  );
-}
-
-/** Equal hours that follow one another are one shape. */
-function cells(days: readonly { hours: string }[], mark: string): string {
-  return days
-    .flatMap(({ hours }, column) => {
-      const runs: string[] = [];
-      for (let from = hours.indexOf(mark); from >= 0;) {
-        let to = from;
-        while (hours[to] === mark) to++;
-        runs.push(`M${column} ${from}h.9v${to - from}h-.9z`);
-        from = hours.indexOf(mark, to);
-      }
-      return runs;
-    })
-    .join("");
 }

@@ -31,11 +31,8 @@ export type RecordData = {
   /** Of which alone it is; `null`: of both. */
   token: Token | null;
   stats: SignalStats;
-  /** The newest, or those before `before`, newest first. */
+  /** The newest, newest first. */
   signals: PublicSignal[];
-  before: string | null;
-  /** The `before` of those behind them; `null`: there are none. */
-  older: string | null;
   /** In percent: the results after costs, added up; and the tokens bought at their first signal and held. */
   curves: { signals: Point[]; held: Point[] };
   /** Of the chain of events; `null` before the first. */
@@ -44,41 +41,20 @@ export type RecordData = {
   anchor: (z.output<typeof anchorShape> & { address: string }) | null;
 };
 
-/** @param before ISO 8601: only the signals before that moment are wanted. */
-export async function readRecord(
-  ctx: ActionCtx,
-  { token = null, before }: { token?: Token | null | undefined; before?: string | undefined },
-): Promise<RecordData> {
-  // One more than are listed, to know whether there are more.
-  const wanted = {
-    token,
-    limit: LISTED + 1,
-    ...(before === undefined ? {} : { before: Date.parse(before) }),
-  };
+/** @param token Of which alone it is wanted. */
+export async function readRecord(ctx: ActionCtx, token: Token | null): Promise<RecordData> {
   const [page, all, { head, anchor }] = await Promise.all([
-    ctx.runQuery(internal.signals.history.page, wanted),
+    ctx.runQuery(internal.signals.history.page, { token, limit: LISTED }),
     ctx.runQuery(internal.signals.history.all, {}),
     ctx.runQuery(internal.signals.anchors.latest, {}),
   ]);
   return {
     token,
     stats: page.record,
-    ...listOf(page.signals.map(signalView)),
-    before: before ?? null,
+    signals: page.signals.map(signalView),
     curves: curvesOf(all.filter((one) => token === null || one.token === token)),
     head,
     anchor,
-  };
-}
-
-/** The first signals of a list, and where the rest begins: signals of one moment stay together. */
-function listOf(signals: readonly PublicSignal[]): { signals: PublicSignal[]; older: string | null } {
-  const next = signals[LISTED]?.generatedAt;
-  const shown = signals.slice(0, LISTED);
-  if (next === undefined) return { signals: shown, older: null };
-  return {
-    signals: shown.filter(({ generatedAt }) => generatedAt > next),
-    older: iso(Date.parse(next) + 1),
   };
 }
 

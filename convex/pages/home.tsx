@@ -27,6 +27,12 @@ import { SignalFigure } from "./signal";
 
 const LISTED = 10;
 
+const WAYS = [
+  ["curl", "From a program", "Market, research, signals and whales, without an account.", "The first call"],
+  ["ai", "From an AI client", "19 tools: prices, research, signals, a wallet.", "The block to paste"],
+  ["buy", "One report", "1 USDC buys one on any token, with every source.", "How to buy one"],
+] as const;
+
 export function homePage({ prices, market, signals, whales, record }: HomeData, now: number): Page {
   const content = (
     <>
@@ -103,27 +109,13 @@ export function homePage({ prices, market, signals, whales, record }: HomeData, 
       </div>
       <h2 id="begin">Use it</h2>
       <div class="grid three">
-        <section class="card" aria-labelledby="terminal">
-          <h3 id="terminal">From a program</h3>
-          <p>Market, research, signals and whales by one call each, without an account.</p>
-          <p>
-            <a href="/start#curl">The first call</a>
-          </p>
-        </section>
-        <section class="card" aria-labelledby="client">
-          <h3 id="client">From an AI client</h3>
-          <p>19 tools: prices, research, signals, a wallet on Base.</p>
-          <p>
-            <a href="/start#ai">The block to paste</a>
-          </p>
-        </section>
-        <section class="card" aria-labelledby="report">
-          <h3 id="report">One report</h3>
-          <p>1 USDC on Base buys a report on any token, with every source.</p>
-          <p>
-            <a href="/start#buy">How to buy one</a> <Bot />
-          </p>
-        </section>
+        {WAYS.map(([href, title, words, link]) => (
+          <div class="card">
+            <h3>{title}</h3>
+            <p>{words}</p>
+            <a href={`/start#${href}`}>{link}</a>
+          </div>
+        ))}
       </div>
     </>
   );
@@ -180,7 +172,7 @@ function PriceCard({
       <Course id={`course-${token}`} token={token} points={points} />
       <p class="small">
         {sourceName(source)}, <Since at={observedAt} now={now} />.
-        {isDrawn(points) && " The line: each hour of the last day."}
+        {isDrawn(points) && " The line: its hours, of a day at most."}
       </p>
     </section>
   );

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { absentWhenEmpty, optionalToken, text } from "../lib/http/input";
+import { optionalToken, text } from "../lib/http/input";
 import { readStatus } from "../ops/http";
 import { signalToken } from "../signals/shapes";
 import { hoursOr } from "../whales/shapes";
@@ -62,15 +62,10 @@ const record = page({
   summary:
     "The record of the signals: the result in a sentence, its curve, the signals, and how to verify them.",
   description: "The statistics are those of /mcp/signals/history, of one token or of both.",
-  input: z.object({
-    token: signalToken,
-    before: absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC time")).describe(
-      "Signals before that moment: a page that lists them alone",
-    ),
-  }),
-  show: async (ctx, input) => {
+  input: z.object({ token: signalToken }),
+  show: async (ctx, { token }) => {
     const { recordPage } = await import("./record");
-    return recordPage(await (await data()).readRecord(ctx, input));
+    return recordPage(await (await data()).readRecord(ctx, token ?? null));
   },
 });
 
@@ -101,7 +96,7 @@ const research = page({
 
 const whales = page({
   path: "/whales",
-  summary: "Whale alerts by time and size: the newest hundred of /mcp/whale-alerts.",
+  summary: "Whale alerts, newest first: the newest hundred of /mcp/whale-alerts.",
   input: z.object({ hours: hoursOr(24) }),
   show: async (ctx, { hours }, now) => {
     const { whalesPage } = await import("./whales");

@@ -77,13 +77,11 @@ function Whole({ page: { title, description, path, content }, now }: { page: Pag
                     </a>
                   </li>
                 ))}
-                <li>
-                  <a class="start" href="/start" aria-current={path === "/start" ? "page" : undefined}>
-                    Start
-                  </a>
-                </li>
               </ul>
             </nav>
+            <a class="start" href="/start" aria-current={path === "/start" ? "page" : undefined}>
+              Start
+            </a>
           </div>
         </header>
         <main id="content" class="wide">

@@ -63,23 +63,23 @@ function svgOf({ title, aside, source, site }: Card, body: Child): string {
       <rect class="ground" width={WIDTH} height={HEIGHT} />
       <rect class="edge" width={WIDTH} height="6" />
       {body}
-      <text class="title" x={MARGIN} y="62">
-        {title}
-      </text>
-      <text class="soft right" x={WIDTH - MARGIN} y="60">
-        {aside}
-      </text>
-      <text class="soft" x={MARGIN} y="478">
-        {source}
-      </text>
+      <Words kind="title" y={62} say={title} />
+      <Words kind="soft right" x={WIDTH - MARGIN} y={60} say={aside} />
+      <Words kind="soft" y={478} say={source} />
       {source.length + site.length <= FOOT && (
-        <text class="soft right" x={WIDTH - MARGIN} y="478">
-          {site}
-        </text>
+        <Words kind="soft right" x={WIDTH - MARGIN} y={478} say={site} />
       )}
     </svg>,
   );
   return written.replace(/(?<=<text[^>]*)>[^<>]+</g, typeset);
+}
+
+function Words({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: number; y: number; say: string }) {
+  return (
+    <text class={kind} x={x} y={y}>
+      {say}
+    </text>
+  );
 }
 
 /** The place of one of several rows between head and foot, beside words of a width, and its gutters. */
@@ -138,22 +138,12 @@ function SignalWords({ signal, top }: { signal: PublicSignal; top: number }) {
   const needed = breakEvenPercent === null ? "no position" : `${breakEvenPercent.toFixed(0)} % needed`;
   return (
     <>
-      <text class="figure" x={MARGIN} y={top + 34}>
-        {token}
-      </text>
+      <Words kind="figure" y={top + 34} say={token} />
       <Way kind={SIDES[side]} x={MARGIN + 104} y={top + 33} />
-      <text class={`strong ${SIDES[side]}`} x={MARGIN + 136} y={top + 33}>
-        {side}
-      </text>
-      <text x={MARGIN} y={top + 76}>
-        {money(entry)}
-      </text>
-      <text class="soft" x={MARGIN} y={top + 110}>
-        {confidence} % stated,
-      </text>
-      <text class="soft" x={MARGIN} y={top + 140}>
-        {needed}
-      </text>
+      <Words kind={`strong ${SIDES[side]}`} x={MARGIN + 136} y={top + 33} say={side} />
+      <Words y={top + 76} say={money(entry)} />
+      <Words kind="soft" y={top + 110} say={`${confidence} % stated,`} />
+      <Words kind="soft" y={top + 140} say={needed} />
     </>
   );
 }
@@ -236,18 +226,10 @@ function WeekWords({
   const kind = results.length === 0 || sum === 0 ? "flat" : sum > 0 ? "up" : "down";
   return (
     <>
-      <text class="figure" x={MARGIN} y={top + 34}>
-        {token}
-      </text>
-      <text class={`strong ${kind}`} x={MARGIN} y={top + 76}>
-        {results.length === 0 ? "no result" : signed(sum)}
-      </text>
-      <text class="soft" x={MARGIN} y={top + 110}>
-        {count("WIN")} won, {count("LOSS")} lost
-      </text>
-      <text class="soft" x={MARGIN} y={top + 140}>
-        {count("EXPIRED")} expired
-      </text>
+      <Words kind="figure" y={top + 34} say={token} />
+      <Words kind={`strong ${kind}`} y={top + 76} say={results.length === 0 ? "no result" : signed(sum)} />
+      <Words kind="soft" y={top + 110} say={`${count("WIN")} won, ${count("LOSS")} lost`} />
+      <Words kind="soft" y={top + 140} say={`${count("EXPIRED")} expired`} />
     </>
   );
 }

@@ -6,14 +6,13 @@ import { TOKENS } from "../signals/rules";
 import { Chart, isDrawn } from "./chart";
 import type { RecordData } from "./data";
 import type { Page } from "./layout";
-import { Chips, Empty, Facts, Moment, orNone, SignalTable, Table } from "./parts";
+import { Chips, Empty, Facts, Moment, orNone, SignalTable } from "./parts";
 
 /** The record of the signals: the result in a sentence, four figures, one curve, the signals, and how to check them. */
 
 export function recordPage(data: RecordData): Page {
-  const { token, stats, signals, curves, before } = data;
+  const { token, stats, signals, curves } = data;
   const title = `The record of the ${token === null ? "" : `${token} `}signals`;
-  if (before !== null) return olderPage(title, data);
   const content = (
     <>
       <h1>{title}</h1>
@@ -47,7 +46,10 @@ export function recordPage(data: RecordData): Page {
           </div>
           <div class="card">
             <SignalTable name="Signals, newest first; results after costs" signals={signals} />
-            <Older data={data} />
+            <p>
+              All of them: <a href="/signals/export.csv">as a table</a>,{" "}
+              <a href="/signals/export.json">for programs</a>.
+            </p>
           </div>
         </div>
       )}
@@ -159,7 +161,6 @@ function Figures({
   stats: Stats;
 }) {
   const ratio = (value: number | null) => orNone(value, (known) => known.toFixed(2));
-  const bins = reliability.bins.filter(({ n }) => n > 0);
   return (
     <div class="grid two">
       <div class="card">
@@ -181,61 +182,9 @@ function Figures({
           without direction would have reached. The bounds hold however often anybody looks.
         </p>
         {reliability.says !== null && <p>{reliability.says}</p>}
-        {bins.length > 0 && (
-          <Table
-            name="Stated confidence, and how many won"
-            rows={bins}
-            columns={[
-              { head: "Stated", kind: "name", cell: ({ from, to }) => `${from} to ${to} %` },
-              { head: "Signals", kind: "right", cell: ({ n }) => n },
-              {
-                head: "Won",
-                kind: "right",
-                cell: ({ winrate }) => orNone(winrate, (share) => `${share.toFixed(0)} %`, ""),
-              },
-            ]}
-          />
-        )}
       </div>
     </div>
   );
-}
-
-/** The link to the signals after the listed ones. */
-function Older({ data: { older, token } }: { data: RecordData }) {
-  if (older === null) return null;
-  return (
-    <p>
-      <a href={`/record?${token === null ? "" : `token=${token}&`}before=${older}`}>Older signals</a>
-    </p>
-  );
-}
-
-/** Only the signals of an earlier time. */
-function olderPage(title: string, data: RecordData): Page {
-  const { signals, token } = data;
-  const content = (
-    <>
-      <h1>Older signals</h1>
-      <p class="lead">
-        <a href={token === null ? "/record" : `/record?token=${token}`}>{title}</a>, results after costs
-      </p>
-      {signals.length === 0 ? (
-        <Empty>There are none.</Empty>
-      ) : (
-        <div class="card">
-          <SignalTable name="Signals, newest first" signals={signals} />
-        </div>
-      )}
-      <Older data={data} />
-    </>
-  );
-  return {
-    title: `Older signals: ${title}`,
-    description: "Earlier signals of this service, each with its end.",
-    path: "/record",
-    content,
-  };
 }
 
 /** How anybody can check the record against its chain of events. */
@@ -254,7 +203,9 @@ function Verification({ data: { head, anchor } }: { data: RecordData }) {
         of={[
           ["Events", head.sequence],
           ["Last hash", <code>{head.hash}</code>],
-          ...(anchor === null ? [] : [["Last anchor on Base", <Anchor anchor={anchor} />] as const]),
+          ...(anchor === null
+            ? []
+            : [["Last anchor on Base", <code>{anchor.txHashes.at(-1)}</code>] as const]),
         ]}
       />
       <p>From a copy of the source, this reads all events and works the record out again:</p>
@@ -265,19 +216,5 @@ function Verification({ data: { head, anchor } }: { data: RecordData }) {
         </code>
       </p>
     </div>
-  );
-}
-
-/** The content of a block existed when the block was made. */
-function Anchor({ anchor }: { anchor: NonNullable<RecordData["anchor"]> }) {
-  const { address, sequence, signedAt, status, txHashes } = anchor;
-  return (
-    <>
-      {sequence === null ? "nothing" : `event ${sequence}`}, <Moment at={signedAt} />, {status}
-      <br />
-      <code>{txHashes.at(-1) ?? "not signed"}</code>
-      <br />
-      by <code>{address}</code>
-    </>
   );
 }

@@ -23,7 +23,6 @@ export function researchPage(data: ResearchData, now: number): Page {
             kind: report.type === "final" ? "Final report of a shift" : "Interim report of a shift",
             at: iso(report.generatedAt),
             result: report.result,
-            readings: null,
           },
         ]),
     ...(snapshot === null
@@ -34,7 +33,6 @@ export function researchPage(data: ResearchData, now: number): Page {
             kind: "On-demand result",
             at: snapshot.generatedAt,
             result: snapshot,
-            readings: snapshot.readings,
           },
         ]),
   ].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
@@ -99,7 +97,6 @@ type Result = Pick<
   NonNullable<ResearchData["snapshot"]>,
   "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts" | "sources" | "checked"
 >;
-type Readings = NonNullable<ResearchData["snapshot"]>["readings"];
 
 /** The summary begins with the mark of its outlook, which the tag beside it says in words. */
 export function withoutMark(summary: string): string {
@@ -112,14 +109,12 @@ function Writing({
   kind,
   at,
   result: { fullAnalysis, shortSummary, marketOutlook, impacts, sources, checked },
-  readings,
   now,
 }: {
   id: string;
   kind: string;
   at: string;
   result: Result;
-  readings: Readings | null;
   now: number;
 }) {
   const paragraphs = fullAnalysis
@@ -169,7 +164,6 @@ function Writing({
         Code printed its {checked.figures} figures from the sources;{" "}
         {checked.removed === 0 ? "no sentence" : many(checked.removed, "sentence")} had to give way to its
         facts.
-        {readings !== null && <Ages readings={readings} now={now} />}
       </p>
       <Sources id={id} sources={sources} now={now} />
     </section>
@@ -236,31 +230,5 @@ function Sources({ id, sources, now }: { id: string; sources: Result["sources"];
         })}
       </ol>
     </details>
-  );
-}
-
-const READINGS = [
-  ["market", "market data"],
-  ["sentiment", "social sentiment"],
-  ["onchain", "on-chain signals"],
-] as const;
-
-function Ages({ readings, now }: { readings: Readings; now: number }) {
-  return (
-    <>
-      {" "}
-      Written from:{" "}
-      {READINGS.map(([name, words], index) => {
-        const { state, asOf } = readings[name];
-        return (
-          <>
-            {index > 0 && "; "}
-            {words} {asOf === null ? "missing" : <Since at={asOf} now={now} />}
-            {state === "earlier" && " (an earlier reading)"}
-          </>
-        );
-      })}
-      .
-    </>
   );
 }

@@ -5,12 +5,12 @@ import type { PublicSignal } from "../signals/shapes";
 import { Chart, isDrawn, type Frame, type Point } from "./chart";
 import type { SignalData } from "./data";
 import type { Page } from "./layout";
-import { Ending, Facts, Moment, money, orNone, Side, sourceNames, Table } from "./parts";
+import { Ending, Facts, Moment, money, orNone, Side, sourceNames } from "./parts";
 
 /** One signal: its page, and its levels on the path of the price, which the first page and pictures show, too. */
 
 export function signalPage(data: SignalData): Page {
-  const { signal, issued, path } = data;
+  const { signal, issued } = data;
   const { id, token, confidence, reasoning, generatedAt, expiresAt, closedAt, exitPrice } = signal;
   const name = `${token} signal of ${id.slice(token.length + 1)}`;
   const at = typeof exitPrice === "number" ? ` at ${money(exitPrice)}` : "";
@@ -24,20 +24,6 @@ export function signalPage(data: SignalData): Page {
         <div class="grid">
           <div class="card">
             <SignalFigure data={data} />
-            {path.length > 0 && (
-              <details>
-                <summary>These prices as a table</summary>
-                <Table
-                  name="Prices, newest first"
-                  rows={path.toReversed()}
-                  columns={[
-                    { head: "UTC", cell: (point) => point.at.slice(11, 16) },
-                    { head: "Price", kind: "right", cell: ({ priceUsd }) => money(priceUsd) },
-                    { head: "Source", cell: ({ source }) => sourceName(source) },
-                  ]}
-                />
-              </details>
-            )}
           </div>
           <section class="card" aria-labelledby="said">
             <h2 id="said" class="plain">
@@ -70,15 +56,6 @@ export function signalPage(data: SignalData): Page {
                 ["Entry", money(signal.entry)],
                 ...targetsOf(signal),
                 ...(signal.tp1 === null ? [["Position", "none"] as const] : []),
-              ]}
-            />
-          </section>
-          <section class="card" aria-labelledby="measured">
-            <h2 id="measured" class="plain">
-              Measured
-            </h2>
-            <Facts
-              of={[
                 ["Price at issue", money(issued.priceUsd)],
                 [
                   "Source",

@@ -1,7 +1,6 @@
 import { percent } from "../lib/text/numbers";
 import { HOUR, iso } from "../lib/time";
 import type { readStatus } from "../ops/http";
-import { HoursChart } from "./chart";
 import type { Page } from "./layout";
 import { Empty, Moment, orNone } from "./parts";
 
@@ -22,7 +21,7 @@ const HAPPENED: Readonly<Record<Trouble, string>> = {
 const SHOWN = 20;
 
 export function statusPage({ time, troubles, uptime }: StatusData): Page {
-  const { since, percent: share, days, incidents } = uptime;
+  const { since, percent: share, incidents } = uptime;
   const isWell = troubles.length === 0;
   const content = (
     <>
@@ -49,23 +48,15 @@ export function statusPage({ time, troubles, uptime }: StatusData): Page {
       )}
       <h2 id="uptime">The last 90 days</h2>
       {since === null ? (
-        <Empty>Each hour stands here once it is over, from the first full one on.</Empty>
+        <Empty>Each hour counts here once it is over, from the first full one on.</Empty>
       ) : (
-        <div class="card">
-          <figure>
-            <p class="figure">
-              {orNone(share, (value) => percent(value, 2))}
-              <small class="below">
-                of the hours since <Moment at={iso(since)} /> were served
-              </small>
-            </p>
-            <HoursChart days={days} />
-            <figcaption>
-              A column is a day and its first hour is at the top: green is well, yellow had trouble, red was
-              not served.
-            </figcaption>
-          </figure>
-        </div>
+        <p class="figure">
+          {orNone(share, (value) => percent(value, 2))}
+          <small class="below">
+            of the hours since <Moment at={iso(since)} /> were served
+            {incidents.length === 0 && ", and nothing went wrong"}
+          </small>
+        </p>
       )}
       {incidents.length > 0 && (
         <>

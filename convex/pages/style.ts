@@ -1,13 +1,19 @@
 import { DARK, PALETTE, variables } from "../ops/palette";
 
-/** Up, down and neither, and an hour that was served with trouble. */
+/** Up, down and neither. */
 const LIGHT_WAYS = {
-  ...{ up: "#0a6a5f", "up-soft": "#cfe8e2", down: "#a3312a", "down-soft": "#f6dcd8", even: "#5a6272" },
-  trouble: "#b7791f",
+  up: "#0a6a5f",
+  "up-soft": "#cfe8e2",
+  down: "#a3312a",
+  "down-soft": "#f6dcd8",
+  even: "#5a6272",
 };
 const DARK_WAYS = {
-  ...{ up: "#6fd0bf", "up-soft": "#173a36", down: "#ff9d92", "down-soft": "#44231f", even: "#a3abb8" },
-  trouble: "#eec07c",
+  up: "#6fd0bf",
+  "up-soft": "#173a36",
+  down: "#ff9d92",
+  "down-soft": "#44231f",
+  even: "#a3abb8",
 };
 
 /** The values of the variables of `CHART_STYLE` in the dark scheme. */
@@ -20,8 +26,8 @@ export const CHART_STYLE = `.plot { overflow: visible; }
 .path.main { stroke-width: 2.25px; } .path.held { stroke: var(--even); stroke-dasharray: 6 4; }
 .fill { fill: var(--code); } .fill.up { fill: var(--up-soft); } .fill.down { fill: var(--down-soft); }
 .gain { fill: var(--up-soft); } .far { opacity: 0.55; } .risk { fill: var(--down-soft); }
-.grid-line { stroke: var(--line); } .zero { stroke: var(--shade); }
-.level { stroke-width: 1.5px; } .level.zero { stroke-width: 1px; } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }
+.grid-line { stroke: var(--line); }
+.level { stroke-width: 1.5px; } .level.zero { stroke-width: 1px; stroke: var(--shade); } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }
 .chart .axis { fill: var(--soft); } .chart .named { fill: var(--ink); font-weight: 600; }
 .chart .named.target, .chart .named.up { fill: var(--up); } .chart .named.stop, .chart .named.down { fill: var(--down); } .chart .named.held { fill: var(--soft); }
 .dot { stroke: var(--raised); stroke-width: 2px; fill: var(--even); } .dot.win, .dot.up { fill: var(--up); } .dot.loss, .dot.down { fill: var(--down); } .dot.pending { fill: var(--raised); stroke: var(--ink); }
@@ -41,15 +47,16 @@ html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.55 var(--sans); }
 .wide { max-width: 76rem; margin: 0 auto; padding-left: 1.25rem; padding-right: 1.25rem; }
 .top { border-bottom: 1px solid var(--line); background: var(--raised); }
-.top .wide { padding-top: 0.8rem; padding-bottom: 0.2rem; }
+.top .wide { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0 1rem; padding-top: 0.6rem; padding-bottom: 0.2rem; }
+.brand { flex: 1 1 0; } nav { order: 1; flex-basis: 100%; }
 .brand { display: inline-flex; align-items: center; gap: 0.55rem; color: var(--ink); font-weight: 650; text-decoration: none; line-height: 1.3; }
 .mark { width: 1.25rem; height: 1.25rem; flex: none; fill: none; stroke: var(--accent); stroke-width: 2; }
 nav ul { list-style: none; display: flex; flex-wrap: wrap; margin: 0.15rem -0.38rem 0; padding: 0; }
 nav a { display: block; padding: 0.5rem 0.38rem; color: var(--soft); text-decoration: none; font-size: 0.9rem; }
 nav a:hover { color: var(--accent); }
-nav a.start { margin-left: 0.4rem; padding: 0.3rem 0.8rem; margin-top: 0.2rem; border-radius: 8px; background: var(--accent); color: var(--paper); font-weight: 650; box-shadow: none; }
-nav a.start:hover, nav a.start[aria-current] { color: var(--paper); text-decoration: underline; }
-nav a[aria-current]:not(.start) { color: var(--ink); font-weight: 650; box-shadow: inset 0 -2px 0 var(--accent); }
+.start { padding: 0.35rem 0.9rem; border-radius: 8px; background: var(--accent); color: var(--paper); font-weight: 650; text-decoration: none; }
+.start:hover, .start[aria-current] { text-decoration: underline; }
+nav a[aria-current] { color: var(--ink); font-weight: 650; box-shadow: inset 0 -2px 0 var(--accent); }
 main { padding-top: 2rem; padding-bottom: 3rem; }
 h1, h2, h3 { line-height: 1.2; margin: 0; text-wrap: balance; }
 h1 { font-size: clamp(1.75rem, 5vw, 2.5rem); letter-spacing: -0.02em; }
@@ -79,8 +86,8 @@ dl { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.3rem; margin: 
 dl > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1.25rem; min-width: 0; }
 dt { color: var(--soft); } h2.plain { font-size: 1rem; margin: 0; letter-spacing: 0; }
 dd { margin: 0 0 0 auto; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; text-wrap: balance; }
-dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
-.facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.35rem; font-weight: 650; letter-spacing: -0.01em; }
+dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; margin: 1.2rem 0; }
+.facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.1rem; font-weight: 650; letter-spacing: -0.01em; }
 .facts dd small { display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
@@ -105,19 +112,17 @@ button { font: inherit; font-weight: 600; color: var(--paper); background: var(-
 .report p { margin: 0.9rem 0; } .report { overflow-wrap: anywhere; }
 figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
 .chart { display: block; width: 100%; height: 15rem; padding: 0.6rem 0.4rem 1.6rem; overflow: visible; font: 400 12px var(--sans); font-variant-numeric: tabular-nums; }
-.chart.valued { padding-left: 3.6rem; } .chart.labelled { padding-right: 5.6rem; } .chart.valued.labelled { padding-right: 3.7rem; }
-.chart.spark { height: 4.5rem; padding: 0.5rem 0.4rem; margin: 0.5rem 0; } .chart.low { height: 9rem; } .figure + .chart.low { margin-top: 0.9rem; }
-${CHART_STYLE}.sign { font-size: 13px; fill: var(--even); } .sign.bullish { fill: var(--up); } .sign.bearish { fill: var(--down); }
-.hours.up { fill: var(--up); } .hours.trouble { fill: var(--trouble); } .hours.down { fill: var(--down); }
-footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
+.chart.valued { padding-left: 3.6rem; } .chart.labelled { padding-right: 6.2rem; } .chart.valued.labelled { padding-right: 3.7rem; }
+.chart.spark { height: 4.5rem; padding: 0.5rem 0.4rem; margin: 0.5rem 0; }
+${CHART_STYLE}footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
 @media (max-width: 26rem) { .extra { display: none; } table { font-size: 0.87rem; } th, td, tbody th { padding-right: 0.6rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }
 @media (min-width: 48rem) {
-  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); } .two .list .head { display: grid; }
+  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); align-items: start; } .two .list .head { display: grid; }
   .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
   .aside { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; }
-  dl.facts { grid-template-columns: repeat(4, minmax(0, 1fr)); }
-  .top .wide { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0 2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; }
+  dl.facts { grid-template-columns: repeat(4, minmax(0, 1fr)); } .facts dd { font-size: 1.3rem; }
+  .top .wide { gap: 0 1.2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; } nav { order: 0; flex-basis: auto; }
   nav ul { margin-top: 0; } nav a { padding: 0.5rem 0.6rem; font-size: 0.95rem; }
   main { padding-top: 3rem; }
   .chart { height: 18rem; }

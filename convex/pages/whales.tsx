@@ -1,14 +1,12 @@
-import { bigUsd } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
 import type { PublicAlert } from "../whales/shapes";
-import { Chart, isDrawn } from "./chart";
 import { WHALES } from "./data";
 import type { Page } from "./layout";
 import { Bot, Chips, Empty, Movements } from "./parts";
 
-/** Large movements, by time and size. */
+/** Large movements, newest first. */
 
-const LISTED = 25;
+const LISTED = 30;
 
 const WINDOWS = [
   [6, "6 hours"],
@@ -41,8 +39,6 @@ export function whalesPage(alerts: readonly PublicAlert[], hours: number, now: n
         </Empty>
       ) : (
         <>
-          {isDrawn(alerts) && <Sizes alerts={alerts} now={now} />}
-          <h2 id="list">The newest</h2>
           <div class="card">
             <Movements alerts={alerts.slice(0, LISTED)} now={now} />
           </div>
@@ -58,43 +54,8 @@ export function whalesPage(alerts: readonly PublicAlert[], hours: number, now: n
   );
   return {
     title: "Whales",
-    description: "Large transfers and exchange flows of crypto, by time and size.",
+    description: "Large transfers and exchange flows of crypto, newest first.",
     path: "/whales",
     content,
   };
-}
-
-const SIGNS = { bullish: "▲", bearish: "▼", neutral: "●" } as const;
-
-/** From the oldest that is listed to now: a time without movements is no news. */
-function Sizes({ alerts, now }: { alerts: readonly PublicAlert[]; now: number }) {
-  const count = (wanted: PublicAlert["direction"]) =>
-    alerts.filter(({ direction }) => direction === wanted).length;
-  const most = Math.max(...alerts.map(({ amount }) => amount));
-  return (
-    <div class="card">
-      <figure>
-        <Chart
-          id="sizes"
-          size="low"
-          title="Large movements by time and size in USD"
-          says={`${count("bullish")} bullish, ${count("bearish")} bearish, ${count("neutral")} neutral; the largest ${bigUsd(most)}.`}
-          from={Math.min(...alerts.map(({ detectedAt }) => detectedAt))}
-          to={now}
-          isLog
-          axis={(value) => bigUsd(value).replace(/\.0+/, "")}
-          dots={alerts.map(({ amount, direction, detectedAt }) => ({
-            kind: direction,
-            at: detectedAt,
-            value: amount,
-            sign: SIGNS[direction],
-          }))}
-        />
-        <figcaption>
-          <span class="bullish">▲</span> bullish, <span class="bearish">▼</span> bearish,{" "}
-          <span class="neutral">●</span> neutral. Each line is ten times the one below it.
-        </figcaption>
-      </figure>
-    </div>
-  );
 }

@@ -4,7 +4,7 @@ import { useChain, usdcOf } from "../support/chain/chain";
 import { freshAddress } from "../support/chain/walletApp";
 import { cards, dollars, listsCount, newest, owner, RICH, say, send, tap, test } from "./support";
 
-/** From one end to the other: what people and those who rob them live through, by the sums of docs/security.md. */
+/** From one end to the other: what people and those who rob them live through, by the sums of docs/access.md. */
 
 useChain();
 

@@ -19,7 +19,7 @@ import {
   test as ownersTest,
 } from "./support";
 
-/** What docs/security.md says in USD: who has a copy of the database, the chat with the id, many addresses. */
+/** What docs/access.md says in USD: who has a copy of the database, the chat with the id, many addresses. */
 
 useChain();
 
