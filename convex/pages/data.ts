@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import type { Condition } from "../alerts/grammar";
-import { drawnHistory, type DrawnHistory } from "../alerts/history";
+import { drawnHistory, type DrawnHistory } from "../alerts/observations";
+import type { Condition } from "../alerts/tables";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { DAY, HOUR, iso, wholeMinute } from "../lib/time";
@@ -268,7 +268,7 @@ export type DrawnAlert = DrawnHistory & { condition: Condition; now: number };
 
 /** @param alertId The id of a proposed or an active alert. */
 export async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | null> {
-  const condition = await ctx.runQuery(internal.alerts.proposals.condition, { alertId });
+  const condition = await ctx.runQuery(internal.alerts.model.condition, { alertId });
   const history = condition === null ? null : await drawnHistory(ctx, condition);
   if (condition === null || history === null || history.path.length < 2) return null;
   return { ...history, condition, now: Date.now() };

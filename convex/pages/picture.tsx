@@ -1,8 +1,8 @@
 import type { Child } from "hono/jsx";
 import { raw } from "hono/html";
-import { FUNDING_HOURS, type Condition } from "../alerts/grammar";
-import type { DrawnHistory } from "../alerts/history";
-import { lineOf } from "../alerts/words";
+import { FUNDING_HOURS, lineOf } from "../alerts/grammar";
+import type { DrawnHistory } from "../alerts/observations";
+import type { Condition } from "../alerts/tables";
 import { bigUsd, percent, shortUsd, signed, typeset } from "../lib/text/numbers";
 import { date, dateTime, DAY, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
