@@ -28,6 +28,7 @@ const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleE
 
 const routes: Routes = {
   "/": { GET: pages },
+  "/start": { GET: pages },
   "/record": { GET: pages },
   "/signals/{id}": { GET: pages },
   "/research": { GET: pages },
@@ -85,6 +86,7 @@ const routes: Routes = {
   "/docs": { GET: reference },
   "/docs/{part}": { GET: reference },
   "/llms.txt": { GET: reference },
+  "/proxy.mjs": { GET: reference },
   "/robots.txt": { GET: reference },
   "/favicon.ico": { GET: reference },
 };
@@ -92,7 +94,7 @@ const routes: Routes = {
 const http = httpRouter();
 mount(http, routes, {
   knownId,
-  failurePage: async (failing) => (await import("./pages/failure")).failureReply(failing, Date.now()),
+  failurePage: async (failing) => (await import("./pages/layout")).failureReply(failing, Date.now()),
 });
 
 export default http;

@@ -26,7 +26,17 @@ Environment: CHROMIUM (/usr/bin/chromium), the browser to use`;
 const WIDTHS = [390, 1400] as const;
 const SCHEMES = ["light", "dark"] as const;
 const HEIGHT = 900;
-const PATHS = ["/", "/record", "/research", "/research?token=BTC", "/whales", "/status", "/nowhere", "/docs"];
+const PATHS = [
+  "/",
+  "/start",
+  "/record",
+  "/research",
+  "/research?token=BTC",
+  "/whales",
+  "/status",
+  "/nowhere",
+  "/docs",
+];
 
 /** The page of an error belongs to them. */
 const statusOf = (path: string): number => (path === "/nowhere" ? 404 : 200);

@@ -182,7 +182,7 @@ async function fire(
   const text = paragraphs.map((spans) => spans.map(spanText).join("")).join("\n");
   const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text, observedAt });
   const handle =
-    condition.kind === "digest" ? null : await createFunctionHandle(internal.pictures.desk.alert);
+    condition.kind === "digest" ? null : await createFunctionHandle(internal.pages.pictures.alert);
   await enqueueOwnCard(ctx, {
     userId,
     kind: "alert",

@@ -160,7 +160,7 @@ async function shown(answered: Answered): Promise<Outcome> {
   const { alert, present } = answered.proposed;
   const card = proposalCard(alert, present);
   if (alert.condition.kind === "digest") return card;
-  const handle = await createFunctionHandle(internal.pictures.desk.alert);
+  const handle = await createFunctionHandle(internal.pages.pictures.alert);
   return { ...card, picture: { handle, subject: alert.alertId } };
 }
 

@@ -1,32 +1,35 @@
 import { DARK, PALETTE, variables } from "../ops/palette";
 
-/** Up, down and neither, and an hour that was served with trouble. */
+/** Up, down and neither. */
 const LIGHT_WAYS = {
-  ...{ up: "#0a6a5f", "up-soft": "#cfe8e2", down: "#a3312a", "down-soft": "#f6dcd8", even: "#5a6272" },
-  trouble: "#b7791f",
+  up: "#0a6a5f",
+  "up-soft": "#cfe8e2",
+  down: "#a3312a",
+  "down-soft": "#f6dcd8",
+  even: "#5a6272",
 };
 const DARK_WAYS = {
-  ...{ up: "#6fd0bf", "up-soft": "#173a36", down: "#ff9d92", "down-soft": "#44231f", even: "#a3abb8" },
-  trouble: "#eec07c",
+  up: "#6fd0bf",
+  "up-soft": "#173a36",
+  down: "#ff9d92",
+  "down-soft": "#44231f",
+  even: "#a3abb8",
 };
 
 /** The values of the variables of `CHART_STYLE` in the dark scheme. */
 export const DARK_COLOURS: Readonly<Record<string, string>> = { ...DARK, ...DARK_WAYS };
 
 /** The marks of charts, on pages and in pictures alike. */
-export const CHART_STYLE = `.plot { overflow: visible; } .plot.cut { overflow: hidden; }
-.plot path { fill: none; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
-.path { stroke: var(--ink); stroke-width: 1.75px; } .path.up { stroke: var(--up); } .path.down { stroke: var(--down); } .path.flat { stroke: var(--even); }
-.plot path.fill { stroke: none; fill: var(--accent-soft); } .plot path.fill.up { fill: var(--up-soft); } .plot path.fill.down { fill: var(--down-soft); } .plot path.fill.flat { fill: var(--code); }
-.plot path.path.main { stroke-width: 2.25px; }
-.plot path.arm { stroke: var(--even); stroke-width: 1.25px; } .plot path.coin { stroke-dasharray: 2 4; } .plot path.momentum { stroke-dasharray: 7 3; } .plot path.alwaysLong { stroke-dasharray: 12 3 2 3; }
-.chart text.arm { fill: var(--soft); font-weight: 400; }
-.interval { stroke: var(--even); stroke-width: 3px; stroke-linecap: round; opacity: 0.6; } .interval.model { stroke: var(--up); opacity: 1; }
-.grid-line { stroke: var(--line); } .zero { stroke: var(--shade); } .issue { stroke: var(--soft); stroke-dasharray: 2 3; }
+export const CHART_STYLE = `.plot { overflow: visible; }
+.chart path { vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
+.path { fill: none; stroke: var(--ink); stroke-width: 1.75px; } .path.up { stroke: var(--up); } .path.down { stroke: var(--down); } .path.flat { stroke: var(--even); }
+.path.main { stroke-width: 2.25px; } .path.held { stroke: var(--even); stroke-dasharray: 6 4; }
+.fill { fill: var(--code); } .fill.up { fill: var(--up-soft); } .fill.down { fill: var(--down-soft); }
 .gain { fill: var(--up-soft); } .far { opacity: 0.55; } .risk { fill: var(--down-soft); }
-.level { stroke-width: 1.5px; } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }
-.axis { fill: var(--soft); } .chart text { paint-order: stroke; stroke: var(--raised); stroke-width: 4px; stroke-linejoin: round; }
-.named { fill: var(--ink); font-weight: 600; } .named.target { fill: var(--up); } .named.stop { fill: var(--down); }
+.grid-line { stroke: var(--line); }
+.level { stroke-width: 1.5px; } .level.zero { stroke-width: 1px; stroke: var(--shade); } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }
+.chart .axis { fill: var(--soft); } .chart .named { fill: var(--ink); font-weight: 600; }
+.chart .named.target, .chart .named.up { fill: var(--up); } .chart .named.stop, .chart .named.down { fill: var(--down); } .chart .named.held { fill: var(--soft); }
 .dot { stroke: var(--raised); stroke-width: 2px; fill: var(--even); } .dot.win, .dot.up { fill: var(--up); } .dot.loss, .dot.down { fill: var(--down); } .dot.pending { fill: var(--raised); stroke: var(--ink); }
 .reach { stroke-width: 3px; stroke-linecap: round; opacity: 0.45; stroke: var(--even); } .reach.win { stroke: var(--up); } .reach.loss { stroke: var(--down); }
 `;
@@ -44,12 +47,15 @@ html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.55 var(--sans); }
 .wide { max-width: 76rem; margin: 0 auto; padding-left: 1.25rem; padding-right: 1.25rem; }
 .top { border-bottom: 1px solid var(--line); background: var(--raised); }
-.top .wide { padding-top: 0.8rem; padding-bottom: 0.2rem; }
+.top .wide { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0 1rem; padding-top: 0.6rem; padding-bottom: 0.2rem; }
+.brand { flex: 1 1 0; } nav { order: 1; flex-basis: 100%; }
 .brand { display: inline-flex; align-items: center; gap: 0.55rem; color: var(--ink); font-weight: 650; text-decoration: none; line-height: 1.3; }
 .mark { width: 1.25rem; height: 1.25rem; flex: none; fill: none; stroke: var(--accent); stroke-width: 2; }
 nav ul { list-style: none; display: flex; flex-wrap: wrap; margin: 0.15rem -0.38rem 0; padding: 0; }
 nav a { display: block; padding: 0.5rem 0.38rem; color: var(--soft); text-decoration: none; font-size: 0.9rem; }
 nav a:hover { color: var(--accent); }
+.start { padding: 0.35rem 0.9rem; border-radius: 8px; background: var(--accent); color: var(--paper); font-weight: 650; text-decoration: none; }
+.start:hover, .start[aria-current] { text-decoration: underline; }
 nav a[aria-current] { color: var(--ink); font-weight: 650; box-shadow: inset 0 -2px 0 var(--accent); }
 main { padding-top: 2rem; padding-bottom: 3rem; }
 h1, h2, h3 { line-height: 1.2; margin: 0; text-wrap: balance; }
@@ -60,7 +66,9 @@ p { margin: 0.6rem 0; max-width: 68ch; }
 .lead { font-size: 1.1rem; color: var(--soft); margin: 0.6rem 0 1.25rem; }
 .small { font-size: 0.875rem; color: var(--soft); }
 .soft { color: var(--soft); }
-.report p { white-space: pre-line; } .cite { font-size: 0.75em; color: var(--soft); }
+.report p { white-space: pre-line; } .cite { font-size: 0.7em; line-height: 0; color: var(--soft); } .cite a { text-decoration: none; padding: 0 0.1em; }
+.empty { color: var(--soft); border: 1px dashed var(--shade); border-radius: 12px; padding: 1rem 1.1rem; margin: 1rem 0; max-width: none; }
+pre { margin: 0.7rem 0; padding: 0.7rem 0.9rem; background: var(--code); border-radius: 8px; overflow-x: auto; line-height: 1.45; } pre code { overflow-wrap: normal; }
 code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
 .grid { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr); }
 .card { background: var(--raised); border: 1px solid var(--line); border-radius: 12px; padding: 1.1rem; min-width: 0; }
@@ -74,18 +82,17 @@ code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
 .tag { display: inline-block; font-size: 0.8rem; font-weight: 650; line-height: 1; padding: 0.35rem 0.55rem; border-radius: 6px; background: var(--code); }
 .tag.up, .tag.win { background: var(--up-soft); } .tag.down, .tag.loss { background: var(--down-soft); }
 .note { border-left: 3px solid var(--accent); padding: 0.1rem 0 0.1rem 0.9rem; margin: 1rem 0; }
-.note.warn { border-color: var(--need); }
 dl { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.3rem; margin: 0.9rem 0 0; }
 dl > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1.25rem; min-width: 0; }
 dt { color: var(--soft); } h2.plain { font-size: 1rem; margin: 0; letter-spacing: 0; }
 dd { margin: 0 0 0 auto; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; text-wrap: balance; }
-dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
-.facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.35rem; font-weight: 650; letter-spacing: -0.01em; }
+dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; margin: 1.2rem 0; }
+.facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.1rem; font-weight: 650; letter-spacing: -0.01em; }
 .facts dd small { display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
-.card > h3 + .list { margin-top: 0.7rem; } .list.note { padding-left: 0.9rem; }
+.card > h3 + .list { margin-top: 0.7rem; }
 .scroll { overflow-x: auto; scrollbar-width: thin; } .scroll td, .scroll a, .scroll .id { white-space: nowrap; }
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bottom: 0.5rem; }
@@ -104,23 +111,21 @@ button { font: inherit; font-weight: 600; color: var(--paper); background: var(-
 .chips a[aria-current] { border-color: var(--accent); font-weight: 650; }
 .report p { margin: 0.9rem 0; } .report { overflow-wrap: anywhere; }
 figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
-.chart { display: block; width: 100%; height: 15rem; overflow: visible; font: 400 12px var(--sans); }
-.chart.spark { height: 4rem; margin: 0.75rem 0 0.5rem; } .chart.low { height: 8rem; } .chart.square { height: 19rem; } .figure + .chart.low { margin-top: 0.9rem; } .chart.bar { height: 0.6rem; margin: 0.45rem 0; }
-${CHART_STYLE}.glyph { font-size: 13px; text-anchor: middle; fill: var(--even); } .glyph.bullish { fill: var(--up); } .glyph.bearish { fill: var(--down); }
-.hours.up { fill: var(--up); } .hours.trouble { fill: var(--trouble); } .hours.down { fill: var(--down); } .track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
-footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
-footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
+.chart { display: block; width: 100%; height: 15rem; padding: 0.6rem 0.4rem 1.6rem; overflow: visible; font: 400 12px var(--sans); font-variant-numeric: tabular-nums; }
+.chart.valued { padding-left: 3.6rem; } .chart.labelled { padding-right: 6.2rem; } .chart.valued.labelled { padding-right: 3.7rem; }
+.chart.spark { height: 4.5rem; padding: 0.5rem 0.4rem; margin: 0.5rem 0; }
+${CHART_STYLE}footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
+footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
 @media (max-width: 26rem) { .extra { display: none; } table { font-size: 0.87rem; } th, td, tbody th { padding-right: 0.6rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }
 @media (min-width: 48rem) {
-  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); } .two .list .head { display: grid; }
+  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); align-items: start; } .two .list .head { display: grid; }
   .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
   .aside { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; }
-  dl.facts { grid-template-columns: repeat(4, minmax(0, 1fr)); }
-  .top .wide { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0 2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; }
+  dl.facts { grid-template-columns: repeat(4, minmax(0, 1fr)); } .facts dd { font-size: 1.3rem; }
+  .top .wide { gap: 0 1.2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; } nav { order: 0; flex-basis: auto; }
   nav ul { margin-top: 0; } nav a { padding: 0.5rem 0.6rem; font-size: 0.95rem; }
   main { padding-top: 3rem; }
   .chart { height: 18rem; }
-  .cols { columns: 2; column-gap: 3rem; } .list.cols > li { break-inside: avoid; padding: 0.6rem 0; border-top: 0; border-bottom: 1px solid var(--line); }
 }
 @media print { nav, form { display: none; } .card { break-inside: avoid; } }
 `;

@@ -197,12 +197,12 @@ function overChance(excess: number): string {
 }
 
 export async function picturesOf(signals: readonly Pick<Signal, "token" | "day">[]): Promise<Picture> {
-  const handle = await createFunctionHandle(internal.pictures.desk.signals);
+  const handle = await createFunctionHandle(internal.pages.pictures.signals);
   return { handle, subject: signals.map(signalId).join(",") };
 }
 
 export async function pictureOfWeek(week: string): Promise<Picture> {
-  return { handle: await createFunctionHandle(internal.pictures.desk.week), subject: week };
+  return { handle: await createFunctionHandle(internal.pages.pictures.week), subject: week };
 }
 
 /** `confidence 64%; by chance 45%, earns its costs from 52%`. */

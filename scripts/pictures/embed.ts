@@ -1,5 +1,5 @@
 /**
- * `npm run embed`: writes the renderer's WebAssembly and the pictures' font into modules of `convex/pictures`. A
+ * `npm run embed`: writes the renderer's WebAssembly and the pictures' font into modules of `convex/pages`. A
  * deployment consists of modules only: at run time it has no files, neither of this repository nor of packages.
  */
 
@@ -18,10 +18,10 @@ export async function embeddedModules(): Promise<Record<string, string>> {
     [400, 600].map((weight) => readFile(new URL(`assets/inter/inter-latin-${weight}-normal.woff2`, root))),
   );
   return {
-    "convex/pictures/rendererBytes.ts": moduleOf("WebAssembly of @resvg/resvg-wasm, deflated", {
+    "convex/pages/rendererBytes.ts": moduleOf("WebAssembly of @resvg/resvg-wasm, deflated", {
       RENDERER: deflateSync(wasm, { level: 9 }),
     }),
-    "convex/pictures/fontBytes.ts": moduleOf("Inter (assets/inter/LICENSE) as WOFF2", {
+    "convex/pages/fontBytes.ts": moduleOf("Inter (assets/inter/LICENSE) as WOFF2", {
       REGULAR: regular ?? Buffer.alloc(0),
       SEMIBOLD: semibold ?? Buffer.alloc(0),
     }),
@@ -37,7 +37,7 @@ function moduleOf(what: string, bytes: Record<string, Uint8Array>): string {
 
 const USAGE = `Usage: npm run embed
 
-Writes the renderer's WebAssembly and the font of the pictures into modules of convex/pictures.`;
+Writes the renderer's WebAssembly and the font of the pictures into modules of convex/pages.`;
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await command({ usage: USAGE, flags: {} }, async () => {

@@ -179,16 +179,9 @@ function success(one: MountedEndpoint, name: string): Answer {
     },
   };
   return {
-    description: !isJson(one)
-      ? "The whole text."
-      : one.hasPage
-        ? "Done; a page for callers who accept `text/html` before JSON."
-        : "Done.",
+    description: isJson(one) ? "Done." : "The whole text.",
     headers: answerHeaders(one.answerHeaders),
-    content: {
-      ...(isJson(one) ? json : { [one.media ?? JSON_TYPE]: { schema: text } }),
-      ...(one.hasPage ? { "text/html": { schema: text } } : {}),
-    },
+    content: isJson(one) ? json : { [one.media ?? JSON_TYPE]: { schema: text } },
   };
 }
 

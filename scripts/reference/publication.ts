@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "fflate";
@@ -10,6 +11,8 @@ import { book } from "./page";
 import { shared } from "./components";
 
 /** Writes the reference into a module of `convex/`: making it evaluates every endpoint, which no request should. */
+
+const PROXY = new URL("../../dist/proxy.js", import.meta.url);
 
 /** The document, the pages and the text for models of a deployment at this address, with the headers of its pages. */
 export function reference(address: string) {
@@ -25,11 +28,17 @@ export function reference(address: string) {
 /** What the module holds: the texts gzipped, in base64, the headers of the pages, and what stands for this version. */
 export function published() {
   const written = reference(ADDRESS);
-  const packed = Object.entries(written.texts).map(([name, text]) => {
+  // The program for AI clients, once it is built.
+  const program = existsSync(PROXY) ? { proxy: readFileSync(PROXY, "utf8") } : {};
+  const packed = Object.entries({ ...written.texts, ...program }).map(([name, text]) => {
     const bytes = gzipSync(Buffer.from(text), { level: 9, mtime: 0 });
     return [name, Buffer.from(bytes).toString("base64")] as const;
   });
-  return { TAG: tagOf(written), PAGE_HEADERS: written.headers, TEXTS: Object.fromEntries(packed) };
+  return {
+    TAG: tagOf({ ...written, ...program }),
+    PAGE_HEADERS: written.headers,
+    TEXTS: Object.fromEntries(packed),
+  };
 }
 
 function moduleText(): string {
@@ -46,7 +55,7 @@ function moduleText(): string {
 }
 
 /** Identifies the texts: other texts have another one. */
-function tagOf(written: ReturnType<typeof reference>): string {
+function tagOf(written: object): string {
   return createHash("sha256").update(JSON.stringify(written)).digest("hex").slice(0, 16);
 }
 

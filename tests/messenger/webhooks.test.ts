@@ -54,9 +54,9 @@ const typesAt = (posted: readonly Posted[], name: string) =>
 
 const dataOf = ({ body }: Posted) => z.object({ data: z.looseObject({}) }).parse(JSON.parse(body)).data;
 
-/** The receiver of docs/webhooks.md, as its reader saves it. */
+/** The receiver of docs/clients.md, as its reader saves it. */
 async function receiverOfThePage(secret: string) {
-  const page = await readFile(new URL("../../docs/webhooks.md", import.meta.url), "utf8");
+  const page = await readFile(new URL("../../docs/clients.md", import.meta.url), "utf8");
   const [, code = ""] = /^```js\n([^]*?)^```/m.exec(page) ?? [];
   expect(code.trim().split("\n").length).toBeLessThanOrEqual(33);
   const folder = fileURLToPath(new URL("../../node_modules/.cache/", import.meta.url));

@@ -28,14 +28,6 @@ async function health(app: App) {
 }
 
 describe("health", () => {
-  test("is linked from the index at /", async ({ app }) => {
-    const { status, body } = await app.get("/");
-    expect(status).toBe(200);
-    expect(body).toMatchObject({
-      links: { health: "/health", reference: "/docs", openapi: "/openapi.json" },
-    });
-  });
-
   test("is 200 and ok before any cron has run, and writes nothing", async ({ app }) => {
     const { status, reasons, checks } = await health(app);
     expect([status, reasons]).toEqual(["ok", []]);

@@ -40,3 +40,19 @@ describe("a failure", () => {
     expect(paid.status).toBe(402);
   });
 });
+
+test("a page is HTML for everybody, and none of its neighbours is hidden", async ({ app }) => {
+  for (const accept of [BROWSER, "*/*", "application/json"]) {
+    const { status, headers } = await app.get("/", { headers: { Accept: accept } });
+    expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  }
+  for (const name of ["latest", "history", "proof", "winrate"]) {
+    const { status, headers } = await openPage(app, `/signals/${name}`);
+    expect([name, status, headers.get("content-type")]).toEqual([name, 200, "application/json"]);
+  }
+  for (const path of ["/signals", "/signals/BTC-2026-01-05/more", "/signals/%E0%A4%A", "/board"]) {
+    expect([path, (await openPage(app, path)).status]).toEqual([path, 404]);
+  }
+  expect((await app.post("/signals/BTC-2026-01-05")).headers.get("allow")).toBe("GET, OPTIONS");
+  expect((await app.get(`/signals/${"x".repeat(41)}`)).status).toBe(400);
+});

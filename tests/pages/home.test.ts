@@ -4,7 +4,7 @@ import { shownPrices } from "../../convex/market/views";
 import { bigUsd, signed, usd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { buy, issued, test } from "../signals/support";
-import { HOSTILE, HOUR, openPage, samplePrices, says, soundWords } from "./support";
+import { HOSTILE, openPage, samplePrices, says, soundWords } from "./support";
 
 /** The first page. */
 
@@ -13,17 +13,20 @@ const rows = z.object({
 });
 
 describe("the first page", () => {
-  test("says what there is not yet where nothing is stored, and asks nobody for it", async ({ app }) => {
-    const words = soundWords(await openPage(app, "/"));
-    says(words, "No price has been taken yet", "No signal has been issued yet", "No large movement");
-    says(words, "Nobody has asked for the market yet", "@simulated_123456_bot");
+  test("says what will be there where nothing is stored, leads to the start, and asks nobody", async ({
+    app,
+  }) => {
+    const { text, ...answer } = await openPage(app, "/");
+    const words = soundWords({ text, ...answer });
+    says(words, "The first price comes within", "come every day at 08:00 UTC", "Large movements stand here");
+    expect(words).not.toContain("The market");
+    for (const part of ["", "#curl", "#ai", "#buy"]) expect(text).toContain(`href="/start${part}"`);
     await app.settle();
     expect(app.standins.sent("llm")).toEqual([]);
     expect([await app.rows("refreshes"), await app.rows("work")]).toEqual([[], []]);
   });
 
   test("shows the prices, signals, whales and coins that the JSON tells", async ({ app }) => {
-    await app.get("/mcp/market");
     await issued(app, buy);
     agentSays(app, [alert({ token: "PEPE", amount: 7_300_000 })]);
     await watchNow(app);
@@ -35,27 +38,28 @@ describe("the first page", () => {
     expect(prices.BTC?.closes.length).toBeGreaterThan(1);
     for (const price of [prices.BTC, prices.ETH]) {
       const known = price?.closes.map(({ priceUsd }) => priceUsd) ?? [];
-      says(words, `${usd(price?.priceUsd ?? 0)} USD`, "Chainlink", "30 minutes ago");
-      says(words, `lowest ${usd(Math.min(...known))}, highest ${usd(Math.max(...known))}`);
+      says(words, `$${usd(price?.priceUsd ?? 0)}`, "Chainlink", "30 minutes ago");
+      says(words, `lowest $${usd(Math.min(...known))}, highest $${usd(Math.max(...known))}`);
     }
     for (const { symbol, price, change24h } of top20.slice(0, 10)) {
-      says(words, symbol, usd(price), signed(change24h));
+      says(words, symbol, `$${usd(price)}`, signed(change24h));
     }
     says(words, "Data provided by CoinGecko");
-    says(words, "Entry 100.00", "TP1 101.00", "TP2 102.00", "SL 99.00", "▲ BUY", "“Up.”");
+    says(words, "Entry 100", "TP1 101", "TP2 102", "SL 99", "▲ BUY", "“Up.”");
     says(words, `PEPE: ${bigUsd(7_300_000)} went to exchanges`, "bearish");
   });
 
-  test("shows the last stored market with its age, and has no newer one made", async ({ app }) => {
+  test("shows the market of the last hour, none that is older, and has no newer one made", async ({
+    app,
+  }) => {
     await app.get("/mcp/market");
     const asked = app.standins.sent("llm").length;
-    await app.advance(7 * HOUR);
-    const words = soundWords(await openPage(app, "/"));
-    expect(words).toMatch(/language model [^.]* 7 hours ago/);
+    await app.advance(50 * 60_000);
+    says(soundWords(await openPage(app, "/")), "The market", "50 minutes ago");
+    await app.advance(11 * 60_000);
+    expect(soundWords(await openPage(app, "/"))).not.toContain("The market");
     await app.settle();
     expect(app.standins.sent("llm")).toHaveLength(asked);
-    const [market] = (await app.rows("refreshes")).filter(({ key }) => key === "market:");
-    expect(market?.attempt).toBe(1);
   });
 
   test("takes whatever strangers wrote as text", async ({ app }) => {
@@ -86,7 +90,7 @@ describe("the first page", () => {
     await samplePrices(app, [100]);
     const words = soundWords(await openPage(app, "/"));
     expect(words.split("This part could not be read just now.")).toHaveLength(2);
-    says(words, "100.00 USD", "No signal has been issued yet");
+    says(words, "$100.00", "come every day at 08:00 UTC");
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Condition } from "../../convex/alerts/tables";
-import { alertPicture } from "../../convex/pictures/alert";
+import { alertPicture } from "../../convex/pages/picture";
 
 const titleOf = (condition: Condition) => {
   const svg = alertPicture({ condition, now: 0, path: [], fired: [], level: 1 }, "some.convex.site");

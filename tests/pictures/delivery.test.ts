@@ -2,7 +2,7 @@ import { createFunctionHandle } from "convex/server";
 import { beforeAll, describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
-import { pngOf } from "../../convex/pictures/png";
+import { pngOf } from "../../convex/pages/pictures";
 import { ANSWER } from "../../convex/messenger/notices";
 import { test as appTest, type App } from "../support/app";
 import { samplePrices } from "../pages/support";
@@ -15,21 +15,24 @@ const testBefore = appTest.extend({ settings: { now: EIGHT - 2 * HOUR, pictures:
 beforeAll(async () => void (await pngOf('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')));
 
 const MINUTE = 60_000;
-const HOLDINGS = JSON.stringify({ at: 0, totalUsd: 12, holdings: [{ token: "USDC", valueUsd: 12 }] });
-
 const PICTURE = { width: 1_000, height: 500, bytes: expect.any(Number) };
 
 /** Queues a card with a picture: an answer to the chat that asked, unless it is said to be another kind of card. */
 async function send(
   app: App,
   words: string,
-  drawing: "portfolio" | "unreadable" | "missing",
+  drawing: "drawn" | "failing" | "missing",
   kind: string = ANSWER,
 ): Promise<void> {
   await app.t.run(async (ctx) => {
-    const { portfolio, week } = internal.pictures.desk;
-    const handle = await createFunctionHandle(drawing === "missing" ? week : portfolio);
-    const subject = { portfolio: HOLDINGS, unreadable: "no JSON", missing: "2026-01-05" }[drawing];
+    for (const hour of [1, 2]) {
+      const close = { token: "BTC", priceUsd: 100 + hour, source: "coinbase" } as const;
+      const hourEndsAt = EIGHT - hour * HOUR;
+      await ctx.db.insert("hourlyCloses", { ...close, hourEndsAt, takenAt: hourEndsAt - MINUTE });
+    }
+    const { signals, week } = internal.pages.pictures;
+    const handle = await createFunctionHandle(drawing === "failing" ? signals : week);
+    const subject = { drawn: "2026-01-05", failing: "no id", missing: "2025-12-29" }[drawing];
     const paragraphs = words.split("\n\n").map((paragraph) => [paragraph]);
     await enqueueCard(ctx, {
       userId: "alice",
@@ -47,10 +50,10 @@ const sent = (app: App) => app.cards().map(({ method, text, photo }) => [method,
 
 describe("a card with a picture", () => {
   test("is one picture with its words below it; long words come behind it", async ({ app }) => {
-    await send(app, "Twelve dollars\nin USDC", "portfolio");
-    await send(app, "word ".repeat(300), "portfolio");
+    await send(app, "The week\nof BTC", "drawn");
+    await send(app, "word ".repeat(300), "drawn");
     expect(sent(app)).toEqual([
-      ["sendPhoto", "Twelve dollars\nin USDC", PICTURE],
+      ["sendPhoto", "The week\nof BTC", PICTURE],
       ["sendPhoto", "", PICTURE],
       ["sendMessage", "word ".repeat(300).trim(), undefined],
     ]);
@@ -80,7 +83,7 @@ describe("a card with a picture", () => {
       wire.push(Buffer.from(await request.clone().arrayBuffer()));
       return fetched(input, init);
     });
-    await send(app, "Twelve dollars", "portfolio");
+    await send(app, "The week", "drawn");
     const [bytes = Buffer.alloc(0)] = wire;
     const head =
       'Content-Disposition: form-data; name="photo"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n';
@@ -97,11 +100,11 @@ describe("a card with a picture", () => {
   test("for a chat that somebody has named is marked before anything else is read", async ({ app }) => {
     const mark =
       "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.";
-    await send(app, "Twelve dollars", "portfolio", "a card");
-    await send(app, "word ".repeat(300), "portfolio", "a card");
+    await send(app, "The week", "drawn", "a card");
+    await send(app, "word ".repeat(300), "drawn", "a card");
     await send(app, "No prices", "missing", "a card");
     expect(sent(app)).toEqual([
-      ["sendPhoto", `${mark}\n\nTwelve dollars`, PICTURE],
+      ["sendPhoto", `${mark}\n\nThe week`, PICTURE],
       ["sendPhoto", mark, PICTURE],
       ["sendMessage", "word ".repeat(300).trim(), undefined],
       ["sendMessage", `${mark}\n\nNo prices`, undefined],
@@ -110,7 +113,7 @@ describe("a card with a picture", () => {
 
   test("is a text where there is nothing to draw, or drawing fails", async ({ app }) => {
     await send(app, "No prices", "missing");
-    await send(app, "Broken", "unreadable");
+    await send(app, "Broken", "failing");
     await send(app, "word ".repeat(300), "missing");
     expect(sent(app)).toEqual([
       ["sendMessage", "No prices", undefined],
@@ -121,21 +124,21 @@ describe("a card with a picture", () => {
 
   test("is a text where the messenger refuses the picture", async ({ app }) => {
     app.standins.fail("messenger", { mode: "status", status: 400, times: 1 });
-    await send(app, "Refused", "portfolio");
+    await send(app, "Refused", "drawn");
     app.standins.fail("messenger", { mode: "status", status: 413, times: 1 });
-    await send(app, "Too large", "portfolio");
+    await send(app, "Too large", "drawn");
     expect(sent(app)).toEqual([
       ["sendMessage", "Refused", undefined],
       ["sendMessage", "Too large", undefined],
     ]);
     app.standins.fail("messenger", { mode: "status", status: 403, times: 1 });
-    await send(app, "Blocked", "portfolio");
+    await send(app, "Blocked", "drawn");
     expect((await app.rows("messages")).map(({ state }) => state)).toEqual(["sent", "sent", "failed"]);
   });
 
   test("is sent once more where its outcome is unknown, and not a third time", async ({ app }) => {
     app.standins.fail("messenger", { mode: "drop", times: 1 });
-    await send(app, "Doubtful", "portfolio");
+    await send(app, "Doubtful", "drawn");
     await app.pass(5 * MINUTE);
     expect(sent(app)).toEqual([
       ["sendPhoto", "Doubtful", PICTURE],

@@ -1,7 +1,5 @@
-import { portfolioPicture } from "../../convex/pictures/portfolio";
-import { reportPicture } from "../../convex/pictures/report";
-import { signalsPicture, type DrawnSignal } from "../../convex/pictures/signals";
-import { weekPicture } from "../../convex/pictures/week";
+import type { DrawnSignal } from "../../convex/pages/data";
+import { alertPicture, signalsPicture, weekPicture } from "../../convex/pages/picture";
 import type { PricePoint } from "../../convex/market/views";
 import { signalExample } from "../../convex/signals/http";
 import type { PublicSignal } from "../../convex/signals/shapes";
@@ -56,29 +54,19 @@ function weekOf(token: "BTC" | "ETH", mean: number) {
   return { token, signals, closes };
 }
 
-const holdings = [
-  { token: "ETH", valueUsd: 9_200.1 },
-  { token: "USDC", valueUsd: 4_400 },
-  { token: "WBTC", valueUsd: 1_500 },
-  { token: "DAI", valueUsd: 120 },
-  { token: "USDT", valueUsd: 14.46 },
-  { token: "EURC", valueUsd: 8 },
-];
+/** An hourly value of SOL, which fired where it fell below 158. */
+function alertOf() {
+  const path = prices(ISSUED - 168 * HOUR, 168, HOUR, 160).map(({ at, priceUsd, source }) => {
+    return { at: Date.parse(at), observedAt: Date.parse(at), value: priceUsd, source };
+  });
+  const fired = path.filter(({ value }, i) => value < 158 && (path[i - 1]?.value ?? 0) >= 158);
+  const condition = { kind: "price", token: "SOL", direction: "below", levelUsd: 158 } as const;
+  return { condition, now: ISSUED, path, fired, level: 158 };
+}
 
 export const PICTURES: Readonly<Record<string, string>> = {
   signals: signalsPicture([signalOf("BTC", "SELL", 97_000), signalOf("ETH", "BUY", 3_400)], SITE),
   hold: signalsPicture([signalOf("BTC", "HOLD", 97_000)], "a-long-name-123.eu-west-1.convex.site"),
   week: weekPicture({ week: "2026-11-16", tokens: [weekOf("BTC", 97_000), weekOf("ETH", 3_400)] }, SITE),
-  report: reportPicture(
-    {
-      subject: "ETH",
-      generatedAt: time(ISSUED),
-      tokens: [
-        { name: "ETH", path: prices(ISSUED - 8 * HOUR, 96, HOUR / 12, 3_400) },
-        { name: "BTC", path: prices(ISSUED - 8 * HOUR, 16, HOUR / 2, 97_000) },
-      ],
-    },
-    SITE,
-  ),
-  portfolio: portfolioPicture({ at: ISSUED, totalUsd: 15_242.56, holdings }, SITE),
+  alert: alertPicture(alertOf(), SITE),
 };

@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
 import { expect, test } from "vitest";
-import { HEIGHT, WIDTH } from "../../convex/pictures/card";
-import { pngOf } from "../../convex/pictures/png";
+import { HEIGHT, WIDTH } from "../../convex/pages/picture";
+import { pngOf } from "../../convex/pages/pictures";
 import { embeddedModules } from "../../scripts/pictures/embed";
 import { PICTURES } from "./examples";
 

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internalAction } from "../../convex/_generated/server";
 
-/** Replaces `convex/pictures/desk`: there is never anything to draw. */
+/** Replaces `convex/pages/pictures`: there is never anything to draw. */
 
 const nothing = internalAction({
   args: { subject: v.string() },
@@ -9,4 +9,4 @@ const nothing = internalAction({
   handler: () => null,
 });
 
-export { nothing as portfolio, nothing as report, nothing as signals, nothing as week };
+export { nothing as alert, nothing as signals, nothing as week };

@@ -33,8 +33,8 @@ export function developersWordsIn(card: string): string[] {
   return OPERATORS.test(said) ? [] : developersWords(said);
 }
 
-/** Pages for operators and programmers. */
-const TECHNICAL = /^\/(?:board|docs)\b/;
+/** Pages for programmers. */
+const TECHNICAL = /^\/docs\b/;
 
 /** The forbidden words of a page for users. */
 export function developersWordsOn(path: string, page: string): string[] {

@@ -19,12 +19,12 @@ import { developersWordsIn, developersWordsOn } from "./plainWords";
 
 type Modules = Record<string, () => Promise<unknown>>;
 
-const modules: Modules = import.meta.glob("../../convex/**/*.*s");
+const modules: Modules = import.meta.glob(["../../convex/**/*.*s", "../../convex/**/*.tsx"]);
 // Loading a module later takes real time, during which simulated time would run ahead. One that needs more than Node is
 // for a function that no test runs.
 await Promise.allSettled(Object.values(modules).map((load) => load()));
 /** Drawing costs a second of processor time: cards have no pictures unless a test is about them. */
-const drawing: Modules = { "../../convex/pictures/desk.ts": () => import("./noPictures") };
+const drawing: Modules = { "../../convex/pages/pictures.ts": () => import("./noPictures") };
 const PROVIDERS = "http://providers.test";
 const restores: (() => void)[] = [];
 /** In whose world something runs: what a closed world has left under way reaches nobody in the next one. */

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
-import { prefersHtml } from "./formats";
 import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "../security/digests";
@@ -53,7 +52,13 @@ export type Failure = {
   example?: unknown;
 };
 
-type Media = "application/json" | "text/html" | "text/plain" | "text/csv" | "image/svg+xml";
+type Media =
+  | "application/json"
+  | "text/html"
+  | "text/plain"
+  | "text/csv"
+  | "text/javascript"
+  | "image/svg+xml";
 
 /** What the API document says beyond the schemas. Prose is plain text, with `code` in backticks. */
 type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
@@ -109,18 +114,14 @@ export type Endpoint<
     input: z.output<Input>,
     call: Call,
   ) => Promise<z.input<Output> | Reply<z.input<Output>> | Written>;
-  /** The same as a whole page, for clients that accept HTML before JSON. */
-  page?: (ctx: ActionCtx, input: z.output<Input>, call: Call) => Promise<Reply<string>>;
 };
 
 /** An endpoint whose schema types no longer matter: `handle` closes over them. */
 export type MountedEndpoint = Pick<
   Endpoint,
   "methods" | "path" | "summary" | "needs" | "limit" | "input" | "returns" | keyof Documentation<never, never>
-> & {
-  /** Whether it also has a page for people. */
-  hasPage: boolean;
-} & Answering;
+> &
+  Answering;
 
 /**
  * Declares an endpoint. The wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,
@@ -130,11 +131,10 @@ export type MountedEndpoint = Pick<
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
-  const { guard, access, handler, page, countsWithSlot, ...described } = definition;
+  const { guard, access, handler, countsWithSlot, ...described } = definition;
   const { path, needs = [], input, returns, media = "application/json" } = described;
   return {
     ...described,
-    hasPage: page !== undefined,
     handle: async (ctx, request, requestId, know) => {
       const body = await readBody(request);
       const head: RequestHead = { header: (name) => request.headers.get(name) };
@@ -166,16 +166,11 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       if (limit !== undefined) await (decides ? chargeUser : charge)(ctx, limit, caller);
       for (const name of needs) required(name);
       const call = { head, requestId, idempotencyKey, named, caller };
-      const html = page !== undefined && prefersHtml(head.header("accept"));
-      const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
-      const asText = html || media !== "application/json";
+      const reply = asReply<unknown>(await handler(ctx, parsed, call));
+      const asText = media !== "application/json";
       const notes = asText ? {} : (known?.notes(caller.credential) ?? {});
       const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, notes);
-      const headers = {
-        ...(page === undefined ? {} : { Vary: "Accept" }),
-        ...reply.headers,
-      };
-      return respond(reply.status, html ? "text/html" : media, text, requestId, headers);
+      return respond(reply.status, media, text, requestId, reply.headers);
     },
   };
 }

@@ -30,7 +30,7 @@ const eventShape = z.object({
     .string()
     .transform(parseJson)
     .pipe(z.record(z.string(), z.unknown()))
-    .describe("docs/webhooks.md shows it for each type"),
+    .describe("docs/clients.md shows it for each type"),
 });
 
 const SINCE_FORM = "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z";

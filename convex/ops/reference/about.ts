@@ -18,7 +18,7 @@ export const about = {
   /** By the tag's name, in the list of domains. */
   tags: {
     pages:
-      "The same for people: a page for callers who accept `text/html` before JSON, as browsers do, and its contents as JSON for everybody else. A failure of any GET but 402 is a page for such callers, too.",
+      "For people: HTML without scripts, whatever is accepted. A failure of any GET but 402 is a page, too, for callers who accept `text/html` before JSON, as browsers do.",
     market: "Live prices, trending coins, and figures of single tokens.",
     chat: "Agents that answer with the live market in view.",
     research: "Reports at once, and 8-hour shifts that report as they go.",

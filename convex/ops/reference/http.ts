@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { endpoint, type Endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
+import { PROXY_PATH } from "../version";
 import { texts } from "./texts";
 
 /** The reference: one document, for programs and for people, described like any other endpoint. */
@@ -79,6 +80,13 @@ const llms = text({
   description: "Markdown, as https://llmstxt.org describes it, with the address of every endpoint.",
   unchanged: "It is what `If-None-Match` names.",
 });
+const proxy = text({
+  path: PROXY_PATH,
+  media: "text/javascript",
+  summary: "The program that AI clients start: 19 tools over MCP, for Node 20.",
+  description: "One file without dependencies; /start says how to use it.",
+  unchanged: "It is what `If-None-Match` names.",
+});
 const robots = text({
   path: "/robots.txt",
   media: "text/plain",
@@ -97,6 +105,7 @@ export const referenceEndpoints: MountedEndpoint[] = [
   { ...reference, handle: texts.page.handle },
   { ...part, handle: texts.part.handle },
   { ...llms, handle: texts.llms.handle },
+  { ...proxy, handle: texts.proxy.handle },
   { ...robots, handle: texts.robots.handle },
   { ...icon, handle: texts.icon.handle },
 ];

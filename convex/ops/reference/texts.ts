@@ -1,7 +1,9 @@
 import { siteUrl } from "../../lib/env";
 import { respond, type Answering } from "../../lib/http/router";
 import { sha256Hex } from "../../lib/security/digests";
+import { AppError } from "../../lib/errors";
 import { ICON } from "../html";
+import { PROXY_PATH } from "../version";
 
 /**
  * The reference as it is sent. Its texts are generated with the code, because making them evaluates every endpoint:
@@ -12,7 +14,12 @@ import { ICON } from "../html";
 export const ADDRESS = "https://deployment.invalid";
 
 const CACHED = { "Cache-Control": "public, max-age=60", Vary: "Accept-Encoding" };
-const MEDIA = { document: "application/json", page: "text/html", llms: "text/plain" } as const;
+const MEDIA = {
+  document: "application/json",
+  page: "text/html",
+  llms: "text/plain",
+  proxy: "text/javascript",
+} as const;
 
 type Which = keyof typeof MEDIA;
 
@@ -22,6 +29,7 @@ export const texts: Readonly<Record<Which | "part" | "robots" | "icon", Answerin
   page: { methods: ["GET"], path: "/docs", handle: answering("page") },
   part: { methods: ["GET"], path: "/docs/{part}", handle: answering("page") },
   llms: { methods: ["GET"], path: "/llms.txt", handle: answering("llms") },
+  proxy: { methods: ["GET"], path: PROXY_PATH, handle: answering("proxy") },
   robots: { methods: ["GET"], path: "/robots.txt", handle: constant("text/plain", robots()) },
   icon: {
     methods: ["GET"],
@@ -33,6 +41,8 @@ export const texts: Readonly<Record<Which | "part" | "robots" | "icon", Answerin
 function answering(which: Which): Answering["handle"] {
   return async (_ctx, request, requestId) => {
     const { TAG, TEXTS, PAGE_HEADERS } = await import("./bytes");
+    const held = TEXTS[which];
+    if (held === undefined) throw new AppError("not_found", "This deployment was made without it");
     const address = siteUrl();
     const { pathname, search } = new URL(request.url);
     const headers = { ...CACHED, ETag: `W/"${TAG}-${sha256Hex(address + pathname + search).slice(0, 8)}"` };
@@ -41,7 +51,7 @@ function answering(which: Which): Answering["handle"] {
       respond(status, MEDIA[which], body, requestId, { ...more, ...headers, ...packing });
     if (names(request, "if-none-match", headers.ETag)) return respondWith(304, null);
     const { gunzipSync, gzipSync } = await import("fflate");
-    const packed = Uint8Array.from(atob(TEXTS[which] ?? ""), (byte) => byte.charCodeAt(0));
+    const packed = Uint8Array.from(atob(held), (byte) => byte.charCodeAt(0));
     const written = new TextDecoder().decode(gunzipSync(packed));
     const shown = which === "page" ? (await import("./pages")).shownPage(written, request.url) : written;
     const text = shown.replaceAll(ADDRESS, JSON.stringify(address).slice(1, -1));

@@ -1,14 +1,10 @@
 import { v } from "convex/values";
+import { inflateSync } from "fflate";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { siteUrl } from "../lib/env";
-import { parseJson } from "../lib/text/json";
-import { pngOf } from "./png";
-import { alertPicture } from "./alert";
-import { portfolioPicture, portfolioShape } from "./portfolio";
-import { readAlert, readReportPaths, readSignals, readWeek } from "./data";
-import { reportPicture } from "./report";
-import { signalsPicture } from "./signals";
-import { weekPicture } from "./week";
+import { once } from "../lib/once";
+import { readAlert, readSignals, readWeek } from "./data";
+import { alertPicture, signalsPicture, weekPicture } from "./picture";
 
 /**
  * Pictures for the messenger, drawn when their card is delivered. The outbox calls them by their handles. Each is an
@@ -41,14 +37,38 @@ export const signals = drawing((ctx, ids) => readSignals(ctx, ids.split(",")), s
 /** Draws a week's signals. The subject is its Monday. */
 export const week = drawing(readWeek, weekPicture);
 
-/** Draws the prices during a shift. The subject is its id. */
-export const report = drawing(readReportPaths, reportPicture);
-
 /** Draws an alert's last days. The subject is its id. */
 export const alert = drawing(readAlert, alertPicture);
 
-/** Draws a portfolio. The subject is the card's figures as JSON, so the picture shows what the words say. */
-export const portfolio = drawing(
-  (_ctx, figures) => Promise.resolve(portfolioShape.parse(parseJson(figures))),
-  portfolioPicture,
-);
+/**
+ * The renderer with its fonts. It is made once where a module's state lasts, as on a local stack; on the platform every
+ * action makes it anew. It has 1.4 MB that no request should evaluate, so it is loaded only when something is drawn.
+ */
+const renderer = once(async () => {
+  const [{ initWasm, Resvg }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
+    import("@resvg/resvg-wasm"),
+    import("./rendererBytes"),
+    import("./fontBytes"),
+  ]);
+  await initWasm(new Uint8Array(inflateSync(bytesOf(RENDERER))));
+  const fontBuffers = [bytesOf(REGULAR), bytesOf(SEMIBOLD)];
+  return (svg: string) => {
+    const drawing = new Resvg(svg, { font: { fontBuffers, defaultFontFamily: "Inter" } });
+    const image = drawing.render();
+    try {
+      return new Uint8Array(image.asPng());
+    } finally {
+      image.free();
+      drawing.free();
+    }
+  };
+});
+
+/** An SVG as PNG, in the size that it states. @throws Error for an SVG that cannot be read. */
+export async function pngOf(svg: string): Promise<Uint8Array<ArrayBuffer>> {
+  return (await renderer())(svg);
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}

@@ -1,0 +1,218 @@
+import { scaleLinear, scaleUtc } from "d3-scale";
+import { area, line } from "d3-shape";
+import { DAY } from "../lib/time";
+
+/**
+ * The one chart over time, on pages and in pictures: lines, levels, bands, reaches and dots. On a page it fills the width
+ * of its place and its words keep their size: shapes are drawn in a plot of a thousand by a thousand, which is stretched,
+ * and words and marks stand at shares of it. Words have gutters of their own beside and below the plot, so that no line
+ * runs over them.
+ */
+
+export type Point = { /** Epoch ms. */ at: number; value: number };
+
+/** A place in a picture, in pixels. `left`, `right` and `below` are the gutters for words; a font is `size` high. */
+export type Frame = {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  left: number;
+  right: number;
+  below: number;
+  size: number;
+};
+
+export type TimeChart = {
+  /** Unique on the page. */
+  id: string;
+  /** What it shows, and `says` the same in words for who cannot see it. */
+  title: string;
+  says: string;
+  size?: "spark";
+  /** Epoch ms. */
+  from: number;
+  to: number;
+  lines?: readonly { kind: string; points: readonly Point[]; isFilled?: boolean }[];
+  /** Values that hold for a time, or for all of it, with a name beside the plot. */
+  levels?: readonly { kind: string; value: number; name?: string; from?: number; to?: number }[];
+  bands?: readonly { kind: string; low: number; high: number; from: number; to: number }[];
+  reaches?: readonly { kind: string; at: number; low: number; high: number }[];
+  dots?: readonly (Point & { kind: string })[];
+  /** Names beside the ends of lines. */
+  names?: readonly { kind: string; value: number; words: string }[];
+  /** Values at the left as they are written; without it there are none. */
+  axis?: (value: number) => string;
+};
+
+const SPAN = 1_000;
+
+/** Whether there is enough to draw: a line needs two points. */
+export function isDrawn(points: readonly unknown[]): boolean {
+  return points.length > 1;
+}
+
+/** @param frame Its place in a picture; a page's style decides otherwise. */
+export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
+  const { id, title, says, from, to, axis } = chart;
+  const { lines = [], levels = [], bands = [], reaches = [], dots = [], names = [] } = chart;
+  const values = [
+    ...lines.flatMap(({ points }) => points.map(({ value }) => value)),
+    ...[...bands, ...reaches].flatMap(({ low, high }) => [low, high]),
+    ...[...levels, ...dots].map(({ value }) => value),
+  ];
+  const x = scaleUtc().domain([from, to]).range([0, SPAN]);
+  const y = scaleLinear().domain(spread(values)).range([SPAN, 0]);
+  const { across, down, shareAcross, shareDown } = lengthsOf(frame);
+  const path = line().digits(frame === undefined ? 0 : 1);
+  const filled = area()
+    .digits(frame === undefined ? 0 : 1)
+    .y0(down(SPAN));
+  const placed = (points: readonly Point[]) =>
+    points.map(({ at, value }): [number, number] => [across(x(at)), down(y(value))]);
+  const size = frame?.size ?? 12;
+
+  const shapes = [
+    ...bands.map((band) => {
+      const [left, right] = [across(x(band.from)), across(x(band.to))];
+      const [top, bottom] = [down(y(band.high)), down(y(band.low))];
+      return <path class={`band ${band.kind}`} d={boxOf([left, top], [right, bottom])} />;
+    }),
+    ...lines.flatMap(({ kind, points, isFilled = false }) => [
+      isFilled && <path class={`fill ${kind}`} d={filled(placed(points)) ?? ""} />,
+      <path class={`path ${kind}`} d={path(placed(points)) ?? ""} />,
+    ]),
+  ];
+
+  const [atX, atY] = [(at: number) => shareAcross(x(at)), (value: number) => shareDown(y(value))];
+  const named = [
+    ...levels.flatMap(({ kind, value, name }) => (name === undefined ? [] : [{ kind, value, words: name }])),
+    ...names,
+  ];
+  const heights = apart(
+    named.map(({ value }) => y(value)),
+    frame === undefined ? 78 : (1.25 * size * SPAN) / plotOf(frame).height,
+  );
+  /** A time stays within a chart that has no gutter beside it. */
+  const anchorAt = (at: number) =>
+    x(at) < 40 && axis === undefined ? "start" : x(at) > 960 && named.length === 0 ? "end" : "middle";
+  const ticks = axis === undefined ? [] : y.ticks(4);
+  const times = chart.size === "spark" ? [] : timesOf(from, to);
+  const [beside, begin, end] = [0.7 * size, shareAcross(0), shareAcross(SPAN)];
+  const marks = [
+    ...ticks.flatMap((value) => [
+      <line class="grid-line" x1={begin} x2={end} y1={atY(value)} y2={atY(value)} />,
+      <text class="axis" x={begin} y={atY(value)} dx={-beside} dy="0.33em" text-anchor="end">
+        {axis?.(value)}
+      </text>,
+    ]),
+    ...reaches.map(({ kind, at, low, high }) => (
+      <line class={`reach ${kind}`} x1={atX(at)} x2={atX(at)} y1={atY(high)} y2={atY(low)} />
+    )),
+    ...levels.map(({ kind, value, from: first = from, to: last = to }) => (
+      <line class={`level ${kind}`} x1={atX(first)} x2={atX(last)} y1={atY(value)} y2={atY(value)} />
+    )),
+    ...dots.map(({ kind, at, value }) => (
+      <circle class={`dot ${kind}`} cx={atX(at)} cy={atY(value)} r={0.42 * size} />
+    )),
+    ...named.map(({ kind, words }, index) => (
+      <text class={`named ${kind}`} x={end} y={shareDown(heights[index] ?? 0)} dx={beside} dy="0.33em">
+        {words}
+      </text>
+    )),
+    ...times.map(({ at, words }) => (
+      <text class="axis" x={atX(at)} y={shareDown(SPAN)} dy="1.55em" text-anchor={anchorAt(at)}>
+        {words}
+      </text>
+    )),
+  ];
+
+  if (frame !== undefined) {
+    return (
+      <g class="chart" transform={`translate(${frame.x + frame.left} ${frame.y})`}>
+        {shapes}
+        {marks}
+      </g>
+    );
+  }
+  const gutters = [chart.size, axis === undefined ? null : "valued", named.length === 0 ? null : "labelled"];
+  return (
+    <svg
+      class={["chart", ...gutters.filter(Boolean)].join(" ")}
+      role="img"
+      aria-labelledby={`${id}-title ${id}-says`}
+    >
+      <title id={`${id}-title`}>{title}</title>
+      <desc id={`${id}-says`}>{says}</desc>
+      <svg class="plot" viewBox={`0 0 ${SPAN} ${SPAN}`} preserveAspectRatio="none">
+        {shapes}
+      </svg>
+      {marks}
+    </svg>
+  );
+}
+
+function plotOf({ width, height, left, right, below }: Frame) {
+  return { width: width - left - right, height: height - below };
+}
+
+/** How lengths of the plot are written: of shapes, and of words and marks. A picture's renderer knows pixels alone. */
+function lengthsOf(frame: Frame | undefined) {
+  const { width, height } = frame === undefined ? { width: SPAN, height: SPAN } : plotOf(frame);
+  const across = (length: number) => (length / SPAN) * width;
+  const down = (length: number) => (length / SPAN) * height;
+  if (frame === undefined) {
+    const share = (length: number) => `${Number((length / (SPAN / 100)).toFixed(2))}%`;
+    return { across, down, shareAcross: share, shareDown: share };
+  }
+  const pixels = (scaled: (length: number) => number) => (length: number) => scaled(length).toFixed(1);
+  return { across, down, shareAcross: pixels(across), shareDown: pixels(down) };
+}
+
+function boxOf([left, top]: readonly [number, number], [right, bottom]: readonly [number, number]): string {
+  const [a, b, c, d] = [left, top, right, bottom].map((length) => Number(length.toFixed(1)));
+  return `M${a} ${b}H${c}V${d}H${a}z`;
+}
+
+/** The least and the greatest, with 6 % of their distance on both sides. */
+function spread(values: readonly number[]): [number, number] {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const room = (most - least) * 0.06 || Math.abs(most) * 0.01 || 1;
+  return [least - room, most + room];
+}
+
+/** The room that a time needs on a phone, in lengths of the plot. */
+const WORD = 210;
+
+/** Times below the plot: hours if it covers two days or less, otherwise days; as many as a phone has room for. */
+function timesOf(from: number, to: number): { at: number; words: string }[] {
+  const x = scaleUtc().domain([from, to]).range([0, SPAN]);
+  const written = x.tickFormat(4, to - from <= 2 * DAY ? "%H:%M" : "%-d %b");
+  const ticks = x.ticks(4);
+  const [first, second] = ticks.map((tick) => x(tick));
+  const every = first === undefined || second === undefined ? 1 : Math.ceil(WORD / (second - first));
+  return ticks
+    .filter((_, index) => index % every === 0)
+    .map((tick) => ({ at: tick.getTime(), words: written(tick) }));
+}
+
+/**
+ * The heights of names beside things at these heights, in the given order: moved apart where they would overlap, and
+ * never outside the plot. If it is too short for all of them, they share it.
+ */
+export function apart(heights: readonly number[], least: number): number[] {
+  const order = heights.map((_, index) => index).toSorted((a, b) => (heights[a] ?? 0) - (heights[b] ?? 0));
+  const step = Math.min(least, SPAN / Math.max(1, order.length - 1));
+  const placed = [...heights];
+  let lowest = -step;
+  for (const index of order) {
+    lowest = Math.max(placed[index] ?? 0, lowest + step);
+    placed[index] = lowest;
+  }
+  let highest = SPAN + step;
+  for (const index of order.toReversed()) {
+    highest = Math.min(placed[index] ?? 0, highest - step);
+    placed[index] = highest;
+  }
+  return placed;
+}

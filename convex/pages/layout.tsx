@@ -1,0 +1,130 @@
+import type { Child } from "hono/jsx";
+import { raw } from "hono/html";
+import { siteUrl } from "../lib/env";
+import { Reply } from "../lib/http/endpoint";
+import type { Failing } from "../lib/http/router";
+import { spokenFailure } from "../lib/text/failures";
+import { typeset } from "../lib/text/numbers";
+import { iso } from "../lib/time";
+import { ICON, pageHeaders } from "../ops/html";
+import { TITLE, VERSION } from "../ops/version";
+import { Moment, textOf } from "./parts";
+import { STYLE } from "./style";
+
+/** What all pages share: they load nothing, run nothing, and work as plain HTML. */
+
+const HEADERS = pageHeaders(STYLE, "'self'");
+
+const PLACES = [
+  ["/", "Today"],
+  ["/record", "Record"],
+  ["/research", "Research"],
+  ["/whales", "Whales"],
+  ["/status", "Status"],
+] as const;
+
+export type Page = {
+  /** The title of the tab. */
+  title: string;
+  /** A sentence, for search engines and for whoever shows a link to the page. */
+  description: string;
+  /** The address, so that the list of pages can mark the current one. */
+  path: string;
+  /** From the main heading on. */
+  content: Child;
+};
+
+/** A whole page as an answer that may be kept for a minute. @param now Epoch ms. */
+export function pageReply(page: Page, now: number): Reply<string> {
+  return new Reply(`<!doctype html>${textOf(<Whole page={page} now={now} />)}`, HEADERS);
+}
+
+function Whole({ page: { title, description, path, content }, now }: { page: Page; now: number }) {
+  const tab = path === "/" ? `${TITLE}: prices, research and signals` : `${title} · ${TITLE}`;
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>{tab}</title>
+        <meta name="description" content={description} />
+        <meta property="og:type" content="website" />
+        <meta property="og:site_name" content={TITLE} />
+        <meta property="og:title" content={title} />
+        <meta property="og:description" content={description} />
+        {path !== "" && <meta property="og:url" content={siteUrl() + path} />}
+        <link rel="icon" href={raw(ICON)} />
+        <style>{raw(STYLE)}</style>
+      </head>
+      <body>
+        <a class="skip" href="#content">
+          Skip to the content
+        </a>
+        <header class="top">
+          <div class="wide">
+            <a class="brand" href="/">
+              <svg class="mark" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+                <path d="M1.5 12l4-5 3 3 6-7" />
+              </svg>
+              <span>{TITLE}</span>
+            </a>
+            <nav aria-label="Pages">
+              <ul>
+                {PLACES.map(([href, name]) => (
+                  <li>
+                    <a href={href} aria-current={href === path ? "page" : undefined}>
+                      {name}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </nav>
+            <a class="start" href="/start" aria-current={path === "/start" ? "page" : undefined}>
+              Start
+            </a>
+          </div>
+        </header>
+        <main id="content" class="wide">
+          <Typeset>{content}</Typeset>
+        </main>
+        <footer class="wide">
+          <p>
+            Made <Moment at={iso(now)} />. Each price names its source, what a model said is marked, and
+            nothing here is advice. For programs: <a href="/docs">the reference</a>,{" "}
+            <a href="/openapi.json">OpenAPI</a>, <a href="/llms.txt">llms.txt</a>,{" "}
+            <a href="/health">health</a>. Version {VERSION}.
+          </p>
+        </footer>
+      </body>
+    </html>
+  );
+}
+
+/** Words with their figures in one style, whoever wrote them; attributes stay as they are. */
+function Typeset({ children }: { children: Child }) {
+  return raw(textOf(<>{children}</>).replace(/>[^<>]+</g, typeset));
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: "That cannot be read",
+  404: "Nothing is here",
+  405: "There is nothing to show here",
+  429: "That was too often",
+};
+
+/** The page of an error. */
+export function failureReply({ status, message }: Failing, now: number): Reply<string> {
+  const title = TITLES[status] ?? "That did not work";
+  const isUnknown = /^There is no endpoint at /.test(message);
+  const words = isUnknown ? "There is no page at this address." : spokenFailure(status, message);
+  const content = (
+    <>
+      <h1>{title}</h1>
+      <p class="lead">{words}</p>
+      <p>
+        Go to <a href="/">today</a>, <a href="/record">the record</a> or <a href="/start">the start</a>.
+      </p>
+    </>
+  );
+  return pageReply({ title, description: words, path: "", content }, now);
+}

@@ -1,0 +1,257 @@
+import type { Child } from "hono/jsx";
+import { optional, siteUrl } from "../lib/env";
+import { checksummed } from "../lib/money/addresses";
+import { settlesAuthorizations } from "../payments/challenge";
+import { PROXY_PATH } from "../ops/version";
+import { PAID_PATH } from "../payments/terms";
+import { resultExample } from "../research/views";
+import type { ResearchData } from "./data";
+import type { Page } from "./layout";
+import { Bot, Side, Since, Table } from "./parts";
+import { Cited, withoutMark } from "./research";
+
+/** What the service is, what it costs and how to begin: everything that somebody needs who has never seen it. */
+
+export function startPage(sample: ResearchData["snapshot"], now: number): Page {
+  const site = siteUrl();
+  const content = (
+    <>
+      <h1>Start</h1>
+      <p class="lead">
+        This service measures the crypto market, writes reports whose every figure has a source, and issues
+        one BTC and one ETH signal a day, all of which stay on record. You use it from a program, from an AI
+        client or in a chat; you need no account.
+      </p>
+      <h2 id="sample">What a report looks like</h2>
+      <Sample sample={sample} now={now} />
+      <h2 id="cost">What it costs</h2>
+      <Prices />
+      <h2 id="begin">Three ways to begin</h2>
+      <div class="grid">
+        <section class="card" aria-labelledby="curl">
+          <h3 id="curl">1. From a terminal</h3>
+          <p>The market, a question, a report on a token:</p>
+          <Code
+            label="First calls"
+            text={[
+              `curl -s '${site}/mcp/market'`,
+              `curl -s '${site}/mcp/chat' -d '{"question":"How is Ethereum doing?"}'`,
+              `curl -s '${site}/mcp/research' -d '{"token":"BTC"}'`,
+            ].join("\n")}
+          />
+          <p class="small">
+            Every call is in <a href="/docs">the reference</a>.
+          </p>
+        </section>
+        <section class="card" aria-labelledby="ai">
+          <h3 id="ai">2. From an AI client</h3>
+          <p>
+            You need Node 20. Save the program, which is one file without dependencies; then add the block to
+            your client's list of MCP servers, with the folder where you saved it, and restart the client. It
+            has 19 tools.
+          </p>
+          <Code label="The program" text={`curl -s -o proxy.mjs '${site}${PROXY_PATH}'`} />
+          <Code
+            label="The client's block"
+            text={JSON.stringify(
+              {
+                mcpServers: {
+                  "market-research": {
+                    command: "node",
+                    args: ["/path/to/proxy.mjs"],
+                    env: { NOELCLAW_CONVEX_URL: site },
+                  },
+                },
+              },
+              null,
+              2,
+            )}
+          />
+          <p class="small">Then ask it: “How is SOL doing, and what did the last signals come to?”</p>
+        </section>
+        <section class="card" aria-labelledby="bot">
+          <h3 id="bot">3. In a chat</h3>
+          <Chat />
+        </section>
+      </div>
+      <h2 id="buy">Buy a report</h2>
+      <Purchase site={site} />
+      <h2 id="id">Make an id, and own it</h2>
+      <div class="card">
+        <p>
+          Shifts, alerts and wallets belong to a <code>userId</code> that you choose. Whoever knows it can use
+          what is behind it, so make a long one and keep it like a password:
+        </p>
+        <Code label="A long id" text={`node -p 'crypto.randomUUID()'`} />
+        <p>
+          The first call that names it makes its wallet on Base
+          {optional("MESSENGER_BOT_NAME") !== undefined && (
+            <>
+              , and answers with <code>ownerUrl</code>. Open that link in the messenger and tap Own: from then
+              on, only what you approve there moves money, even if somebody learns the id
+            </>
+          )}
+          :
+        </p>
+        <Code label="Its wallet" text={`curl -s '${site}/mcp/defi/connect' -d '{"userId":"YOUR-LONG-ID"}'`} />
+      </div>
+    </>
+  );
+  return {
+    title: "Start",
+    description: "What this service is, what a report costs, and three ways to begin.",
+    path: "/start",
+    content,
+  };
+}
+
+function Code({ label, text }: { label: string; text: string }) {
+  return (
+    <pre tabindex={0} role="region" aria-label={label}>
+      <code>{text}</code>
+    </pre>
+  );
+}
+
+/** The newest public report, shortened; before there is one, an example of its form. */
+function Sample({ sample, now }: { sample: ResearchData["snapshot"]; now: number }) {
+  const { shortSummary, marketOutlook, impacts, sources, checked } = sample ?? resultExample;
+  return (
+    <div class="card">
+      <p>
+        <Side side={marketOutlook} /> <strong>{withoutMark(shortSummary)}</strong>
+      </p>
+      <ul class="list">
+        {impacts.slice(0, 3).map(({ title, detail, sentiment, confidence }) => (
+          <li>
+            <div class="head">
+              <strong>{title}</strong>
+              <span class="small">
+                <Side side={sentiment} /> confidence {Math.round(confidence * 100)} %
+              </span>
+            </div>
+            <p class="small">
+              <Cited text={detail} sources={sources} />
+            </p>
+          </li>
+        ))}
+      </ul>
+      <p class="small">
+        {sample === null ? (
+          <>An example of its form; the first real one is written when somebody asks. </>
+        ) : (
+          <>
+            The newest, written <Since at={sample.generatedAt} now={now} />, shortened:{" "}
+            <a href="/research">read the whole</a>.{" "}
+          </>
+        )}
+        It has 400 to 600 words, here with {checked.figures} figures that code printed from the sources beside
+        them.
+      </p>
+    </div>
+  );
+}
+
+const COSTS: readonly (readonly [what: string, cost: string, note: string])[] = [
+  ["Market, prices, questions, reports on demand", "free", "within limits a day for each address"],
+  ["Signals, their record, whale alerts", "free", "also as a table and for programs"],
+  ["Shifts of 8 hours with three reports; alerts", "free", "with an id of yours"],
+  ["One report, bought", "1.00 USDC", "on Base; no id, and no limit holds it up"],
+  ["Wallets, swaps and sends", "the network's fee", "in ETH on Base"],
+];
+
+function Prices() {
+  return (
+    <div class="card">
+      <Table
+        name="What costs what"
+        rows={COSTS}
+        columns={[
+          { head: "What", kind: "name", cell: ([what]) => what },
+          { head: "Costs", cell: ([, cost]) => cost },
+          { head: "Note", kind: "extra", cell: ([, , note]) => note },
+        ]}
+      />
+    </div>
+  );
+}
+
+function Chat() {
+  return optional("MESSENGER_BOT_NAME") === undefined ? (
+    <p>
+      This deployment has not named a bot yet. Reports and alerts can still be sent to a chat of yours by a
+      bot of yours.
+    </p>
+  ) : (
+    <p>
+      Open <Bot /> and send <code>BTC</code>, <code>/signals</code>, <code>/research SOL</code>, or an alert
+      in your own words: “tell me when ETH falls below 3000”.
+    </p>
+  );
+}
+
+/** Who pays, and how: by a client that signs, or by hand. */
+function Purchase({ site }: { site: string }) {
+  const wallet = optional("PLATFORM_WALLET_ADDRESS");
+  if (wallet === undefined) {
+    return (
+      <p class="empty">
+        This deployment does not sell reports yet. The same report is free on demand, as above.
+      </p>
+    );
+  }
+  const url = `${site}${PAID_PATH}`;
+  return (
+    <div class="grid">
+      {settlesAuthorizations() && (
+        <Way title="By a program (x402)">
+          <p>
+            An x402 client signs a payment of 1.00 USDC, and the answer is the report. The account needs USDC
+            on Base, and no ETH. Save this as <code>buy.mjs</code>:
+          </p>
+          <Code label="Install the client" text="npm install @x402/fetch @x402/evm viem" />
+          <Code
+            label="buy.mjs"
+            text={`import { ExactEvmScheme } from "@x402/evm";
+import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
+import { privateKeyToAccount } from "viem/accounts";
+
+const payer = privateKeyToAccount(process.env.PRIVATE_KEY);
+const schemes = [{ network: "eip155:8453", client: new ExactEvmScheme(payer) }];
+const pay = wrapFetchWithPaymentFromConfig(fetch, { schemes });
+const answer = await pay("${url}", {
+  method: "POST",
+  body: JSON.stringify({ token: "BTC" }),
+});
+console.log(JSON.stringify(await answer.json(), null, 2));`}
+          />
+          <Code label="Run it" text="PRIVATE_KEY=0x… node buy.mjs" />
+        </Way>
+      )}
+      <Way title="By hand">
+        <p>
+          Send 1.00 USDC on Base (chain 8453) to <code>{checksummed(wallet) ?? wallet}</code>. Within an hour,
+          post the transaction's hash with the token:
+        </p>
+        <Code
+          label="Redeem the payment"
+          text={`curl -s '${url}' -H 'X-Payment: 0xYOUR_TRANSACTION' -d '{"token":"BTC"}'`}
+        />
+        <p class="small">
+          A payment buys one report. If a report cannot be written, the same hash yields it later. A token
+          that no source knows is not sold. Free, before you pay:{" "}
+          <a href={`${PAID_PATH}?preview=1`}>the newest headline</a>.
+        </p>
+      </Way>
+    </div>
+  );
+}
+
+function Way({ title, children }: { title: string; children: Child }) {
+  return (
+    <div class="card">
+      <h3>{title}</h3>
+      {children}
+    </div>
+  );
+}
