@@ -26,7 +26,7 @@ export const shownPrices = z.object({
   hours: z.int(),
   prices: z.object({ BTC: tokenPrice.nullable(), ETH: tokenPrice.nullable() }),
 });
-type ShownPrices = z.output<typeof shownPrices>;
+export type ShownPrices = z.output<typeof shownPrices>;
 
 /** The hours that a change over a day needs. */
 const CHANGE_HOURS = 25;

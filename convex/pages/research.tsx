@@ -95,7 +95,7 @@ function Measured({ token, measured }: Pick<ResearchData, "token" | "measured">)
 
 type Result = Pick<
   NonNullable<ResearchData["snapshot"]>,
-  "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts" | "sources" | "checked"
+  "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts" | "sources"
 >;
 
 /** The summary begins with the mark of its outlook, which the tag beside it says in words. */
@@ -108,7 +108,7 @@ function Writing({
   id,
   kind,
   at,
-  result: { fullAnalysis, shortSummary, marketOutlook, impacts, sources, checked },
+  result: { fullAnalysis, shortSummary, marketOutlook, impacts, sources },
   now,
 }: {
   id: string;
@@ -161,9 +161,7 @@ function Writing({
       </div>
       <p class="small">
         A language model wrote this <Since at={at} now={now} />: outlook, causes and forecasts are its view.
-        Code printed its {checked.figures} figures from the sources;{" "}
-        {checked.removed === 0 ? "no sentence" : many(checked.removed, "sentence")} had to give way to its
-        facts.
+        Code printed its figures from the sources.
       </p>
       <Sources id={id} sources={sources} now={now} />
     </section>

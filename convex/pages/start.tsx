@@ -115,7 +115,7 @@ function Code({ label, text }: { label: string; text: string }) {
 
 /** The newest public report, shortened; before there is one, an example of its form. */
 function Sample({ sample, now }: { sample: ResearchData["snapshot"]; now: number }) {
-  const { shortSummary, marketOutlook, impacts, sources, checked } = sample ?? resultExample;
+  const { shortSummary, marketOutlook, impacts, sources } = sample ?? resultExample;
   return (
     <div class="card">
       <p>
@@ -145,8 +145,7 @@ function Sample({ sample, now }: { sample: ResearchData["snapshot"]; now: number
             <a href="/research">read the whole</a>.{" "}
           </>
         )}
-        It has 400 to 600 words, here with {checked.figures} figures that code printed from the sources beside
-        them.
+        It has 400 to 600 words, with figures that code printed from the sources beside them.
       </p>
     </div>
   );

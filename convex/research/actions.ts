@@ -42,7 +42,7 @@ export const writeReport = worker({ reportId: v.id("reports") }, async (ctx, { r
   if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
   const report = { occasion: OCCASIONS[kind], nowIso: iso(Date.now()), brief };
   const written = await write(ctx, report, "shift");
-  const stored = { reportId, job, ...written, paths: brief.paths, noted: takeNoted() };
+  const stored = { reportId, job, ...written, noted: takeNoted() };
   await ctx.runMutation(internal.research.reports.store, stored);
 });
 

@@ -20,7 +20,7 @@ export const shifts = ownRows(
 );
 
 export const reports = ownRows(
-  vReport.omit("userId", "paths"),
+  vReport.omit("userId"),
   (db, userId) => rowsByBoth(db.query("reports"), "userId", userId, "state", "done"),
   shownReport,
 );

@@ -272,8 +272,7 @@ export async function readReport(
     ...(jobId === undefined ? {} : { jobId }),
   });
   if (row === null) return null;
-  const { paths: _, ...shown } = row;
-  return { ...shown, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
+  return { ...row, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
 }
 
 const report: MountedEndpoint = endpoint({

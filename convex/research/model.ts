@@ -78,7 +78,6 @@ export const vReport = researchTables.reports.validator
     _id: v.id("reports"),
     type: v.union(v.literal("interim"), v.literal("final")),
     result: vResult,
-    paths: v.array(vPath),
     /** Why its card did not arrive. */
     deliveryProblem: v.optional(v.string()),
   });
@@ -87,7 +86,7 @@ export type Report = Infer<typeof vReport>;
 
 /** A report that is done. */
 export function shownReport(row: Doc<"reports">): Report {
-  const { _id, jobId, userId, kind, generatedAt, result, paths = [], messengerError } = row;
+  const { _id, jobId, userId, kind, generatedAt, result, messengerError } = row;
   if (result === undefined) throw new Error("A report that is not done is not shown");
   return {
     _id,
@@ -96,7 +95,6 @@ export function shownReport(row: Doc<"reports">): Report {
     type: kind === "final" ? "final" : "interim",
     generatedAt,
     result,
-    paths,
     messengerSent: row.messengerSent,
     ...(messengerError === undefined ? {} : { deliveryProblem: messengerError }),
     jobToken: row.jobToken,

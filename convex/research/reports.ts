@@ -124,12 +124,11 @@ export const store = change(
     reportId: v.id("reports"),
     job: vJob,
     result: vResult,
-    paths: v.array(vPath),
     model: v.string(),
     tokensUsed: v.number(),
     noted: vNoted,
   },
-  async (ctx, { reportId, job, result, paths, model, tokensUsed, noted }) => {
+  async (ctx, { reportId, job, result, model, tokensUsed, noted }) => {
     await keepNoted(ctx, noted);
     if (!(await end(ctx, job))) return;
     const row = await ctx.db.get("reports", reportId);
@@ -146,7 +145,7 @@ export const store = change(
       startedAt: row.generatedAt,
       finishedAt: now,
     });
-    await ctx.db.patch("reports", reportId, { state: "done", generatedAt: now, result, paths, runId });
+    await ctx.db.patch("reports", reportId, { state: "done", generatedAt: now, result, runId });
     await tell(ctx, shift, { ...row, generatedAt: now }, result);
     await advance(ctx, shift, row.kind, "reported");
   },
@@ -170,7 +169,6 @@ async function tell(
     path: `/mcp/research/report?jobId=${shift._id}`,
   }));
   const handle: string = await createFunctionHandle(internal.research.reports.delivered);
-  const picture: string = await createFunctionHandle(internal.pictures.desk.report);
   const { token = null, startedAt } = shift;
   await enqueueCard(ctx, {
     userId: shift.userId,
@@ -179,7 +177,6 @@ async function tell(
     kind: `${type} report`,
     topic: shiftTopic(shift._id),
     paragraphs: reportCard({ kind, token, startedAt, generatedAt, result }),
-    ...(kind === "final" ? { picture: { handle: picture, subject: shift._id } } : {}),
     onSettled: { handle, subject: reportId },
   });
 }

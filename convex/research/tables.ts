@@ -141,7 +141,6 @@ export const researchTables = {
     jobToken: v.string(),
     jobStartedAt: v.number(),
     result: v.optional(vResult),
-    paths: v.optional(v.array(vPath)),
     runId: v.optional(v.id("agentRuns")),
     /** The outcome of its card in the messenger. */
     messengerSent: v.boolean(),

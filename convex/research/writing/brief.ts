@@ -34,7 +34,6 @@ export type Brief = {
   isPriced: boolean;
   /** What the report begins with, in code's words: how the focus has moved since the shift began. */
   lead: string | null;
-  paths: Path[];
   missing: Missing[];
   /** The last report on the same focus, in a line. */
   previous: string | null;
@@ -103,7 +102,6 @@ export function briefOf(focus: string, material: Material): Brief {
     names: namesOf([...facts, ...movers]),
     isPriced: facts.some(({ kind }) => kind === "price" || kind === "lastTrade"),
     lead: paths[0] === undefined ? null : `${paths[0].token} since the shift began: {f1}, from {f2} to {f3}.`,
-    paths,
     missing: missingOf(material),
     previous,
   };
