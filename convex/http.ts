@@ -83,7 +83,6 @@ const routes: Routes = {
   "/health": { GET: ops },
   "/openapi.json": { GET: reference },
   "/docs": { GET: reference },
-  "/docs/{part}": { GET: reference },
   "/llms.txt": { GET: reference },
   "/robots.txt": { GET: reference },
   "/favicon.ico": { GET: reference },

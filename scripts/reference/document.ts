@@ -62,7 +62,7 @@ const OWNER: JsonSchema = {
   additionalProperties: false,
 };
 
-export const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
+const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   owner: OWNER,
   claimPending: {
     type: "string",
