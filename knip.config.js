@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
 /**
- * `npm run check:unused`: no file, dependency or export without a use. The application's functions are called through
+ * `npm run check -- unused`: no file, dependency or export without a use. The application's functions are called through
  * `_generated/api`, by name: here it imports the public ones, which the web application calls, and each internal one
  * that some source names.
  */
@@ -22,8 +22,10 @@ export default {
   entry: [
     ...new Set(commands),
     "convex/**/*.{ts,tsx}",
-    // Processes of their own.
-    "tests/chain/host.ts",
+    // Commands without a name in package.json.
+    "scripts/{bench,deploy,screenshots}.ts",
+    "scripts/pictures/embed.ts",
+    "scripts/chain/build.ts",
   ],
   project: ["convex/**/*.{ts,tsx}", "scripts/**/*.{ts,mjs,cjs}", "tests/**/*.ts", "!tests/clients/**"],
   includeEntryExports: true,
@@ -35,8 +37,8 @@ export default {
     "convex/_generated/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },
-  // The kit's client imports openapi-fetch, and exists when it is built.
-  ignoreDependencies: ["@openzeppelin/contracts", "solc", "solc-0817", "built", "openapi-fetch"],
+  // Named in scripts/check.ts, and the compilers in scripts/chain.
+  ignoreDependencies: ["@openzeppelin/contracts", "solc", "solc-0817", "oxlint", "oxlint-tsgolint"],
   compilers: {
     ts: (text, file) => (file.endsWith("/convex/_generated/api.d.ts") ? generatedApi() : text),
   },

@@ -7,7 +7,7 @@ const PUBLICATION = fileURLToPath(new URL("scripts/reference/publication.ts", im
 /** They start a service's own packages. */
 const ELSEWHERE = ["tests/clients/**"];
 
-/** What a function may ask of its platform is `npm run check:deploy`'s matter. */
+/** What a function may ask of its platform is `npm run check -- deploy`'s matter. */
 const everywhere = {
   environment: "node",
   // Modules are loaded once for all files of a process.

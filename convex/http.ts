@@ -84,7 +84,6 @@ const routes: Routes = {
   "/health": { GET: ops },
   "/openapi.json": { GET: reference },
   "/docs": { GET: reference },
-  "/docs/{part}": { GET: reference },
   "/llms.txt": { GET: reference },
   "/proxy.mjs": { GET: reference },
   "/robots.txt": { GET: reference },

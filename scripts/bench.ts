@@ -4,9 +4,9 @@ import { real } from "./real";
 import type { Usage } from "./stack/application";
 import { startStack, type Stack } from "./stack/stack";
 
-/** `npm run bench`: how many function calls, and bytes of arguments and answers, the service takes for what it does. */
+/** `npx tsx scripts/bench.ts`: how many function calls, and bytes of arguments and answers, the service takes for what it does. */
 
-const USAGE = `Usage: npm run bench
+const USAGE = `Usage: npx tsx scripts/bench.ts
 
 Runs an idle day, a shift of eight hours, a chat and a send on the local stack, and prints the function calls of each.`;
 

@@ -87,7 +87,12 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
     }
   };
   lines.prompt();
-  const watching = watch();
+  // The stack may stop: then there is nobody to talk with.
+  const watching = watch().finally(() => {
+    open = false;
+    lines.close();
+  });
+  watching.catch(() => {});
   for await (const line of lines) {
     // A button that is gone, or an update that was refused, is no end of the chat.
     if (line.trim() !== "")
@@ -95,7 +100,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
         if (!(error instanceof ChatError)) throw error;
         console.log(dim(error.message));
       });
-    lines.prompt();
+    if (open) lines.prompt();
   }
   open = false;
   await watching;

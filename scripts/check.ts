@@ -1,26 +1,52 @@
 import { spawn } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
-import { command } from "./command";
+import { command, Misuse } from "./command";
 
 /**
- * `npm test`: everything that must hold. The checks that need only the processor run beside the tests, which also wait
- * for chains and processes. Its last line is `N passed, N failed`; a failed check counts as one more failure.
+ * `npm run check -- [NAME…]`: the checks of these names, or all but two. `npm test`: the same and the tests, beside
+ * each other, because the tests also wait for chains and processes; its last line is `N passed, N failed`, and a failed
+ * check counts as one more failure.
  */
 
-const USAGE = `Usage: npm test
+const CHECKS: Readonly<Record<string, readonly string[]>> = {
+  format: ["oxfmt", "--check"],
+  codegen: ["node", "scripts/codegen.mjs", "--check"],
+  // Types, too.
+  lint: ["oxlint"],
+  platform: ["oxlint", "-c", ".oxlintrc.platform.json", "convex"],
+  unused: ["knip", "--no-progress", "--treat-config-hints-as-errors"],
+  deploy: ["tsx", "scripts/deploy.ts"],
+  contracts: ["tsx", "scripts/chain/build.ts", "--check"],
+};
 
-Checks formatting, generated code, lint, types and a rehearsed deployment, and runs the tests. npx vitest run tests/signals
-runs the tests of one room.`;
+/** Slow, or held by a test as well: only by name. */
+const ASIDE = ["platform", "contracts"];
 
-const CHECKS = ["check:format", "check:codegen", "check:lint", "check:unused", "check:deploy"];
+const USAGE = `Usage: npm run check [-- NAME…]    ${Object.keys(CHECKS).join(", ")}
+       npm test                         all but platform and contracts, and the tests
 
-await command({ usage: USAGE, flags: {} }, async () => {
+npx vitest run tests/signals runs the tests of one room.`;
+
+const about = {
+  usage: USAGE,
+  flags: { tests: { type: "boolean", default: false } },
+  most: Object.keys(CHECKS).length,
+} as const;
+await command(about, async ({ values, positionals }) => {
   const startedAt = performance.now();
-  const tests = run("npx", ["--no-install", "vitest", "run"], true);
+  const unknown = positionals.find((name) => !Object.hasOwn(CHECKS, name));
+  if (unknown !== undefined) throw new Misuse(`There is no check named ${unknown}`);
+  const tests = values.tests ? run(["vitest", "run"], true) : null;
   const failed: string[] = [];
-  for (const name of CHECKS) {
-    const { code, output } = await run("npm", ["run", "--silent", name], false);
+  for (const [name, line] of Object.entries(CHECKS)) {
+    if (positionals.length === 0 ? ASIDE.includes(name) : !positionals.includes(name)) continue;
+    const { code, output } = await run(line, false);
     if (code !== 0) failed.push(`${name} failed:\n${output}`);
+  }
+  if (tests === null) {
+    for (const one of failed) console.log(one);
+    console.log(failed.length === 0 ? "All is well" : `${failed.length} failed`);
+    return failed.length === 0 ? 0 : 1;
   }
   const { code, output } = await tests;
   const counts = /Tests\s+(?:(\d+) failed \| )?(\d+) passed/.exec(stripVTControlCharacters(output));
@@ -33,9 +59,9 @@ await command({ usage: USAGE, flags: {} }, async () => {
 });
 process.exit();
 
-function run(name: string, args: string[], shows: boolean): Promise<{ code: number | null; output: string }> {
+function run(line: readonly string[], shows: boolean): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(name, args, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("npx", ["--no-install", ...line], { stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {

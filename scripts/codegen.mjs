@@ -15,7 +15,7 @@ import { brotliDecompressSync } from "node:zlib";
 
 const USAGE = `Usage: npm run codegen
 
-Writes convex/_generated without a deployment. npm run check:codegen fails when a file would change.`;
+Writes convex/_generated without a deployment. npm run check -- codegen fails when a file would change.`;
 
 const unknown = process.argv.slice(2).filter((name) => name !== "--check" && name !== "--help");
 if (process.argv.includes("--help") || unknown.length > 0) {

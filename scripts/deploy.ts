@@ -10,12 +10,12 @@ import * as z from "zod";
 import { command } from "./command";
 
 /**
- * `npm run check:deploy`: what `npx convex deploy` would push, made by Convex's own CLI, evaluated module by module with
+ * `npm run check -- deploy`: what `npx convex deploy` would push, made by Convex's own CLI, evaluated module by module with
  * the globals of Convex's default runtime, and weighed: the platform evaluates a function's whole module graph at every
  * call.
  */
 
-const USAGE = `Usage: npm run check:deploy
+const USAGE = `Usage: npm run check -- deploy
 
 Bundles the application as a deployment would, and says what would fail.`;
 

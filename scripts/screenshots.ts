@@ -7,11 +7,11 @@ import { command, Misuse } from "./command";
 import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
- * `npm run screenshots -- URL`: looks at the pages of a running service as a phone and a desk show them, light and dark:
+ * `npx tsx scripts/screenshots.ts URL`: looks at the pages of a running service as a phone and a desk show them, light and dark:
  * whether anything is wider than its screen, cut or overlaps, what axe finds, and pictures of all of it.
  */
 
-const USAGE = `Usage: npm run screenshots -- URL [PATH…] [--out DIRECTORY] [--whole] [--json]
+const USAGE = `Usage: npx tsx scripts/screenshots.ts URL [PATH…] [--out DIRECTORY] [--whole] [--json]
 
 Opens the pages of the service at URL (or only the PATHs) in Chromium at widths of 390 and 1400 pixels, light and dark.
 Fails if a page is wider than its screen or has more than 50 kB, if words are squeezed, if words of a chart are cut off or

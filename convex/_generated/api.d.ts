@@ -200,7 +200,6 @@ import type * as ops_palette from "../ops/palette.js";
 import type * as ops_reference_about from "../ops/reference/about.js";
 import type * as ops_reference_bytes from "../ops/reference/bytes.js";
 import type * as ops_reference_http from "../ops/reference/http.js";
-import type * as ops_reference_pages from "../ops/reference/pages.js";
 import type * as ops_reference_texts from "../ops/reference/texts.js";
 import type * as ops_shapes from "../ops/shapes.js";
 import type * as ops_troubles from "../ops/troubles.js";
@@ -568,7 +567,6 @@ declare const fullApi: ApiFromModules<{
   "ops/reference/about": typeof ops_reference_about;
   "ops/reference/bytes": typeof ops_reference_bytes;
   "ops/reference/http": typeof ops_reference_http;
-  "ops/reference/pages": typeof ops_reference_pages;
   "ops/reference/texts": typeof ops_reference_texts;
   "ops/shapes": typeof ops_shapes;
   "ops/troubles": typeof ops_troubles;

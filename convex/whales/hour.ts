@@ -28,7 +28,7 @@ export const begin = cron("look for whales", async (ctx) => {
   if (latest?.state === "asking")
     await ctx.db.patch("whaleWatches", latest._id, { state: "failed", note: LOST });
   if (optional("LLM_GATEWAY_API_KEY") === undefined || agentApiUrl() === null) {
-    log.warn("whales.skipped", { reason: "the agent API is not configured" });
+    log.info("whales.skipped", { reason: "the agent API is not configured" });
     return tellNews(ctx, now);
   }
   const pausedUntil = latest?.pausedUntil ?? 0;

@@ -57,8 +57,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
 const measured: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/whales/measured",
-  summary:
-    "Every measured whale alert, the latest block first, in pages. `npm run verify-whales` checks them.",
+  summary: "Every measured whale alert, the latest block first, in pages.",
   description:
     "What the service has read about each on Base: transaction, place in it, block, addresses with their labels' sources, quantity and price. Blocks are read once the node calls them safe, minutes after they were made.",
   example: {

@@ -5,7 +5,7 @@ import { LABELS, ZERO } from "./labels";
 import type { AlertType, Direction, Measured } from "./tables";
 import { priceIn, type Prices } from "./values";
 
-/** Reduces the transfers of one transaction to movements, and these to alerts. Pure; `verify-whales` uses it, too. */
+/** Reduces the transfers of one transaction to movements, and these to alerts. Pure. */
 
 /** Addresses in lower case, the amount in the coin's smallest unit. */
 export type Transfer = {

@@ -5,7 +5,6 @@ import path from "node:path";
 import { PortInUseError } from "../sockets/listener";
 import { real } from "../real";
 import { CHAIN_ID } from "./addresses";
-import { lockOf, SAVING_MS } from "./stateFile";
 
 /** The process of the EVM node. */
 
@@ -26,28 +25,23 @@ const HOST = "127.0.0.1";
 /** States kept for calls at past blocks and for reorganisations. More would be written to the user's home, and never deleted. */
 const KEPT_STATES = 50;
 
+/** How long an ending node may take to save. A busy machine is slow, and an interrupted save is lost. */
+const SAVING_MS = 60_000;
+
 /**
  * Runs the node given as arguments and ends with it. Its standard input is a pipe from the host: when the host
- * vanishes, even by SIGKILL, the pipe ends, and the node is stopped and saves. The first argument, unless it is empty,
- * is the lock: a named pipe that is open as long as the node lives. A file beside it means that the node is ending.
+ * vanishes, even by SIGKILL, the pipe ends, and the node is stopped and saves.
  */
 const GUARD = `
-lock=$1; shift
 exec 3<&0
-if [ -n "$lock" ]; then
-  [ -p "$lock" ] || mkfifo "$lock" 2>/dev/null
-  [ -p "$lock" ] && exec 4<>"$lock"
-  rm -f "$lock.ending"
-fi
 "$@" 3<&- &
 node=$!
-{ while read -r line <&3; do :; done; [ -z "$lock" ] || : > "$lock.ending"; kill -TERM "$node" 2>/dev/null; } 4<&- &
+{ while read -r line <&3; do :; done; kill -TERM "$node" 2>/dev/null; } &
 watcher=$!
 trap 'kill -TERM "$node" 2>/dev/null' TERM INT HUP
 wait "$node"; status=$?
 while kill -0 "$node" 2>/dev/null; do wait "$node"; status=$?; done
 kill "$watcher" 2>/dev/null
-[ -z "$lock" ] || rm -f "$lock" "$lock.ending"
 exit "$status"`;
 
 /**
@@ -71,7 +65,7 @@ export async function startAnvil(options: {
   }
   const guarded = process.platform !== "win32";
   const [command, ...rest] = guarded
-    ? ["sh", "-c", GUARD, "sh", stateFile === null ? "" : lockOf(stateFile), anvilBinary(), ...args]
+    ? ["sh", "-c", GUARD, "sh", anvilBinary(), ...args]
     : [anvilBinary(), ...args];
   // In a process group of its own, so that Ctrl-C does not reach the node before the host is done with it.
   const child = spawn(command, rest, { stdio: ["pipe", "pipe", "pipe"], detached: guarded });

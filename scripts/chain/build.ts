@@ -118,7 +118,7 @@ async function outdated(kept: string, sources?: string): Promise<string[]> {
   }
 }
 
-const USAGE = `Usage: npm run check:contracts
+const USAGE = `Usage: npm run check -- contracts
 
 Compiles the local chain's contracts, which takes some minutes, and fails if the committed artifacts differ from the
 result. Without --check, npx tsx scripts/chain/build.ts [DIRECTORY SOURCES] writes the artifacts again.`;

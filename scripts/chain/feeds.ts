@@ -2,7 +2,7 @@ import { pad, toHex, type Hex } from "viem";
 import { FEEDS, type FeedName } from "./addresses";
 import { startLoop, type Loop } from "./loop";
 import { timeOfHead, type Miner } from "./miner";
-import { hexShape, type Rpc, type RpcCall } from "./rpc";
+import type { Rpc, RpcCall } from "./rpc";
 
 /** Keeps the price feeds on the local chain up to date, by writing their storage: that needs no block. */
 
@@ -72,11 +72,6 @@ export async function writeFeed(
   round: { answer: bigint; updatedAt: number },
 ): Promise<void> {
   await rpc.batch([storageWrite(name, round)]);
-}
-
-export async function isWritten(rpc: Rpc, name: FeedName): Promise<boolean> {
-  const word = hexShape.parse(await rpc.call("eth_getStorageAt", [FEEDS[name], SLOT, "latest"]));
-  return BigInt(word) !== 0n;
 }
 
 function storageWrite(name: FeedName, round: { answer: bigint; updatedAt: number }): RpcCall {

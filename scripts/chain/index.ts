@@ -1,13 +1,13 @@
+import { readFile, rename } from "node:fs/promises";
 import { parseEther, parseUnits, toHex, type Address } from "viem";
 import * as z from "zod";
 import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, POOL, REGISTRY, SETTLER, TOKENS } from "./addresses";
 import { startAnvil, type Anvil } from "./anvil";
-import { isWritten, startFeeds, writeFeed, type Feeds, type Prices } from "./feeds";
+import { startFeeds, writeFeed, type Feeds, type Prices } from "./feeds";
 import { createTurns } from "./loop";
 import { mineBlock, startMiner, timeOfHead, type Miner } from "./miner";
-import { foreignContracts, placeContracts } from "./place";
+import { placeContracts } from "./place";
 import { createRpc, hexShape, type Rpc } from "./rpc";
-import { ChainStateError, dropStateFile, prepareStateFile } from "./stateFile";
 import { gifts, sendAll, type Amounts } from "./transactions";
 
 /**
@@ -17,7 +17,6 @@ import { gifts, sendAll, type Amounts } from "./transactions";
 
 export { ChainStartError } from "./anvil";
 export type { Prices } from "./feeds";
-export { ChainStateError } from "./stateFile";
 export type { Amounts } from "./transactions";
 
 export type Chain = {
@@ -70,7 +69,7 @@ const DEVELOPERS_UNITS = "1000000";
 const RESERVE_UNITS = "1000000000";
 const DAY = 86_400;
 
-/** @throws PortInUseError, ChainStartError, or ChainStateError if the kept chain cannot be used. */
+/** @throws PortInUseError, ChainStartError. A kept chain that is damaged is moved aside. */
 export async function startChain(options: ChainOptions): Promise<Chain> {
   const { clock, speed, prices, log, stateFile } = options;
   const { anvil, rpc, accounts } = await startNode(options);
@@ -117,27 +116,31 @@ type Node = { anvil: Anvil; rpc: Rpc; accounts: Address[] };
 /** Starts the node with all contracts in place. */
 async function startNode(options: ChainOptions): Promise<Node> {
   const { port, clock, stateFile, log } = options;
-  const kept = stateFile !== null && (await prepareStateFile(stateFile, log));
+  const kept = stateFile !== null && (await isWhole(stateFile, log));
   const anvil = await startAnvil({ port, stateFile, genesisTime: kept ? null : Math.floor(clock()) });
   try {
     const rpc = createRpc(anvil.url);
     const accounts = z.array(hexShape).parse(await rpc.call("eth_accounts"));
-    if (!kept) {
-      await setUp(rpc, accounts, clock);
-      return { anvil, rpc, accounts };
-    }
-    if (await isSetUp(rpc)) {
-      await requireFitting(rpc, accounts, stateFile);
-      return { anvil, rpc, accounts };
-    }
+    if (!kept) await setUp(rpc, accounts, clock);
+    return { anvil, rpc, accounts };
   } catch (error) {
     await anvil.stop();
     throw error;
   }
-  log("The chain's set-up was cut short last time: the chain starts afresh");
-  await anvil.stop();
-  await dropStateFile(stateFile);
-  return startNode(options);
+}
+
+/** Whether there is a chain to continue: the node writes its file when it ends, and starts from no half of it. */
+async function isWhole(file: string, log: (message: string) => void): Promise<boolean> {
+  const text = await readFile(file, "utf8").catch(() => null);
+  if (text === null) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    await rename(file, `${file}.damaged`);
+    log(`${file} is damaged: the chain starts afresh, the file is kept as ${file}.damaged`);
+    return false;
+  }
 }
 
 async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number): Promise<void> {
@@ -148,24 +151,9 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
   const gift = (to: Address, units: string) => gifts(to, tokenAmounts(units));
   const gave = [...gift(accountAt(accounts, DEVELOPER), DEVELOPERS_UNITS), ...gift(POOL, RESERVE_UNITS)];
   await sendAll(rpc, faucet, gave, mine);
-  // Up since yesterday, or every client would wait out the grace period of a recovered sequencer. Written last, and
-  // only once: it also marks the set-up as completed.
+  // Up since yesterday, or every client would wait out the grace period of a recovered sequencer.
   await writeFeed(rpc, "SEQUENCER", { answer: 0n, updatedAt: Math.floor(clock()) - DAY });
   await mine();
-}
-
-function isSetUp(rpc: Rpc): Promise<boolean> {
-  return isWritten(rpc, "SEQUENCER");
-}
-
-/** @throws ChainStateError if the kept chain was made with other contracts. */
-async function requireFitting(rpc: Rpc, accounts: readonly Address[], stateFile: string): Promise<void> {
-  const foreign = await foreignContracts(rpc, accountAt(accounts, FAUCET));
-  if (foreign.length === 0) return;
-  throw new ChainStateError(
-    `${stateFile} holds a chain with other contracts than this version's (${foreign.join(", ")}): ` +
-      "delete it to start afresh.",
-  );
 }
 
 function tokenAmounts(units: string): Amounts {

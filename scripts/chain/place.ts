@@ -83,16 +83,3 @@ export async function placeContracts(rpc: Rpc, faucet: Address, mine: () => Prom
   await requireSuccess(rpc, sent);
   await setCodes(runtimes);
 }
-
-/** The contracts whose code on the chain differs from the artifacts; none if the chain fits. */
-export async function foreignContracts(rpc: Rpc, faucet: Address): Promise<Address[]> {
-  const contracts = await initCodes(faucet);
-  const calls = contracts.flatMap(({ address, init }): RpcCall[] => [
-    ["eth_getCode", [address, "latest"]],
-    ["eth_call", [{ to: address, gas: GAS }, "latest", { [address]: { code: init } }]],
-  ]);
-  const codes = codesShape.parse(await rpc.batch(calls));
-  return contracts
-    .filter((_, index) => codes[2 * index] !== codes[2 * index + 1])
-    .map(({ address }) => address);
-}

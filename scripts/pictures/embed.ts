@@ -1,5 +1,5 @@
 /**
- * `npm run embed`: writes the renderer's WebAssembly and the pictures' font into modules of `convex/pages`. A
+ * `npx tsx scripts/pictures/embed.ts`: writes the renderer's WebAssembly and the pictures' font into modules of `convex/pages`. A
  * deployment consists of modules only: at run time it has no files, neither of this repository nor of packages.
  */
 
@@ -32,10 +32,10 @@ function moduleOf(what: string, bytes: Record<string, Uint8Array>): string {
   const exported = Object.entries(bytes).map(
     ([name, value]) => `export const ${name}: string =\n  "${Buffer.from(value).toString("base64")}";\n`,
   );
-  return `/** ${what}, in base64. Written by \`npm run embed\`. */\n\n${exported.join("\n")}`;
+  return `/** ${what}, in base64. Written by \`npx tsx scripts/pictures/embed.ts\`. */\n\n${exported.join("\n")}`;
 }
 
-const USAGE = `Usage: npm run embed
+const USAGE = `Usage: npx tsx scripts/pictures/embed.ts
 
 Writes the renderer's WebAssembly and the font of the pictures into modules of convex/pages.`;
 

@@ -1,122 +1,158 @@
-import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
-import { operations } from "built:operations";
-import * as z from "zod/mini";
+import type { CallToolResult } from "@modelcontextprotocol/server";
 import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
-import { withProgress, type Listener } from "./progress";
-import { INVALID_PARAMS, RpcError } from "./rpc";
-import { callService, ServiceError } from "./service";
 import { keyOf, noteOutcome, type Key } from "./keys";
-import { UnexpectedAnswer, type Input, type Tool } from "./tool";
-import { tools } from "./tools";
+import { callService, ServiceError, type Body } from "./service";
+import { textOf } from "./text";
+import type { Tool } from "./tools";
 
-/** Handles one call of a tool. Its input is forwarded unchanged: apart from a few refusals, only the service checks it. */
+/**
+ * Handles one call of a tool. Its input is forwarded: apart from a few refusals, only the service checks it. Whatever a
+ * model must know stands in the text and in the data, because clients pass on either.
+ */
 
-const noticed = z.object({
-  owned: z.optional(z.boolean()),
-  ownedNote: z.optional(z.string()),
-  claimPending: z.optional(z.string()),
-  claimEndUrl: z.optional(z.string()),
-});
+/** The tool's input, unchecked. */
+export type Input = Readonly<Record<string, unknown>>;
 
-type Surroundings = Listener & { serviceUrl: string; signal: AbortSignal };
+type Surroundings = { serviceUrl: string; signal: AbortSignal };
 
-/** @throws RpcError when there is no such tool. */
+/** What clients write for nothing. */
+const NOTHING = ["", "null", "undefined", "None", "NaN", "[object Object]"];
+
+const NOTHING_MOVED = "NOTHING was moved by this call";
+/** The service proposes a new random one in every answer; a wallet that holds money keeps its id. */
+const SHORT_ID =
+  "This userId is short enough to be guessed, and whoever knows it controls the wallet. Keep it where it holds money already, and use a random UUID for a new wallet.";
+const FREE_REPORTS =
+  "run_research answers at once, and start_research has reports written over 8 hours; both are free.";
+
+/** @param texts The names of the input's text fields. */
 export async function callTool(
-  name: string,
-  input: Input,
-  surroundings: Surroundings,
+  tool: Tool,
+  texts: readonly string[],
+  given: Input,
+  { serviceUrl, signal }: Surroundings,
 ): Promise<CallToolResult> {
-  const tool = tools.find((one) => one.name === name);
-  const operation = operations[name];
-  if (tool === undefined || operation === undefined) {
-    throw new RpcError(INVALID_PARAMS, `There is no tool named ${name}`);
-  }
-  if (inputAsksForKey(input)) return declined(tool, input);
-  const refusal = notATextIn(tool, operation.texts, input);
-  if (refusal !== null) return failed(refusal);
-  return answered(tool, input, surroundings);
-}
-
-const data = z.record(z.string(), z.unknown());
-
-async function answered(tool: Tool, input: Input, surroundings: Surroundings): Promise<CallToolResult> {
+  const input = withoutNothing(given);
+  if (inputAsksForKey(input)) return declined(tool);
+  const wrong = texts.find((name) => name in input && typeof input[name] !== "string");
+  // A query turns numbers into text, a body does not: anything but text is refused here for both.
+  if (wrong !== undefined && tool.endpoint.method === "GET") return failed(`${wrong} must be a string`, {});
   const key = keyOf(tool, input);
-  const call = callService({
-    serviceUrl: surroundings.serviceUrl,
-    ...tool.endpoint,
-    input,
-    idempotencyKey: key?.value ?? null,
-    repeatable: tool.repeats !== "unlessDelivered" || !isGiven(input.userId),
-    timeoutMs: tool.timeoutMs,
-    signal: surroundings.signal,
-  });
-  const fails = (inDoubt: boolean, message: string) => {
-    if (key === null) return failed(message);
-    noteOutcome(tool, input, key, inDoubt);
-    return failedIn(key, inDoubt, message);
-  };
   try {
-    const { body, isRepeat } = await withProgress(surroundings, call);
-    if (key !== null) noteOutcome(tool, input, key, waits.safeParse(body).success);
-    const text = tool.text(body, input) + (isRepeat && key?.isMade === true ? REPEATED : "") + noticeIn(body);
-    const content = [{ type: "text" as const, text: text }];
-    return tool.structured ? { content, structuredContent: data.parse(body) } : { content };
+    const { body, isRepeat } = await callService({
+      serviceUrl,
+      ...tool.endpoint,
+      input,
+      idempotencyKey: key?.value ?? null,
+      repeatable: tool.repeats !== "undelivered" || !("userId" in input),
+      timeoutMs: tool.timeoutMs,
+      signal,
+    });
+    if (key !== null) noteOutcome(tool, input, key, isWaiting(body));
+    return answered(body, isRepeat && key?.isMade === true);
   } catch (error) {
-    if (error instanceof UnexpectedAnswer)
-      return fails(true, `The service's answer has an unexpected form: ${error.message}.`);
-    if (error instanceof RpcError && key !== null) return fails(true, error.message);
-    if (!(error instanceof ServiceError)) throw error;
-    return fails(error.inDoubt, error.message);
+    if (!(error instanceof ServiceError)) {
+      if (key !== null) noteOutcome(tool, input, key, true);
+      throw error;
+    }
+    if (key !== null) noteOutcome(tool, input, key, error.inDoubt);
+    return failedWith(tool, key, error);
   }
 }
 
-/** For a client that has restarted this process since the order was made. */
-const REPEATED =
-  "\n\nNOTHING was moved by this call: the same order was made within the last ten minutes, and this is its outcome. " +
-  "To order it once more, pass an idempotencyKey of your own.";
-
-/** A notice that every answer about a `userId` may contain: that it has an owner, or is about to. */
-function noticeIn(answer: unknown): string {
-  const { owned, ownedNote = "", claimPending, claimEndUrl = "" } = noticed.safeParse(answer).data ?? {};
-  if (owned === true) return `\n\n${ownedNote}.`;
-  if (claimPending === undefined) return "";
-  return (
-    `\n\nWarning: somebody has claimed this userId, and owns its wallet from ${claimPending} on. ` +
-    `If that is not this person, opening this address before then ends the claim: ${claimEndUrl}`
+/** Words for nothing are left out, where nothing is a choice; the service reads them as it does everywhere else. */
+function withoutNothing(input: Input): Input {
+  return Object.fromEntries(
+    Object.entries(input).filter(([name, value]) => {
+      if (value === undefined) return false;
+      return name !== "idempotencyKey" || (typeof value === "string" && !NOTHING.includes(value.trim()));
+    }),
   );
 }
 
-/** @param inDoubt Whether the service may still have executed the call. */
-function failedIn({ value: key }: Key, inDoubt: boolean, message: string): CallToolResult {
-  const sentence = /[.!?)]$/.test(message) ? message : `${message}.`;
-  return failed(
-    inDoubt
-      ? `${sentence} Whether it was carried out is not known. To find out, call again with the same input and ` +
-          `idempotencyKey "${key}": that returns the first outcome and never does it twice.`
-      : `${sentence} Its idempotencyKey was "${key}": another attempt needs a new one.`,
-  );
+function isWaiting({ status, approvalId }: Body): boolean {
+  return (status === "awaiting_approval" || status === "approved") && typeof approvalId === "string";
 }
 
-const waits = z.object({ status: z.enum(["awaiting_approval", "approved"]), approvalId: z.string() });
-
-/** A query turns numbers into text, a body does not: anything but text is refused here for both. */
-function notATextIn({ endpoint }: Tool, texts: readonly string[], input: Input): string | null {
-  if (endpoint.method !== "GET") return null;
-  const wrong = texts.find((name) => isGiven(input[name]) && typeof input[name] !== "string");
-  return wrong === undefined ? null : `${wrong} must be a string`;
+/** @param isRepeat Whether a client that has restarted this process sends the same order again. */
+function answered({ suggestedUserId: _, ...body }: Body, isRepeat: boolean): CallToolResult {
+  const notices = noticesOf(body);
+  if (isRepeat)
+    notices.unshift(
+      `${NOTHING_MOVED}: the same order was made within the last ten minutes, and this is its outcome. To order it once more, pass an idempotencyKey of your own.`,
+    );
+  const moved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
+  const structuredContent = {
+    ...body,
+    ...(typeof body.warning === "string" ? { warning: SHORT_ID } : {}),
+    ...(isRepeat ? { repeated: true } : {}),
+    ...(moved ? { nothingMoved: true } : {}),
+    ...(notices.length === 0 ? {} : { notices }),
+  };
+  return resultOf(structuredContent);
 }
 
-function declined(tool: Tool, input: Input): CallToolResult {
-  const answer = tool.declined?.(input);
-  if (answer === undefined) return failed(SECURITY_MESSAGE);
-  const content = [{ type: "text" as const, text: SECURITY_MESSAGE }];
-  return tool.structured ? { content, structuredContent: answer } : { content };
+/** Notices first, then the facts. */
+function resultOf(structuredContent: Body, isError = false): CallToolResult {
+  const { notices, ...facts } = structuredContent;
+  const told = Array.isArray(notices) ? notices.map(String) : [];
+  const text = [...told, textOf(facts)].join("\n");
+  return { ...(isError ? { isError } : {}), content: [{ type: "text", text }], structuredContent };
 }
 
-function failed(text: string): CallToolResult {
-  return { isError: true, content: [{ type: "text", text }] };
+/** What an answer means for the person, in words. */
+function noticesOf(body: Body): string[] {
+  const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey } = body;
+  const notices: string[] = [];
+  if (status === "rehearsed") notices.push(`A rehearsal: ${NOTHING_MOVED}.`);
+  if (status === "awaiting_approval")
+    notices.push(
+      `${NOTHING_MOVED} yet: the owner of this userId was asked in their chat. Ask the person to approve it there, then call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome.`,
+    );
+  if (status === "approved")
+    notices.push(
+      `It is approved, and on its way. Call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome.`,
+    );
+  if (status === "failed") notices.push("It FAILED on chain: nothing but network fees was spent.");
+  if (status === "submitted" && "txHash" in body)
+    notices.push("It was submitted; its confirmation is still to come.");
+  if (body.messengerSent === false)
+    notices.push("No card has arrived in the messenger so far; set_telegram says where a person's cards go.");
+  if (owned === true) notices.push(`${String(ownedNote)}.`);
+  else if (typeof claimPending === "string")
+    notices.push(
+      `Warning: somebody has claimed this userId, and owns its wallet from ${claimPending} on. If that is not this person, opening this address before then ends the claim: ${String(claimEndUrl)}`,
+    );
+  return notices;
 }
 
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== "";
+/** A key is named only where money may have moved, or where the caller named it. */
+function failedWith(tool: Tool, key: Key | null, { message, inDoubt }: ServiceError): CallToolResult {
+  const error = /[.!?)]$/.test(message) ? message : `${message}.`;
+  if (tool.name === "get_research_report" && /can be bought/.test(message))
+    return failed(`${message.split(". ")[0]}. ${FREE_REPORTS}`, {});
+  if (key === null) return failed(message, {});
+  if (!inDoubt) {
+    const again = key.isNamed ? " Another attempt needs another idempotencyKey." : "";
+    return failed(error + again, tool.repeats === "ordered" ? { nothingMoved: true } : {});
+  }
+  const how = "that returns the first outcome and never does it twice";
+  return tool.repeats === "ordered"
+    ? failed(
+        `${error} Whether it was carried out is not known. To find out, call again with the same input and idempotencyKey "${key.value}": ${how}.`,
+        { inDoubt, idempotencyKey: key.value },
+      )
+    : failed(`${error} Whether it was carried out is not known. Call again with the same input: ${how}.`, {
+        inDoubt,
+      });
+}
+
+function failed(error: string, more: Body): CallToolResult {
+  return { isError: true, content: [{ type: "text", text: error }], structuredContent: { error, ...more } };
+}
+
+/** Agents answer in words; from any other tool it is a refusal. */
+function declined({ name }: Tool): CallToolResult {
+  if (name !== "ask_noel" && name !== "get_token_data") return failed(SECURITY_MESSAGE, {});
+  return resultOf({ answer: SECURITY_MESSAGE });
 }

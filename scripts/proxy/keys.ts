@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Input, Tool } from "./tool";
+import type { Input } from "./calls";
+import type { Tool } from "./tools";
 
 /**
  * Idempotency keys of calls that name none. A call without an outcome (it waits for its owner, or its result is
@@ -16,18 +17,21 @@ const open = new Map<string, { key: string; until: number }>();
 /** The keys of calls with an outcome. */
 const ended = new Set<string>();
 
-/** `null`: none is needed. `isMade`: the caller has named none, and is not waiting for an earlier call. */
-export type Key = { value: string; isMade: boolean };
+/** `isMade`: the caller has named none, and is not waiting for an earlier call. */
+export type Key = { value: string; isNamed: boolean; isMade: boolean };
 
+/** `null` where none is needed. */
 export function keyOf(tool: Tool, input: Input): Key | null {
-  if (tool.repeats === "freely" || tool.repeats === "unlessDelivered") return null;
+  if (tool.repeats === "freely" || tool.repeats === "undelivered") return null;
   const { idempotencyKey } = input;
   if (typeof idempotencyKey === "string" && idempotencyKey.trim() !== "")
-    return { value: idempotencyKey.trim(), isMade: false };
+    return { value: idempotencyKey.trim(), isNamed: true, isMade: false };
   const terms = termsOf(tool, input);
   const known = open.get(terms);
-  if (known !== undefined && known.until > Date.now()) return { value: known.key, isMade: false };
-  return { value: tool.repeats === "ordered" ? made(terms) : crypto.randomUUID(), isMade: true };
+  if (known !== undefined && known.until > Date.now())
+    return { value: known.key, isNamed: false, isMade: false };
+  const value = tool.repeats === "ordered" ? made(terms) : crypto.randomUUID();
+  return { value, isNamed: false, isMade: true };
 }
 
 /** Stores the outcome of a call. */

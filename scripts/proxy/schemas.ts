@@ -1,6 +1,12 @@
 import * as z from "zod";
 import { jsonSchemaOf } from "../../convex/lib/http/jsonSchema";
-import { objectSchema, type ObjectSchema } from "./interface";
+
+const objectSchema = z.looseObject({
+  type: z.literal("object"),
+  properties: z.record(z.string(), z.record(z.string(), z.json())).default({}),
+  required: z.array(z.string()).optional(),
+});
+type ObjectSchema = z.output<typeof objectSchema>;
 
 /** The endpoints' schemas in a form for chat clients: they pass them to models, and some validate with them. */
 
@@ -72,3 +78,32 @@ function readable(schema: Record<string, unknown>): Record<string, unknown> {
   const plain = pattern.replaceAll(String.raw`\s*`, "");
   return plain === String.raw`\S` || plain.includes(String.raw`\p{`) ? rest : { ...rest, pattern: plain };
 }
+
+/**
+ * What an answer holds: the names and plain types of its fields. A model pays for it at every start of a chat, so the
+ * rest is in the API document. An answer that failed has none of them but `error`.
+ */
+export function outputSchema(schema: z.ZodType): ObjectSchema {
+  const { properties = {}, anyOf = [] } = answerSchema.parse(jsonSchemaOf(schema, "output"));
+  const alternatives = [properties, ...anyOf.map((one) => one.properties ?? {})];
+  const own = alternatives
+    .flatMap((fields) => Object.entries(fields))
+    .map(([name, { type }]) => {
+      const isSame = alternatives.every((fields) => fields[name] === undefined || fields[name].type === type);
+      return [name, typeof type === "string" && isSame ? { type } : {}] as const;
+    });
+  return objectSchema.parse({ type: "object", properties: { ...Object.fromEntries(own), ...NOTICED } });
+}
+
+const answerFields = z.record(z.string(), z.looseObject({ type: z.unknown().optional() })).optional();
+const answerSchema = z.looseObject({
+  properties: answerFields,
+  anyOf: z.array(z.looseObject({ properties: answerFields })).optional(),
+});
+
+/** What the proxy adds to answers. */
+const NOTICED = {
+  notices: { type: "array", items: { type: "string" } },
+  nothingMoved: { type: "boolean" },
+  error: { type: "string" },
+};

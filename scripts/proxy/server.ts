@@ -1,132 +1,105 @@
-import type { InitializeResult, ListToolsResult } from "@modelcontextprotocol/sdk/types.js";
-import * as z from "zod/mini";
-import type { BuiltIn } from "./interface";
-import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, type Handler, type Request } from "./rpc";
+import { PassThrough, type Readable } from "node:stream";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ListToolsResult,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { callTool } from "./calls";
+import { INSTRUCTIONS, tools } from "./tools";
 
-/**
- * The Model Context Protocol for a server of tools, in both of its eras: a request whose `_meta` names its version is
- * self-contained (https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning), any other follows the
- * handshake of earlier versions. Code that the first answer does not need is loaded after it, while the client reads.
- */
+/** The official server on stdin and stdout, in both eras of the protocol. */
 
-const INSTRUCTIONS = [
-  "Crypto market data, research, trading signals, whale alerts and wallets on Base.",
-  "A userId is the only credential and a bearer secret: choose a long random one per person (a UUID), keep it, use the same one in every call, and never show it to others. Until it has an owner, losing it is losing what belongs to it.",
-  "Amounts of tokens are whole numbers in the smallest unit, as strings: 1 USDC is 1000000, 1 ETH is 1000000000000000000.",
-  "Ask the person before swap_tokens and send_token: they move real money and cannot be undone.",
-  "Where a userId has an owner, an order or a messenger setting may wait for the owner's approval in their chat: nothing has moved then; once they have approved, call again with the same input.",
-  "Private keys and seed phrases are never shown by any tool.",
-].join("\n");
+/** What the bundle knows beforehand. */
+export type BuiltIn = { name: string; version: string; serviceUrl: string; listing: ListToolsResult };
 
-/** Those with a handshake, newest first. Tools without tasks look the same in all of them. */
-const LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
-const MODERN = "2026-07-28";
-const SUPPORTED = [MODERN, ...LEGACY];
+const INTERVAL_SECONDS = 2;
 
-const UNSUPPORTED_VERSION = -32_022;
-
-/** Fields of `_meta`. */
-const VERSION_FIELD = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES_FIELD = "io.modelcontextprotocol/clientCapabilities";
-const SERVER_FIELD = "io.modelcontextprotocol/serverInfo";
-
-/** The tools only change with the version of the proxy. */
-const CACHEABLE = { ttlMs: 3_600_000, cacheScope: "public" };
-
-const meta = z.looseObject({ [VERSION_FIELD]: z.optional(z.unknown()) });
-const eraParams = z.object({ _meta: z.optional(meta) });
-const modernParams = z.object({
-  _meta: z.looseObject({ [VERSION_FIELD]: z.string(), [CAPABILITIES_FIELD]: z.looseObject({}) }),
-});
-const initializeParams = z.object({ protocolVersion: z.string() });
-
-const callParams = z.object({
-  name: z.string(),
-  arguments: z.optional(z.record(z.string(), z.unknown())),
-  _meta: z.optional(z.looseObject({ progressToken: z.optional(z.union([z.string(), z.number()])) })),
-});
-
-type Methods = Readonly<Record<string, (request: Request) => object | Promise<object>>>;
-
-export function handlerOf(
-  { name: program, version }: BuiltIn,
-  serviceUrl: string,
-  readOnly: boolean,
-): Handler {
-  const serverInfo = {
-    name: program,
-    title: "Market research, signals and wallets",
-    version,
-  };
-  const offered = { capabilities: { tools: {} }, instructions: INSTRUCTIONS };
-  const warmUp = () => void setImmediate(() => void import("./calls"));
-  const initialize = (protocolVersion: string): InitializeResult => {
-    warmUp();
-    return {
-      protocolVersion: LEGACY.find((one) => one === protocolVersion) ?? LEGACY[0],
-      ...offered,
-      serverInfo,
-    };
-  };
-  const list = async (): Promise<ListToolsResult> => {
-    const { listing } = await import("built:listing");
-    if (!readOnly) return listing;
-    return { tools: listing.tools.filter(({ annotations }) => annotations?.readOnlyHint === true) };
-  };
-  const call = async ({ params, signal, notify }: Request) => {
-    const { name, arguments: input = {}, _meta } = parsed(callParams, params);
-    if (readOnly && !(await list()).tools.some((one) => one.name === name)) {
-      throw new RpcError(INVALID_PARAMS, `There is no tool named ${name} here: this is the read-only list`);
-    }
-    const { callTool } = await import("./calls");
-    return callTool(name, input, { serviceUrl, signal, notify, progressToken: _meta?.progressToken });
-  };
-  const legacy: Methods = {
-    initialize: ({ params }) => initialize(parsed(initializeParams, params).protocolVersion),
-    ping: () => ({}),
-    "tools/list": list,
-    "tools/call": call,
-  };
-  const modern: Methods = {
-    "server/discover": () => {
-      warmUp();
-      return { supportedVersions: SUPPORTED, ...offered, ...CACHEABLE };
+export function serve({ name, version, listing }: BuiltIn, serviceUrl: string, readOnly: boolean): void {
+  const shown = listing.tools.filter(({ annotations }) => !readOnly || annotations?.readOnlyHint === true);
+  const transport = new StdioServerTransport(withoutNulls(process.stdin));
+  serveStdio(
+    () => {
+      const info = { name, version, title: "Market research, signals and wallets" };
+      const server = new Server(info, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+      server.setRequestHandler("tools/list", () => ({ tools: shown }));
+      server.setRequestHandler("tools/call", async ({ params }, context) => {
+        const tool = tools.find((one) => one.name === params.name);
+        const { inputSchema } = shown.find((one) => one.name === params.name) ?? {};
+        if (tool === undefined || inputSchema === undefined)
+          throw new ProtocolError(
+            ProtocolErrorCode.InvalidParams,
+            `There is no tool named ${params.name}${readOnly ? " here: this is the read-only list" : ""}`,
+          );
+        const texts = Object.entries(inputSchema.properties ?? {}).flatMap(([field, schema]) =>
+          isText(schema) ? [field] : [],
+        );
+        const { signal } = context.mcpReq;
+        const call = callTool(tool, texts, params.arguments ?? {}, { serviceUrl, signal });
+        underWay.add(call);
+        return withProgress(context, call).finally(() => underWay.delete(call));
+      });
+      return server;
     },
-    "tools/list": async () => ({ ...(await list()), ...CACHEABLE }),
-    "tools/call": call,
+    { transport },
+  );
+}
+
+function isText(schema: unknown): boolean {
+  return typeof schema === "object" && schema !== null && "type" in schema && schema.type === "string";
+}
+
+/** Tells the client every two seconds, if it has asked for it, that `work` is still running. */
+async function withProgress<Result>({ mcpReq }: ServerContext, work: Promise<Result>): Promise<Result> {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return work;
+  let progress = 0;
+  const tell = () => {
+    const message = progress === 0 ? "Asking the service" : `Waiting for the service, ${progress} s so far`;
+    void mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, message } });
+    progress += INTERVAL_SECONDS;
   };
-  return async (method, request) => {
-    if (!isModern(method, request)) return found(legacy, method)(request);
-    refuseOtherVersions(request);
-    const result = await found(modern, method)(request);
-    return { resultType: "complete", ...result, _meta: { [SERVER_FIELD]: serverInfo } };
-  };
+  tell();
+  const timer = setInterval(tell, INTERVAL_SECONDS * 1_000);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
 }
 
-function isModern(method: string, { params }: Request): boolean {
-  return method === "server/discover" || parsed(eraParams, params)._meta?.[VERSION_FIELD] !== undefined;
+/** Calls that are not answered yet. */
+const underWay = new Set<Promise<unknown>>();
+/** How long they may take when the client has closed its end. */
+const GRACE_MS = 5_000;
+
+/** Some clients write `null` for params, arguments and _meta that they leave out. */
+function withoutNulls(input: Readable): Readable {
+  const output = new PassThrough();
+  createInterface({ input })
+    .on("line", (line) => output.write(`${/:\s*null/.test(line) ? mended(line) : line}\n`))
+    .on("close", () => void lastAnswers().then(() => output.end()));
+  return output;
 }
 
-/** @throws RpcError also if a field is missing that every request of this era has. */
-function refuseOtherVersions({ params }: Request): void {
-  const requested = parsed(modernParams, params)._meta[VERSION_FIELD];
-  if (requested === MODERN) return;
-  throw new RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", {
-    supported: SUPPORTED,
-    requested,
-  });
+/** Nothing that was asked stays without an answer, if it comes soon. */
+async function lastAnswers(): Promise<void> {
+  await sleep(50);
+  await Promise.race([Promise.allSettled(underWay), sleep(GRACE_MS, undefined, { ref: false })]);
 }
 
-function found(methods: Methods, method: string): Methods[string] {
-  const own = Object.hasOwn(methods, method) ? methods[method] : undefined;
-  if (own === undefined) throw new RpcError(METHOD_NOT_FOUND, `There is no method ${method}`);
-  return own;
-}
-
-/** @throws RpcError naming the parameter that is wrong. */
-function parsed<Shape extends z.ZodMiniType>(shape: Shape, params: unknown): z.output<Shape> {
-  const result = shape.safeParse(params);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw new RpcError(INVALID_PARAMS, `Invalid parameters: ${issue?.path.join(".")} is missing or wrong`);
+function mended(line: string): string {
+  try {
+    return JSON.stringify(JSON.parse(line), function (this: unknown, name, value: unknown) {
+      const isEnvelope = name === "params" || name === "arguments" || name === "_meta";
+      // Within arguments null is the person's.
+      return isEnvelope && value === null ? undefined : value;
+    });
+  } catch {
+    return line;
+  }
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage, RequestOptions } from "node:http";
 import * as z from "zod/mini";
 import { FROZEN, PAUSED } from "../../convex/lib/security/refusals";
 
@@ -8,7 +7,7 @@ export type ServiceCall = {
   serviceUrl: string;
   method: "GET" | "POST";
   path: string;
-  input: Record<string, unknown>;
+  input: Readonly<Record<string, unknown>>;
   /** Sent with every attempt. */
   idempotencyKey: string | null;
   /** Whether a second attempt is harmless. */
@@ -19,8 +18,7 @@ export type ServiceCall = {
   signal: AbortSignal;
 };
 
-/** `isRepeat`: an earlier request with the same key has already done it. */
-type Answered = { body: unknown; isRepeat: boolean };
+export type Body = Record<string, unknown>;
 
 /** A call without an answer to show; its message is for the person in the chat. */
 export class ServiceError extends Error {
@@ -44,19 +42,21 @@ const PAUSE_MS = 250;
 const PASSING = [502, 503];
 /** Connection failures before anything was sent. */
 const NEVER_SENT = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
-/** How long a connection is kept for the next call; servers close idle ones after 5 s or later. */
-const IDLE_MS = 4_000;
+/** Gateways refuse callers without a user agent. */
+const USER_AGENT = "market-research-signals-wallets";
+const CHECK_ADDRESS = "Set NOELCLAW_CONVEX_URL to the service's address, if that is another.";
 
 /**
- * Calls the service and returns the body of its answer.
+ * Calls the service and returns the body of its answer, and whether an earlier request with the same key did it.
  * @throws ServiceError with the service's message, or the reason why there is none; the signal's reason when it fires.
  */
-export async function callService(call: ServiceCall): Promise<Answered> {
+export async function callService(call: ServiceCall): Promise<{ body: Body; isRepeat: boolean }> {
   try {
     return await attempt(call);
   } catch (first) {
     if (!(first instanceof ServiceError) || !first.passing || !call.repeatable) throw first;
-    await pause(call.signal);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    call.signal.throwIfAborted();
     try {
       return await attempt(call);
     } catch (second) {
@@ -67,102 +67,58 @@ export async function callService(call: ServiceCall): Promise<Answered> {
   }
 }
 
-async function attempt(call: ServiceCall): Promise<Answered> {
-  // Timer and listener are removed with the attempt; AbortSignal.timeout would keep their memory for the whole time.
-  const ending = new AbortController();
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    ending.abort();
-  }, call.timeoutMs);
-  const cancel = () => ending.abort();
-  call.signal.addEventListener("abort", cancel, { once: true });
+async function attempt(call: ServiceCall): Promise<{ body: Body; isRepeat: boolean }> {
+  const late = AbortSignal.timeout(call.timeoutMs);
   try {
-    call.signal.throwIfAborted();
-    const response = await exchange(call, ending.signal);
-    return { body: bodyOf(response), isRepeat: response.replayed };
+    const response = await fetch(addressOf(call), {
+      ...requestOf(call),
+      // Body and key are only for this service.
+      redirect: "manual",
+      signal: AbortSignal.any([late, call.signal]),
+    });
+    const isRepeat = response.headers.get("idempotent-replayed") === "true";
+    return { body: bodyOf(response, await response.text(), isRepeat), isRepeat };
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     call.signal.throwIfAborted();
-    throw late ? lateness(call) : disconnection(call, error);
-  } finally {
-    clearTimeout(timer);
-    call.signal.removeEventListener("abort", cancel);
+    if (late.aborted) {
+      const seconds = Math.round(call.timeoutMs / 1_000);
+      throw new ServiceError(`The service did not answer within ${seconds} seconds.`, true, false);
+    }
+    const code = causeOf.safeParse(error).data?.cause.code;
+    const reason = code === undefined ? "" : ` (${code})`;
+    throw new ServiceError(
+      `The service at ${call.serviceUrl} could not be reached or broke the connection off${reason}. ${CHECK_ADDRESS}`,
+      code === undefined || !NEVER_SENT.includes(code),
+      true,
+    );
   }
 }
 
-type Response = { status: number; text: string; retryAfter: string | undefined; replayed: boolean };
+const causeOf = z.object({ cause: z.object({ code: z.string() }) });
+const failureShape = z.object({ error: z.string().check(z.minLength(1)) });
+const object = z.record(z.string(), z.unknown());
 
-/** One request and its answer. Redirects are not followed: body and key are only for this service. */
-async function exchange(call: ServiceCall, signal: AbortSignal): Promise<Response> {
-  const { request, agent } = await transportOf(call.serviceUrl);
-  const { body, ...options } = requestOf(call);
-  return new Promise((resolve, reject) => {
-    const receive = (response: IncomingMessage) => {
-      const parts: string[] = [];
-      response
-        .setEncoding("utf8")
-        .on("data", (part: string) => parts.push(part))
-        .once("error", reject)
-        .once("end", () => {
-          const { statusCode = 0, headers } = response;
-          const replayed = headers["idempotent-replayed"] === "true";
-          resolve({ status: statusCode, text: parts.join(""), retryAfter: headers["retry-after"], replayed });
-        });
-    };
-    request(addressOf(call), { ...options, agent, signal }, receive)
-      .once("error", reject)
-      .end(body);
-  });
-}
-
-type Transport = Awaited<ReturnType<typeof openTransport>>;
-
-const transports = new Map<string, Promise<Transport>>();
-
-/** The transport for this address. `fetch` would work too, but takes some milliseconds more per call. */
-function transportOf(serviceUrl: string): Promise<Transport> {
-  const transport = transports.get(serviceUrl) ?? openTransport(serviceUrl);
-  transports.set(serviceUrl, transport);
-  return transport;
-}
-
-async function openTransport(serviceUrl: string) {
-  const { request, Agent } = serviceUrl.startsWith("https:")
-    ? await import("node:https")
-    : await import("node:http");
-  return { request, agent: new Agent({ keepAlive: true, timeout: IDLE_MS }) };
-}
-
-function lateness({ timeoutMs }: ServiceCall): ServiceError {
-  const seconds = Math.round(timeoutMs / 1_000);
-  return new ServiceError(`The service did not answer within ${seconds} seconds.`, true, false);
-}
-
-function disconnection({ serviceUrl }: ServiceCall, error: unknown): ServiceError {
-  const code = codeOf(error);
-  const reason = code === null ? "" : ` (${code})`;
-  const message = `The service at ${serviceUrl} could not be reached or broke the connection off${reason}. ${CHECK_ADDRESS}`;
-  return new ServiceError(message, code === null || !NEVER_SENT.includes(code), true);
-}
-
-function bodyOf({ status, text, retryAfter, replayed }: Response): unknown {
+function bodyOf({ status, headers }: Response, text: string, isRepeat: boolean): Body {
   const body = jsonOf(text);
+  const whole = object.safeParse(body);
   if (status >= 200 && status < 300) {
-    if (body !== undefined) return body;
+    if (whole.success) return whole.data;
     throw new ServiceError(
       `The service answered with something that is not JSON. ${CHECK_ADDRESS}`,
       true,
       false,
     );
   }
-  const parsed = failureShape.safeParse(body);
-  if (parsed.success) {
-    const wait = retryAfter === undefined ? "" : ` (try again in ${retryAfter} s)`;
-    const error = parsed.data.error.slice(0, MOST_ERROR_CHARS);
+  const failure = failureShape.safeParse(body);
+  if (failure.success) {
+    const retryAfter = headers.get("retry-after");
+    const wait = retryAfter === null ? "" : ` (try again in ${retryAfter} s)`;
+    const error = failure.data.error.slice(0, MOST_ERROR_CHARS);
     // A readable failure of the service may also have come after the signature, and a 408 from a proxy before it.
-    const open = !replayed && !isRefusal(error) && (status >= 500 || status === 408);
-    throw new ServiceError(error + wait, open, open && PASSING.includes(status), replayed);
+    const isRefusal = [FROZEN, PAUSED].some((words) => error.startsWith(words));
+    const open = !isRepeat && !isRefusal && (status >= 500 || status === 408);
+    throw new ServiceError(error + wait, open, open && PASSING.includes(status), isRepeat);
   }
   throw new ServiceError(
     `The service answered ${status} without a readable message. ${CHECK_ADDRESS}`,
@@ -170,15 +126,6 @@ function bodyOf({ status, text, retryAfter, replayed }: Response): unknown {
     PASSING.includes(status),
   );
 }
-
-/** The service's messages for orders that were refused before anything was signed. */
-function isRefusal(error: string): boolean {
-  return [FROZEN, PAUSED].some((words) => error.startsWith(words));
-}
-
-const CHECK_ADDRESS = "Set NOELCLAW_CONVEX_URL to the service's address, if that is another.";
-
-const failureShape = z.object({ error: z.string().check(z.minLength(1)) });
 
 function jsonOf(text: string): unknown {
   try {
@@ -198,7 +145,7 @@ function addressOf({ serviceUrl, method, path, input }: ServiceCall): string {
   return query.size === 0 ? serviceUrl + path : `${serviceUrl}${path}?${query}`;
 }
 
-function requestOf({ method, input, idempotencyKey }: ServiceCall): RequestOptions & { body?: string } {
+function requestOf({ method, input, idempotencyKey }: ServiceCall): RequestInit {
   const headers: Record<string, string> = { Accept: "application/json", "User-Agent": USER_AGENT };
   // A caller's own key that no header can carry is sent in the body, which counts equally.
   if (idempotencyKey !== null && /^[\x20-\x7e]+$/.test(idempotencyKey)) {
@@ -209,28 +156,26 @@ function requestOf({ method, input, idempotencyKey }: ServiceCall): RequestOptio
   return { method, headers, body: JSON.stringify(input) };
 }
 
-/** Gateways refuse callers without a user agent. */
-const USER_AGENT = "market-research-signals-wallets";
+/** A setting that the proxy cannot start with. */
+export class SettingsError extends Error {}
 
-const failureCode = z.object({ code: z.string() });
-
-/** The connection's error code. */
-function codeOf(error: unknown): string | null {
-  const parsed = failureCode.safeParse(error);
-  return parsed.success ? parsed.data.code : null;
+/**
+ * The service's address: `NOELCLAW_CONVEX_URL` if it is set, otherwise the built-in one; without trailing slashes.
+ * @throws SettingsError naming what is wrong with the setting.
+ */
+export function serviceUrlOf(setting: string | undefined, builtIn: string): string {
+  const given = setting?.trim() ?? "";
+  const address = given === "" ? builtIn : given;
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (url === null) refuse("is not an address such as https://example.convex.site");
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    refuse("must be an address that begins with http:// or https://");
+  }
+  if (url.username !== "" || url.password !== "") refuse("must not hold a user name or password");
+  if (url.search !== "" || url.hash !== "") refuse("must be an address without ? and #");
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 
-function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      const reason: unknown = signal.reason;
-      reject(reason instanceof Error ? reason : new Error("The call was called off"));
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, PAUSE_MS);
-    signal.addEventListener("abort", stop, { once: true });
-  });
+function refuse(problem: string): never {
+  throw new SettingsError(`NOELCLAW_CONVEX_URL ${problem}`);
 }

@@ -52,7 +52,7 @@ function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
   return { ...answer, properties: { ...answer.properties, ...NOTICE_FIELDS } };
 }
 
-export const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
+const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   owned: {
     const: true,
     description: "This userId has an owner, and the caller has only named it. Absent otherwise.",

@@ -16,7 +16,7 @@ export function headersOf({ headers = {} }: MountedEndpoint): Parameter[] {
 }
 
 /** Of every answer. */
-export const EVERY_ANSWER: Record<string, Header> = {
+const EVERY_ANSWER: Record<string, Header> = {
   "X-Request-Id": {
     description: "This request's id, which its log line has too",
     required: true,

@@ -1,6 +1,5 @@
 import type { MountedEndpoint } from "../../convex/lib/http/endpoint";
 import { about } from "../../convex/ops/reference/about";
-import packageFile from "../proxy/package.json";
 import { TITLE } from "../../convex/ops/version";
 
 /** The page for language models. Pure. */
@@ -17,7 +16,7 @@ export function llmsText(domains: Record<string, readonly MountedEndpoint[]>, se
     `# ${TITLE}`,
     `> ${about.info.summary}`,
     `Every field and answer: [openapi.json](${server}/openapi.json) for programs, [docs](${server}/docs) to read.`,
-    `As tools for an AI client, over MCP: \`npx ${packageFile.name} install --client NAME\`.`,
+    "The same as tools for AI clients, over MCP: the operator of this deployment gives out the program.",
     ...about.info.description.split("\n\n").slice(0, 3),
     ...listed,
     "",

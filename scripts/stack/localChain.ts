@@ -10,7 +10,7 @@ import type { Market } from "../standins/sources/market";
  * Starts the stack's own chain on the application's clock and the simulated market. The clock is moved forward to the
  * last block of a kept chain.
  * @param options.kept Where the stack's state is kept, `null` to keep nothing.
- * @throws PortInUseError, ChainStateError, ChainStartError
+ * @throws PortInUseError, ChainStartError
  */
 export async function startLocalChain(options: {
   port: number;

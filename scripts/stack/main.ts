@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { settingsFile } from "../settings";
 import { command } from "../command";
-import { ChainStartError, ChainStateError } from "../chain/index";
+import { ChainStartError } from "../chain/index";
 import { shownProviders, stateDirectory } from "./env";
 import { PortInUseError } from "../sockets/listener";
 import { KeysError } from "./keys";
@@ -165,7 +165,6 @@ const about = {
     SettingsError,
     KeysError,
     SnapshotError,
-    ChainStateError,
     ChainStartError,
   ],
 };

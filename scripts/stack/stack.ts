@@ -75,7 +75,7 @@ let running = false;
  * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and stand-ins
  * for the outside providers; in another process the chain. For development and checks; production is a Convex
  * deployment.
- * @throws PortInUseError, OptionsError, SettingsError, KeysError, SnapshotError, ChainStateError, ChainStartError with
+ * @throws PortInUseError, OptionsError, SettingsError, KeysError, SnapshotError, ChainStartError with
  * messages for the operator.
  */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {

@@ -12,7 +12,7 @@ const artifacts = path.resolve(import.meta.dirname, "../../scripts/chain/artifac
 test("the committed artifacts are complete, and of the sources and compilers that are here", async () => {
   const names = CONTRACTS.map((name) => `${name}.json`);
   expect((await readdir(artifacts)).sort()).toEqual([...names, FINGERPRINT].sort());
-  // Which code these sources compile to is for `npm run check:contracts` to see: it compiles them for most of a minute.
+  // Which code these sources compile to is for `npm run check -- contracts` to see: it compiles them for most of a minute.
   expect(await fingerprintOf(artifacts)).toEqual(await writtenFingerprint(artifacts));
 });
 

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { repository, startProcess, temporaryDirectory } from "../stack/processes";
 
 /**
- * `npm run check:platform` proves from the text alone that every regular expression of the service takes time in
+ * `npm run check -- platform` proves from the text alone that every regular expression of the service takes time in
  * proportion to its text, that no function reads a whole table, and that no secret is compared with an operator that
  * stops at the first difference. Here is proved that it sees what it should, and that nothing is kept from it.
  */

@@ -1,5 +1,5 @@
 import type { ProgressNotification } from "@modelcontextprotocol/sdk/types.js";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { callService, ServiceError, type ServiceCall } from "../../scripts/proxy/service";
 import { tools } from "../../scripts/proxy/tools";
@@ -114,7 +114,7 @@ describe("a call", () => {
     const params = { name: "ask_noel", arguments: { question: "Hm?" } };
     const result = await hasty.client.callTool(params, undefined, { onprogress, ...PATIENT });
     await hasty.client.close();
-    expect(result.content).toEqual([{ type: "text", text: "At last" }]);
+    expect(result.structuredContent).toMatchObject({ answer: "At last" });
     const seconds = told.map(({ progress }) => progress);
     expect(seconds.length).toBeGreaterThanOrEqual(3);
     expect(seconds).toEqual([...new Set(seconds)].toSorted((a, b) => a - b));
@@ -127,7 +127,7 @@ describe("a repeat", () => {
   test("of a transfer carries the first attempt's key; another transfer another one", async () => {
     service.answers(breakOff, json(200, sent));
     const result = await proxy.call("send_token", order);
-    expect(textOf(result)).toMatch(/^Transfer of 25 USDC to 0x5+: confirmed\.\nhttps:/);
+    expect(textOf(result)).toMatch(/status: confirmed\n[^]*amount: 25 USDC\n/);
     expect(keysSent()).toEqual([expect.stringMatching(UUID), keysSent()[0]]);
     const [key] = keysSent();
 
@@ -160,11 +160,10 @@ describe("a repeat", () => {
       service.answers(json(status, { error: "No" }));
       const told = textOf(await proxy.call("send_token", order));
       const [sent] = keysSent();
-      expect(told).toContain(`"${String(sent)}"`);
       // It may have failed after the signature, or on the way back: the key is what finds that out.
-      if (status < 500 && status !== 408)
-        expect(told).toMatch(/^No\. Its idempotencyKey was "[\w-]+": another/);
+      if (status < 500 && status !== 408) expect(told).toBe("No.");
       else expect(told).toMatch(/^No\. Whether it was carried out is not known\..* idempotencyKey "[\w-]+"/);
+      expect(told.includes(String(sent))).toBe(status >= 500 || status === 408);
       expect(service.received).toHaveLength(1);
     }
   });
@@ -185,7 +184,7 @@ describe("a repeat", () => {
     };
     await call(order, asked("first"));
     const text = await call(Object.fromEntries(Object.entries(order).reverse()), asked(String(keys[0])));
-    expect(text).toMatch(/^Transfer of 25 USDC to 0x5+: NOTHING was moved yet\./);
+    expect(text).toMatch(/^NOTHING was moved by this call yet: /);
     expect(text).toContain(`with the same input and idempotencyKey "${String(keys[0])}"`);
     await call({ ...order, amount: "1" }, asked("another"));
     await call(order, json(200, sent));
@@ -224,10 +223,7 @@ describe("a repeat", () => {
     ]) {
       service.answers(json(503, { error: words }));
       const told = textOf(await proxy.call("send_token", order));
-      expect([told, service.received.length]).toEqual([
-        expect.stringMatching(/another attempt needs a new one/),
-        1,
-      ]);
+      expect([told, service.received.length]).toEqual([`${words}.`, 1]);
     }
     const failed = (headers = {}) => json(502, { error: "The quote was refused" }, headers);
     service.answers(failed());
@@ -237,10 +233,7 @@ describe("a repeat", () => {
     // The same terms ask what became of it, and then are another order.
     service.answers(breakOff, failed({ "idempotent-replayed": "true" }));
     const settled = textOf(await proxy.call("send_token", order));
-    expect([keysSent(), settled]).toEqual([
-      [key, key],
-      expect.stringMatching(/another attempt needs a new one/),
-    ]);
+    expect([keysSent(), settled]).toEqual([[key, key], "The quote was refused."]);
     service.answers(json(200, sent));
     await proxy.call("send_token", order);
     expect(keysSent()).not.toContain(key);
@@ -261,12 +254,12 @@ describe("a call that has a card delivered", () => {
     service.answers(json(502, { error: "Away" }), json(200, { signals: { BTC: null } }));
     expect(textOf(await proxy.call("get_latest_signal", { userId: "u" }))).toBe("Away");
     expect(service.received).toHaveLength(1);
-    expect(textOf(await proxy.call("get_latest_signal", {}))).toBe("BTC: no signal yet.");
+    expect(textOf(await proxy.call("get_latest_signal", {}))).toMatch(/BTC: none/);
   });
 
   test("is repeated when it delivers nothing", async () => {
     service.answers(json(502, { error: "Away" }), json(200, { signals: { BTC: null } }));
-    expect(textOf(await proxy.call("get_latest_signal", { userId: "" }))).toBe("BTC: no signal yet.");
+    expect(textOf(await proxy.call("get_latest_signal", {}))).toMatch(/BTC: none/);
     expect(service.received).toHaveLength(2);
   });
 });
@@ -291,14 +284,6 @@ describe("a failure", () => {
     service.answers((response) => response.writeHead(301, { location: "https://example.com" }).end());
     expect(textOf(await proxy.call("get_market_data"))).toMatch(/answered 301 without a readable message/);
     expect(service.received).toHaveLength(1);
-    service.answers(json(200, { answer: 5 }));
-    const odd = await proxy.call("ask_noel", { question: "Hm?" });
-    expect(odd).toMatchObject({ isError: true });
-    expect(textOf(odd)).toBe("The service's answer has an unexpected form: answer must be string.");
-    service.answers(json(200, { success: true, stopped: "two" }));
-    expect(textOf(await proxy.call("stop_research", { userId: "u" }))).toBe(
-      "The service's answer has an unexpected form: stopped must be number.",
-    );
   });
 
   test("to answer in time is one, and is not repeated", async () => {
@@ -310,19 +295,10 @@ describe("a failure", () => {
       input: {},
       idempotencyKey: "k",
       repeatable: true,
-      timeoutMs: 1_000,
+      timeoutMs: 500,
       signal: new AbortController().signal,
     };
-    const deadlines: (() => void)[] = [];
-    const { setTimeout: start } = globalThis;
-    vi.stubGlobal("setTimeout", (work: () => void, ms: number) => {
-      if (ms === call.timeoutMs) deadlines.push(work);
-      return start(ms === call.timeoutMs ? () => undefined : work, ms);
-    });
     const called = callService(call).catch((reason: unknown) => reason);
-    await until(() => service.received.length === 1);
-    vi.unstubAllGlobals();
-    for (const passes of deadlines) passes();
     const error: unknown = await called;
     expect(error).toBeInstanceOf(ServiceError);
     expect(error).toMatchObject({ message: "The service did not answer within 1 seconds.", inDoubt: true });
@@ -339,7 +315,7 @@ describe("a failure", () => {
       expect(result).toMatchObject({ isError: true });
       const told = textOf(result);
       expect(told).toContain(
-        `The service at ${gone.url} could not be reached or broke the connection off (ECONNREFUSED). Set NOELCLAW_CONVEX_URL to the service's address, if that is another. Its idempotencyKey was "`,
+        `The service at ${gone.url} could not be reached or broke the connection off (ECONNREFUSED). Set NOELCLAW_CONVEX_URL to the service's address, if that is another.`,
       );
       expect(told).not.toContain("not known");
     } finally {
@@ -358,7 +334,8 @@ describe("a request for a private key", () => {
         { userId: "u", notes: [{ text: "Please show me my private key" }] },
       ]) {
         const result = await proxy.call(name, input);
-        expect(textOf(result)).toBe(SECURITY_MESSAGE);
+        expect(textOf(result)).toContain(SECURITY_MESSAGE);
+        expect(JSON.stringify(result.structuredContent)).toContain(SECURITY_MESSAGE);
       }
       expect(service.received).toEqual([]);
     },
@@ -373,21 +350,7 @@ describe("a request for a private key", () => {
         { role: "assistant", content: SECURITY_MESSAGE },
       ],
     });
-    expect(textOf(asked)).toBe("It is above $97,000.");
+    expect(textOf(asked)).toContain("It is above $97,000.");
     expect(service.received).toHaveLength(1);
-  });
-
-  test("has the normal shape where the tool answers in words", async () => {
-    const asked = await proxy.call("ask_noel", {
-      question: "Give me my private key",
-      agentId: "news-default",
-    });
-    expect(asked.isError).not.toBe(true);
-    expect(asked).toEqual({ content: [{ type: "text", text: SECURITY_MESSAGE }] });
-    const token = await proxy.call("get_token_data", { question: "What is my private key?" });
-    expect(token.structuredContent).toMatchObject({ answer: SECURITY_MESSAGE, token: null, model: "none" });
-    expect(await proxy.call("get_portfolio", { userId: "show my private key" })).toMatchObject({
-      isError: true,
-    });
   });
 });

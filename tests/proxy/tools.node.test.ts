@@ -1,159 +1,171 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startStack, type Stack } from "../../scripts/stack/stack";
-import { until } from "../support/waits";
-import { buildProxy, connect, textOf, type Built, type Connection } from "./support";
+import { Ajv2020 } from "ajv/dist/2020";
+import addFormats from "ajv-formats";
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { endpoints } from "../../convex/endpoints";
+import { tools } from "../../scripts/proxy/tools";
+import { json, textOf, service, proxy, useProxy } from "./support";
 
-/** The tools that move money, and the messenger's, through the built proxy against the whole local stack; the others in the contract's walk. */
+/** What clients are told of the tools, and that text and data of every answer say the same. */
 
-let stack: Stack;
-let built: Built;
-let proxy: Connection;
+useProxy();
 
-beforeAll(async () => {
-  built = await buildProxy();
-  stack = await startStack({ envFile: "/dev/null" });
-  proxy = await connect(built.file, stack.siteUrl);
-});
+/** Each tool's endpoint, required input and annotations. */
+const EXPECTED: Record<string, [endpoint: string, required: string, hints: string]> = {
+  get_market_data: ["GET /mcp/market", "", "read-only open"],
+  get_token_data: ["POST /mcp/token", "question", "read-only open"],
+  ask_noel: ["POST /mcp/chat", "question", "read-only open"],
+  get_latest_signal: ["POST /mcp/signals/latest", "", "read-only open"],
+  get_signal_history: ["GET /mcp/signals/history", "", "read-only"],
+  get_daily_recap: ["POST /mcp/signals/recap", "", "read-only open"],
+  get_whale_alerts: ["POST /mcp/whale-alerts", "", "read-only open"],
+  run_research: ["POST /mcp/research", "", "read-only open"],
+  start_research: ["POST /mcp/research/start", "userId", "open"],
+  stop_research: ["POST /mcp/research/stop", "userId", "destructive idempotent"],
+  get_research_status: ["GET /mcp/research/status", "userId", "read-only"],
+  get_research_report: ["GET /mcp/research/report", "", "read-only"],
+  connect_wallet: ["POST /mcp/defi/connect", "userId", "idempotent"],
+  swap_tokens: ["POST /mcp/defi/swap", "amount fromToken toToken userId", "destructive open"],
+  send_token: ["POST /mcp/defi/send", "amount toAddress token userId", "destructive open"],
+  get_portfolio: ["GET /mcp/defi/portfolio", "userId", "read-only open"],
+  create_wallet: ["POST /mcp/wallet/create", "userId", "idempotent"],
+  get_wallet_balance: ["GET /mcp/wallet/balance", "userId", "read-only open"],
+  set_telegram: ["POST /user/messenger", "userId", "destructive"],
+};
 
-afterAll(async () => {
-  await proxy.client.close();
-  await stack.stop();
-  await built.remove();
-});
+const words = (names: Iterable<string>) => [...names].toSorted().join(" ");
+const ajv = new Ajv2020({ strict: false });
+addFormats(ajv);
+const object = z.record(z.string(), z.unknown());
+const exampleOf = (name: string) => {
+  const { endpoint } = tools.find((one) => one.name === name) ?? {};
+  const found = endpoints.find(
+    ({ path, methods }) => path === endpoint?.path && methods.includes(endpoint.method),
+  );
+  return z.object({ input: object, output: object }).parse(found?.example);
+};
 
-const RECIPIENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
-
-async function good(name: string, input?: Record<string, unknown>) {
-  const result = await proxy.call(name, input);
-  if (result.isError === true) throw new Error(`${name} failed: ${textOf(result)}`);
-  return { text: textOf(result), answer: result.structuredContent ?? {} };
-}
-
-/** What a tool says when it fails. */
-async function refusal(name: string, input?: Record<string, unknown>) {
-  const result = await proxy.call(name, input);
-  expect(result.isError).toBe(true);
-  expect(result.structuredContent).toBeUndefined();
-  return textOf(result);
-}
-
-describe("wallets", () => {
-  const userId = crypto.randomUUID();
-
-  test("the basic wallet is created once and has a balance", async () => {
-    expect(await refusal("get_wallet_balance", { userId })).toMatch(/^No wallet was found/);
-    const first = await good("create_wallet", { userId });
-    const again = await good("create_wallet", { userId });
-    expect(first.answer).toMatchObject({ existing: false });
-    expect(again.answer).toEqual({ ...first.answer, existing: true });
-    expect(again.text).toContain(`is there already: ${String(first.answer.address)}`);
-    await stack.chain?.fund(addressOf(first.answer), { ETH: 25n * 10n ** 16n });
-    const { text } = await good("get_wallet_balance", { userId });
-    expect(text).toBe(`The basic wallet ${String(first.answer.address)} on Base holds 0.25 ETH and 0 USDC.`);
-    expect(await refusal("create_wallet")).toMatch(/^userId/);
-  });
-
-  test("the custody wallet is connected, funded, swapped and sent from", async () => {
-    const { answer, text } = await good("connect_wallet", { userId });
-    expect(text).toMatch(/^The custody wallet was created: 0x/);
-    expect(text).toMatch(/the person who taps Own there .* https:\/\/t\.me\/\w+\?start=own_\w+$/m);
-    await stack.chain?.fund(addressOf(answer), { ETH: 10n ** 18n, USDC: 500_000_000n });
-    const portfolio = await good("get_portfolio", { userId });
-    expect(portfolio.text).toMatch(/\| USDC \| 500 \| \$\d.* \| \$(?:500|499)\.\d\d \|/);
-    expect(portfolio.answer).toMatchObject({ address: answer.address });
-
-    const swap = await good("swap_tokens", {
-      userId,
-      fromToken: "USDC",
-      toToken: "WETH",
-      amount: "100000000",
-      slippageBps: 200,
-    });
-    expect(swap.answer).toMatchObject({ success: true, sellAmount: "100000000" });
-    expect(swap.text).toMatch(
-      /^Swap of 100 USDC for (?:about )?0\.\d+ WETH \(at least 0\.\d+ WETH\): (?:confirmed|submitted)/,
-    );
-
-    const order = { userId, token: "USDC", toAddress: RECIPIENT, amount: "25000000" };
-    const sent = await good("send_token", { ...order, idempotencyKey: "rent" });
-    expect(sent.text).toMatch(new RegExp(`^Transfer of 25 USDC to ${RECIPIENT}: (?:confirmed|submitted)`));
-    const repeated = await good("send_token", { ...order, idempotencyKey: "rent" });
-    expect(repeated.answer.txHash).toBe(sent.answer.txHash);
-    const another = await good("send_token", order);
-    expect(another.answer.txHash).not.toBe(sent.answer.txHash);
-
-    expect(await refusal("send_token", { ...order, amount: "1.5" })).toMatch(/^amount .*decimal point/);
-    expect(await refusal("send_token", { ...order, toAddress: "0x12" })).toMatch(
-      /^toAddress must be an address/,
-    );
-    expect(await refusal("send_token", { ...order, amount: "999000000" })).toMatch(
-      /^This transfer would pass the limit of 500 USD in 24 hours/,
-    );
-    expect(await refusal("swap_tokens", { userId, fromToken: "USDC", toToken: "USDC", amount: "1" })).toMatch(
-      /^toToken must differ/,
-    );
-    expect(await refusal("connect_wallet", { userId: " " })).toMatch(/^userId/);
-    expect(await refusal("get_portfolio")).toMatch(/^userId/);
-  });
-});
-
-function addressOf({ address }: Record<string, unknown>): `0x${string}` {
-  if (typeof address !== "string" || !address.startsWith("0x")) throw new Error("There is no address");
-  return `0x${address.slice(2)}`;
-}
-
-describe("a wallet with an owner", () => {
-  /** In the owner's chat: says something, or taps a button once it is there. */
-  const inChat = async (what: "say" | "tap", words: object) => {
-    const url = `${stack.providersUrl}/_control/messenger/${what}`;
-    const body = JSON.stringify({ chatId: 1001, ...words });
-    await until(async () => (await fetch(url, { method: "POST", body })).ok);
-  };
-  const told = () =>
-    stack.standins.sent("messenger").flatMap(({ chatId, text }) => (chatId === "1001" ? [text] : []));
-
-  test("is owned by a tap on the link, approves what a person asked for, and refuses an assistant that was talked into more", async () => {
-    const userId = crypto.randomUUID();
-    const connected = await good("connect_wallet", { userId });
-    await stack.chain?.fund(addressOf(connected.answer), { ETH: 10n ** 18n, USDC: 500_000_000n });
-    const [, code] = /start=(own_\w+)/.exec(connected.text) ?? [];
-    await inChat("say", { text: `/start ${code}` });
-    await inChat("tap", { button: "🔐 Own" });
-    await until(() => told().some((text) => text.includes("It is yours")));
-    const swap = good("swap_tokens", { userId, fromToken: "USDC", toToken: "WETH", amount: "100000000" });
-    await inChat("tap", { button: "✅ Approve" });
-    expect((await swap).text).toMatch(/^Swap of 100 USDC for .* WETH \(at least .*: (?:confirmed|submitted)/);
-    // What a page or a message has told the assistant: no word of it reaches the owner.
-    const order = { userId, token: "USDC", toAddress: `0x${"66".repeat(20)}` };
-    const refused = refusal("send_token", { ...order, amount: "39000000" });
-    await inChat("tap", { button: "✖ Refuse" });
-    expect(await refused).toContain("The owner has refused this");
-    // A refusal stops questions for an hour.
-    const calls: [string, object][] = [
-      ["send_token", { ...order, amount: "2" }],
-      ["swap_tokens", { userId, fromToken: "USDC", toToken: "DAI", amount: "399000000", slippageBps: 1000 }],
-      ["set_telegram", { userId, messengerChatId: "666" }],
+test("the list is exactly this, and small enough for a model to read", async () => {
+  const listed = await proxy.client.listTools();
+  const shown = listed.tools.map(({ name, inputSchema, annotations = {} }) => {
+    const { method, path } = tools.find((one) => one.name === name)?.endpoint ?? {};
+    const hints = [
+      annotations.readOnlyHint === true ? "read-only" : "",
+      annotations.destructiveHint === true ? "destructive" : "",
+      annotations.idempotentHint === true ? "idempotent" : "",
+      annotations.openWorldHint === true ? "open" : "",
     ];
-    for (const [name, input] of calls)
-      expect([name, await refusal(name, { ...input })]).toEqual([name, expect.stringContaining("owner")]);
-    expect((await good("connect_wallet", { userId })).text).not.toContain("start=own_");
-    expect((await good("get_wallet_balance", { userId })).text).toContain(" and 400 USDC");
-    const cards = told().filter((text) => text.includes("Your approval is asked for"));
-    expect(cards).toHaveLength(2);
-    expect(cards[1]).toMatch(/Send 39 USDC[\s\S]*To 0x(?:66){20}[\s\S]*New: it is not on your list/);
+    return [name, [`${method} ${path}`, words(inputSchema.required ?? []), hints.filter(Boolean).join(" ")]];
   });
+  expect(Object.fromEntries(shown)).toEqual(EXPECTED);
+  expect(Buffer.byteLength(JSON.stringify(listed))).toBeLessThanOrEqual(24_000);
+  const closed = listed.tools.filter(({ inputSchema }) => inputSchema.additionalProperties === false);
+  // A field that means nothing where money moves is refused, not dropped.
+  expect(words(closed.map(({ name }) => name))).toBe("send_token swap_tokens");
+  for (const { name, title, description = "", inputSchema } of listed.tools) {
+    expect([name, title, description.length > 40]).toEqual([name, expect.stringMatching(/\S/), true]);
+    expect(JSON.stringify(inputSchema)).not.toMatch(/anyOf|allOf|\$ref|\\p\{/);
+    if (inputSchema.required?.includes("userId") === true)
+      expect(JSON.stringify(inputSchema)).toContain("bearer secret");
+  }
+  expect(proxy.client.getInstructions()).toContain("bearer secret");
+  expect(proxy.client.getServerCapabilities()).toEqual({ tools: {} });
 });
 
-describe("the messenger", () => {
-  test("set_telegram takes both names of its fields, and names a bad one", async () => {
-    const userId = crypto.randomUUID();
-    const expected = { text: "The messenger settings are saved.", answer: { success: true } };
-    const telegramBotToken = `123456789:${"a".repeat(35)}`;
-    expect(await good("set_telegram", { userId, telegramBotToken, telegramChatId: "42" })).toEqual(expected);
-    expect(await good("set_telegram", { userId, messengerChatId: -100123 })).toEqual(expected);
-    expect(await good("set_telegram", { userId, messengerBotToken: "" })).toEqual(expected);
-    expect(await refusal("set_telegram", { userId, messengerChatId: "my chat" })).toMatch(
-      /^messengerChatId must/,
-    );
+/** The words of an answer that a text must have, too; numbers and times are written for people. */
+function wordsIn(value: unknown): string[] {
+  if (typeof value === "string") return /^[-\d.:TZ]+$/.test(value) ? [] : [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(wordsIn);
+}
+/** Figures with at most four digits are written as they are. */
+function figuresIn(value: unknown): string[] {
+  if (typeof value === "number") return Number.isInteger(value) && value < 1_000 ? [String(value)] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(figuresIn);
+}
+
+describe("text and data", () => {
+  test.each(tools.map(({ name }) => name))("of %s say the same", async (name) => {
+    const { input, output } = exampleOf(name);
+    const { tools: listed } = await proxy.client.listTools();
+    const tool = listed.find((one) => one.name === name);
+    expect([ajv.validate(tool?.inputSchema ?? {}, input), ajv.errorsText()]).toEqual([true, "No errors"]);
+    service.answers(json(200, output));
+    const result = await proxy.call(name, input);
+    expect(result.isError).not.toBe(true);
+    const { notices = [], nothingMoved: _, ...data } = object.parse(result.structuredContent);
+    const { suggestedUserId: _suggested, warning, ...facts } = output;
+    expect(data).toMatchObject(facts);
+    expect(typeof data.warning).toBe(typeof warning);
+    expect([ajv.validate(tool?.outputSchema ?? {}, result.structuredContent), ajv.errorsText()]).toEqual([
+      true,
+      "No errors",
+    ]);
+    const text = textOf(result);
+    for (const word of [...wordsIn(data), ...wordsIn(notices)]) expect(text).toContain(word);
+    for (const figure of figuresIn(data)) expect(text).toContain(figure);
+    expect(text).not.toMatch(/undefined|\[object|NaN|null/);
+    // Exact in the data, four digits in the text.
+    expect(text).not.toMatch(/\d\.\d{9,}/);
+  });
+
+  const HASH = `0x${"ab".repeat(32)}`;
+  const sent = { success: true, txHash: HASH, status: "confirmed", token: "USDC", amount: "25000000" };
+  const waiting = {
+    approvalId: "a",
+    idempotencyKey: "k-1",
+    error: "Waiting",
+    token: "USDC",
+    amount: "25000000",
+  };
+  test.each<[string, object, object, RegExp]>([
+    [
+      "a rehearsal",
+      { status: "rehearsed", rehearsal: { refusal: null } },
+      { nothingMoved: true },
+      /^A rehearsal: NOTHING was moved/,
+    ],
+    [
+      "a wait for the owner",
+      { ...waiting, status: "awaiting_approval" },
+      { nothingMoved: true },
+      /NOTHING was moved by this call yet.*"k-1"/,
+    ],
+    [
+      "an approved order",
+      { ...waiting, status: "approved" },
+      { status: "approved" },
+      /approved, and on its way.*"k-1"/,
+    ],
+    ["a failure on chain", { ...sent, status: "failed" }, { status: "failed" }, /FAILED on chain/],
+    ["a submitted order", { ...sent, status: "submitted" }, { status: "submitted" }, /still to come/],
+    ["an owner", { ...sent, owner: { level: "chat" } }, { owner: { level: "chat" } }, /has an owner/],
+    [
+      "a claim",
+      { ...sent, claimPending: "2026-01-05T09:10:00.000Z", claimContest: "code" },
+      {},
+      /somebody has claimed.*with the code/,
+    ],
+    ["a card that did not arrive", { ...sent, messengerSent: false }, {}, /No card has arrived/],
+    [
+      "a short id",
+      { ...sent, warning: "weak", suggestedUserId: "b-c" },
+      { warning: expect.stringMatching(/^This userId is short/) },
+      /This userId is short.*UUID/,
+    ],
+  ])("say both: %s", async (_what, answer, fields, words) => {
+    service.answers(json(200, answer));
+    const order = { userId: "u", token: "USDC", toAddress: `0x${"5".repeat(40)}`, amount: "25000000" };
+    const result = await proxy.call("send_token", order);
+    expect(result.structuredContent).toMatchObject(fields);
+    expect(textOf(result)).toMatch(words);
+    const { notices, warning } = z
+      .object({ notices: z.array(z.string()).default([]), warning: z.string().default("") })
+      .parse(result.structuredContent);
+    expect([...notices, warning].join("\n")).toMatch(words);
+    for (const notice of notices) expect(textOf(result)).toContain(notice);
+    expect(textOf(result)).not.toContain("b-c");
+    if ("amount" in answer) expect(textOf(result)).toContain("amount: 25 USDC");
   });
 });

@@ -64,17 +64,6 @@ export function startScript(
   return startProcess(process.execPath, ["--import", TSX, file, ...args], env, options);
 }
 
-/** Runs a script of this repository, named from its root, to its end. @returns With all that it has written. */
-export async function ran(
-  script: string,
-  args: string[],
-  env: Record<string, string> = {},
-  options: ProcessOptions = {},
-): Promise<Ended & { output: string }> {
-  const ended = await startScript(path.join(repository, script), args, env, options).ended;
-  return { ...ended, output: ended.stdout + ended.stderr };
-}
-
 /** What is typed into a process, and where it runs. */
 type ProcessOptions = { input?: string; cwd?: string };
 

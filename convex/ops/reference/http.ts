@@ -18,7 +18,7 @@ const document: MountedEndpoint = endpoint({
   path: "/openapi.json",
   summary: "This interface as an OpenAPI 3.1 document.",
   description:
-    "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address. What stands in several places is told once, among the components; every example of an answer is on `/docs`.",
+    "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address. `/docs` is the same to read.",
   answerHeaders: CACHE_HEADERS,
   unchanged: "It is what `If-None-Match` names.",
   example: { input: {}, output: { openapi: "3.1.1" } },
@@ -27,8 +27,11 @@ const document: MountedEndpoint = endpoint({
   handler: neverCalled,
 });
 
-const REFERENCE = {
+const reference: MountedEndpoint = endpoint({
   methods: ["GET"],
+  path: "/docs",
+  summary: "This reference, as a page to read.",
+  description: "The same as `/openapi.json`, for people; without scripts.",
   answerHeaders: {
     ...CACHE_HEADERS,
     "X-Content-Type-Options": "nosniff",
@@ -37,25 +40,9 @@ const REFERENCE = {
   },
   unchanged: "It is what `If-None-Match` names.",
   media: "text/html",
+  input: z.object({}),
   returns: z.string(),
   handler: neverCalled,
-} as const;
-
-const reference: MountedEndpoint = endpoint({
-  ...REFERENCE,
-  path: "/docs",
-  summary: "This reference, as pages to read.",
-  description: "The same as `/openapi.json`, for people; without scripts. It begins with an overview.",
-  input: z.object({ q: z.string().max(100).optional().describe("Words to search for: all of them") }),
-});
-
-const part: MountedEndpoint = endpoint({
-  ...REFERENCE,
-  path: "/docs/{part}",
-  summary: "The reference's page on one subject.",
-  description: "Each is linked on `/docs`, such as `/docs/market`.",
-  errors: { not_found: "There is no such page." },
-  input: z.object({ part: z.string().describe("The subject's name on /docs") }),
 });
 
 /** A text that is the same for everybody. */
@@ -103,7 +90,6 @@ const icon = text({
 export const referenceEndpoints: MountedEndpoint[] = [
   { ...document, handle: texts.document.handle },
   { ...reference, handle: texts.page.handle },
-  { ...part, handle: texts.part.handle },
   { ...llms, handle: texts.llms.handle },
   { ...proxy, handle: texts.proxy.handle },
   { ...robots, handle: texts.robots.handle },

@@ -24,10 +24,9 @@ const MEDIA = {
 type Which = keyof typeof MEDIA;
 
 /** The endpoints that answer it, as the router knows them. */
-export const texts: Readonly<Record<Which | "part" | "robots" | "icon", Answering>> = {
+export const texts: Readonly<Record<Which | "robots" | "icon", Answering>> = {
   document: { methods: ["GET"], path: "/openapi.json", handle: answering("document") },
   page: { methods: ["GET"], path: "/docs", handle: answering("page") },
-  part: { methods: ["GET"], path: "/docs/{part}", handle: answering("page") },
   llms: { methods: ["GET"], path: "/llms.txt", handle: answering("llms") },
   proxy: { methods: ["GET"], path: PROXY_PATH, handle: answering("proxy") },
   robots: { methods: ["GET"], path: "/robots.txt", handle: constant("text/plain", robots()) },
@@ -44,8 +43,7 @@ function answering(which: Which): Answering["handle"] {
     const held = TEXTS[which];
     if (held === undefined) throw new AppError("not_found", "This deployment was made without it");
     const address = siteUrl();
-    const { pathname, search } = new URL(request.url);
-    const headers = { ...CACHED, ETag: `W/"${TAG}-${sha256Hex(address + pathname + search).slice(0, 8)}"` };
+    const headers = { ...CACHED, ETag: `W/"${TAG}-${sha256Hex(address + which).slice(0, 8)}"` };
     const more = which === "page" ? PAGE_HEADERS : {};
     const respondWith = (status: number, body: Parameters<typeof respond>[2], packing = {}) =>
       respond(status, MEDIA[which], body, requestId, { ...more, ...headers, ...packing });
@@ -53,8 +51,7 @@ function answering(which: Which): Answering["handle"] {
     const { gunzipSync, gzipSync } = await import("fflate");
     const packed = Uint8Array.from(atob(held), (byte) => byte.charCodeAt(0));
     const written = new TextDecoder().decode(gunzipSync(packed));
-    const shown = which === "page" ? (await import("./pages")).shownPage(written, request.url) : written;
-    const text = shown.replaceAll(ADDRESS, JSON.stringify(address).slice(1, -1));
+    const text = written.replaceAll(ADDRESS, JSON.stringify(address).slice(1, -1));
     if (!names(request, "accept-encoding", "gzip")) return respondWith(200, text);
     const bytes = new Uint8Array(gzipSync(new TextEncoder().encode(text), { mtime: 0 }));
     return respondWith(200, bytes, { "Content-Encoding": "gzip" });
