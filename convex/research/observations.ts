@@ -41,7 +41,12 @@ async function shareObservation(
   if (latest !== null && serves(latest, "shift")) return latest._id;
   const observationId = await insert(ctx, focus, await pay(), "waiting");
   const onFailure = failureHandler(internal.research.observations.lost, { observationId });
-  await open(ctx, internal.research.actions.collect, { observationId }, { queue: "models", rank, attempts: 2, onFailure });
+  await open(
+    ctx,
+    internal.research.actions.collect,
+    { observationId },
+    { queue: "models", rank, attempts: 2, onFailure },
+  );
   return observationId;
 }
 
