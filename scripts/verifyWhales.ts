@@ -18,11 +18,11 @@ import {
 } from "./verifyWhalesChecks";
 
 /**
- * `npx tsx scripts/verifyWhales.ts <url> [--rpc <url>] [--json]`: derives every measured whale alert of a deployment again, from
+ * `npm run verify-whales -- <url> [--rpc <url>] [--json]`: derives every measured whale alert of a deployment again, from
  * the chain alone. Exit code 0: they are what the chain says; 1: they are not; 2: they could not be checked.
  */
 
-const USAGE = `Usage: npx tsx scripts/verifyWhales.ts URL [--rpc URL] [--json]
+const USAGE = `Usage: npm run verify-whales -- URL [--rpc URL] [--json]
 
 Derives every measured whale alert of a deployment again from an RPC of Base.
 

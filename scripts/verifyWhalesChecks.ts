@@ -10,7 +10,7 @@ import { publicAlertShape } from "../convex/whales/shapes";
 import type { Measured } from "../convex/whales/tables";
 import type { Prices } from "../convex/whales/values";
 
-/** What `scripts/verifyWhales` checks. Pure. */
+/** What `npm run verify-whales` checks. Pure. */
 
 /** An alert as the deployment shows it; a measured one shows what was read of it. */
 export const measuredShape = publicAlertShape.required({ movement: true, txHash: true });

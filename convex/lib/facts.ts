@@ -5,7 +5,7 @@ import { numberIn } from "./text/locales";
 /** Facts: what the service has observed, each with subject, kind, value, source and time; and how they are worded. */
 
 /** What a fact may be measured in. */
-export const UNITS = ["USD", "percent", "bps", "coins", "gwei", "count", "ratio", "text"] as const;
+const UNITS = ["USD", "percent", "bps", "coins", "gwei", "count", "ratio", "text"] as const;
 export type Unit = (typeof UNITS)[number];
 
 /**

@@ -28,7 +28,7 @@ export type Wanted = Infer<typeof vWanted>;
 export const vClaim = vWanted.extend({ attempt: v.number() });
 export type Claim = Infer<typeof vClaim>;
 
-export const vMissing = vWanted.extend({ reason: v.string() });
+const vMissing = vWanted.extend({ reason: v.string() });
 export type Missing = Infer<typeof vMissing>;
 
 /** The tokens whose prices are always recorded; other coins' prices are recorded while somebody needs them. */

@@ -8,7 +8,7 @@ const source = z
   .enum(["chainlink", "coinbase", "coingecko"])
   .describe("The source: a price feed, an exchange, or CoinGecko");
 
-export const pricePoint = z.object({ at: z.iso.datetime(), priceUsd: z.number(), source });
+const pricePoint = z.object({ at: z.iso.datetime(), priceUsd: z.number(), source });
 export type PricePoint = z.output<typeof pricePoint>;
 
 const tokenPrice = z.object({

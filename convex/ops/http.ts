@@ -43,7 +43,7 @@ const health: MountedEndpoint = endpoint({
 });
 
 /** Repeated within the grain, it is answered by the platform's query cache. */
-export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
+async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   const now = Date.now();
   const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
   const missing = REQUIRED.filter((name) => !isSet(name)).map((name) => `${name} is not configured`);

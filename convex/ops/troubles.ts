@@ -2,7 +2,7 @@ import { HOUR, SECOND } from "../lib/time";
 
 /** Possible problems, as users notice them. Pure. */
 
-export const TROUBLES = ["answers", "messages", "wallets", "payments", "late"] as const;
+const TROUBLES = ["answers", "messages", "wallets", "payments", "late"] as const;
 export type Trouble = (typeof TROUBLES)[number];
 
 /** The parts of the health that it uses. */

@@ -200,7 +200,7 @@ function timesOf(from: number, to: number): { at: number; words: string }[] {
  * The heights of names beside things at these heights, in the given order: moved apart where they would overlap, and
  * never outside the plot. If it is too short for all of them, they share it.
  */
-export function apart(heights: readonly number[], least: number): number[] {
+function apart(heights: readonly number[], least: number): number[] {
   const order = heights.map((_, index) => index).toSorted((a, b) => (heights[a] ?? 0) - (heights[b] ?? 0));
   const step = Math.min(least, SPAN / Math.max(1, order.length - 1));
   const placed = [...heights];

@@ -119,7 +119,7 @@ function targetsOf({ entry, tp1, tp2, sl }: PublicSignal) {
 const MARGIN_MS = 30 * MINUTE;
 
 /** The time for which a signal's path is shown, epoch ms: to its end, or to its expiry while it is open. */
-export function windowOf({ generatedAt, expiresAt, closedAt }: PublicSignal): { from: number; to: number } {
+function windowOf({ generatedAt, expiresAt, closedAt }: PublicSignal): { from: number; to: number } {
   return {
     from: Date.parse(generatedAt) - MARGIN_MS,
     to: Date.parse(closedAt ?? expiresAt) + (closedAt === undefined ? 0 : MARGIN_MS),

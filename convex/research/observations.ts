@@ -114,7 +114,7 @@ function serves(observation: Doc<"observations">, purpose: Purpose): boolean {
 }
 
 /** Whether all three models have answered. */
-export function isWhole({ market, sentiment, onchain }: Answers): boolean {
+function isWhole({ market, sentiment, onchain }: Answers): boolean {
   return market !== undefined && sentiment !== undefined && onchain !== undefined;
 }
 

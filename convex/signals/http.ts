@@ -59,7 +59,7 @@ const storedExample: Signal = {
   decidedBy: "candle",
 };
 export const signalExample = signalView(storedExample);
-export const statsExample = recordOf([storedExample]);
+const statsExample = recordOf([storedExample]);
 
 /** @throws AppError `not_configured` if none of these tokens has a signal and none can be issued. */
 export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {

@@ -169,7 +169,7 @@ function costShareOf({ position, costBps }: Trade): number {
 }
 
 /** An e-value that says enough: without an edge it is ever reached with a probability of 5 % at most. */
-export const DECISIVE = 20;
+const DECISIVE = 20;
 
 /** A day's excess is never below: reward to risk is at least 0.8; after costs, because the target lies beyond them. */
 const [LEAST, LEAST_NET] = [-(5 / 9) - 1e-6, -1 - 1e-6];

@@ -175,7 +175,7 @@ export const anchorShape = z.object({
   signedAt: z.iso.datetime(),
 });
 
-export const equityPoint = z.object({
+const equityPoint = z.object({
   id: z.string(),
   closedAt: z.iso.datetime(),
   afterCostsPercent: z.number(),

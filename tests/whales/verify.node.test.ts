@@ -70,7 +70,7 @@ const movementOf = (token: string, fields: Alert) => (alerts: Alert[]) =>
     one.token === token ? { ...one, movement: { ...movementShape.parse(one.movement), ...fields } } : one,
   );
 
-describe("scripts/verifyWhales", () => {
+describe("npm run verify-whales", () => {
   test("derives every alert again from the chain", async () => {
     const { code, output } = await verify(url, "--rpc", chain.url);
     expect(output).toContain("The alerts are what the chain says: 4 alerts, 3 transactions.");

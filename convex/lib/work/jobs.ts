@@ -2,7 +2,7 @@ import { getFunctionName, makeFunctionReference, type FunctionReference } from "
 import { v, type Infer, type ObjectType, type Value } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
-import type { Doc, Id } from "../../_generated/dataModel";
+import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { messageOf } from "../errors";
 import { log } from "../log";
@@ -94,42 +94,6 @@ export async function open<Args extends Record<string, Value>>(
   };
   const _id = await ctx.db.insert("work", fields);
   await continueAfter(ctx, { ...fields, _id }, delayMs);
-}
-
-/**
- * Opens work that an action does beside its own: it is lost when that action is.
- * @param by The action's own attempt.
- */
-export async function openBeside<Args extends Record<string, Value>>(
-  ctx: MutationCtx,
-  by: Job,
-  action: FunctionReference<"action", "internal", Args & { job: Job }>,
-  args: Args,
-  terms: Omit<Terms, "queue" | "rank" | "delayMs"> = {},
-): Promise<Job> {
-  const begun = { queue: "free" as const, rank: RANKS.service, state: "waiting" as const, at: Date.now() };
-  const workId = await ctx.db.insert("work", {
-    ...named(action, args),
-    ...terms,
-    ...begun,
-    attempt: 0,
-    failures: 0,
-  });
-  return takeBeside(ctx, by, workId, 0);
-}
-
-/** Takes waiting work out of its queue, to do it beside an action's own. `null` if it does not wait. */
-export async function takeWaiting(ctx: MutationCtx, by: Job, subject: string): Promise<Job | null> {
-  const row = await workOn(ctx, subject);
-  return row?.state === "waiting" ? takeBeside(ctx, by, row._id, row.attempt) : null;
-}
-
-async function takeBeside(ctx: MutationCtx, by: Job, workId: Id<"work">, earlier: number): Promise<Job> {
-  const scheduled = (await underWay(ctx, by))?.scheduled;
-  const attempt = earlier + 1;
-  const at = Date.now() + LEASE_MS;
-  await ctx.db.patch("work", workId, { state: "running", queue: "free", attempt, at, scheduled });
-  return { workId, attempt };
 }
 
 /** The work about a subject that its room has opened, or `null`. */

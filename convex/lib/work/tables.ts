@@ -4,7 +4,7 @@ import { literals } from "../literals";
 import type { RecordsOf } from "../records/records";
 
 /** `models` and `messages` have a width; what is in neither begins when it is due. */
-export const vQueue = literals("models", "messages", "free");
+const vQueue = literals("models", "messages", "free");
 
 export const workTables = {
   /**

@@ -15,7 +15,7 @@ const DAY = 24 * HOUR;
 export type Context = { seed: string; now: () => number; market: Market };
 
 /** CoinGecko's own name of a coin. */
-export const idOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+const idOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 
 /** Coins that only track others, as its list mixes them with the rest: symbol, name, whose price, share of its value. */
 const CLAIMS = [

@@ -23,7 +23,7 @@ export async function cronComesBy(app: WalletApp): Promise<void> {
 }
 
 /** The row of an order that was carried out, but for what is given. */
-export const orderRow = <Fields extends object>(fields: Fields) => ({
+const orderRow = <Fields extends object>(fields: Fields) => ({
   userId: "",
   state: "confirmed" as const,
   by: "service" as const,
