@@ -317,7 +317,9 @@ const byDate = (a: Ended, b: Ended) => (a.issued.day < b.issued.day ? -1 : 1);
 /** What is told otherwise than it is due. Fields that are not due are not looked at. */
 function differences(told: unknown, due: unknown, path: string): string[] {
   if (typeof due === "object" && due !== null) {
-    const shown = new Map<string, unknown>(Object.entries(Object(told)));
+    const shown = new Map<string, unknown>(
+      typeof told === "object" && told !== null ? Object.entries(told) : [],
+    );
     return Object.entries(due).flatMap(([key, value]) =>
       differences(shown.get(key), value, `${path}.${key}`),
     );

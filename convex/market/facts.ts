@@ -49,8 +49,13 @@ type Row = Pick<Doc<"facts">, "facts">;
 
 function sayingsIn({ facts }: Row): Saying[] {
   // Written by `storedForm` alone.
-  const sayings: Saying[] = JSON.parse(facts);
+  const sayings: unknown = JSON.parse(facts);
+  if (!areSayings(sayings)) throw new Error("A row of facts holds a list");
   return sayings;
+}
+
+function areSayings(stored: unknown): stored is Saying[] {
+  return Array.isArray(stored);
 }
 
 export function factsIn(row: Row): Fact[] {

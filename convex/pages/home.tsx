@@ -9,7 +9,6 @@ import type { HomeData, Market as Stored, Read, SignalData } from "./data";
 import type { Page } from "./layout";
 import {
   ago,
-  Bot,
   Change,
   Empty,
   Ending,

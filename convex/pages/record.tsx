@@ -6,7 +6,7 @@ import { TOKENS } from "../signals/rules";
 import { Chart, isDrawn } from "./chart";
 import type { RecordData } from "./data";
 import type { Page } from "./layout";
-import { Chips, Empty, Facts, Moment, orNone, SignalTable } from "./parts";
+import { Chips, Empty, Facts, orNone, SignalTable } from "./parts";
 
 /** The record of the signals: the result in a sentence, four figures, one curve, the signals, and how to check them. */
 
@@ -155,11 +155,7 @@ function Curves({ curves: { signals, held } }: Pick<RecordData, "curves">) {
   );
 }
 
-function Figures({
-  stats: { edge, risk, beforeCosts, afterCosts, reliability, ...stats },
-}: {
-  stats: Stats;
-}) {
+function Figures({ stats: { risk, beforeCosts, afterCosts, reliability, ...stats } }: { stats: Stats }) {
   const ratio = (value: number | null) => orNone(value, (known) => known.toFixed(2));
   return (
     <div class="grid two">

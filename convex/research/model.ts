@@ -4,7 +4,7 @@ import type { QueryCtx } from "../_generated/server";
 import { rowsByBoth } from "../lib/records/rows";
 import { iso } from "../lib/time";
 import type { Rank } from "../lib/work/jobs";
-import { researchTables, vPath, vResult } from "./tables";
+import { researchTables, vResult } from "./tables";
 
 /** Shifts and reports as other rooms and readers see them. */
 

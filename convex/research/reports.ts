@@ -16,7 +16,7 @@ import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import { latestReportOn, rankOfShift, shiftTopic, shownReport, vReport } from "./model";
 import { isDataPointAdded } from "./observations";
-import { researchTables, vPath, vResult, type Result } from "./tables";
+import { researchTables, vResult, type Result } from "./tables";
 import { dueReport, nextCheckpoint } from "./timing";
 
 /** Reports of shifts, from the moment one is due to its delivery. */

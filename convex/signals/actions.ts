@@ -23,7 +23,7 @@ import { anchorData } from "./chain";
 import type { Task } from "./issue";
 import { reviewLedger, reviewProblem, settledReasoning, settledReview, type Reviewed } from "./ledgers";
 import { outcomesKey, standingOf } from "./model";
-import { assembled, point, uncoveredMinutes } from "./path";
+import { assembled, point } from "./path";
 import { PROMPT_VERSION, reviewQuestion, signalQuestion, type Hour, type MarketContext } from "./prompts";
 import { daysOfWeek, entered, HOURS, problemsOf, shortfallOf, TOKENS, type Token } from "./rules";
 import type { Head, Standing, Stretch } from "./tables";

@@ -58,7 +58,7 @@ function wordsOf(name: string): string {
 
 function valueOf(name: string, value: unknown, within: Body): string {
   if (typeof value === "number") return numberOf(name, value, within);
-  if (typeof value !== "string") return value === null ? "none" : String(value);
+  if (typeof value !== "string") return value === null ? "none" : JSON.stringify(value);
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return timeOf(value);
   if (/^-?\d+(?:\.\d+)?$/.test(value)) return amountOf(name, value, within);
   return value;

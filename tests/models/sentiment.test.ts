@@ -9,7 +9,7 @@ const requestShape = z.object({
   reasoning: z.object({ effort: z.string() }),
 });
 
-const missing = (reason: string) =>
+const missing = (reason: string): unknown =>
   expect.arrayContaining([
     expect.objectContaining({ collector: "sentiment", reason: expect.stringContaining(reason) }),
   ]);

@@ -3,7 +3,6 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { send } from "../chain/support";
-import { until } from "../support/waits";
 import { chain, useChain } from "../support/chain/chain";
 import { deadlineByHand, unreachDeadlines } from "../support/chain/walletApp";
 import {

@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import { expect, vi } from "vitest";
+import * as z from "zod";
 import { privateKeyToAccount } from "viem/accounts";
 import { internal } from "../../convex/_generated/api";
 import { closeSignal, issueSignal } from "../../convex/signals/model";
@@ -59,11 +60,13 @@ test("an issued signal is anchored on Base before its outcome, once, and the ver
   await app.settle();
   await app.t.action(internal.signals.actions.anchor, {});
   await app.settle();
-  const { head } = (await app.get("/signals/proof")).body;
+  const { head } = z
+    .object({ head: z.object({ hash: z.string() }) })
+    .parse((await app.get("/signals/proof")).body);
   expect((await app.get("/signals/anchors")).body).toMatchObject({
     addresses: [address],
     count: 1,
-    anchors: [{ nonce: 0, sequence: 2, status: "confirmed", hash: Object(head).hash }],
+    anchors: [{ nonce: 0, sequence: 2, status: "confirmed", hash: head.hash }],
   });
 
   await app.t.run(async (ctx) => {

@@ -1,13 +1,11 @@
 import { getFunctionName, type FunctionReference } from "convex/server";
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import { type App, test } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "./support";
 
 const paginationOpts = { numItems: 5, cursor: null };
-const row = z.looseObject({});
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
   const { accounts, credits, chat, messenger, runs, research, social, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;

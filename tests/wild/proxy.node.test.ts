@@ -35,7 +35,7 @@ test.each(["null", "undefined", "None", "", " "])("%j for a key is no key", asyn
 });
 
 /** https://github.com/chaitin/MonkeyCode/issues/1268 */
-test("null in the envelope is as if it were left out", async () => {
+test("null in the envelope is as if it were left out", () => {
   const lines = [
     {
       id: 0,

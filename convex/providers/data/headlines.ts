@@ -94,7 +94,7 @@ export async function askFeed(turns: Turns, source: Feed, timeoutMs: number): Pr
 }
 
 /** What feeds contain although XML forbids it. */
-const FORBIDDEN = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/g;
+const FORBIDDEN = /(?![\t\n\r])\p{Cc}|[\uFFFE\uFFFF]/gu;
 const BARE_AMPERSAND = /&(?!(?:#\d+|#x[\da-f]+|\w+);)/gi;
 /** A description may hold HTML that is not well-formed, and nothing of it is used. */
 const DESCRIPTION =

@@ -38,7 +38,7 @@ function candleOf(market: Market, symbol: string, openedAt: number, step: number
 
 function dayOf(market: Market, symbol: string, at: number) {
   const hours = Array.from({ length: 25 }, (_, hour) => market.price(symbol, at - (DAY * hour) / 24));
-  const { price, change24h, volume24h } = market.coin(symbol, at);
+  const { price, volume24h } = market.coin(symbol, at);
   return {
     open: hours.at(-1) ?? price,
     high: Math.max(...hours),

@@ -21,21 +21,3 @@ export async function cronComesBy(app: WalletApp): Promise<void> {
   await app.t.mutation(internal.wallets.orders.rows.takeUpDue, {});
   await app.settle();
 }
-
-/** The row of an order that was carried out, but for what is given. */
-const orderRow = <Fields extends object>(fields: Fields) => ({
-  userId: "",
-  state: "confirmed" as const,
-  by: "service" as const,
-  source: "web" as const,
-  rules: 0,
-  mostFee: "0",
-  counted: "0",
-  feeCounted: "0",
-  etherPrice: "0",
-  tries: [],
-  preparedAt: 0,
-  createdAt: 0,
-  nextCheckAt: Number.MAX_SAFE_INTEGER,
-  ...fields,
-});
