@@ -106,7 +106,7 @@ const whales = page({
 
 const status = page({
   path: "/status",
-  summary: "What works now.",
+  summary: "What works now, and what has trouble.",
   input: z.object({}),
   show: async (ctx) => (await import("./status")).statusPage(await readStatus(ctx)),
 });

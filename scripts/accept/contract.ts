@@ -31,7 +31,6 @@ export const knownDifferences: Readonly<Record<string, Subject>> = {
   "order-repeated-said": "money",
   "rehearsal-as-text": "money",
   "market-gateway-pace": "chat",
-  "chat-deadline": "chat",
 };
 
 /** What is wrong with outcomes: rows that differ and are not known to, and rows known to differ that hold. */

@@ -172,7 +172,7 @@ describe("an alert", () => {
       return app.t.run(async ({ db }) => {
         await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: storedForm([fact]) });
         for (const one of await db.query("refreshes").collect())
-          if (one.key === `evidence:${key}`) await db.patch("refreshes", one._id, { doneAt: at });
+          if (one.key === `facts:${key}`) await db.patch("refreshes", one._id, { doneAt: at });
       });
     };
     await app.advance(5 * MINUTE);

@@ -22,7 +22,7 @@ describe("the id that earlier clients share", () => {
         : await app.post(path, { userId: SHARED, telegramChatId: "11" });
     expect([answer.status, answer.body.error]).toEqual([
       400,
-      expect.stringMatching(/^userId must be your own: set a userId/),
+      expect.stringMatching(/^userId must be your own, a long random one/),
     ]);
     for (const table of ["shifts", "wallets", "messengerConfigs"] as const) {
       expect(await app.rows(table)).toEqual([]);
@@ -32,7 +32,7 @@ describe("the id that earlier clients share", () => {
   test("moves no money", async ({ app }) => {
     const order = { token: "USDC", toAddress: `0x${"5".repeat(40)}`, amount: "1" };
     const { status, body } = await app.post("/mcp/defi/send", { userId: SHARED, ...order });
-    expect([status, body.error]).toEqual([400, expect.stringContaining("set a userId")]);
+    expect([status, body.error]).toEqual([400, expect.stringContaining("a long random one")]);
   });
 
   test("counts as left out where a userId may be", async ({ app }) => {

@@ -42,7 +42,8 @@ describe("a gateway that knows no schemas", () => {
     await app.pass(DAY - 60_000, { cronsRun: false });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false, false]);
-    await app.pass(2 * 60_000, { cronsRun: false });
+    // The gateway's list is asked again every ten minutes.
+    await app.pass(12 * 60_000, { cronsRun: false });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false, false, true, true]);
@@ -159,6 +160,7 @@ test.for(STYLES)("an answer written in style %s is used", async (style, { app })
 
 describe("a gateway that limits requests", () => {
   test("is asked again, after the pause it names", async ({ app }) => {
+    failLists(app);
     app.standins.fail("llm", { mode: "status", status: 429, retryAfter: 7, times: 1 });
     const before = Date.now();
     expect((await app.get("/mcp/market")).status).toBe(200);
@@ -176,6 +178,7 @@ describe("a gateway that limits requests", () => {
 });
 
 test("an answer whose body breaks off is asked for again", async ({ app }) => {
+  failLists(app);
   app.standins.fail("llm", { mode: "half", times: 1 });
   expect((await app.get("/mcp/market")).status).toBe(200);
   expect(requests(app)).toHaveLength(2);

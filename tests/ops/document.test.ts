@@ -1,6 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { gunzipSync } from "fflate";
 import { describe, expect } from "vitest";
+import * as z from "zod";
 import packageFile from "../../package.json";
 import { endpoints, offered } from "../../convex/endpoints";
 import http from "../../convex/http";

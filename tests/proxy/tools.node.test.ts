@@ -140,12 +140,21 @@ describe("text and data", () => {
     ],
     ["a failure on chain", { ...sent, status: "failed" }, { status: "failed" }, /FAILED on chain/],
     ["a submitted order", { ...sent, status: "submitted" }, { status: "submitted" }, /still to come/],
-    ["an owner", { ...sent, owner: { level: "chat" } }, { owner: { level: "chat" } }, /has an owner/],
+    [
+      "an owner",
+      { ...sent, owned: true, ownedNote: "Only its owner can move it" },
+      { owned: true },
+      /Only its owner can move it\./,
+    ],
     [
       "a claim",
-      { ...sent, claimPending: "2026-01-05T09:10:00.000Z", claimContest: "code" },
+      {
+        ...sent,
+        claimPending: "2026-01-05T09:10:00.000Z",
+        claimEndUrl: "https://a.example/claim/end?code=abc",
+      },
       {},
-      /somebody has claimed.*with the code/,
+      /somebody has claimed.*ends the claim: https:/,
     ],
     ["a card that did not arrive", { ...sent, messengerSent: false }, {}, /No card has arrived/],
     [
