@@ -202,6 +202,17 @@ describe("a report that fails", () => {
     },
   );
 
+  test("whose writer keeps to no fact is given with its figures marked", async ({ app }) => {
+    const told = new Array<string>(90).fill("Bitcoin is at $42,000 [f1].").join(" ");
+    const content = JSON.stringify({ ...JSON.parse(short), fullAnalysis: told });
+    app.standins.fail("llm", { mode: "reply", content, schema: "research_result" });
+    const { status, body } = await buy(app, versionOne(await authorize(await payer(chain))));
+    expect([status, body.result]).toMatchObject([
+      200,
+      { fullAnalysis: expect.stringContaining("$42,000 [model]") },
+    ]);
+  });
+
   test("or outlasts its caller's wait is 502 with the receipt, and a repeat joins it", async ({ app }) => {
     const header = versionOne(await authorize(privateKeyToAccount(generatePrivateKey()), {}));
     expect((await buy(app, header)).body.reason).toBe("insufficient_funds");

@@ -21,7 +21,8 @@ type Task = { occasion: string; question?: string | undefined; nowIso: string; b
 
 /**
  * Has the gateway write a ResearchResult whose figures are printed from facts. What breaks the contract, or states a
- * figure that is in no fact, goes back once; sentences with such a figure are then left out.
+ * figure that is in no fact, goes back once; sentences with such a figure are then left out. A paid report goes back
+ * twice, and one that would lose too much is given with its figures marked.
  * @throws AppError `upstream`, also if too little of the writer's text remains.
  */
 export async function writeResult(
@@ -43,7 +44,8 @@ export async function writeResult(
       return problems.filter((problem) => problem !== null).join("; ") || null;
     },
   );
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  const isPaid = payer === "paid";
+  const patience = { turnMs: deadlines.llmScheduled, attempts: isPaid ? 3 : 2, payer };
   const { value, model, tokensUsed } = await completeStructured(ctx, asked, patience);
   let texts = value;
   let written = settled(texts, ledger, brief);
@@ -52,6 +54,7 @@ export async function writeResult(
     texts = { ...texts, fullAnalysis: shortened(texts.fullAnalysis, over) };
     written = settled(texts, ledger, brief);
   }
+  if (isPaid && !written.isReport) written = settled(texts, ledger, brief, "mark");
   const { result, removed, isReport } = written;
   if (removed > 0) log.warn("research.unproven", { removed, model });
   if (isShort(result)) log.warn("research.short analysis", { words: countWords(result.fullAnalysis), model });
@@ -65,10 +68,11 @@ function settled(
   { fullAnalysis, shortSummary, marketOutlook, impacts }: Texts,
   ledger: Ledger,
   { focus, lead, missing }: Brief,
+  left: "drop" | "mark" = "drop",
 ): { result: Result; leftovers: string[]; removed: number; isReport: boolean } {
   const kept: number[] = [];
   // A title is too short to recognise its language.
-  const how = { kept, locale: localeOf(fullAnalysis) };
+  const how = { kept, locale: localeOf(fullAnalysis), ...(left === "mark" ? { left } : {}) };
   const bare = { ...how, isBare: true };
   const analysis = settle([...(lead === null ? [] : [lead]), fullAnalysis].join("\n\n"), ledger, how);
   const summary = settle(shortSummary, ledger, bare);
