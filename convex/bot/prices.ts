@@ -2,17 +2,14 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { lastObservation } from "../alerts/observations";
-import { sampleCoins } from "../alerts/desk";
 import { COIN, lineOf } from "../alerts/grammar";
-import { latestOf } from "../market/facts";
-import { factsIn } from "../market/facts";
+import { factsIn, latestOf, symbolAmong } from "../market/facts";
 import type { Fact } from "../lib/facts";
 import { isMajor, symbolIn } from "../lib/money/tokens";
 import { sourceName } from "../lib/publicSources";
 import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime, DAY, MINUTE } from "../lib/time";
-import { symbolAmong } from "../market/facts";
 import type { Button } from "../messenger/format";
 import { reply, type Outcome } from "./commands";
 
@@ -86,6 +83,8 @@ async function pricesOf(ctx: ActionCtx, written: string[]): Promise<Known[]> {
   const { known, unknown, isOld } = await look();
   if (isOld) await ctx.scheduler.runAfter(0, internal.alerts.desk.refreshList, {});
   if (unknown.length === 0) return known;
+  // Loaded by the action that needs it: this file's query does without.
+  const { sampleCoins } = await import("../alerts/desk");
   await sampleCoins(ctx, unknown);
   return (await look()).known;
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { insertShifts } from "../support/rows/shiftRows";
 import { bigUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { createApp, test, type App } from "../support/app";
+import { test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
 import { insertAlerts } from "../support/rows/signalRows";
 
