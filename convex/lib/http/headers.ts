@@ -7,15 +7,14 @@ export const IDEMPOTENCY_KEY = {
 
 /** How endpoints that read this header refuse. */
 export const USER_TOKEN_ERRORS = {
-  unauthorized:
-    "The token is not valid, or the owner of the `userId` requires a token for this (level `closed`).",
+  unauthorized: "The token or the key is not valid.",
   forbidden:
-    "The token belongs to another signed-in user; or the `userId` has an owner whose level refuses orders and delivery settings by `userId` alone. The message says what to do.",
+    "The token belongs to another signed-in user; or only the `userId` of an owned account was shown, which neither moves money nor sets delivery. The message says what to do.",
 };
 
 export const USER_TOKEN = {
   Authorization:
-    "`Bearer <token>`: the web application's token (JWT) of the owner of this `userId`. What a `userId` that has an owner still does without it is for the owner's level to say: `guarded` (everything but orders and delivery settings), `open` (orders too, up to the owner's cap) or `closed`. Not looked at for a `userId` without an owner.",
+    "`Bearer <token>`: the web application's token (JWT) of the owner of this `userId`, or a key that the owner has made. Without it, a `userId` that has an owner still reads and researches; its orders are asked of the owner, and delivery settings are refused. Not looked at for a `userId` without an owner.",
 };
 
 /** Header of the answer to a repeated request. */

@@ -84,8 +84,6 @@ const limits = {
   unknownHashAddress: perMinute(20),
   /** Empty transactions that fill an account's nonces, each at the price of a transaction: three gaps of the longest kind. */
   fill: perHour(48),
-  signalUser: perHour(120),
-  signalAddress: perHour(600),
   cardUser: perHour(30),
   cardAddress: perHour(600),
 };
@@ -108,7 +106,6 @@ const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
   newDeposit: "deposits named for the first time",
   payment: "payments",
   link: "link codes",
-  signal: "proposed signals",
   card: "cards",
   miss: "transactions that are not the user's",
   unknownHash: "payments that the chain does not know",

@@ -7,7 +7,7 @@ import { change } from "../changes";
 import { dueWork } from "../cronRuns";
 import { literals } from "../literals";
 import { keepNoted, vNoted } from "../outside/tallies";
-import { MINUTE } from "../time";
+import { MINUTE, SECOND } from "../time";
 import { BATCH, end, failed, fill, underWay, vFailure, vJob, wake } from "./jobs";
 
 /** What happens to work between its attempts. */
@@ -20,7 +20,8 @@ export const next = change({ queue: literals("models", "messages") }, (ctx, { qu
 /** Begins work whose pause is over. */
 export const goOn = change({ workId: v.id("work") }, async (ctx, { workId }) => {
   const row = await ctx.db.get("work", workId);
-  if (row !== null && row.at <= Date.now()) await wake(ctx, row);
+  // Another server's clock may be a little behind.
+  if (row !== null && row.at <= Date.now() + SECOND) await wake(ctx, row);
 });
 
 export const fail = change({ job: vJob, ...omit(vFailure, ["isLast"]) }, async (ctx, { job, ...failure }) => {
