@@ -64,8 +64,6 @@ const limits = {
   claimAddress: perHour(200),
   depositUser: perMinute(240, 480),
   depositAddress: shared(perMinute(600, 1_200)),
-  newDepositUser: perMinute(60, 600),
-  newDepositAddress: perMinute(60, 600),
   paymentUser: perMinute(60, 200),
   paymentAddress: shared(perMinute(240, 480)),
   // Codes of 40 bits live for 10 minutes: ten thousand addresses that guess as often as they may find one of a thousand
@@ -103,7 +101,6 @@ const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
   game: "games",
   claim: "claims",
   deposit: "notices of deposits",
-  newDeposit: "deposits named for the first time",
   payment: "payments",
   link: "link codes",
   card: "cards",
