@@ -11,7 +11,7 @@ import { required, siteUrl } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
-import { failureOfAttempt } from "../lib/refreshes";
+import { hasEnded } from "../lib/cache";
 import { sha256Hex } from "../lib/security/digests";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import type { Ticket } from "../lib/tables";
@@ -87,8 +87,7 @@ export const WORKS: Readonly<Record<string, Work>> = {
     }
     required("LLM_GATEWAY_API_KEY");
     const ticket: Ticket = await ctx.runMutation(internal.research.results.begin, { focus, caller });
-    const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
-    if (outcome.state === "failed") throw failureOfAttempt(outcome);
+    await hasEnded(ctx, ticket);
     return "wait";
   },
 

@@ -47,7 +47,7 @@ export type Ticket = Infer<typeof vTicket>;
 
 export const libTables = {
   /**
-   * Attempts to renew cached things. Written by `lib/refreshes.ts` for the domain that owns the thing; one row per key,
+   * Attempts to renew cached things. Written by `lib/cache.ts` for the domain that owns the thing; one row per key,
    * so that attempts are counted on. Dies a day after its last attempt began.
    */
   refreshes: defineTable({

@@ -8,8 +8,7 @@ import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
 import { counted, providerAction } from "../lib/outside/providerCalls";
-import { awaitRefresh } from "../lib/refreshes";
-import { vTurn } from "../lib/renewals";
+import { awaitRefresh, vRefresh } from "../lib/cache";
 import { iso, MINUTE, roundedNow } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { completeStructured } from "../providers/models/structure";
@@ -59,9 +58,9 @@ async function askForList(ctx: ActionCtx, facts: readonly Fact[], payer: Payer) 
  * Renews the snapshot from the sources. The gateway is asked at most every ten minutes: before the snapshot if the
  * sources do not cover the market, otherwise after it, for the time when they do not.
  */
-export const renew = worker({ ...vTurn }, async (ctx, { key, attempt, payer, job }) => {
+export const renew = worker({ ...vRefresh }, async (ctx, { key, attempt, payer, job }) => {
   const taken = { key, attempt, leaseMs: LEASE_MS };
-  if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
+  if (!(await ctx.runMutation(internal.lib.cache.take, taken))) return "over";
   const [facts, stored] = await Promise.all([
     marketFacts(ctx),
     ctx.runQuery(internal.market.snapshots.list, {}),
@@ -140,10 +139,10 @@ export async function recentMarket(
 
 /** Asks the gateway, with the live prices and a recent snapshot of the market; its figures are the sources'. */
 export const writeAnswer = worker(
-  { question: v.string(), ...vTurn },
+  { question: v.string(), ...vRefresh },
   async (ctx, { question, key, attempt, payer, job }) => {
     const taken = { key, attempt, leaseMs: LEASE_MS };
-    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
+    if (!(await ctx.runMutation(internal.lib.cache.take, taken))) return "over";
     const subject = bareSymbol(question);
     const facts = await marketFacts(ctx, subject === null ? [] : [{ collector: "day", subject }]);
     const known = knownCoins(facts);

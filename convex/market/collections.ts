@@ -3,7 +3,7 @@ import { omit } from "convex-helpers";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
 import { vFact } from "../lib/facts";
-import { beginRefresh, findRefresh, finishRefresh } from "../lib/refreshes";
+import { claimRefresh, findRefresh, finishRefresh } from "../lib/cache";
 import { MINUTE } from "../lib/time";
 import { goodForMs, keyOf, latestOf, slotOf, standing, storedForm, vStanding } from "./facts";
 import { vClaim, vWanted, type Claim, type Wanted } from "./tables";
@@ -15,7 +15,7 @@ const LEASE_MS = MINUTE;
 /** How long a source is left alone after a failure. */
 const REST_MS = MINUTE;
 
-/** The key of a collection in `lib/refreshes`. */
+/** The key of a collection in `lib/cache`. */
 const refreshKey = (wanted: Wanted): string => `facts:${keyOf(wanted)}`;
 
 /** What has to be waited for: collections that are now the caller's, and those of others. */
@@ -33,7 +33,7 @@ export const claim = internalMutation({
       const at = found?.doneAt ?? (await latestOf(ctx, one))?.collectedAt ?? 0;
       if (now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
       const work = { key, found, leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
-      const { attempt, isNew = false } = await beginRefresh(ctx, work, () => Promise.resolve());
+      const { attempt, isNew = false } = await claimRefresh(ctx, work);
       if (isNew) mine.push({ ...one, attempt });
       else others.push({ ...one, attempt, key });
     }
@@ -49,7 +49,7 @@ export const store = change(
       const one = omit(claim, ["attempt"]);
       const failure = typeof result === "string" ? result : null;
       const ticket = { key: refreshKey(one), attempt: claim.attempt };
-      if ((await finishRefresh(ctx, ticket, failure)) === null || typeof result === "string") continue;
+      if (!(await finishRefresh(ctx, ticket, failure)) || typeof result === "string") continue;
       const now = Date.now();
       const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: storedForm(result) };
       const stored = await latestOf(ctx, one);

@@ -10,7 +10,7 @@ import { together } from "../lib/outside/batches";
 import { deadlines } from "../lib/outside/deadlines";
 import { turnsOf } from "../lib/outside/sourceTurns";
 import { SOURCE_NAMES } from "../lib/publicSources";
-import { awaitRefresh } from "../lib/refreshes";
+import { awaitRefresh } from "../lib/cache";
 import { DAY, HOUR, roundedNow, unlessLate } from "../lib/time";
 import { askCandles, askDay, askDepth, coinbasePage } from "../providers/data/coinbase";
 import { askCoins, askTrending, coinPage } from "../providers/data/coingecko";
@@ -23,7 +23,7 @@ import type { Claim, Collector, Missing, Wanted } from "./tables";
 
 /**
  * Collects facts; of the callers who need a collection, one makes it while the others wait, by collector and subject
- * (`lib/refreshes`). Each collector asks one source and converts its answer to facts.
+ * (`lib/cache`). Each collector asks one source and converts its answer to facts.
  */
 
 /** Collections that end within this time of one another are stored together. */

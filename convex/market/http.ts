@@ -7,7 +7,7 @@ import { endpoint, Written, type MountedEndpoint } from "../lib/http/endpoint";
 import { optionalToken, text, wholeNumberOr } from "../lib/http/input";
 import type { Caller } from "../lib/limits/callers";
 import { once } from "../lib/once";
-import { readThrough } from "../lib/readThrough";
+import { readThrough } from "../lib/cache";
 import { iso, SECOND } from "../lib/time";
 import { isSymbol } from "../lib/money/tokens";
 import { marketSnapshot, rowSource, tokenFigures } from "./shapes";

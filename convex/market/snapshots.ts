@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
-import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
+import { beginRefresh, finishRefresh, vResultOf } from "../lib/cache";
 import { sha256Hex } from "../lib/security/digests";
 import { vTicket, type Ticket } from "../lib/tables";
 import { answerRow, latestRow, readBack, written } from "./snapshot";
@@ -55,7 +55,7 @@ export const begin = internalMutation({
   returns: vTicket,
   handler: async (ctx, { caller, forService = false }): Promise<Ticket> => {
     const refresh = { key: "market:", caller, ...(forService ? { rank: "service" as const } : {}) };
-    return beginInLane(ctx, refresh, internal.market.actions.renew, {});
+    return beginRefresh(ctx, refresh, internal.market.actions.renew, {});
   },
 });
 
@@ -63,7 +63,7 @@ export const begin = internalMutation({
 export const store = change(
   { of: vResultOf, figures: vMarketFigures, sources: v.array(vMarketSource), list: v.optional(vList) },
   async (ctx, { of, figures, sources, list: given }) => {
-    if (!(await finishInLane(ctx, of))) return;
+    if (!(await finishRefresh(ctx, of))) return;
     const fetchedAt = Date.now();
     const row = await latestRow(ctx);
     const kept = given ?? row?.list;
@@ -109,14 +109,14 @@ export const beginAnswer = internalMutation({
   returns: vTicket,
   handler: async (ctx, { question, caller }): Promise<Ticket> => {
     const refresh = { key: `token:${hashOf(question)}`, caller };
-    return beginInLane(ctx, refresh, internal.market.actions.writeAnswer, { question });
+    return beginRefresh(ctx, refresh, internal.market.actions.writeAnswer, { question });
   },
 });
 
 export const storeAnswer = change(
   { of: vResultOf, question: v.string(), result: vAnswer },
   async (ctx, { of, question, result }) => {
-    if (!(await finishInLane(ctx, of))) return;
+    if (!(await finishRefresh(ctx, of))) return;
     const row = await stored(ctx, question);
     const next = { questionHash: hashOf(question), fetchedAt: Date.now(), ...result };
     if (row === null) await ctx.db.insert("tokenAnswers", next);

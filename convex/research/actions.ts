@@ -5,9 +5,8 @@ import type { Payer } from "../lib/budget/classes";
 import { AppError } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
-import { failRefresh } from "../lib/refreshes";
-import { vTurn } from "../lib/renewals";
-import { createPauses, iso } from "../lib/time";
+import { vRefresh } from "../lib/cache";
+import { createPauses, iso, MINUTE } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { askSources } from "./sources";
 import type { Result } from "./tables";
@@ -46,21 +45,20 @@ export const writeReport = worker({ reportId: v.id("reports") }, async (ctx, { r
   await ctx.runMutation(internal.research.reports.store, stored);
 });
 
-/** Writes an on-demand result and stores it, or why there is none. */
+/** The sources' longest wait, the writing with its repair turn, and a margin. */
+const LEASE_MS = 5 * MINUTE;
+
+/** Writes an on-demand result and stores it. */
 export const writeResult = worker(
-  { focus: v.string(), question: v.optional(v.string()), ...vTurn },
-  async (ctx, { job: _, key, attempt, payer, focus, question }) => {
-    if (!(await ctx.runMutation(internal.research.results.take, { key, attempt }))) return "over";
-    try {
-      const occasion = "On-demand research snapshot";
-      const written = await research(ctx, { focus, question, occasion, wanted: "soon", payer });
-      const { result, model } = written;
-      const stored = { key, attempt, focus, ...(question === undefined ? {} : { question }), model, result };
-      await ctx.runMutation(internal.research.results.store, stored);
-    } catch (error) {
-      await failRefresh(ctx, key, attempt, error);
-    }
-    return "over";
+  { focus: v.string(), question: v.optional(v.string()), ...vRefresh },
+  async (ctx, { job, key, attempt, payer, focus, question }) => {
+    if (!(await ctx.runMutation(internal.lib.cache.take, { key, attempt, leaseMs: LEASE_MS }))) return "over";
+    const occasion = "On-demand research snapshot";
+    const written = await research(ctx, { focus, question, occasion, wanted: "soon", payer });
+    const { result, model } = written;
+    const of = { key, attempt, job };
+    const stored = { of, focus, ...(question === undefined ? {} : { question }), model, result };
+    await ctx.runMutation(internal.research.results.store, stored);
   },
 );
 

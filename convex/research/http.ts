@@ -20,7 +20,7 @@ import {
 import { log } from "../lib/log";
 import { once } from "../lib/once";
 import { payerOf } from "../lib/limits/payers";
-import { readThrough } from "../lib/readThrough";
+import { readThrough } from "../lib/cache";
 import { iso, MINUTE } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";
 import { assertMay } from "../accounts/access";

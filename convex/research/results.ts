@@ -4,17 +4,12 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
-import { finishRefresh, takeRefresh } from "../lib/refreshes";
-import { beginInLane } from "../lib/renewals";
+import { beginRefresh, finishRefresh, vResultOf } from "../lib/cache";
 import { sha256Hex } from "../lib/security/digests";
 import { vTicket, type Ticket } from "../lib/tables";
-import { MINUTE } from "../lib/time";
 import { vResult } from "./tables";
 
 /** On-demand results: the cache, and who refreshes it. */
-
-/** The sources' longest wait, the writing with its repair turn, and a margin. */
-const LEASE_MS = 5 * MINUTE;
 
 /** A focus ("" for the whole market), and the question that a result on it answers, if any. */
 type Subject = { focus: string; question?: string };
@@ -55,21 +50,14 @@ export const begin = internalMutation({
   handler: async (ctx, { caller, ...subject }): Promise<Ticket> => {
     const { focus, questionHash } = placeOf(subject);
     const key = ["research", focus, ...(questionHash === undefined ? [] : [questionHash])].join(":");
-    return beginInLane(ctx, { key, caller }, internal.research.actions.writeResult, subject);
+    return beginRefresh(ctx, { key, caller }, internal.research.actions.writeResult, subject);
   },
 });
 
-/** Begins the work once it has its place. @returns Whether anybody still wants it. */
-export const take = internalMutation({
-  args: { key: v.string(), attempt: v.number() },
-  returns: v.boolean(),
-  handler: (ctx, ticket) => takeRefresh(ctx, ticket, LEASE_MS),
-});
-
 export const store = change(
-  { ...vSubject, key: v.string(), attempt: v.number(), model: v.string(), result: vResult },
-  async (ctx, { key, attempt, model, result, ...subject }) => {
-    if ((await finishRefresh(ctx, { key, attempt }, null)) === null) return;
+  { of: vResultOf, ...vSubject, model: v.string(), result: vResult },
+  async (ctx, { of, model, result, ...subject }) => {
+    if (!(await finishRefresh(ctx, of))) return;
     const stored = { ...placeOf(subject), generatedAt: Date.now(), model, result };
     const row = await resultOn(ctx, subject);
     if (row === null) await ctx.db.insert("researchResults", stored);

@@ -8,7 +8,7 @@ import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { providerAction } from "../lib/outside/providerCalls";
-import { vTurn } from "../lib/renewals";
+import { vRefresh } from "../lib/cache";
 import { HOUR, MINUTE, roundedNow, SECOND } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { livePrice } from "../market/live";
@@ -169,10 +169,10 @@ const LEASE_MS = 2.5 * MINUTE;
 
 /** Writes the review of a day. */
 export const reviewDay = worker(
-  { day: v.string(), ...vTurn },
+  { day: v.string(), ...vRefresh },
   async (ctx, { day, key, attempt, payer, job }) => {
     const taken = { key, attempt, leaseMs: LEASE_MS };
-    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
+    if (!(await ctx.runMutation(internal.lib.cache.take, taken))) return "over";
     const { signals } = await ctx.runQuery(internal.signals.recaps.ofDay, { day });
     const reviewed = signals.map((one) => ({ name: one.token, one }));
     const about = { occasion: `Review of the day ${day} (UTC).`, standing: standingOf(signals), reviewed };

@@ -10,7 +10,7 @@ import { absentWhenEmpty, optionalUserId, wholeNumber, wholeNumberOr } from "../
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { deadlines } from "../lib/outside/deadlines";
-import { awaitAs } from "../lib/readThrough";
+import { awaitAs } from "../lib/cache";
 import { DAY, dayOf, iso, SECOND, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
 import { todayNotice } from "./cards";

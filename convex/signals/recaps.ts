@@ -4,7 +4,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
 import { vCaller } from "../lib/limits/callers";
-import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
+import { beginRefresh, finishRefresh, vResultOf } from "../lib/cache";
 import { vTicket, type Ticket } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work/jobs";
@@ -52,14 +52,14 @@ export const begin = internalMutation({
   returns: vTicket,
   handler: async (ctx, { day, caller }): Promise<Ticket> => {
     const about = { key: `signals review:${day}`, restMs: REST_MS, caller };
-    return beginInLane(ctx, about, internal.signals.actions.reviewDay, { day });
+    return beginRefresh(ctx, about, internal.signals.actions.reviewDay, { day });
   },
 });
 
 export const store = change(
   { of: vResultOf, day: v.string(), outcomes: v.string(), review: v.string(), model: v.string() },
   async (ctx, { of, day, ...written }) => {
-    if (!(await finishInLane(ctx, of))) return;
+    if (!(await finishRefresh(ctx, of))) return;
     const recap = { period: "day" as const, of: day, ...written, generatedAt: Date.now() };
     const row = await recapOf(ctx, "day", day);
     if (row === null) await ctx.db.insert("recaps", recap);
