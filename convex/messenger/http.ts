@@ -19,7 +19,7 @@ const botToken = z
   .regex(/^[\x21-\x7e]{20,128}$/, "must be 20 to 128 printable characters")
   .describe("Token of the user's own messenger bot; an empty one goes back to the default bot.");
 
-const blank = z.literal("").meta({ accepts: () => ({ type: "string", pattern: String.raw`^\s*$` }) });
+const blank = z.literal("");
 
 /** `""` clears a setting. */
 const clearable = <Shape extends z.ZodType>(shape: Shape, problem: string) =>

@@ -27,7 +27,7 @@ export const amount = z
   .meta({
     description:
       "Whole number in the token's smallest unit (wei for ETH): 1 USDC is 1000000, 1 ETH is 1000000000000000000. At most 2^256 - 1.",
-    accepts: () => ({ type: "string", pattern: String.raw`^\s*[1-9][0-9]{0,77}\s*$` }),
+    pattern: "^[1-9][0-9]{0,77}$",
   });
 
 /** A recipient: checksummed, or all in one case; never the zero address, a precompile or a well-known contract. */
@@ -42,7 +42,7 @@ export const addressInput = z
   .meta({
     description:
       "Recipient: checksummed correctly, or all in one case; neither the zero address or one for burning tokens, nor a token's or another well-known contract, nor a precompile.",
-    accepts: () => ({ type: "string", pattern: String.raw`^\s*0x[0-9a-fA-F]{40}\s*$` }),
+    pattern: "^0x[0-9a-fA-F]{40}$",
   });
 
 export const slippageBps = z
@@ -53,13 +53,6 @@ export const slippageBps = z
   .meta({
     description:
       "Largest accepted shortfall in basis points (bps); 100 is 1 %; at most 1000. 100 when left out.",
-    accepts: () => ({
-      anyOf: [
-        { type: "integer", minimum: 0, maximum: 1_000 },
-        { type: "string", pattern: String.raw`^\s*(?:0{0,3}[0-9]{1,3}|0{0,2}1000)\s*$` },
-        { enum: ["", null], description: "As if left out." },
-      ],
-    }),
   });
 
 export const acceptUnpriced = absentWhenEmpty(z.boolean("must be true or false"))

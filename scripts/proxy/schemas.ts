@@ -11,15 +11,14 @@ type ObjectSchema = z.output<typeof objectSchema>;
 /** The endpoints' schemas in a form for chat clients: they pass them to models, and some validate with them. */
 
 /**
- * The input that a model should send. The endpoint accepts more spellings (blanks around texts, digits as text, `null`
- * for absent fields, older field names) and checks lengths itself; a model only needs the proper spelling, and only
- * keywords that every client understands.
+ * The input that a model should send. The endpoint checks lengths itself; a model only needs keywords that every client
+ * understands.
  */
 export function inputSchema(schema: z.ZodType): ObjectSchema {
   const { properties, ...rest } = objectSchema.parse(jsonSchemaOf(schema, "input"));
-  const proper = Object.entries(properties)
-    .filter(([, { deprecated }]) => deprecated !== true)
-    .map(([name, property]) => [name, { ...properOf(property), ...wordsOf(name, property) }] as const);
+  const proper = Object.entries(properties).map(
+    ([name, property]) => [name, { ...properOf(property), ...wordsOf(name, property) }] as const,
+  );
   return objectSchema.parse({ ...rest, properties: Object.fromEntries(proper) });
 }
 
@@ -56,27 +55,19 @@ function properOf(schema: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...annotations } = schema;
   if (anyOf === undefined) return readable(schema);
   const listed = alternatives.parse(anyOf);
-  const [first] = listed.filter((one) => !isBlank(one));
+  const [first] = listed.filter((one) => one.const !== "");
   if (first === undefined) return readable(schema);
   const proper = { ...properOf(first), ...annotations };
   // An empty text clears the setting, so it must get through.
-  if (listed.some((one) => one.pattern === BLANK_TEXT)) delete proper.pattern;
+  if (listed.some((one) => one.const === "")) delete proper.pattern;
   return proper;
 }
 
-const BLANK_TEXT = String.raw`^\s*$`;
-
-function isBlank({ pattern, enum: values }: Record<string, unknown>): boolean {
-  return pattern === BLANK_TEXT || (Array.isArray(values) && values.includes(null));
-}
-
-/** Without patterns about blanks, and without those in a dialect that only JavaScript reads. */
+/** Without lengths, and without patterns in a dialect that only JavaScript reads. */
 function readable(schema: Record<string, unknown>): Record<string, unknown> {
-  const { pattern, allOf: _blanks, minLength: _least, maxLength: _most, ...rest } = schema;
-  if (Array.isArray(rest.enum) && rest.type === undefined) rest.type = "string";
-  if (typeof pattern !== "string") return rest;
-  const plain = pattern.replaceAll(String.raw`\s*`, "");
-  return plain === String.raw`\S` || plain.includes(String.raw`\p{`) ? rest : { ...rest, pattern: plain };
+  const { pattern, minLength: _least, maxLength: _most, ...rest } = schema;
+  if (typeof pattern !== "string" || pattern.includes(String.raw`\p{`)) return rest;
+  return { ...rest, pattern };
 }
 
 /**

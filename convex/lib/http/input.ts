@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { MAX_USER_ID, NOT_SHARED, PRINTABLE, SHARED_ID } from "../records/ids";
-import { inAnyCase, symbolIn, waysToWrite, WRITTEN } from "../money/tokens";
+import { symbolIn, WRITTEN } from "../money/tokens";
 
 /** Shapes that several endpoints use. Every string is trimmed; messages complete the sentence "<field> …". */
 
@@ -53,9 +53,7 @@ export function tokenOf<const Symbols extends readonly [string, ...string[]]>(
     .regex(new RegExp(`^${WRITTEN}$`), problem)
     .overwrite(symbolIn)
     .pipe(z.enum(symbols, problem))
-    .meta({
-      accepts: () => ({ anyOf: [{ enum: [...symbols] }, { type: "string", pattern: waysToWrite(symbols) }] }),
-    });
+    .meta({ enum: [...symbols], pattern: undefined });
 }
 
 /** A messenger chat: a numeric id (negative for groups), as a string or number, with ":topic" for a topic in it; or "@channel". */
@@ -80,9 +78,7 @@ export const chatId = z
 /** Makes a field optional and treats `""`, `null` and the values of `alsoEmpty` as left out. */
 export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape, alsoEmpty?: string) {
   const isEmpty = (value: unknown) => value === "" || value === null || value === alsoEmpty;
-  return z
-    .preprocess((value) => (isEmpty(value) ? undefined : value), shape.optional())
-    .meta({ emptyIsAbsent: true });
+  return z.preprocess((value) => (isEmpty(value) ? undefined : value), shape.optional());
 }
 
 /** An optional `userId`; the shared id that some clients send counts as left out. */
@@ -98,48 +94,28 @@ export function symbolOf<const Symbols extends readonly [string, ...string[]]>(
     .trim()
     .toUpperCase()
     .pipe(z.enum(symbols, problem))
-    .meta({
-      accepts: () => ({
-        anyOf: [
-          { enum: [...symbols] },
-          { type: "string", pattern: String.raw`^\s*(?:${symbols.map(inAnyCase).join("|")})\s*$` },
-        ],
-      }),
-    });
+    .meta({ enum: [...symbols] });
 }
 
 /** A whole number, as a number or as its digits (a query has only text). */
 export function wholeNumber(min: number, max: number) {
   const problem = `must be a whole number from ${min} to ${max}`;
-  const shape = z.int(problem).min(min, problem).max(max, problem);
-  return inDigits(shape, "integer", String.raw`^\s*[0-9]{1,16}\s*$`, { minimum: min, maximum: max });
+  return inDigits(z.int(problem).min(min, problem).max(max, problem));
 }
 
 /** A number, fractions included, as a number or as its digits. */
 export function numberFrom(min: number, max: number) {
   const problem = `must be a number from ${min} to ${max}`;
-  const shape = z.number(problem).min(min, problem).max(max, problem);
-  const digits = String.raw`^\s*[0-9]{1,16}(?:\.[0-9]{1,16})?\s*$`;
-  return inDigits(shape, "number", digits, { minimum: min, maximum: max });
+  return inDigits(z.number(problem).min(min, problem).max(max, problem));
 }
 
-function inDigits<Shape extends z.ZodType<number>>(
-  shape: Shape,
-  type: "integer" | "number",
-  pattern: string,
-  bounds: { minimum: number; maximum: number },
-) {
-  const digits = new RegExp(pattern);
-  return z
-    .preprocess((value) => (typeof value === "string" && digits.test(value) ? Number(value) : value), shape)
-    .meta({
-      accepts: () => ({
-        anyOf: [
-          { type, ...bounds },
-          { type: "string", pattern, description: "Its digits." },
-        ],
-      }),
-    });
+const DIGITS = /^\s*[0-9]{1,16}(?:\.[0-9]{1,16})?\s*$/;
+
+function inDigits<Shape extends z.ZodType<number>>(shape: Shape) {
+  return z.preprocess(
+    (value) => (typeof value === "string" && DIGITS.test(value) ? Number(value) : value),
+    shape,
+  );
 }
 
 /** The same, optional. @param otherwise The default. */
@@ -173,7 +149,7 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
     }
     return fields;
   };
-  return z.preprocess(rename, shape).meta({ aliases });
+  return z.preprocess(rename, shape);
 }
 
 /** The body's alternative to the Idempotency-Key header. */

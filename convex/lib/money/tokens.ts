@@ -46,14 +46,3 @@ export function symbolIn(written: string): string {
 export function isSymbol(text: string): boolean {
   return IS_SYMBOL.test(text);
 }
-
-/** A pattern of all the ways to write one of these symbols, with blanks around it. */
-export function waysToWrite(symbols: readonly string[]): string {
-  const names = [...SYMBOLS].flatMap(([name, symbol]) => (symbols.includes(symbol) ? [name] : []));
-  const words = [...symbols, ...names].map(inAnyCase).join("|");
-  return String.raw`^\s*\$?(?:${words})(?:/[A-Za-z0-9]{2,10})?\s*$`;
-}
-
-export function inAnyCase(word: string): string {
-  return word.replace(/[A-Z]/g, (upper) => `[${upper}${upper.toLowerCase()}]`);
-}
