@@ -1,4 +1,3 @@
-import { accountEndpoints } from "./accounts/http";
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
 import { linkingEndpoints } from "./messenger/linkingEndpoints";
@@ -34,10 +33,9 @@ export const offered: Record<string, MountedEndpoint[]> = {
   signals: signalEndpoints,
   whales: whaleEndpoints,
   alerts: [...alertEndpoints, ...webhookEndpoints],
-
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...transactionEndpoints, ...accountEndpoints],
+  wallets: [...walletEndpoints, ...transactionEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

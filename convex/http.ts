@@ -2,7 +2,6 @@ import { httpRouter } from "convex/server";
 import { knownId } from "./accounts/access";
 import { mount, type Routes } from "./lib/http/router";
 
-const accounts = () => import("./accounts/http").then(({ accountEndpoints }) => accountEndpoints);
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
 const chat = () => import("./chat/http").then(({ chatEndpoints }) => chatEndpoints);
@@ -64,7 +63,7 @@ const routes: Routes = {
   "/messenger/connect": { POST: linking },
   "/messenger/wallet": { GET: linking },
   "/messenger/webhook": { POST: bot },
-  "/claim/end": { GET: accounts, POST: accounts },
+  "/claim/end": { GET: pages, POST: pages },
   "/mcp/wallet/create": { POST: wallets },
   "/mcp/wallet/balance": { GET: wallets },
   "/mcp/defi/connect": { GET: wallets, POST: wallets },
@@ -84,6 +83,7 @@ const routes: Routes = {
   "/health": { GET: ops },
   "/openapi.json": { GET: reference },
   "/docs": { GET: reference },
+  "/docs/{subject}": { GET: reference },
   "/llms.txt": { GET: reference },
   "/proxy.mjs": { GET: reference },
   "/robots.txt": { GET: reference },

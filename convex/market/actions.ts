@@ -9,8 +9,9 @@ import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { awaitRefresh, vRefresh } from "../lib/cache";
-import { iso, MINUTE, roundedNow } from "../lib/time";
+import { DAY, HOUR, iso, MINUTE, roundedNow } from "../lib/time";
 import { worker } from "../lib/work/desk";
+import { askCandles } from "../providers/data/coinbase";
 import { completeStructured } from "../providers/models/structure";
 import { gather } from "./collectors";
 import { LISTS, QUOTES } from "./facts";
@@ -183,5 +184,21 @@ export const sample = providerAction({}, async (ctx) => {
   if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
   for (const token of PRICED_TOKENS) {
     if (!found.some((one) => one.token === token)) log.error("prices.no sample", { token });
+  }
+});
+
+/** Stores the hours of the last day as the exchange has them, so that prices have a past from the first start on; the next tick asks again. */
+export const learnDay = providerAction({}, async (ctx) => {
+  const now = Date.now();
+  for (const token of PRICED_TOKENS) {
+    const range = { interval: "hour" as const, from: now - DAY - 2 * HOUR, to: now };
+    try {
+      const candles = await askCandles(ctx, token, range, deadlines.price);
+      const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
+      await ctx.runMutation(internal.market.samples.storeHours, { token, source: "coinbase", closes });
+    } catch (error) {
+      if (failureOf(error) === null) throw error;
+      log.warn("prices.day is not known", { token, reason: messageOf(error) });
+    }
   }
 });

@@ -171,7 +171,7 @@ const prices: MountedEndpoint = endpoint({
   path: "/mcp/prices",
   summary: "Measured prices of BTC and ETH, and the service's own hourly history of them.",
   description:
-    "Every five minutes the price feeds are asked, else the exchanges; each price says who gave it. Reading costs nothing and asks nobody. An hour in which no price was taken is left out.",
+    "Every five minutes the price feeds are asked, else the exchanges; each price says who gave it. Reading costs nothing and asks nobody. An hour in which no price was taken is left out; the day before the first price is the exchange's.",
   example: {
     input: { hours: 1 },
     output: {

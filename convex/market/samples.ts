@@ -6,7 +6,7 @@ import { change } from "../lib/changes";
 import { dueWork } from "../lib/cronRuns";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsByBoth } from "../lib/records/rows";
-import { HOUR, MINUTE } from "../lib/time";
+import { DAY, HOUR, MINUTE } from "../lib/time";
 import {
   PRICED_TOKENS,
   vClose,
@@ -29,6 +29,10 @@ function samplesOf(ctx: QueryCtx, token: string) {
   return ctx.db.query("priceSamples").withIndex("by_token_and_takenAt", (q) => q.eq("token", token));
 }
 
+function closesOf(ctx: QueryCtx, token: PricedToken) {
+  return ctx.db.query("hourlyCloses").withIndex("by_token_and_hourEndsAt", (q) => q.eq("token", token));
+}
+
 /** A token's newest sample, however old. */
 export async function newestSample(ctx: QueryCtx, token: string): Promise<Doc<"priceSamples"> | null> {
   return samplesOf(ctx, token).order("desc").first();
@@ -44,11 +48,14 @@ function priceOf({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSam
   return { token, priceUsd, source, observedAt, takenAt };
 }
 
-/** Runs every five minutes: samples each token without a recent sample. */
+/** Runs every five minutes: samples each token without a recent sample, and learns the day before the service began. */
 export const takeDue = dueWork(async (ctx) => {
   const now = Date.now();
   const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
   if (samples.includes(null)) await ctx.scheduler.runAfter(0, internal.market.actions.sample, {});
+  const oldest = await Promise.all(PRICED_TOKENS.map((token) => closesOf(ctx, token).first()));
+  if (oldest.some((close) => close === null || close.hourEndsAt > now - DAY))
+    await ctx.scheduler.runAfter(0, internal.market.actions.learnDay, {});
 });
 
 /** The newest sample of a token if it can be reused at `now` (epoch ms), otherwise `null`. */
@@ -122,6 +129,25 @@ export const storeEarlier = change(
   },
 );
 
+/** Stores the closes of an exchange for hours without one of the service's own. */
+export const storeHours = change(
+  {
+    token: vPricedToken,
+    source: vPriceSource,
+    closes: v.array(v.object({ at: v.number(), priceUsd: v.number() })),
+  },
+  async (ctx, { token, source, closes }) => {
+    for (const { at, priceUsd } of closes) {
+      const close = { token, hourEndsAt: at, priceUsd, source, takenAt: at };
+      if ((await closeOf(ctx, token, at)) === null) await ctx.db.insert("hourlyCloses", close);
+    }
+  },
+);
+
+function closeOf(ctx: QueryCtx, token: PricedToken, hourEndsAt: number) {
+  return rowsByBoth(ctx.db.query("hourlyCloses"), "token", token, "hourEndsAt", hourEndsAt).unique();
+}
+
 async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
   const takenAt = Date.now();
   const recent = await youngSample(ctx, sample.token, takenAt);
@@ -139,8 +165,7 @@ async function closeHour(
   { priceUsd, source, takenAt }: Price,
 ): Promise<void> {
   const hourEndsAt = (Math.floor(takenAt / HOUR) + 1) * HOUR;
-  const closes = rowsByBoth(ctx.db.query("hourlyCloses"), "token", token, "hourEndsAt", hourEndsAt);
-  const row = await closes.unique();
+  const row = await closeOf(ctx, token, hourEndsAt);
   const close = { token, hourEndsAt, priceUsd, source, takenAt };
   if (row === null) await ctx.db.insert("hourlyCloses", close);
   else await ctx.db.replace("hourlyCloses", row._id, close);
@@ -186,12 +211,12 @@ export const closes = internalQuery({
 /** The shortest distance between points of a path. */
 const PATH_STEP_MS = 5 * MINUTE;
 /** The most samples of a path, which are at least a minute apart. */
-const PATH_SAMPLES = 600;
+const PATH_SAMPLES = 1_900;
 
 const vPoint = v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource });
 
 /**
- * The path of a token's price between two times (epoch ms, at most ten hours apart), oldest first: the last sample of
+ * The path of a token's price between two times (epoch ms, at most 31 hours apart), oldest first: the last sample of
  * each five minutes, and before the first kept sample the hourly closes.
  */
 export const path = internalQuery({

@@ -92,8 +92,8 @@ export const marketTables = {
     .index("by_takenAt", ["takenAt"]),
 
   /**
-   * The service's own hourly history: the last price taken in each UTC hour; an hour without a sample has none.
-   * Written by `market/samples` with each sample. Kept.
+   * The service's own hourly history: the last price taken in each UTC hour; an hour without a sample has none, but
+   * for the day before the first sample, which an exchange has. Written by `market/samples`. Kept.
    */
   hourlyCloses: defineTable({
     token: vPricedToken,

@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
@@ -49,6 +50,8 @@ const BEGUN = [
   { every: 5, begin: internal.market.samples.takeDue },
 ];
 
+const NAME = "take up what is due";
+
 /** For the cron, every minute. It counts as having run only if nothing is overdue, so that health reports the rest. */
 export const takeUp = change({}, async (ctx) => {
   const now = Date.now();
@@ -59,16 +62,18 @@ export const takeUp = change({}, async (ctx) => {
     await ctx.scheduler.runAfter(0, due.takeUp, {});
     if (since < now - OVERDUE_MS) overdue.push(name);
   }
-  overdue.push(...(await beginTimely(ctx, now)));
-  if (overdue.length === 0) await recordCronRun(ctx, "take up what is due");
+  // A service that has just begun has something to show at once.
+  const isFirst = (await getOneFrom(ctx.db, "cronRuns", "by_name", NAME)) === null;
+  overdue.push(...(await beginTimely(ctx, now, isFirst)));
+  if (overdue.length === 0) await recordCronRun(ctx, NAME);
   else log.error("due.overdue", { what: overdue.join(", ") });
 });
 
 /** @returns Why something did not start. */
-async function beginTimely(ctx: MutationCtx, now: number): Promise<string[]> {
+async function beginTimely(ctx: MutationCtx, now: number, isFirst: boolean): Promise<string[]> {
   const failures: string[] = [];
   for (const { every, begin } of BEGUN) {
-    if (Math.floor(now / MINUTE) % every !== 0) continue;
+    if (!isFirst && Math.floor(now / MINUTE) % every !== 0) continue;
     try {
       await ctx.runMutation(begin, {});
     } catch (error) {

@@ -3,7 +3,7 @@ import { area, line } from "d3-shape";
 import { DAY } from "../lib/time";
 
 /**
- * The one chart over time, on pages and in pictures: lines, levels, bands, reaches and dots. On a page it fills the width
+ * The one chart over time, on pages and in pictures: lines, levels, bands and dots. On a page it fills the width
  * of its place and its words keep their size: shapes are drawn in a plot of a thousand by a thousand, which is stretched,
  * and words and marks stand at shares of it. Words have gutters of their own beside and below the plot, so that no line
  * runs over them.
@@ -34,18 +34,20 @@ export type TimeChart = {
   from: number;
   to: number;
   lines?: readonly { kind: string; points: readonly Point[]; isFilled?: boolean }[];
-  /** Values that hold for a time, or for all of it, with a name beside the plot. */
+  /** Values that hold for a time, or for all of it, with a name beside the plot; for no time, the name alone. */
   levels?: readonly { kind: string; value: number; name?: string; from?: number; to?: number }[];
   bands?: readonly { kind: string; low: number; high: number; from: number; to: number }[];
-  reaches?: readonly { kind: string; at: number; low: number; high: number }[];
   dots?: readonly (Point & { kind: string })[];
-  /** Names beside the ends of lines. */
-  names?: readonly { kind: string; value: number; words: string }[];
   /** Values at the left as they are written; without it there are none. */
   axis?: (value: number) => string;
 };
 
 const SPAN = 1_000;
+
+/** Prices as points. */
+export function pointsOf(prices: readonly { at: string; priceUsd: number }[]): Point[] {
+  return prices.map(({ at, priceUsd }) => ({ at: Date.parse(at), value: priceUsd }));
+}
 
 /** Whether there is enough to draw: a line needs two points. */
 export function isDrawn(points: readonly unknown[]): boolean {
@@ -55,10 +57,10 @@ export function isDrawn(points: readonly unknown[]): boolean {
 /** @param frame Its place in a picture; a page's style decides otherwise. */
 export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
   const { id, title, says, from, to, axis } = chart;
-  const { lines = [], levels = [], bands = [], reaches = [], dots = [], names = [] } = chart;
+  const { lines = [], levels = [], bands = [], dots = [] } = chart;
   const values = [
     ...lines.flatMap(({ points }) => points.map(({ value }) => value)),
-    ...[...bands, ...reaches].flatMap(({ low, high }) => [low, high]),
+    ...bands.flatMap(({ low, high }) => [low, high]),
     ...[...levels, ...dots].map(({ value }) => value),
   ];
   const x = scaleUtc().domain([from, to]).range([0, SPAN]);
@@ -85,10 +87,7 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
   ];
 
   const [atX, atY] = [(at: number) => shareAcross(x(at)), (value: number) => shareDown(y(value))];
-  const named = [
-    ...levels.flatMap(({ kind, value, name }) => (name === undefined ? [] : [{ kind, value, words: name }])),
-    ...names,
-  ];
+  const named = levels.filter(({ name }) => name !== undefined);
   const heights = apart(
     named.map(({ value }) => y(value)),
     frame === undefined ? 78 : (1.25 * size * SPAN) / plotOf(frame).height,
@@ -106,18 +105,15 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
         {axis?.(value)}
       </text>,
     ]),
-    ...reaches.map(({ kind, at, low, high }) => (
-      <line class={`reach ${kind}`} x1={atX(at)} x2={atX(at)} y1={atY(high)} y2={atY(low)} />
-    )),
     ...levels.map(({ kind, value, from: first = from, to: last = to }) => (
       <line class={`level ${kind}`} x1={atX(first)} x2={atX(last)} y1={atY(value)} y2={atY(value)} />
     )),
     ...dots.map(({ kind, at, value }) => (
       <circle class={`dot ${kind}`} cx={atX(at)} cy={atY(value)} r={0.42 * size} />
     )),
-    ...named.map(({ kind, words }, index) => (
+    ...named.map(({ kind, name }, index) => (
       <text class={`named ${kind}`} x={end} y={shareDown(heights[index] ?? 0)} dx={beside} dy="0.33em">
-        {words}
+        {name}
       </text>
     )),
     ...times.map(({ at, words }) => (

@@ -1,120 +1,107 @@
-import type { Child } from "hono/jsx";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { bigUsd } from "../lib/text/numbers";
-import { iso } from "../lib/time";
 import { sourceName } from "../lib/publicSources";
-import type { MarketFigures } from "../market/tables";
-import type { ShownPrices } from "../market/views";
-import { Chart, isDrawn } from "./chart";
-import type { HomeData, Market as Stored, Read, SignalData } from "./data";
+import { HOUR, iso } from "../lib/time";
+import type { MarketFigures, MarketSource } from "../market/tables";
+import { readPrices, type ShownPrices } from "../market/views";
+import { TOKENS } from "../signals/rules";
+import { Chart, isDrawn, pointsOf } from "./chart";
 import type { Page } from "./layout";
 import {
-  ago,
+  Card,
   Change,
   Empty,
   Ending,
   Moment,
   money,
   Movements,
+  Out,
   Side,
   Since,
   sourceNames,
   Table,
 } from "./parts";
-import { SignalFigure } from "./signal";
+import { SignalFigure, withPath, type SignalData } from "./signal";
+import { readWhales } from "./whales";
 
-/** The first page: prices, the latest signals, how all of them did, the last whales, the market. */
+/**
+ * The first page: prices, the latest signals, how all of them did, the last whales, the market. It shows what is stored,
+ * with its age: no visit asks a provider or begins work.
+ */
 
-const LISTED = 10;
+const COINS = 10;
+const WHALES = 5;
 
-const WAYS = [
-  ["curl", "From a program", "Market, research, signals and whales, without an account.", "The first call"],
-  ["ai", "From an AI client", "19 tools: prices, research, signals, a wallet.", "The block to paste"],
-  ["buy", "One report", "1 USDC buys one on any token, with every source.", "How to buy one"],
-] as const;
+/** From the close of a day ago on, from which the change is computed. */
+const HOURS = 25;
 
-export function homePage({ prices, market, signals, whales, record }: HomeData, now: number): Page {
+const NAMES = { BTC: "Bitcoin", ETH: "Ethereum" } as const;
+
+export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
+  const [{ prices }, market, signals, alerts, { record }] = await Promise.all([
+    readPrices(ctx, HOURS),
+    readMarket(ctx, now),
+    readLatest(ctx),
+    readWhales(ctx, now, WHALES),
+    ctx.runQuery(internal.signals.history.page, { token: null, limit: 1 }),
+  ]);
   const content = (
     <>
       <h1>Crypto prices, research and signals, with an open record</h1>
       <p class="lead">
-        Every figure names its source, and every signal counts. Ask from a program, from an AI client or in a
-        chat: <a href="/start">start here</a>, without an account.
+        Every figure names its source, and every signal counts. Ask <a href="/start#curl">from a program</a>,{" "}
+        <a href="/start#ai">from an AI client</a> or <a href="/start#bot">in a chat</a>, or{" "}
+        <a href="/start#buy">buy one report</a>: you need no account.
       </p>
       <h2 id="prices">Prices</h2>
-      <WhenRead part={prices}>
-        {({ prices: known }) => (
-          <div class="grid two">
-            <PriceCard token="BTC" name="Bitcoin" price={known.BTC} now={now} />
-            <PriceCard token="ETH" name="Ethereum" price={known.ETH} now={now} />
-          </div>
-        )}
-      </WhenRead>
+      <div class="grid two">
+        {TOKENS.map((token) => (
+          <PriceCard token={token} price={prices[token]} now={now} />
+        ))}
+      </div>
       <h2 id="signals">Latest signals</h2>
-      <WhenRead part={signals}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty>
-              One signal for BTC and one for ETH come every day at 08:00 UTC, the first at the next one.
-            </Empty>
-          ) : (
-            <div class="grid two">
-              {all.map((one) => (
-                <SignalCard data={one} />
-              ))}
-            </div>
-          )
-        }
-      </WhenRead>
-      <WhenRead part={record}>
-        {(summary) =>
-          summary !== null && (
-            <p class="note">
-              {summary} <a href="/record">The whole record</a>
-            </p>
-          )
-        }
-      </WhenRead>
+      {signals.length === 0 ? (
+        <Empty>
+          One signal for BTC and one for ETH come every day at 08:00 UTC, the first at the next one.
+        </Empty>
+      ) : (
+        <div class="grid two">
+          {signals.map((one) => (
+            <SignalCard data={one} />
+          ))}
+        </div>
+      )}
+      {record.n > 0 && (
+        <p class="note">
+          {record.summary} <a href="/record">The whole record</a>
+        </p>
+      )}
       <div class={market === null ? "grid" : "grid two"}>
         <section aria-labelledby="whales">
           <h2 id="whales">Latest whales</h2>
-          <WhenRead part={whales}>
-            {(alerts) =>
-              alerts.length === 0 ? (
-                <Empty>
-                  Large movements stand here when there are some: looked for on Base every two minutes, and on
-                  other chains every hour.
-                </Empty>
-              ) : (
-                <>
-                  <div class="card">
-                    <Movements alerts={alerts} now={now} />
-                  </div>
-                  <p>
-                    <a href="/whales">All of the last day</a>
-                  </p>
-                </>
-              )
-            }
-          </WhenRead>
+          {alerts.length === 0 ? (
+            <Empty>
+              Large movements stand here when there are some: looked for on Base every two minutes, and on
+              other chains every hour.
+            </Empty>
+          ) : (
+            <>
+              <div class="card">
+                <Movements alerts={alerts} now={now} />
+              </div>
+              <p>
+                <a href="/whales">All of the last week</a>
+              </p>
+            </>
+          )}
         </section>
         {market !== null && (
           <section aria-labelledby="market">
             <h2 id="market">The market</h2>
-            <WhenRead part={market}>
-              {(stored) => <Market stored={stored} prices={prices} now={now} />}
-            </WhenRead>
+            <Market {...market} prices={prices} now={now} />
           </section>
         )}
-      </div>
-      <h2 id="begin">Use it</h2>
-      <div class="grid three">
-        {WAYS.map(([href, title, words, link]) => (
-          <div class="card">
-            <h3>{title}</h3>
-            <p>{words}</p>
-            <a href={`/start#${href}`}>{link}</a>
-          </div>
-        ))}
       </div>
     </>
   );
@@ -126,77 +113,55 @@ export function homePage({ prices, market, signals, whales, record }: HomeData, 
   };
 }
 
-/** A part of the page, or that it could not be read. */
-function WhenRead<Value>({ part, children }: { part: Read<Value>; children: (value: Value) => Child }) {
-  return part === "failed" ? (
-    <Empty>This part could not be read just now.</Empty>
-  ) : (
-    <>{children(part.value)}</>
-  );
+type StoredMarket = { fetchedAt: number; figures: MarketFigures; sources: MarketSource[] };
+
+/** `null` if none of the last hour is stored: older prices are not today's. */
+async function readMarket(ctx: ActionCtx, now: number): Promise<StoredMarket | null> {
+  const stored: StoredMarket | null = await ctx.runQuery(internal.market.snapshots.current, {});
+  return stored === null || now - stored.fetchedAt > HOUR ? null : stored;
 }
 
-type TokenPrice = ShownPrices["prices"]["BTC"];
+async function readLatest(ctx: ActionCtx): Promise<SignalData[]> {
+  const rows = await ctx.runQuery(internal.signals.history.latest, { tokens: [...TOKENS] });
+  return Promise.all(rows.map((row) => withPath(ctx, row)));
+}
 
-function PriceCard({
-  token,
-  name,
-  price,
-  now,
-}: {
-  token: string;
-  name: string;
-  price: TokenPrice;
-  now: number;
-}) {
-  if (price === null) {
-    return (
-      <section class="card" aria-labelledby={token}>
-        <h3 id={token}>{name}</h3>
-        <Empty>The first price comes within five minutes.</Empty>
-      </section>
-    );
-  }
-  const { priceUsd, source, observedAt, change24hPercent, closes } = price;
-  const points = [...closes, { at: observedAt, priceUsd }].map((one) => ({
-    at: Date.parse(one.at),
-    value: one.priceUsd,
-  }));
+type Prices = ShownPrices["prices"];
+type Priced = { token: keyof Prices; price: Prices["BTC"]; now: number };
+
+/** A token's newest price, and its course since. */
+export function PriceCard({ token, price, now }: Priced) {
   return (
-    <section class="card" aria-labelledby={token}>
-      <div class="head">
-        <h3 id={token}>{name}</h3>
-        <Change value={change24hPercent} />
-      </div>
-      <p class="figure">{money(priceUsd)}</p>
-      <Course id={`course-${token}`} token={token} points={points} />
-      <p class="small">
-        {sourceName(source)}, <Since at={observedAt} now={now} />.
-        {isDrawn(points) && " The line: its hours, of a day at most."}
-      </p>
-    </section>
+    <Card id={token} title={NAMES[token]} aside={<Change value={price?.change24hPercent ?? null} />}>
+      {price === null ? (
+        <Empty>The first price comes within a minute or two.</Empty>
+      ) : (
+        <>
+          <p class="figure">{money(price.priceUsd)}</p>
+          <Course token={token} price={price} />
+          <p class="small">
+            {sourceName(price.source)}, <Since at={price.observedAt} now={now} />. The line: its hours, of a
+            day at most.
+          </p>
+        </>
+      )}
+    </Card>
   );
 }
 
 /** A price's course without values; nothing for fewer than two prices. */
-export function Course({
-  id,
-  token,
-  points,
-}: {
-  id: string;
-  token: string;
-  points: readonly { at: number; value: number }[];
-}) {
+function Course({ token, price }: { token: string; price: NonNullable<Prices["BTC"]> }) {
+  const points = pointsOf([...price.closes, { at: price.observedAt, priceUsd: price.priceUsd }]);
   const [first, last] = [points[0], points.at(-1)];
   if (first === undefined || last === undefined || !isDrawn(points)) return null;
-  const prices = points.map(({ value }) => value);
+  const values = points.map(({ value }) => value);
   const way = last.value > first.value ? "up" : last.value < first.value ? "down" : "flat";
   return (
     <Chart
-      id={id}
+      id={`course-${token}`}
       size="spark"
       title={`${token} in USD, hour by hour`}
-      says={`From ${money(first.value)} to ${money(last.value)}; lowest ${money(Math.min(...prices))}, highest ${money(Math.max(...prices))}.`}
+      says={`From ${money(first.value)} to ${money(last.value)}; lowest ${money(Math.min(...values))}, highest ${money(Math.max(...values))}.`}
       from={first.at}
       to={last.at}
       lines={[{ kind: way, points, isFilled: true }]}
@@ -206,20 +171,18 @@ export function Course({
 }
 
 function SignalCard({ data }: { data: SignalData }) {
-  const { signal } = data;
-  const { id, token, confidence, generatedAt, reasoning } = signal;
+  const { id, token, signal, confidence, generatedAt, reasoning } = data.signal;
+  const ended = (
+    <span>
+      <Side side={signal} /> <Ending signal={data.signal} />
+    </span>
+  );
   return (
-    <section class="card" aria-labelledby={id}>
-      <div class="head">
-        <h3 id={id}>
-          <a href={`/signals/${id}`}>
-            {token}, {id.slice(token.length + 1)}
-          </a>
-        </h3>
-        <span>
-          <Side side={signal.signal} /> <Ending signal={signal} />
-        </span>
-      </div>
+    <Card
+      id={id}
+      title={<a href={`/signals/${id}`}>{`${token}, ${id.slice(token.length + 1)}`}</a>}
+      aside={ended}
+    >
       <p class="small">
         Issued <Moment at={generatedAt} />, stated confidence {confidence} %.
       </p>
@@ -228,71 +191,49 @@ function SignalCard({ data }: { data: SignalData }) {
         <summary>The model's view</summary>
         <p>“{reasoning}”</p>
       </details>
-    </section>
+    </Card>
   );
 }
 
-/** The sources that have to be named with a link beside the table, by their terms. */
-function Credit({ figures: { top20 } }: { figures: MarketFigures }) {
-  const isListed = top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
-  return isListed ? (
-    <>
-      {" "}
-      Data provided by{" "}
-      <a href="https://www.coingecko.com" rel="noopener nofollow">
-        CoinGecko
-      </a>
-      .
-    </>
-  ) : null;
-}
-
 function Market({
-  stored: { fetchedAt, figures, sources },
+  fetchedAt,
+  figures,
+  sources,
   prices,
   now,
-}: {
-  stored: Stored;
-  prices: HomeData["prices"];
-  now: number;
-}) {
+}: StoredMarket & { prices: Prices; now: number }) {
   /** A coin has one change on this page: that of its measured hours, if there are any. */
-  const known: Readonly<Record<string, TokenPrice>> = prices === "failed" ? {} : prices.value.prices;
+  const measured: Readonly<Record<string, Prices["BTC"]>> = prices;
   const names = sourceNames(sources.map(({ name }) => ({ source: name })));
+  /** The terms of this source ask for a link beside the table. */
+  const isOwed = figures.top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
   const trending = figures.trending.slice(0, 6).map(({ symbol }) => symbol);
   return (
     <>
       <div class="card">
         <Table
           name="The ten largest coins"
-          rows={figures.top20.slice(0, LISTED)}
-          columns={[
-            {
-              head: "Coin",
-              kind: "name",
-              cell: ({ name, symbol }) => (
-                <>
-                  {symbol} {name !== symbol && <span class="soft">{name}</span>}
-                </>
-              ),
-            },
-            { head: "Price", kind: "right", cell: ({ price }) => money(price) },
-            {
-              head: "24 h",
-              kind: "right",
-              cell: ({ symbol, change24h }) => (
-                <Change value={known[symbol]?.change24hPercent ?? change24h} />
-              ),
-            },
-            { head: "Market cap", kind: "right extra", cell: ({ marketCap }) => bigUsd(marketCap) },
-          ]}
+          heads={["Coin", "Price", "24 h", "Market cap"]}
+          wide={3}
+          rows={figures.top20.slice(0, COINS).map(({ name, symbol, price, change24h, marketCap }) => [
+            <>
+              {symbol} {name !== symbol && <span class="soft">{name}</span>}
+            </>,
+            money(price),
+            <Change value={measured[symbol]?.change24hPercent ?? change24h} />,
+            bigUsd(marketCap),
+          ])}
         />
       </div>
       <p class="small">
         {names === "" ? "By a language model; no source could be reached to check it" : `Prices by ${names}`},{" "}
-        <time datetime={iso(fetchedAt)}>{ago(fetchedAt, now)}</time>.
-        {trending.length > 0 && ` Trending: ${trending.join(", ")}.`}
-        <Credit figures={figures} />
+        <Since at={iso(fetchedAt)} now={now} />.{trending.length > 0 && ` Trending: ${trending.join(", ")}.`}
+        {isOwed && (
+          <>
+            {" "}
+            Data provided by <Out to="https://www.coingecko.com">CoinGecko</Out>.
+          </>
+        )}
       </p>
     </>
   );

@@ -13,7 +13,7 @@ import { STYLE } from "./style";
 
 /** What all pages share: they load nothing, run nothing, and work as plain HTML. */
 
-const HEADERS = pageHeaders(STYLE, "'self'");
+export const HEADERS = pageHeaders(STYLE, "'self'");
 
 const PLACES = [
   ["/", "Today"],
@@ -34,12 +34,20 @@ export type Page = {
   content: Child;
 };
 
+/** Where a page stands, and when it was made (epoch ms): nobody tells of a page that is the same at all times. */
+type Made = { site: string; now?: number };
+
 /** A whole page as an answer that may be kept for a minute. @param now Epoch ms. */
 export function pageReply(page: Page, now: number): Reply<string> {
-  return new Reply(`<!doctype html>${textOf(<Whole page={page} now={now} />)}`, HEADERS);
+  return new Reply(pageHtml(page, { site: siteUrl(), now }), HEADERS);
 }
 
-function Whole({ page: { title, description, path, content }, now }: { page: Page; now: number }) {
+export function pageHtml(page: Page, made: Made): string {
+  return `<!doctype html>${textOf(<Whole page={page} made={made} />)}`;
+}
+
+function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
+  const { title, description, path, content } = page;
   const tab = path === "/" ? `${TITLE}: prices, research and signals` : `${title} · ${TITLE}`;
   return (
     <html lang="en">
@@ -52,7 +60,7 @@ function Whole({ page: { title, description, path, content }, now }: { page: Pag
         <meta property="og:site_name" content={TITLE} />
         <meta property="og:title" content={title} />
         <meta property="og:description" content={description} />
-        {path !== "" && <meta property="og:url" content={siteUrl() + path} />}
+        {path !== "" && <meta property="og:url" content={site + path} />}
         <link rel="icon" href={raw(ICON)} />
         <style>{raw(STYLE)}</style>
       </head>
@@ -85,14 +93,18 @@ function Whole({ page: { title, description, path, content }, now }: { page: Pag
           </div>
         </header>
         <main id="content" class="wide">
-          <Typeset>{content}</Typeset>
+          {now === undefined ? content : <Typeset>{content}</Typeset>}
         </main>
         <footer class="wide">
           <p>
-            Made <Moment at={iso(now)} />. Each price names its source, what a model said is marked, and
-            nothing here is advice. For programs: <a href="/docs">the reference</a>,{" "}
-            <a href="/openapi.json">OpenAPI</a>, <a href="/llms.txt">llms.txt</a>,{" "}
-            <a href="/health">health</a>. Version {VERSION}.
+            {now !== undefined && (
+              <>
+                Made <Moment at={iso(now)} />.{" "}
+              </>
+            )}
+            Each price names its source, what a model said is marked, and nothing here is advice. For
+            programs: <a href="/docs">the reference</a>, <a href="/openapi.json">OpenAPI</a>,{" "}
+            <a href="/llms.txt">llms.txt</a>, <a href="/health">health</a>. Version {VERSION}.
           </p>
         </footer>
       </body>
@@ -117,14 +129,22 @@ export function failureReply({ status, message }: Failing, now: number): Reply<s
   const title = TITLES[status] ?? "That did not work";
   const isUnknown = /^There is no endpoint at /.test(message);
   const words = isUnknown ? "There is no page at this address." : spokenFailure(status, message);
+  const more = (
+    <p>
+      Go to <a href="/">today</a>, <a href="/record">the record</a> or <a href="/start">the start</a>.
+    </p>
+  );
+  return pageReply(notice(title, words, more), now);
+}
+
+/** A page that says one thing, at an address that nobody lists. */
+export function notice(title: string, words: Child, more: Child = null): Page {
   const content = (
     <>
       <h1>{title}</h1>
       <p class="lead">{words}</p>
-      <p>
-        Go to <a href="/">today</a>, <a href="/record">the record</a> or <a href="/start">the start</a>.
-      </p>
+      {more}
     </>
   );
-  return pageReply({ title, description: words, path: "", content }, now);
+  return { title, description: title, path: "", content };
 }

@@ -27,14 +27,13 @@ export function orNone(value: number | null, words: (value: number) => string, n
   return value === null ? none : words(value);
 }
 
-/** `just now`, `3 minutes ago`, `5 days ago`; a moment to come: `in 3 minutes`. */
-export function ago(at: number, now: number): string {
-  const distance = Math.abs(now - at);
+/** `just now`, `3 minutes ago`, `5 days ago`. */
+function ago(at: number, now: number): string {
+  const distance = now - at;
   if (distance < MINUTE) return "just now";
   const [size, word]: [number, string] =
     distance < 2 * HOUR ? [MINUTE, "minute"] : distance < 2 * DAY ? [HOUR, "hour"] : [DAY, "day"];
-  const words = many(Math.round(distance / size), word);
-  return at > now ? `in ${words}` : `${words} ago`;
+  return `${many(Math.round(distance / size), word)} ago`;
 }
 
 /** `20 Nov 2026, 15:30 UTC` for people and programs. */
@@ -62,64 +61,64 @@ export function Empty({ children }: { children: Child }) {
   return <p class="empty">{children}</p>;
 }
 
-/** A change with its direction as a shape, and not only as a colour. */
-export function Change({ value }: { value: number | null }) {
-  if (value === null) return null;
-  const [kind, mark] = value > 0 ? ["up", "▲"] : value < 0 ? ["down", "▼"] : ["flat", "■"];
+const MARKS = { up: "▲", down: "▼", flat: "■", neutral: "●" } as const;
+
+/** Words with their direction as a shape and not only as a colour: `▲ BUY`. */
+function Way({ kind, way, children }: { kind: string; way: keyof typeof MARKS; children: Child }) {
   return (
-    <span class={`change ${kind}`}>
-      <span aria-hidden="true">{mark}</span> {signed(value)}
+    <span class={`${kind} ${way}`}>
+      <span aria-hidden="true">{MARKS[way]}</span> {children}
     </span>
   );
 }
 
-const SIDES = {
-  BUY: ["up", "▲"],
-  SELL: ["down", "▼"],
-  HOLD: ["flat", "■"],
-  bullish: ["up", "▲"],
-  bearish: ["down", "▼"],
-  neutral: ["flat", "●"],
+export function Change({ value }: { value: number | null }) {
+  return value === null ? null : (
+    <Way kind="change" way={value > 0 ? "up" : value < 0 ? "down" : "flat"}>
+      {signed(value)}
+    </Way>
+  );
+}
+
+const WAYS = {
+  BUY: "up",
+  SELL: "down",
+  HOLD: "flat",
+  bullish: "up",
+  bearish: "down",
+  neutral: "neutral",
 } as const;
 
 /** `▲ BUY`, `● neutral`. */
-export function Side({ side }: { side: keyof typeof SIDES }) {
-  const [kind, mark] = SIDES[side];
+export function Side({ side, kind = "tag" }: { side: keyof typeof WAYS; kind?: string }) {
   return (
-    <span class={`tag ${kind}`}>
-      <span aria-hidden="true">{mark}</span> {side}
-    </span>
+    <Way kind={kind} way={WAYS[side]}>
+      {side}
+    </Way>
   );
 }
 
 const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
 
 /** `won +1.05 %` after costs, `open`, `expired without a price`. */
-export function Ending({
-  signal: { signal, status, afterCostsPercent, exitPrice },
-}: {
-  signal: PublicSignal;
-}) {
-  const result =
-    typeof afterCostsPercent === "number"
-      ? ` ${signed(afterCostsPercent)}`
-      : exitPrice === null && signal !== "HOLD"
-        ? " without a price"
-        : "";
-  return (
-    <span class={status.toLowerCase()}>
-      {ENDINGS[status]}
-      {result}
-    </span>
-  );
+export function Ending({ signal: { signal, status, ...of } }: { signal: PublicSignal }) {
+  const unpriced = of.exitPrice === null && signal !== "HOLD" ? " without a price" : "";
+  const result = typeof of.afterCostsPercent === "number" ? ` ${signed(of.afterCostsPercent)}` : unpriced;
+  return <span class={status.toLowerCase()}>{ENDINGS[status] + result}</span>;
 }
 
 /** The bot as a link; `null` if the operator has not named it. */
 export function Bot() {
   const bot = optional("MESSENGER_BOT_NAME");
-  return bot === undefined ? null : (
-    <a href={`https://t.me/${bot}`} rel="noopener nofollow">
-      @{bot}
+  return bot === undefined ? null : <Out to={`https://t.me/${bot}`}>@{bot}</Out>;
+}
+
+/** A link to somebody else's page; words alone if its address is not known. */
+export function Out({ to, children }: { to: string | null; children: Child }) {
+  if (to === null) return <>{children}</>;
+  return (
+    <a href={to} rel="noopener nofollow">
+      {children}
     </a>
   );
 }
@@ -131,17 +130,14 @@ export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now
       {alerts.map((alert) => {
         const { direction, detectedAt, verified, source } = alert;
         const added = addedBy(alert);
-        const by =
-          source === "measured" ? "measured on Base" : verified ? "reported, found on Base" : "reported";
+        const found = verified ? "reported, found on Base" : "reported";
+        const by = source === "measured" ? "measured on Base" : found;
         return (
           <li>
             <div class="head">
               <strong>{newsOf(alert)}</strong>
               <span class="small">
-                <span class={direction}>
-                  <span aria-hidden="true">{SIDES[direction][1]}</span> {direction}
-                </span>{" "}
-                · <Since at={iso(detectedAt)} now={now} /> · {by}
+                <Side side={direction} kind="" /> · <Since at={iso(detectedAt)} now={now} /> · {by}
               </span>
             </div>
             {added !== null && <p class="small">{added}</p>}
@@ -152,43 +148,51 @@ export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now
   );
 }
 
-export type Column<Row> = {
-  head: string;
-  /** `name`: the name of a row. `right`: figures, one below the other. `extra`: a phone has no room for it. */
-  kind?: "name" | "right" | "extra" | "right extra";
-  cell: (row: Row) => Child;
-};
-
-/** A table that can be scrolled by keyboard if it is wider than its place. */
-export function Table<Row>({
-  name,
-  rows,
-  columns,
-}: {
-  name: string;
-  rows: readonly Row[];
-  columns: readonly Column<Row>[];
-}) {
-  const classOf = (kind?: string) => (kind === "name" ? undefined : kind);
+/** @param isPart Whether it stands right below the page's own heading. */
+export function Card(of: { id: string; title: Child; aside?: Child; isPart?: boolean; children: Child }) {
+  const Heading = of.isPart === true ? "h2" : "h3";
   return (
-    <div class="scroll" tabindex={0} role="region" aria-label={name}>
+    <section class="card" aria-labelledby={of.id}>
+      <div class="head">
+        <Heading id={of.id}>{of.title}</Heading>
+        {of.aside}
+      </div>
+      {of.children}
+    </section>
+  );
+}
+
+/**
+ * A table that can be scrolled by keyboard if it is wider than its place. The first cell of a row is its name.
+ * @param wide From this column on, a phone has no room.
+ */
+export function Table(of: {
+  name: string;
+  heads: readonly string[];
+  wide: number;
+  rows: readonly Child[][];
+}) {
+  const kind = (column: number) => (column >= of.wide ? "extra" : undefined);
+  return (
+    <div class="scroll" tabindex={0} role="region" aria-label={of.name}>
       <table>
-        <caption>{name}</caption>
+        <caption>{of.name}</caption>
         <thead>
           <tr>
-            {columns.map(({ head, kind }) => (
-              <th scope="col" class={classOf(kind)}>
+            {of.heads.map((head, column) => (
+              <th scope="col" class={kind(column)}>
                 {head}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {of.rows.map(([name, ...cells]) => (
             <tr>
-              {columns.map(({ kind, cell }) =>
-                kind === "name" ? <th scope="row">{cell(row)}</th> : <td class={kind}>{cell(row)}</td>,
-              )}
+              <th scope="row">{name}</th>
+              {cells.map((cell, column) => (
+                <td class={kind(column + 1)}>{cell}</td>
+              ))}
             </tr>
           ))}
         </tbody>
@@ -197,55 +201,30 @@ export function Table<Row>({
   );
 }
 
-/** Signals, each with a link to its page. */
-export function SignalTable({ name, signals }: { name: string; signals: readonly PublicSignal[] }) {
-  return (
-    <Table
-      name={name}
-      rows={signals}
-      columns={[
-        { head: "Signal", kind: "name", cell: ({ id }) => <a href={`/signals/${id}`}>{id}</a> },
-        { head: "Side", cell: ({ signal }) => <Side side={signal} /> },
-        { head: "End", cell: (signal) => <Ending signal={signal} /> },
-        { head: "Entry", kind: "right extra", cell: ({ entry }) => money(entry) },
-        {
-          head: "Exit",
-          kind: "right extra",
-          cell: ({ exitPrice }) => (typeof exitPrice === "number" ? money(exitPrice) : ""),
-        },
-      ]}
-    />
-  );
-}
+/** A term, its value, and what has to be known with it. */
+export type Fact = readonly [term: string, value: Child, note?: Child];
 
-/** Terms with their values. */
-export function Facts({
-  of,
-  kind,
-}: {
-  of: readonly (readonly [term: string, value: Child])[];
-  kind?: string;
-}) {
+/** @param kind `facts` for a few large figures beside one another; left out for a list. */
+export function Facts({ of, kind }: { of: readonly Fact[]; kind?: "facts" }) {
   return (
     <dl class={kind}>
-      {of.map(([term, value]) => (
+      {of.map(([term, value, note]) => (
         <div>
           <dt>{term}</dt>
-          <dd>{value}</dd>
+          <dd>
+            {value}
+            {note !== undefined && <small>{note}</small>}
+          </dd>
         </div>
       ))}
     </dl>
   );
 }
 
+type Choice = { href: string; name: string; isShown: boolean };
+
 /** Other choices of the same page, one of which is shown. */
-export function Chips({
-  label,
-  choices,
-}: {
-  label: string;
-  choices: readonly { href: string; name: string; isShown: boolean }[];
-}) {
+export function Chips({ label, choices }: { label: string; choices: readonly Choice[] }) {
   return (
     <ul class="chips" aria-label={label}>
       {choices.map(({ href, name, isShown }) => (
@@ -256,5 +235,14 @@ export function Chips({
         </li>
       ))}
     </ul>
+  );
+}
+
+/** A block of code that a keyboard can scroll. */
+export function Code({ label, text }: { label: string; text: string }) {
+  return (
+    <pre tabindex={0} role="region" aria-label={label}>
+      <code>{text}</code>
+    </pre>
   );
 }

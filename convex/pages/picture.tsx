@@ -4,12 +4,12 @@ import { FUNDING_HOURS, lineOf } from "../alerts/grammar";
 import type { DrawnHistory } from "../alerts/observations";
 import type { Condition } from "../alerts/tables";
 import { bigUsd, percent, shortUsd, signed, typeset } from "../lib/text/numbers";
-import { date, dateTime, DAY, MINUTE } from "../lib/time";
+import { date, dateTime, DAY, HOUR, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
-import { Chart, type Frame, type Point } from "./chart";
-import type { DrawnAlert, DrawnSignal, DrawnWeek } from "./data";
+import type { PricePoint } from "../market/views";
+import { Chart, pointsOf, type Frame, type Point } from "./chart";
 import { money, sourceNames, textOf } from "./parts";
-import { Levels } from "./signal";
+import { Levels, type SignalData } from "./signal";
 import { CHART_STYLE, DARK_COLOURS } from "./style";
 
 /**
@@ -36,7 +36,7 @@ text { font-family: Inter; font-size: ${FONT}px; fill: var(--ink); }
 .strong { font-size: 28px; font-weight: 600; } .soft { fill: var(--soft); } .right { text-anchor: end; }
 .up { fill: var(--up); } .down { fill: var(--down); } .flat { fill: var(--even); }
 ${CHART_STYLE}
-.chart .path { stroke-width: 3px; } .level { stroke-width: 2.5px; } .reach { stroke-width: 5px; }
+.chart .path { stroke-width: 3px; } .level { stroke-width: 2.5px; }
 `);
 
 /** The renderer does not know CSS variables, so their colours take their place. */
@@ -44,16 +44,8 @@ function coloured(style: string): string {
   return style.replace(/var\(--([a-z-]+)\)/g, (_, name: string) => DARK_COLOURS[name] ?? "none");
 }
 
-type Card = {
-  /** A few words. */
-  title: string;
-  /** What stands opposite the title. */
-  aside: string;
-  /** Whose figures these are. */
-  source: string;
-  /** The host where there is more. */
-  site: string;
-};
+/** What stands opposite the title, whose figures these are, and the host where there is more. */
+type Card = { title: string; aside: string; source: string; site: string };
 
 /** A card's SVG. */
 function svgOf({ title, aside, source, site }: Card, body: Child): string {
@@ -101,15 +93,14 @@ function rowOf(
   };
 }
 
-const pointsOf = (prices: readonly { at: string; priceUsd: number }[]): Point[] =>
-  prices.map(({ at, priceUsd }) => ({ at: Date.parse(at), value: priceUsd }));
-
-const SIDES = { BUY: "up", SELL: "down", HOLD: "flat" } as const;
+/** ▲, ▼ and ■ as shapes, because the font has only letters. */
+const SHAPES = { up: "M0 0h24l-12 -22z", down: "M0 -22h24l-12 22z", flat: "M0 0h22v-22h-22z" };
+type Way = keyof typeof SHAPES;
 
 /** The day's signals: the price of the day before each, and its levels for as long as it is open. */
-export function signalsPicture(signals: readonly DrawnSignal[], site: string): string {
+export function signalsPicture(signals: readonly SignalData[], site: string): string {
   const issued = Math.max(...signals.map(({ signal }) => Date.parse(signal.generatedAt)));
-  const prices = signals.flatMap(({ path, before, issued: { source } }) => [...before, ...path, { source }]);
+  const prices = signals.flatMap(({ path, issued }) => [...path, issued]);
   const card = {
     title: signals.length === 1 ? "Trading signal" : "Trading signals",
     aside: dateTime(issued),
@@ -118,86 +109,77 @@ export function signalsPicture(signals: readonly DrawnSignal[], site: string): s
   };
   return svgOf(
     card,
-    signals.map(({ signal, path, before }, index) => {
+    signals.map(({ signal, path }, index) => {
       const frame = rowOf([index, signals.length], 250, { left: 0, right: 190 });
       const window = { from: Date.parse(signal.generatedAt) - DAY, to: Date.parse(signal.expiresAt) };
-      const start = path[0] === undefined ? Infinity : Date.parse(path[0].at);
-      const earlier = before.filter(({ at }) => Date.parse(at) < start);
       return (
         <>
-          <SignalWords signal={signal} top={frame.y} />
-          <Levels signal={signal} points={pointsOf([...earlier, ...path])} window={window} frame={frame} />
+          <Beside said={saidOf(signal)} top={frame.y} />
+          <Levels signal={signal} points={pointsOf(path)} window={window} frame={frame} />
         </>
       );
     }),
   );
 }
 
-function SignalWords({ signal, top }: { signal: PublicSignal; top: number }) {
-  const { token, signal: side, entry, confidence, breakEvenPercent } = signal;
-  const needed = breakEvenPercent === null ? "no position" : `${breakEvenPercent.toFixed(0)} % needed`;
+/** What stands beside a row's chart: the token, a figure with its direction, and more about it. */
+type Said = { token: string; kind: Way; strong: string; more: string[] };
+
+function Beside({ said: { token, kind, strong, more }, top }: { said: Said; top: number }) {
   return (
     <>
       <Words kind="figure" y={top + 34} say={token} />
-      <Way kind={SIDES[side]} x={MARGIN + 104} y={top + 33} />
-      <Words kind={`strong ${SIDES[side]}`} x={MARGIN + 136} y={top + 33} say={side} />
-      <Words y={top + 76} say={money(entry)} />
-      <Words kind="soft" y={top + 110} say={`${confidence} % stated,`} />
-      <Words kind="soft" y={top + 140} say={needed} />
+      <path class={kind} d={SHAPES[kind]} transform={`translate(${MARGIN + 104} ${top + 33})`} />
+      <Words kind={`strong ${kind}`} x={MARGIN + 136} y={top + 33} say={strong} />
+      {more.map((say, index) => (
+        <Words kind="soft" y={top + 76 + 32 * index} say={say} />
+      ))}
     </>
   );
 }
 
-/** ▲, ▼ or ■ as a shape, because the font has only letters. */
-function Way({ kind, x, y }: { kind: "up" | "down" | "flat"; x: number; y: number }) {
-  const shapes = {
-    up: `M${x} ${y}h24l-12 -22z`,
-    down: `M${x} ${y - 22}h24l-12 22z`,
-    flat: `M${x} ${y}h22v-22h-22z`,
-  };
-  return <path class={kind} d={shapes[kind]} />;
+function saidOf({ token, signal, entry, confidence, breakEvenPercent }: PublicSignal): Said {
+  const needed = breakEvenPercent === null ? "no position" : `${breakEvenPercent.toFixed(0)} % needed`;
+  const kind = ({ BUY: "up", SELL: "down", HOLD: "flat" } as const)[signal];
+  return { token, kind, strong: signal, more: [money(entry), `${confidence} % stated,`, needed] };
 }
+
+export type DrawnWeek = {
+  /** Its Monday, `2026-11-16`. */
+  week: string;
+  tokens: readonly { token: string; signals: readonly PublicSignal[]; closes: readonly PricePoint[] }[];
+};
 
 /** A week's signals on the path of each token's price: from stop to first target, with the entry. */
 export function weekPicture({ week, tokens }: DrawnWeek, site: string): string {
+  const monday = Date.parse(week);
   const card = {
     title: "The week's signals",
-    aside: `Week of ${date(Date.parse(week))}, after costs`,
+    aside: `Week of ${date(monday)}, after costs`,
     source: `Prices by ${sourceNames(tokens.flatMap(({ closes }) => closes))}`,
     site,
   };
   return svgOf(
     card,
     tokens.map(({ token, signals, closes }, index) => {
-      const frame = rowOf([index, tokens.length], 210, { left: 130, right: 6 });
-      const points = pointsOf(closes);
-      const times = [
-        ...points.map(({ at }) => at),
-        ...signals.map(({ generatedAt }) => Date.parse(generatedAt)),
-      ];
+      const frame = rowOf([index, tokens.length], 260, { left: 130, right: 6 });
       return (
         <>
-          <WeekWords token={token} signals={signals} top={frame.y} />
+          <Beside said={weekOf(token, signals)} top={frame.y} />
           <Chart
             id={`week-${token}`}
             title={token}
             says=""
-            from={Math.min(...times)}
-            to={Math.max(...times)}
+            from={monday}
+            to={monday + 7 * DAY}
             axis={(value) => `$${shortUsd(value)}`}
-            lines={[{ kind: "", points }]}
-            reaches={signals.flatMap(({ generatedAt, tp1, sl, status }) =>
-              tp1 === null || sl === null
-                ? []
-                : [
-                    {
-                      kind: status.toLowerCase(),
-                      at: Date.parse(generatedAt),
-                      low: Math.min(tp1, sl),
-                      high: Math.max(tp1, sl),
-                    },
-                  ],
-            )}
+            lines={[{ kind: "", points: pointsOf(closes) }]}
+            bands={signals.flatMap(({ generatedAt, tp1, sl, status }) => {
+              if (tp1 === null || sl === null) return [];
+              const at = Date.parse(generatedAt);
+              const [low, high] = [Math.min(tp1, sl), Math.max(tp1, sl)];
+              return [{ kind: `reach ${status.toLowerCase()}`, low, high, from: at - HOUR, to: at + HOUR }];
+            })}
             dots={signals.map(({ generatedAt, entry, status }) => ({
               kind: status.toLowerCase(),
               at: Date.parse(generatedAt),
@@ -211,38 +193,27 @@ export function weekPicture({ week, tokens }: DrawnWeek, site: string): string {
   );
 }
 
-function WeekWords({
-  token,
-  signals,
-  top,
-}: {
-  token: string;
-  signals: readonly PublicSignal[];
-  top: number;
-}) {
+function weekOf(token: string, signals: readonly PublicSignal[]): Said {
   const count = (wanted: PublicSignal["status"]) => signals.filter(({ status }) => status === wanted).length;
   const results = signals.flatMap(({ afterCostsPercent: one }) => (typeof one === "number" ? [one] : []));
   const sum = results.reduce((total, one) => total + one, 0);
-  const kind = results.length === 0 || sum === 0 ? "flat" : sum > 0 ? "up" : "down";
-  return (
-    <>
-      <Words kind="figure" y={top + 34} say={token} />
-      <Words kind={`strong ${kind}`} y={top + 76} say={results.length === 0 ? "no result" : signed(sum)} />
-      <Words kind="soft" y={top + 110} say={`${count("WIN")} won, ${count("LOSS")} lost`} />
-      <Words kind="soft" y={top + 140} say={`${count("EXPIRED")} expired`} />
-    </>
-  );
+  return {
+    token,
+    kind: sum === 0 ? "flat" : sum > 0 ? "up" : "down",
+    strong: results.length === 0 ? "none" : signed(sum),
+    more: [`${count("WIN")} won, ${count("LOSS")} lost`, `${count("EXPIRED")} expired`],
+  };
 }
 
-const DAYS = 7;
-
 /** A week of the value that an alert watches, its level, and when it would have fired. */
+export type DrawnAlert = DrawnHistory & { condition: Condition; now: number };
+
 export function alertPicture({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
   const line = lineOf(condition, "$");
   const isEvents = condition.kind === "flow";
   // Rates are stored per hour, and shown for the hours that exchanges quote them for.
   const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
-  const from = now - DAYS * DAY;
+  const [from, to] = [now - 7 * DAY, now + 10 * MINUTE];
   const inUnit = (values: DrawnHistory["path"]): Point[] =>
     values.map(({ at, value }) => ({ at: Math.max(at, from), value: value * hours }));
   const points = inUnit(path);
@@ -261,13 +232,15 @@ export function alertPicture({ condition, now, path, fired, level }: DrawnAlert,
       title={card.title}
       says=""
       from={from}
-      to={now + 10 * MINUTE}
+      to={to}
       axis={written}
       lines={isEvents ? [] : [{ kind: "", points }]}
-      levels={[{ kind: "target", value: level * hours, name: written(level * hours) }]}
-      names={
-        last === undefined || isEvents ? [] : [{ kind: "", value: last.value, words: written(last.value) }]
-      }
+      levels={[
+        { kind: "target", value: level * hours, name: written(level * hours) },
+        ...(last === undefined || isEvents
+          ? []
+          : [{ kind: "", value: last.value, name: written(last.value), from: to }]),
+      ]}
       dots={[
         ...(isEvents ? points.map((one) => ({ kind: "", ...one })) : []),
         ...inUnit(fired).map((one) => ({ kind: "up", ...one })),

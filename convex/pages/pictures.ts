@@ -1,16 +1,58 @@
 import { v } from "convex/values";
 import { inflateSync } from "fflate";
+import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { siteUrl } from "../lib/env";
 import { once } from "../lib/once";
-import { readAlert, readSignals, readWeek } from "./data";
-import { alertPicture, signalsPicture, weekPicture } from "./picture";
+import { DAY, HOUR } from "../lib/time";
+import { drawnHistory } from "../alerts/observations";
+import { PRICED_TOKENS } from "../market/tables";
+import { closesSince } from "../market/views";
+import { signalView } from "../signals/views";
+import { alertPicture, signalsPicture, weekPicture, type DrawnAlert, type DrawnWeek } from "./picture";
+import { readSignal, type SignalData } from "./signal";
 
 /**
  * Pictures for the messenger, drawn when their card is delivered. The outbox calls them by their handles. Each is an
  * action of its own: if one fails or runs out of memory, its card lacks only the picture. The default runtime knows
  * WebAssembly, and the renderer and the font are modules, so nothing here needs Node.
  */
+
+/** @param ids As in the addresses of their pages. */
+async function readSignals(ctx: ActionCtx, ids: readonly string[]): Promise<SignalData[] | null> {
+  const signals = await Promise.all(ids.map((id) => readSignal(ctx, id, DAY)));
+  return signals.every(({ path }) => path.length > 1) ? signals : null;
+}
+
+/** @param week Its Monday, `2026-11-16`. */
+async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null> {
+  const from = Date.parse(week);
+  const before = Math.min(from + 7 * DAY, Math.floor(Date.now() / HOUR) * HOUR);
+  const [page, closes] = await Promise.all([
+    ctx.runQuery(internal.signals.history.page, {
+      token: null,
+      since: from,
+      before: from + 7 * DAY,
+      limit: 20,
+    }),
+    ctx.runQuery(internal.market.samples.closes, { before, count: (7 * DAY) / HOUR }),
+  ]);
+  const signals = page.signals.map(signalView);
+  const tokens = PRICED_TOKENS.map((token) => ({
+    token,
+    signals: signals.filter((one) => one.token === token),
+    closes: closesSince(closes[token], from),
+  })).filter((one) => one.closes.length > 1);
+  return tokens.length === 0 ? null : { week, tokens };
+}
+
+/** @param alertId The id of a proposed or an active alert. */
+async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | null> {
+  const condition = await ctx.runQuery(internal.alerts.model.condition, { alertId });
+  const history = condition === null ? null : await drawnHistory(ctx, condition);
+  if (condition === null || history === null || history.path.length < 2) return null;
+  return { ...history, condition, now: Date.now() };
+}
 
 /**
  * An action that reads a subject and draws it as PNG. It returns `null` when too little is known for a picture.

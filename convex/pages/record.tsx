@@ -1,51 +1,67 @@
+import type { FunctionReturnType } from "convex/server";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { siteUrl } from "../lib/env";
 import { points, signed } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
 import { VERDICT_WORDS } from "../signals/record";
-import { TOKENS } from "../signals/rules";
-import { Chart, isDrawn } from "./chart";
-import type { RecordData } from "./data";
+import type { Token } from "../signals/rules";
+import type { SignalStats } from "../signals/shapes";
+import type { Signal } from "../signals/tables";
+import { equityOf, signalView } from "../signals/views";
+import { Chart, isDrawn, type Point } from "./chart";
 import type { Page } from "./layout";
-import { Chips, Empty, Facts, orNone, SignalTable } from "./parts";
+import { Code, Empty, Ending, Facts, money, orNone, Side, Table, type Fact } from "./parts";
 
 /** The record of the signals: the result in a sentence, four figures, one curve, the signals, and how to check them. */
 
-export function recordPage(data: RecordData): Page {
-  const { token, stats, signals, curves } = data;
-  const title = `The record of the ${token === null ? "" : `${token} `}signals`;
+/** How many signals are listed. */
+const LISTED = 10;
+
+export async function recordPage(ctx: ActionCtx): Promise<Page> {
+  const [page, all, proof] = await Promise.all([
+    ctx.runQuery(internal.signals.history.page, { token: null, limit: LISTED }),
+    ctx.runQuery(internal.signals.history.all, {}),
+    ctx.runQuery(internal.signals.anchors.latest, {}),
+  ]);
+  const { record: stats } = page;
+  const signals = page.signals.map(signalView);
+  const curves = curvesOf(all);
   const content = (
     <>
-      <h1>{title}</h1>
+      <h1>The record of the signals</h1>
       {signals.length === 0 ? (
         <Empty>The record begins with the first signals, which come at 08:00 UTC.</Empty>
       ) : (
         <p class="note">{stats.summary}</p>
       )}
       <p class="lead">
-        {token === null ? "One BTC and one ETH signal" : `One ${token} signal`} a day, each closed at its
-        target, at its stop or after six hours, and none withdrawn. All of them count.{" "}
-        <a href="/start">Get the next ones</a>
+        One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
+        withdrawn. All of them count. <a href="/start">Get the next ones</a>
       </p>
-      <Chips
-        label="Tokens"
-        choices={[null, ...TOKENS].map((one) => ({
-          href: one === null ? "/record" : `/record?token=${one}`,
-          name: one ?? "BTC and ETH",
-          isShown: one === token,
-        }))}
-      />
       {stats.n > 0 && <Facts kind="facts" of={headline(stats)} />}
       {signals.length > 0 && (
         <div class="grid two">
           <div class="card">
             {isDrawn(curves.signals) ? (
-              <Curves curves={curves} />
+              <Curves curves={curves} trades={stats.trades} />
             ) : (
               <Empty>The curve begins with the second trade that has ended.</Empty>
             )}
           </div>
           <div class="card">
-            <SignalTable name="Signals, newest first; results after costs" signals={signals} />
+            <Table
+              name="Signals, newest first; results after costs"
+              heads={["Signal", "Side", "End", "Entry", "Exit"]}
+              wide={3}
+              rows={signals.map((signal) => [
+                <a href={`/signals/${signal.id}`}>{signal.id}</a>,
+                <Side side={signal.signal} />,
+                <Ending signal={signal} />,
+                money(signal.entry),
+                orNone(signal.exitPrice ?? null, money, ""),
+              ])}
+            />
             <p>
               All of them: <a href="/signals/export.csv">as a table</a>,{" "}
               <a href="/signals/export.json">for programs</a>.
@@ -55,7 +71,7 @@ export function recordPage(data: RecordData): Page {
       )}
       <details id="verify">
         <summary>Check it yourself</summary>
-        <Verification data={data} />
+        <Verification {...proof} />
       </details>
       {stats.n > 0 && (
         <details id="figures">
@@ -66,96 +82,105 @@ export function recordPage(data: RecordData): Page {
     </>
   );
   return {
-    title,
+    title: "The record of the signals",
     description: "How every trading signal of this service turned out.",
     path: "/record",
     content,
   };
 }
 
-type Stats = RecordData["stats"];
+/** In percent: the results after costs, added up; and the tokens bought at their first signal and held. */
+type Curves = { signals: Point[]; held: Point[] };
 
-function headline({ edge, risk, afterCosts, ...stats }: Stats) {
+function curvesOf(all: readonly Signal[]): Curves {
+  const bought = new Map<Token, number>();
+  const worth = new Map<Token, number>();
+  const held = all
+    .flatMap(({ token, entry, generatedAt, closedAt, exitPrice }) => [
+      { token, price: entry, at: generatedAt },
+      ...(closedAt === undefined || exitPrice == null ? [] : [{ token, price: exitPrice, at: closedAt }]),
+    ])
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ token, price, at }) => {
+      const first = bought.get(token) ?? price;
+      bought.set(token, first);
+      worth.set(token, 100 * (price / first - 1));
+      const changes = [...worth.values()];
+      return { at, value: changes.reduce((sum, one) => sum + one, 0) / changes.length };
+    });
+  const ended = equityOf(all).map((one) => ({ at: Date.parse(one.closedAt), value: one.sumPercent }));
+  return { signals: thinned(ended), held: thinned(held) };
+}
+
+/** A line has at most this many points: a page is small. */
+const DRAWN_POINTS = 400;
+
+function thinned(points: readonly Point[]): Point[] {
+  const every = Math.ceil(points.length / DRAWN_POINTS);
+  return points.filter((_, index) => index % every === 0 || index === points.length - 1);
+}
+
+function headline({ edge, risk, afterCosts, ...stats }: SignalStats): Fact[] {
   const { wins, losses, expired, holds, missingDays, trades, winrate } = stats;
-  const average = afterCosts.expectancyPercent;
   const fall = risk.maxDrawdownPercent;
   const share = orNone(winrate, (value) => `${value.toFixed(0)} % of those decided; `, "");
   const rest = `${losses} lost, ${expired} expired${holds === 0 ? "" : ` (${holds} without a position)`}`;
+  const missing = missingDays > 0 ? `; ${missingDays} not issued` : "";
+  const bounds = `points a day, ${points(edge.lowPoints)} to ${points(edge.highPoints)}`;
   return [
     [
       "Average trade",
-      <>
-        {orNone(average, signed)}
-        <small>over {many(trades, "trade")}, after costs</small>
-      </>,
+      orNone(afterCosts.expectancyPercent, signed),
+      `over ${many(trades, "trade")}, after costs`,
     ],
-    [
-      "Ended",
-      <>
-        {wins} won
-        <small>
-          {share}
-          {rest}
-          {missingDays > 0 && `; ${missingDays} not issued`}
-        </small>
-      </>,
-    ],
+    ["Ended", `${wins} won`, share + rest + missing],
     [
       "Worst losing stretch",
-      <>
-        {orNone(fall, (value) => signed(-value))}
-        <small>
-          {fall === null ? "it says little before 30 trades" : "from the highest sum to the lowest after it"}
-        </small>
-      </>,
+      orNone(fall, (value) => signed(-value)),
+      fall === null ? "it says little before 30 trades" : "from the highest sum to the lowest after it",
     ],
     [
       "Against chance",
-      <>
-        {VERDICT_WORDS[edge.verdict].within}
-        {edge.excessPoints !== null && (
-          <small>
-            {points(edge.excessPoints)} points a day, {points(edge.lowPoints)} to {points(edge.highPoints)}
-          </small>
-        )}
-      </>,
+      VERDICT_WORDS[edge.verdict].within,
+      orNone(edge.excessPoints, (value) => `${points(value)} ${bounds}`, ""),
     ],
-  ] as const;
+  ];
 }
 
 /** The results added up, against what was bought at the first signal and held. */
-function Curves({ curves: { signals, held } }: Pick<RecordData, "curves">) {
-  const all = [...signals, ...held];
-  const times = all.map(({ at }) => at);
+function Curves({ curves: { signals, held }, trades }: { curves: Curves; trades: number }) {
+  const times = [...signals, ...held].map(({ at }) => at);
+  const [from, to] = [Math.min(...times), Math.max(...times)];
   const [sum, kept] = [signals.at(-1)?.value ?? 0, held.at(-1)?.value ?? 0];
   return (
     <figure>
       <Chart
         id="curve"
         title="Results after costs, added up, against buying and holding, in percent"
-        says={`After ${many(signals.length, "trade")}: signals ${signed(sum)}, bought and held ${signed(kept)}.`}
-        from={Math.min(...times)}
-        to={Math.max(...times)}
+        says={`After ${many(trades, "trade")}: signals ${signed(sum)}, bought and held ${signed(kept)}.`}
+        from={from}
+        to={to}
         axis={(value) => signed(value, Number.isInteger(value) ? 0 : 1)}
-        levels={[{ kind: "zero", value: 0 }]}
+        levels={[
+          { kind: "zero", value: 0 },
+          { kind: sum >= 0 ? "up" : "down", value: sum, name: signed(sum, 1), from: to },
+          { kind: "held", value: kept, name: signed(kept, 1), from: to },
+        ]}
         lines={[
           { kind: "held", points: held },
           { kind: "main", points: signals },
         ]}
-        names={[
-          { kind: sum >= 0 ? "up" : "down", value: sum, words: signed(sum, 1) },
-          { kind: "held", value: kept, words: signed(kept, 1) },
-        ]}
       />
       <figcaption>
-        <strong>{many(signals.length, "trade")} after costs</strong>, added up: the same stake on each, gains
-        not reinvested. Dashed: bought at the first signal and held.
+        <strong>{many(trades, "trade")} after costs</strong>, added up: the same stake on each, gains not
+        reinvested. Dashed: bought at the first signal and held.
       </figcaption>
     </figure>
   );
 }
 
-function Figures({ stats: { risk, beforeCosts, afterCosts, reliability, ...stats } }: { stats: Stats }) {
+function Figures({ stats }: { stats: SignalStats }) {
+  const { risk, beforeCosts, afterCosts, reliability } = stats;
   const ratio = (value: number | null) => orNone(value, (known) => known.toFixed(2));
   return (
     <div class="grid two">
@@ -184,33 +209,25 @@ function Figures({ stats: { risk, beforeCosts, afterCosts, reliability, ...stats
 }
 
 /** How anybody can check the record against its chain of events. */
-function Verification({ data: { head, anchor } }: { data: RecordData }) {
+function Verification({ head, anchor }: FunctionReturnType<typeof internal.signals.anchors.latest>) {
   if (head === null) return <Empty>The chain of events begins with the first signal.</Empty>;
-  const with_ = anchor === null ? "" : ` --rpc https://mainnet.base.org --anchor ${anchor.address}`;
+  const flags = anchor === null ? "" : ` --rpc https://mainnet.base.org --anchor ${anchor.address}`;
   return (
     <div class="card">
       <p>
         Every signal is an event when it is issued and another when it is closed, and so is a day without one.
         Each event carries the hash of the one before it, and the messenger's cards publish the last: nothing
-        can be changed, moved or left out without changing it. All signals:{" "}
-        <a href="/signals/export.csv">as a table</a>, <a href="/signals/export.json">for programs</a>.
+        can be changed, moved or left out without changing it. There are {many(head.sequence, "event")}, and
+        the last hash is <code>{head.hash}</code>
+        {anchor !== null && (
+          <>
+            , anchored on Base in <code>{anchor.txHashes.at(-1)}</code>
+          </>
+        )}
+        .
       </p>
-      <Facts
-        of={[
-          ["Events", head.sequence],
-          ["Last hash", <code>{head.hash}</code>],
-          ...(anchor === null
-            ? []
-            : [["Last anchor on Base", <code>{anchor.txHashes.at(-1)}</code>] as const]),
-        ]}
-      />
       <p>From a copy of the source, this reads all events and works the record out again:</p>
-      <p>
-        <code>
-          npm run verify-signals -- {siteUrl()}
-          {with_}
-        </code>
-      </p>
+      <Code label="Check the record" text={`npm run verify-signals -- ${siteUrl()}${flags}`} />
     </div>
   );
 }

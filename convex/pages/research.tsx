@@ -1,41 +1,55 @@
+import type * as z from "zod";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { many } from "../lib/text/strings";
 import { iso } from "../lib/time";
+import { storedListing } from "../market/listing";
+import { readPrices } from "../market/views";
 import { spanText } from "../messenger/format";
 import { linkedCitations, safeAddress } from "../messenger/words";
-import type { ResearchData } from "./data";
-import { Course } from "./home";
+import { readReport } from "../research/http";
+import { shownSnapshot, type snapshotShape } from "../research/views";
+import { TOKENS } from "../signals/rules";
+import { PriceCard } from "./home";
 import type { Page } from "./layout";
-import { Chips, Empty, money, Side, Since, sourceNames } from "./parts";
+import { Chips, Empty, Out, Side, Since } from "./parts";
 
 /** The latest research on a token, with measured figures apart from a model's words. */
 
 const OFFERED = ["BTC", "ETH", "SOL"];
+/** Of the price's line. */
+const HOURS = 25;
 
-export function researchPage(data: ResearchData, now: number): Page {
-  const { token, report, snapshot, measured } = data;
+type Result = Omit<z.output<typeof snapshotShape>, "generatedAt" | "missing">;
+type Written = { kind: string; at: string; result: Result };
+
+/** The last on-demand result on a focus, however old. @param focus A symbol, or "" for the whole market. */
+export async function readSnapshot(
+  ctx: ActionCtx,
+  focus: string,
+): Promise<z.output<typeof snapshotShape> | null> {
+  const stored = await ctx.runQuery(internal.research.results.current, { focus });
+  return stored === null ? null : shownSnapshot(stored);
+}
+
+/** @param name A token's symbol or name. Left out for the whole market, whose shift reports are their users' own. */
+export async function researchPage(ctx: ActionCtx, name: string | undefined, now: number): Promise<Page> {
+  const token = name === undefined ? "" : (await storedListing(ctx, name)).symbol;
+  const priced = TOKENS.find((one) => one === token);
+  const [report, snapshot, shown] = await Promise.all([
+    token === "" ? null : readReport(ctx, { token }),
+    readSnapshot(ctx, token),
+    priced === undefined ? null : readPrices(ctx, HOURS),
+  ]);
   const subject = token === "" ? "the whole market" : token;
-  const writings = [
-    ...(report === null
-      ? []
-      : [
-          {
-            id: "report",
-            kind: report.type === "final" ? "Final report of a shift" : "Interim report of a shift",
-            at: iso(report.generatedAt),
-            result: report.result,
-          },
-        ]),
-    ...(snapshot === null
-      ? []
-      : [
-          {
-            id: "snapshot",
-            kind: "On-demand result",
-            at: snapshot.generatedAt,
-            result: snapshot,
-          },
-        ]),
-  ].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  const writings: Written[] = [];
+  if (report !== null) {
+    const kind = report.type === "final" ? "Final report of a shift" : "Interim report of a shift";
+    writings.push({ kind, at: iso(report.generatedAt), result: report.result });
+  }
+  if (snapshot !== null)
+    writings.push({ kind: "On-demand result", at: snapshot.generatedAt, result: snapshot });
+  writings.sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   const content = (
     <>
       <h1>Research on {subject}</h1>
@@ -54,7 +68,12 @@ export function researchPage(data: ResearchData, now: number): Page {
         </label>
         <button>Show</button>
       </form>
-      <Measured token={token} measured={measured} />
+      {priced !== undefined && shown !== null && (
+        <>
+          <h2>Measured</h2>
+          <PriceCard token={priced} price={shown.prices[priced]} now={now} />
+        </>
+      )}
       {writings.map((one) => (
         <Writing {...one} now={now} />
       ))}
@@ -73,60 +92,48 @@ export function researchPage(data: ResearchData, now: number): Page {
   };
 }
 
-function Measured({ token, measured }: Pick<ResearchData, "token" | "measured">) {
-  const last = measured.at(-1);
-  if (last === undefined) return null;
-  const points = measured.map(({ at, priceUsd }) => ({ at: Date.parse(at), value: priceUsd }));
+/** The summary begins with the mark of its outlook, which the tag beside it says in words. */
+export function Outlook({ of }: { of: Pick<Result, "marketOutlook" | "shortSummary"> }) {
   return (
-    <section aria-labelledby="measured">
-      <h2 id="measured">Measured</h2>
-      <div class="card">
-        <p class="figure">
-          {money(last.priceUsd)}
-          <small class="below">
-            at the last full hour; hour by hour over two days, by {sourceNames(measured)}
-          </small>
-        </p>
-        <Course id="measured-course" token={token} points={points} />
-      </div>
-    </section>
+    <p>
+      <Side side={of.marketOutlook} /> <strong>{of.shortSummary.replace(/^(?:🟢|🔴|🟡)\s*/u, "")}</strong>
+    </p>
   );
 }
 
-type Result = Pick<
-  NonNullable<ResearchData["snapshot"]>,
-  "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts" | "sources"
->;
-
-/** The summary begins with the mark of its outlook, which the tag beside it says in words. */
-export function withoutMark(summary: string): string {
-  return summary.replace(/^(?:🟢|🔴|🟡)\s*/u, "");
+/** @param first How many; all when left out. */
+export function Impacts({ of, first }: { of: Pick<Result, "impacts" | "sources">; first?: number }) {
+  if (of.impacts.length === 0) return <p>Nothing in particular.</p>;
+  return (
+    <ul class="list">
+      {of.impacts.slice(0, first).map(({ title, detail, sentiment, confidence }) => (
+        <li>
+          <div class="head">
+            <strong>{title}</strong>
+            <span class="small">
+              <Side side={sentiment} /> confidence {Math.round(confidence * 100)} %
+            </span>
+          </div>
+          <p class="small">
+            <Cited text={detail} sources={of.sources} />
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 /** A report; the words first, where they come from behind them. */
-function Writing({
-  id,
-  kind,
-  at,
-  result: { fullAnalysis, shortSummary, marketOutlook, impacts, sources },
-  now,
-}: {
-  id: string;
-  kind: string;
-  at: string;
-  result: Result;
-  now: number;
-}) {
+function Writing({ kind, at, result, now }: Written & { now: number }) {
+  const { fullAnalysis, sources } = result;
   const paragraphs = fullAnalysis
     .split(/\n{2,}/)
     .map((words) => words.trim())
     .filter((words) => words !== "");
   return (
-    <section aria-labelledby={id}>
-      <h2 id={id}>{kind}</h2>
-      <p>
-        <Side side={marketOutlook} /> <strong>{withoutMark(shortSummary)}</strong>
-      </p>
+    <section aria-label={kind}>
+      <h2>{kind}</h2>
+      <Outlook of={result} />
       <div class="grid aside">
         <div class="card report">
           <h3>Analysis</h3>
@@ -138,38 +145,20 @@ function Writing({
         </div>
         <div class="card">
           <h3>Its view of what moves</h3>
-          {impacts.length === 0 ? (
-            <p>Nothing in particular.</p>
-          ) : (
-            <ul class="list">
-              {impacts.map(({ title, detail, sentiment, confidence }) => (
-                <li>
-                  <div class="head">
-                    <strong>{title}</strong>
-                    <span class="small">
-                      <Side side={sentiment} /> confidence {Math.round(confidence * 100)} %
-                    </span>
-                  </div>
-                  <p class="small">
-                    <Cited text={detail} sources={sources} />
-                  </p>
-                </li>
-              ))}
-            </ul>
-          )}
+          <Impacts of={result} />
         </div>
       </div>
       <p class="small">
         A language model wrote this <Since at={at} now={now} />: outlook, causes and forecasts are its view.
         Code printed its figures from the sources.
       </p>
-      <Sources id={id} sources={sources} now={now} />
+      <Sources sources={sources} now={now} />
     </section>
   );
 }
 
 /** A text whose citations are small numbers, each a link to its source if that has an address. */
-export function Cited({ text, sources }: { text: string; sources: Result["sources"] }) {
+function Cited({ text, sources }: { text: string; sources: Result["sources"] }) {
   return (
     <>
       {linkedCitations(text, sources).map((span) =>
@@ -186,46 +175,30 @@ export function Cited({ text, sources }: { text: string; sources: Result["source
 }
 
 /** `[13: bids within 1 %]` as a small 13, whose words stand behind it. */
-function Mark({ words, href }: { words: string; href?: string }) {
+function Mark({ words, href = null }: { words: string; href?: string | null }) {
   const [, number, what] = /^\[([\d, ]+)(?:: *(.*))?\]$/.exec(words) ?? ["", words];
   return (
     <sup class="cite" title={what}>
-      {href === undefined ? (
-        number
-      ) : (
-        <a href={href} rel="noopener nofollow">
-          {number}
-        </a>
-      )}
+      <Out to={href}>{number}</Out>
     </sup>
   );
 }
 
 /** The facts with which the figures of a text were compared, by the numbers that it cites. */
-function Sources({ id, sources, now }: { id: string; sources: Result["sources"]; now: number }) {
+function Sources({ sources, now }: { sources: Result["sources"]; now: number }) {
   if (sources.length === 0) return null;
   return (
-    <details aria-label={`Sources of ${id}`}>
+    <details>
       <summary>{many(sources.length, "source")}</summary>
       <ol>
-        {sources.map(({ id: number, name, url, observedAt, says }) => {
-          const href = safeAddress(url);
-          return (
-            <li value={number}>
-              {says}{" "}
-              <span class="small">
-                {href === null ? (
-                  name
-                ) : (
-                  <a href={href} rel="noopener nofollow">
-                    {name}
-                  </a>
-                )}
-                , <Since at={observedAt} now={now} />
-              </span>
-            </li>
-          );
-        })}
+        {sources.map(({ id: number, name, url, observedAt, says }) => (
+          <li value={number}>
+            {says}{" "}
+            <span class="small">
+              <Out to={safeAddress(url)}>{name}</Out>, <Since at={observedAt} now={now} />
+            </span>
+          </li>
+        ))}
       </ol>
     </details>
   );

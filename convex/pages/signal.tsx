@@ -1,19 +1,62 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
 import { sourceName } from "../lib/publicSources";
 import { shortUsd, signed } from "../lib/text/numbers";
-import { MINUTE } from "../lib/time";
+import { HOUR, iso } from "../lib/time";
+import type { PricePoint } from "../market/views";
+import { TOKENS } from "../signals/rules";
 import type { PublicSignal } from "../signals/shapes";
-import { Chart, isDrawn, type Frame, type Point } from "./chart";
-import type { SignalData } from "./data";
+import type { Signal } from "../signals/tables";
+import { signalView } from "../signals/views";
+import { Chart, isDrawn, pointsOf, type Frame, type Point } from "./chart";
 import type { Page } from "./layout";
-import { Ending, Facts, Moment, money, orNone, Side, sourceNames } from "./parts";
+import { Card, Empty, Ending, Facts, Moment, money, orNone, Side, sourceNames, type Fact } from "./parts";
 
 /** One signal: its page, and its levels on the path of the price, which the first page and pictures show, too. */
 
-export function signalPage(data: SignalData): Page {
+export type SignalData = {
+  signal: PublicSignal;
+  /** The measured price that it was held against. */
+  issued: Omit<PricePoint, "at">;
+  /** From some time before the signal until an hour after its end, oldest first. */
+  path: PricePoint[];
+};
+
+/**
+ * @param id `BTC-2026-11-20`, in any case.
+ * @param before From when on the price's path is wanted, in ms before the signal.
+ * @throws AppError `not_found`
+ */
+export async function readSignal(ctx: ActionCtx, id: string, before = HOUR): Promise<SignalData> {
+  const [, symbol, day] = /^([A-Z]+)-(\d{4}-\d{2}-\d{2})$/.exec(id.toUpperCase()) ?? [];
+  const token = TOKENS.find((one) => one === symbol);
+  const row =
+    token === undefined || day === undefined
+      ? null
+      : await ctx.runQuery(internal.signals.history.ofDay, { token, day });
+  if (row === null) throw new AppError("not_found", `There is no signal ${id}`);
+  return withPath(ctx, row, before);
+}
+
+export async function withPath(ctx: ActionCtx, row: Signal, before = HOUR): Promise<SignalData> {
+  const points = await ctx.runQuery(internal.market.samples.path, {
+    token: row.token,
+    from: row.generatedAt - before,
+    to: (row.closedAt ?? row.expiresAt) + HOUR,
+  });
+  return {
+    signal: signalView(row),
+    issued: { priceUsd: row.price.usd, source: row.price.source },
+    path: points.map(({ at, ...point }) => ({ at: iso(at), ...point })),
+  };
+}
+
+export async function signalPage(ctx: ActionCtx, asked: string): Promise<Page> {
+  const data = await readSignal(ctx, asked);
   const { signal, issued } = data;
   const { id, token, confidence, reasoning, generatedAt, expiresAt, closedAt, exitPrice } = signal;
   const name = `${token} signal of ${id.slice(token.length + 1)}`;
-  const at = typeof exitPrice === "number" ? ` at ${money(exitPrice)}` : "";
   const content = (
     <>
       <h1>{name}</h1>
@@ -25,61 +68,32 @@ export function signalPage(data: SignalData): Page {
           <div class="card">
             <SignalFigure data={data} />
           </div>
-          <section class="card" aria-labelledby="said">
-            <h2 id="said" class="plain">
-              The model's view
-            </h2>
+          <Card id="said" title="The model's view" isPart>
             <p>“{reasoning}”</p>
             <Facts
               of={[
                 ["Stated confidence", `${confidence} %`],
-                [
-                  "Chance of its levels",
-                  orNone(signal.chancePercent, (share) => `${share.toFixed(0)} %`, "none"),
-                ],
-                [
-                  "Earns its costs from",
-                  orNone(signal.breakEvenPercent, (share) => `${share.toFixed(0)} %`, "none"),
-                ],
-                ["Model", issued.model],
+                ["Chance of its levels", shareOf(signal.chancePercent)],
+                ["Earns its costs from", shareOf(signal.breakEvenPercent)],
+                ["Model", signal.model],
               ]}
             />
-          </section>
+          </Card>
         </div>
-        <div class="grid">
-          <section class="card" aria-labelledby="levels">
-            <h2 id="levels" class="plain">
-              Levels
-            </h2>
-            <Facts
-              of={[
-                ["Entry", money(signal.entry)],
-                ...targetsOf(signal),
-                ...(signal.tp1 === null ? [["Position", "none"] as const] : []),
-                ["Price at issue", money(issued.priceUsd)],
-                [
-                  "Source",
-                  <>
-                    {sourceName(issued.source)}, <Moment at={issued.observedAt} />
-                  </>,
-                ],
-                ["Issued", <Moment at={generatedAt} />],
-                ["Valid until", <Moment at={expiresAt} />],
-                ...(closedAt === undefined
-                  ? []
-                  : [
-                      [
-                        "Closed",
-                        <>
-                          <Moment at={closedAt} />
-                          {at}
-                        </>,
-                      ] as const,
-                    ]),
-              ]}
-            />
-          </section>
-        </div>
+        <Card id="levels" title="Levels" isPart>
+          <Facts
+            of={[
+              ["Entry", money(signal.entry)],
+              ...targetsOf(signal),
+              ...(signal.tp1 === null ? [["Position", "none"] as const] : []),
+              ["Price at issue", `${money(issued.priceUsd)}, ${sourceName(issued.source)}`],
+              ["Issued", <Moment at={generatedAt} />],
+              ["Valid until", <Moment at={expiresAt} />],
+              ...(closedAt === undefined ? [] : [["Closed", <Moment at={closedAt} />] as const]),
+              ...(typeof exitPrice === "number" ? [["Exit", money(exitPrice)] as const] : []),
+            ]}
+          />
+        </Card>
       </div>
       <p>
         Part of <a href="/record">the record</a>, which anybody can check. The next ones by message, or for a
@@ -95,80 +109,64 @@ export function signalPage(data: SignalData): Page {
   };
 }
 
-function targetsOf({ entry, tp1, tp2, sl }: PublicSignal) {
+const shareOf = (percent: number | null) => orNone(percent, (share) => `${share.toFixed(0)} %`, "none");
+
+function targetsOf({ entry, tp1, tp2, sl }: PublicSignal): Fact[] {
   const levels = [
     ["Target 1", tp1],
     ["Target 2", tp2],
     ["Stop", sl],
   ] as const;
   return levels.flatMap(([name, price]) =>
-    price === null
-      ? []
-      : [
-          [
-            name,
-            <>
-              {money(price)} <span class="soft">{signed((price / entry - 1) * 100)}</span>
-            </>,
-          ] as const,
-        ],
+    price === null ? [] : [[name, money(price), signed((price / entry - 1) * 100)] as const],
   );
 }
 
-/** How much of the path is shown before the issue of a signal and after its end. */
-const MARGIN_MS = 30 * MINUTE;
-
-/** The time for which a signal's path is shown, epoch ms: to its end, or to its expiry while it is open. */
-function windowOf({ generatedAt, expiresAt, closedAt }: PublicSignal): { from: number; to: number } {
-  return {
-    from: Date.parse(generatedAt) - MARGIN_MS,
-    to: Date.parse(closedAt ?? expiresAt) + (closedAt === undefined ? 0 : MARGIN_MS),
-  };
-}
-
-/** The chart of one signal, and who gave its prices. */
+/** The chart of one signal from half an hour before its issue to its end, and who gave its prices. */
 export function SignalFigure({ data: { signal, issued, path } }: { data: SignalData }) {
+  const { generatedAt, expiresAt, closedAt } = signal;
   const points = coursesOf(signal, path);
-  const names = sourceNames([...path, { source: issued.source }]);
+  const window = {
+    from: Date.parse(generatedAt) - HOUR / 2,
+    to: closedAt === undefined ? Date.parse(expiresAt) : Date.parse(closedAt) + HOUR / 2,
+  };
   return (
     <figure>
       {isDrawn(points) ? (
-        <Levels signal={signal} points={points} window={windowOf(signal)} />
+        <Levels signal={signal} points={points} window={window} />
       ) : (
-        <p class="empty">Its chart begins with the next price, within five minutes.</p>
+        <Empty>Its chart begins with the next price, within five minutes.</Empty>
       )}
-      <figcaption>Prices by {names}. Shaded: from the entry to the targets, and to the stop.</figcaption>
+      <figcaption>
+        Prices by {sourceNames([...path, issued])}. Shaded: from the entry to the targets, and to the stop.
+      </figcaption>
     </figure>
   );
 }
 
-type Priced = { at: string; priceUsd: number };
-
 /** The path with the two prices that the record has, at the issue and at the end, oldest first. */
 function coursesOf(
   { generatedAt, entry, closedAt, exitPrice }: PublicSignal,
-  path: readonly Priced[],
+  path: readonly PricePoint[],
 ): Point[] {
   const ended = closedAt !== undefined && typeof exitPrice === "number";
   return [
-    ...path.map(({ at, priceUsd }) => ({ at: Date.parse(at), value: priceUsd })),
+    ...pointsOf(path),
     { at: Date.parse(generatedAt), value: entry },
     ...(ended ? [{ at: Date.parse(closedAt), value: exitPrice }] : []),
   ].toSorted((a, b) => a.at - b.at);
 }
 
-/** A signal's levels from its issue to its end, on the path of the price. @param window Epoch ms. */
-export function Levels({
-  signal,
-  points,
-  window,
-  frame,
-}: {
+/** @param window Epoch ms. @param frame Of a picture. */
+type Drawn = {
   signal: PublicSignal;
   points: readonly Point[];
   window: { from: number; to: number };
   frame?: Frame;
-}) {
+};
+
+/** A signal's levels from its issue to its end, on the path of the price. */
+export function Levels({ signal, points, window, frame }: Drawn) {
   const { id, token, entry, tp1, tp2, sl, generatedAt, expiresAt, closedAt, exitPrice, status } = signal;
   const [from, to] = [Date.parse(generatedAt), Date.parse(closedAt ?? expiresAt)];
   const levels = [
@@ -178,7 +176,7 @@ export function Levels({
     ["SL", sl, "stop"],
   ] as const;
   const known = levels.flatMap(([name, value, kind]) =>
-    value === null ? [] : [{ kind, value, from, to, name: `${name} ${shortUsd(value)}` }],
+    value === null ? [] : [{ kind, value, from, to, name: `${name} $${shortUsd(value)}` }],
   );
   const band = (kind: string, value: number | null) =>
     value === null ? [] : [{ kind, low: Math.min(value, entry), high: Math.max(value, entry), from, to }];

@@ -1,18 +1,18 @@
-import type { Child } from "hono/jsx";
+import type { ActionCtx } from "../_generated/server";
 import { optional, siteUrl } from "../lib/env";
 import { checksummed } from "../lib/money/addresses";
 import { settlesAuthorizations } from "../payments/challenge";
 import { PROXY_PATH } from "../ops/version";
 import { PAID_PATH } from "../payments/terms";
 import { resultExample } from "../research/views";
-import type { ResearchData } from "./data";
 import type { Page } from "./layout";
-import { Bot, Side, Since, Table } from "./parts";
-import { Cited, withoutMark } from "./research";
+import { Bot, Card, Code, Facts, Since, type Fact } from "./parts";
+import { Impacts, Outlook, readSnapshot } from "./research";
 
 /** What the service is, what it costs and how to begin: everything that somebody needs who has never seen it. */
 
-export function startPage(sample: ResearchData["snapshot"], now: number): Page {
+export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
+  const sample = await readSnapshot(ctx, "");
   const site = siteUrl();
   const content = (
     <>
@@ -25,11 +25,12 @@ export function startPage(sample: ResearchData["snapshot"], now: number): Page {
       <h2 id="sample">What a report looks like</h2>
       <Sample sample={sample} now={now} />
       <h2 id="cost">What it costs</h2>
-      <Prices />
+      <div class="card">
+        <Facts of={COSTS} />
+      </div>
       <h2 id="begin">Three ways to begin</h2>
       <div class="grid">
-        <section class="card" aria-labelledby="curl">
-          <h3 id="curl">1. From a terminal</h3>
+        <Card id="curl" title="1. From a terminal">
           <p>The market, a question, a report on a token:</p>
           <Code
             label="First calls"
@@ -42,9 +43,8 @@ export function startPage(sample: ResearchData["snapshot"], now: number): Page {
           <p class="small">
             Every call is in <a href="/docs">the reference</a>.
           </p>
-        </section>
-        <section class="card" aria-labelledby="ai">
-          <h3 id="ai">2. From an AI client</h3>
+        </Card>
+        <Card id="ai" title="2. From an AI client">
           <p>
             You need Node 20. Save the program, which is one file without dependencies; then add the block to
             your client's list of MCP servers, with the folder where you saved it, and restart the client. It
@@ -68,11 +68,10 @@ export function startPage(sample: ResearchData["snapshot"], now: number): Page {
             )}
           />
           <p class="small">Then ask it: “How is SOL doing, and what did the last signals come to?”</p>
-        </section>
-        <section class="card" aria-labelledby="bot">
-          <h3 id="bot">3. In a chat</h3>
+        </Card>
+        <Card id="bot" title="3. In a chat">
           <Chat />
-        </section>
+        </Card>
       </div>
       <h2 id="buy">Buy a report</h2>
       <Purchase site={site} />
@@ -105,37 +104,13 @@ export function startPage(sample: ResearchData["snapshot"], now: number): Page {
   };
 }
 
-function Code({ label, text }: { label: string; text: string }) {
-  return (
-    <pre tabindex={0} role="region" aria-label={label}>
-      <code>{text}</code>
-    </pre>
-  );
-}
-
 /** The newest public report, shortened; before there is one, an example of its form. */
-function Sample({ sample, now }: { sample: ResearchData["snapshot"]; now: number }) {
-  const { shortSummary, marketOutlook, impacts, sources } = sample ?? resultExample;
+function Sample({ sample, now }: { sample: Awaited<ReturnType<typeof readSnapshot>>; now: number }) {
+  const of = sample ?? resultExample;
   return (
     <div class="card">
-      <p>
-        <Side side={marketOutlook} /> <strong>{withoutMark(shortSummary)}</strong>
-      </p>
-      <ul class="list">
-        {impacts.slice(0, 3).map(({ title, detail, sentiment, confidence }) => (
-          <li>
-            <div class="head">
-              <strong>{title}</strong>
-              <span class="small">
-                <Side side={sentiment} /> confidence {Math.round(confidence * 100)} %
-              </span>
-            </div>
-            <p class="small">
-              <Cited text={detail} sources={sources} />
-            </p>
-          </li>
-        ))}
-      </ul>
+      <Outlook of={of} />
+      <Impacts of={of} first={3} />
       <p class="small">
         {sample === null ? (
           <>An example of its form; the first real one is written when somebody asks. </>
@@ -151,29 +126,13 @@ function Sample({ sample, now }: { sample: ResearchData["snapshot"]; now: number
   );
 }
 
-const COSTS: readonly (readonly [what: string, cost: string, note: string])[] = [
+const COSTS: readonly Fact[] = [
   ["Market, prices, questions, reports on demand", "free", "within limits a day for each address"],
   ["Signals, their record, whale alerts", "free", "also as a table and for programs"],
   ["Shifts of 8 hours with three reports; alerts", "free", "with an id of yours"],
   ["One report, bought", "1.00 USDC", "on Base; no id, and no limit holds it up"],
   ["Wallets, swaps and sends", "the network's fee", "in ETH on Base"],
 ];
-
-function Prices() {
-  return (
-    <div class="card">
-      <Table
-        name="What costs what"
-        rows={COSTS}
-        columns={[
-          { head: "What", kind: "name", cell: ([what]) => what },
-          { head: "Costs", cell: ([, cost]) => cost },
-          { head: "Note", kind: "extra", cell: ([, , note]) => note },
-        ]}
-      />
-    </div>
-  );
-}
 
 function Chat() {
   return optional("MESSENGER_BOT_NAME") === undefined ? (
@@ -203,7 +162,7 @@ function Purchase({ site }: { site: string }) {
   return (
     <div class="grid">
       {settlesAuthorizations() && (
-        <Way title="By a program (x402)">
+        <Card id="x402" title="By a program (x402)">
           <p>
             An x402 client signs a payment of 1.00 USDC, and the answer is the report. The account needs USDC
             on Base, and no ETH. Save this as <code>buy.mjs</code>:
@@ -225,9 +184,9 @@ const answer = await pay("${url}", {
 console.log(JSON.stringify(await answer.json(), null, 2));`}
           />
           <Code label="Run it" text="PRIVATE_KEY=0x… node buy.mjs" />
-        </Way>
+        </Card>
       )}
-      <Way title="By hand">
+      <Card id="hand" title="By hand">
         <p>
           Send 1.00 USDC on Base (chain 8453) to <code>{checksummed(wallet) ?? wallet}</code>. Within an hour,
           post the transaction's hash with the token:
@@ -241,16 +200,7 @@ console.log(JSON.stringify(await answer.json(), null, 2));`}
           that no source knows is not sold. Free, before you pay:{" "}
           <a href={`${PAID_PATH}?preview=1`}>the newest headline</a>.
         </p>
-      </Way>
-    </div>
-  );
-}
-
-function Way({ title, children }: { title: string; children: Child }) {
-  return (
-    <div class="card">
-      <h3>{title}</h3>
-      {children}
+      </Card>
     </div>
   );
 }

@@ -1,11 +1,10 @@
-import type { readStatus } from "../ops/http";
+import type { ActionCtx } from "../_generated/server";
+import { readStatus } from "../ops/http";
+import type { Trouble } from "../ops/troubles";
 import type { Page } from "./layout";
 import { Moment } from "./parts";
 
 /** What works now, for users. */
-
-type StatusData = Awaited<ReturnType<typeof readStatus>>;
-type Trouble = StatusData["troubles"][number];
 
 const HAPPENED: Readonly<Record<Trouble, string>> = {
   late: "Work is late",
@@ -15,7 +14,8 @@ const HAPPENED: Readonly<Record<Trouble, string>> = {
   messages: "Messages are late or fail",
 };
 
-export function statusPage({ time, troubles }: StatusData): Page {
+export async function statusPage(ctx: ActionCtx): Promise<Page> {
+  const { time, troubles } = await readStatus(ctx);
   const isWell = troubles.length === 0;
   const content = (
     <>
@@ -29,16 +29,11 @@ export function statusPage({ time, troubles }: StatusData): Page {
         {isWell && <a href="/start">Start using it</a>}
       </p>
       {!isWell && (
-        <div class="card">
-          <ul class="list">
-            {troubles.map((one) => (
-              <li class="head">
-                <span>{HAPPENED[one]}</span>
-                <span class="tag down">trouble</span>
-              </li>
-            ))}
-          </ul>
-        </div>
+        <ul>
+          {troubles.map((one) => (
+            <li>{HAPPENED[one]}.</li>
+          ))}
+        </ul>
       )}
     </>
   );

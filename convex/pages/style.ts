@@ -1,4 +1,4 @@
-import { DARK, PALETTE, variables } from "../ops/palette";
+import { DARK, PALETTE, variables } from "../ops/html";
 
 /** Up, down and neither. */
 const LIGHT_WAYS = {
@@ -31,7 +31,7 @@ export const CHART_STYLE = `.plot { overflow: visible; }
 .chart .axis { fill: var(--soft); } .chart .named { fill: var(--ink); font-weight: 600; }
 .chart .named.target, .chart .named.up { fill: var(--up); } .chart .named.stop, .chart .named.down { fill: var(--down); } .chart .named.held { fill: var(--soft); }
 .dot { stroke: var(--raised); stroke-width: 2px; fill: var(--even); } .dot.win, .dot.up { fill: var(--up); } .dot.loss, .dot.down { fill: var(--down); } .dot.pending { fill: var(--raised); stroke: var(--ink); }
-.reach { stroke-width: 3px; stroke-linecap: round; opacity: 0.45; stroke: var(--even); } .reach.win { stroke: var(--up); } .reach.loss { stroke: var(--down); }
+.reach { opacity: 0.45; fill: var(--even); } .reach.win { fill: var(--up); } .reach.loss { fill: var(--down); }
 `;
 
 /**
@@ -75,7 +75,6 @@ code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
 .card > :first-child { margin-top: 0; } .card > :last-child { margin-bottom: 0; }
 .head { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.25rem 1rem; }
 .figure { font-size: 1.9rem; font-weight: 650; letter-spacing: -0.02em; line-height: 1.25; font-variant-numeric: tabular-nums; margin: 0.25rem 0 0; }
-.figure small { font-size: 1rem; font-weight: 400; color: var(--soft); letter-spacing: 0; } .figure .below { display: block; line-height: 1.45; }
 .change { font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .up, .bullish, .win { color: var(--up); } .down, .bearish, .loss { color: var(--down); }
 .flat, .neutral, .expired, .pending { color: var(--even); }
@@ -84,11 +83,11 @@ code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
 .note { border-left: 3px solid var(--accent); padding: 0.1rem 0 0.1rem 0.9rem; margin: 1rem 0; }
 dl { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.3rem; margin: 0.9rem 0 0; }
 dl > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1.25rem; min-width: 0; }
-dt { color: var(--soft); } h2.plain { font-size: 1rem; margin: 0; letter-spacing: 0; }
+dt { color: var(--soft); } .card h2 { font-size: 1rem; margin: 0; letter-spacing: 0; }
 dd { margin: 0 0 0 auto; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; text-wrap: balance; }
 dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; margin: 1.2rem 0; }
 .facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.1rem; font-weight: 650; letter-spacing: -0.01em; }
-.facts dd small { display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
+dd small { color: var(--soft); margin-left: 0.5rem; } .facts dd small { margin: 0; display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
@@ -99,8 +98,9 @@ caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bot
 th { text-align: left; font-weight: 600; font-size: 0.8rem; color: var(--soft); padding: 0 1rem 0.4rem 0; vertical-align: bottom; }
 td, tbody th { padding: 0.5rem 1rem 0.5rem 0; border-top: 1px solid var(--line); vertical-align: top; }
 tbody th { color: var(--ink); font-size: inherit; } tbody th .soft { font-weight: 400; }
-.right { text-align: right; } td:last-child, th:last-child { padding-right: 0; }
+.scroll td, .scroll th + th { text-align: right; } td:last-child, th:last-child { padding-right: 0; }
 details { margin-top: 0.8rem; } summary { cursor: pointer; color: var(--soft); font-size: 0.9rem; }
+.fold { border-top: 1px solid var(--line); margin: 0; padding: 0.6rem 0; } .fold > table { margin: 0.9rem 0; } .fold td { overflow-wrap: anywhere; } .fold small { display: block; color: var(--soft); } .fold pre { max-height: 26rem; }
 details[open] > summary { margin-bottom: 0.6rem; }
 form { display: flex; flex-wrap: wrap; align-items: end; gap: 0.6rem; margin: 1.25rem 0; }
 label { font-size: 0.9rem; color: var(--soft); }
@@ -116,10 +116,9 @@ figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-
 .chart.spark { height: 4.5rem; padding: 0.5rem 0.4rem; margin: 0.5rem 0; }
 ${CHART_STYLE}footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
-@media (max-width: 26rem) { .extra { display: none; } table { font-size: 0.87rem; } th, td, tbody th { padding-right: 0.6rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }
+@media (max-width: 26rem) { .extra { display: none; } dl:not(.facts) small { display: block; margin: 0; } table { font-size: 0.87rem; } th, td, tbody th { padding-right: 0.6rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }
 @media (min-width: 48rem) {
   .two { grid-template-columns: repeat(2, minmax(0, 1fr)); align-items: start; } .two .list .head { display: grid; }
-  .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
   .aside { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; }
   dl.facts { grid-template-columns: repeat(4, minmax(0, 1fr)); } .facts dd { font-size: 1.3rem; }
   .top .wide { gap: 0 1.2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; } nav { order: 0; flex-basis: auto; }

@@ -66,7 +66,7 @@ const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   },
   claimEndUrl: {
     type: "string",
-    description: "Beside claimPending: whoever opens this address ends that claim.",
+    description: "Beside claimPending: a page whose button ends that claim.",
   },
 };
 

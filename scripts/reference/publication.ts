@@ -7,24 +7,24 @@ import { domains, offered } from "../../convex/endpoints";
 import { ADDRESS } from "../../convex/ops/reference/texts";
 import { openApi } from "./document";
 import { llmsText } from "./llms";
-import { page } from "./page";
+import { HEADERS } from "../../convex/pages/layout";
+import { pages } from "./page";
 
 /** Writes the reference into a module of `convex/`: making it evaluates every endpoint, which no request should. */
 
 const PROXY = new URL("../../dist/proxy.js", import.meta.url);
 
-/** The document, the page and the text for models of a deployment at this address, with the headers of the page. */
+/** The document, the pages and the text for models of a deployment at this address, with the headers of the pages. */
 export function reference(address: string) {
-  const { html, headers } = page(openApi(domains, address));
   const texts = {
     document: JSON.stringify(openApi(offered, address)),
-    page: html,
+    ...pages(openApi(domains, address)),
     llms: llmsText(domains, address),
   };
-  return { texts, headers };
+  return { texts, headers: HEADERS };
 }
 
-/** What the module holds: the texts gzipped, in base64, the headers of the page, and what stands for this version. */
+/** What the module holds: the texts gzipped, in base64, the headers of the pages, and what stands for this version. */
 export function published() {
   const written = reference(ADDRESS);
   // The program for AI clients, once it is built.

@@ -34,7 +34,11 @@ describe("the five-minute tick", () => {
     await app.settle();
     const samples = await app.rows("priceSamples");
     expect(samples.map(({ token }) => token).sort()).toEqual(["BTC", "ETH"]);
-    expect((await app.rows("hourlyCloses")).map(({ token }) => token).sort()).toEqual(["BTC", "ETH"]);
+    // Of each, the hour that runs, and at the first start the hours of the day before from the exchange; once.
+    const hours = (await app.rows("hourlyCloses")).filter(({ token }) => token === "ETH");
+    expect(hours.filter(({ hourEndsAt }) => hourEndsAt > START - DAY).length).toBeGreaterThan(24);
+    expect(new Set(hours.map(({ hourEndsAt }) => hourEndsAt)).size).toBe(hours.length);
+    expect(app.standins.sent("llm")).toEqual([]);
   });
 
   test("takes twelve samples an hour of each token, without a call to the model", async ({ app }) => {

@@ -26,7 +26,7 @@ describe("the API document", () => {
     expect(body).toEqual(JSON.parse(JSON.stringify(openApi(offered, "https://other.convex.site"))));
   });
 
-  test.each(["/openapi.json", "/docs"])(
+  test.each(["/openapi.json", "/docs/signals"])(
     "%s is sent once, and compressed for who takes that",
     async (path) => {
       const app = createApp();

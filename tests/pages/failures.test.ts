@@ -9,7 +9,6 @@ describe("a failure", () => {
   test.for([
     ["/nowhere", 404, "There is no page at this address"],
     ["/signals/BTC-2020-01-01", 404, "There is no signal BTC-2020-01-01"],
-    ["/record?token=DOGE", 400, "token"],
     ["/mcp/token", 400, "question is required"],
     ["/messenger/webhook", 405, "This address is for programs"],
   ] as const)(

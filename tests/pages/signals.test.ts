@@ -78,13 +78,6 @@ describe("the record", () => {
     for (const { id } of signals) says(words, id);
     says(words, "npm run verify-signals -- https://some.convex.site");
   });
-
-  test("is of one token where one is named", async ({ app }) => {
-    await twoDays(app);
-    const words = soundWords(await openPage(app, "/record?token=eth"));
-    expect(words).not.toContain("BTC-2026");
-    says(words, "One ETH signal a day, each closed", "After 2 trades");
-  });
 });
 
 describe("a long record", () => {
@@ -94,12 +87,6 @@ describe("a long record", () => {
     soundWords(page);
     expect(page.text.match(/<th scope="row"><a href="\/signals\//g)).toHaveLength(10);
     expect(page.text.length).toBeLessThan(50_000);
-  });
-
-  test("of one token says so, and leads to the other", async ({ app }) => {
-    const { text } = await openPage(app, "/record?token=ETH");
-    expect(text).toContain("<h1>The record of the ETH signals</h1>");
-    expect(text).toContain('<a href="/record?token=BTC">BTC</a>');
   });
 });
 

@@ -1,5 +1,5 @@
-import type { DrawnSignal } from "../../convex/pages/data";
 import { alertPicture, signalsPicture, weekPicture } from "../../convex/pages/picture";
+import type { SignalData } from "../../convex/pages/signal";
 import type { PricePoint } from "../../convex/market/views";
 import { signalExample } from "../../convex/signals/http";
 import type { PublicSignal } from "../../convex/signals/shapes";
@@ -20,7 +20,7 @@ function prices(from: number, count: number, stepMs: number, mean: number): Pric
   }));
 }
 
-function signalOf(token: "BTC" | "ETH", side: "BUY" | "SELL" | "HOLD", mean: number): DrawnSignal {
+function signalOf(token: "BTC" | "ETH", side: "BUY" | "SELL" | "HOLD", mean: number): SignalData {
   const before = prices(ISSUED - 24 * HOUR, 22, HOUR, mean);
   const path = prices(ISSUED - 2 * HOUR, 25, HOUR / 12, mean);
   const entry = path.at(-1)?.priceUsd ?? mean;
@@ -34,17 +34,17 @@ function signalOf(token: "BTC" | "ETH", side: "BUY" | "SELL" | "HOLD", mean: num
   };
   delete signal.closedAt;
   delete signal.exitPrice;
-  const issued = { model: "a model", priceUsd: entry, source: "coinbase" as const, observedAt: time(ISSUED) };
-  return { signal, issued, path, before };
+  const issued = { priceUsd: entry, source: "coinbase" as const };
+  return { signal, issued, path: [...before, ...path] };
 }
 
 const ENDINGS = ["WIN", "LOSS", "EXPIRED", "WIN", "LOSS", "WIN", "PENDING"] as const;
 const RESULTS = [0.9, -0.8, 0.1, 1.1, -0.9, 0.8, undefined];
 
 function weekOf(token: "BTC" | "ETH", mean: number) {
-  const closes = prices(ISSUED - 168 * HOUR, 168, HOUR, mean);
+  const closes = prices(Date.UTC(2026, 10, 16), 168, HOUR, mean);
   const signals = ENDINGS.map((status, day): PublicSignal => {
-    const { at, priceUsd } = closes[day * 24 + 3] ?? { at: time(ISSUED), priceUsd: mean };
+    const { at, priceUsd } = closes[day * 24 + 8] ?? { at: time(ISSUED), priceUsd: mean };
     const [tp1, sl, pnlPercent] = [priceUsd * 1.01, priceUsd * 0.99, RESULTS[day]];
     const levels = { entry: priceUsd, tp1, sl, generatedAt: at, status };
     const { pnlPercent: _, afterCostsPercent: __, ...example } = signalExample;

@@ -82,7 +82,7 @@ function problemOf(method: string, path: string, got: Got): string | null {
 
 /** Whether it is a browser's page of a failure, which the document describes once for all. */
 function isFailurePage(method: string, { status, headers }: Got): boolean {
-  const isRead = method === "GET" || method === "HEAD";
+  const isRead = method !== "OPTIONS";
   return isRead && status >= 400 && headers.get("content-type") === "text/html; charset=utf-8";
 }
 

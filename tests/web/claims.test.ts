@@ -8,6 +8,8 @@ import { browserOf } from "./support";
 const HOUR = 3_600_000;
 const ID = "alice";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
+const headers = { Accept: "text/html,*/*;q=0.8" };
+const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
 const conflict = { data: { code: "conflict" } };
 
 const claim = (app: App, subject: string, userId: string) =>
@@ -128,9 +130,22 @@ describe.for([ID, "kq3vX9tLw2bTz7RfYh5MnP-is-long"])("a claim of an id that has 
   }) => {
     await claimed(app);
     const { body } = await app.post("/mcp/defi/connect", { userId: id });
-    const url = new URL(String(body.claimEndUrl));
-    expect((await app.get(url.pathname + url.search)).body).toEqual({ success: true });
-    expect((await app.get(url.pathname + url.search)).status).toBe(404);
+    const { pathname, search } = new URL(String(body.claimEndUrl));
+    // What previews a link looks, and ends nothing.
+    for (const method of ["GET", "GET", "HEAD"]) {
+      expect((await app.call(method, pathname + search, { headers })).status).toBe(200);
+    }
+    const page = await app.get(pathname + search, { headers });
+    expect(page.headers.get("cache-control")).toBe("no-store");
+    expect(page.text).toContain('<form action="/claim/end" method="post">');
+    const [, field = ""] = /<input type="hidden" name="id" value="([^"]+)"/.exec(page.text) ?? [];
+    const press = () => app.call("POST", pathname, { headers: { ...headers, ...FORM }, body: `id=${field}` });
+    const ended = await press();
+    expect([ended.status, ended.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(ended.text).toContain("The claim has ended");
+    expect([(await press()).status, (await app.get(pathname + search, { headers })).status]).toEqual([
+      404, 404,
+    ]);
     await app.pass(49 * HOUR, { cronsRun: false });
     expect([401, 403]).not.toContain((await send(app, id)).status);
     expect(await planted(app, "mallory", id)).toMatchObject({ alerts: 1, webhooks: 1 });

@@ -140,7 +140,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       const address = await addressOf(ctx, request);
       await guard?.(head, body, { ctx, caller: { address }, know });
-      const raw = { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) };
+      const raw = { ...rawInput(request, body, media === "text/html"), ...fieldsIn(path, pathOf(request)) };
       refuseAmbiguous(input, request, body);
       const parsed = parseInput(input, raw);
       const shown = { ...(await signedIn(ctx)), ...keyIn(head) };

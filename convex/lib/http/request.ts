@@ -2,6 +2,7 @@ import * as z from "zod";
 import { AppError } from "../errors";
 import { namesGivenTwice, parseJson } from "../text/json";
 import { cut } from "../text/strings";
+import { prefersHtml } from "./formats";
 
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -27,13 +28,24 @@ export async function readBody(request: Request): Promise<string> {
   }
 }
 
+/** Whether a browser sends the fields of a form. */
+export function isForm({ method, headers }: Request): boolean {
+  const type = headers.get("content-type") ?? "";
+  return (
+    method === "POST" &&
+    /^application\/x-www-form-urlencoded\b/i.test(type) &&
+    prefersHtml(headers.get("accept"))
+  );
+}
+
 /**
  * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (no body is `{}`), whatever its
- * content type. Half characters, which clients produce by cutting texts, become the replacement character.
+ * content type; the form of a page. Half characters, which clients produce by cutting texts, become the replacement character.
  * @throws AppError `invalid_request` when the body is not a JSON object.
  */
-export function rawInput(request: Request, body: string): Record<string, unknown> {
+export function rawInput(request: Request, body: string, hasForm: boolean): Record<string, unknown> {
   if (request.method !== "POST") return Object.fromEntries(new URL(request.url).searchParams);
+  if (hasForm && isForm(request)) return Object.fromEntries(new URLSearchParams(body));
   return bodyInput(body);
 }
 

@@ -5,6 +5,7 @@ import type { Credential } from "../limits/callers";
 import { prefersHtml } from "./formats";
 import { log } from "../log";
 import { fieldsIn, templateOf } from "./paths";
+import { isForm } from "./request";
 
 /**
  * Finds the endpoint for a request's path, and makes the response from its answer or failure. The platform evaluates
@@ -141,8 +142,9 @@ async function answer(
 }
 
 /** Payment terms are for programs, whatever they accept. */
-function isForReader({ method, headers }: Request, { status }: Response): boolean {
-  return status >= 400 && status !== 402 && method !== "POST" && prefersHtml(headers.get("accept"));
+function isForReader(request: Request, { status }: Response): boolean {
+  const reads = request.method === "POST" ? isForm(request) : prefersHtml(request.headers.get("accept"));
+  return status >= 400 && status !== 402 && reads;
 }
 
 async function asPage(failed: Response, requestId: string, page: FailurePage): Promise<Response> {

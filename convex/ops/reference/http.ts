@@ -27,11 +27,8 @@ const document: MountedEndpoint = endpoint({
   handler: neverCalled,
 });
 
-const reference: MountedEndpoint = endpoint({
+const page = {
   methods: ["GET"],
-  path: "/docs",
-  summary: "This reference, as a page to read.",
-  description: "The same as `/openapi.json`, for people; without scripts.",
   answerHeaders: {
     ...CACHE_HEADERS,
     "X-Content-Type-Options": "nosniff",
@@ -40,9 +37,21 @@ const reference: MountedEndpoint = endpoint({
   },
   unchanged: "It is what `If-None-Match` names.",
   media: "text/html",
-  input: z.object({}),
   returns: z.string(),
   handler: neverCalled,
+} as const;
+const reference: MountedEndpoint = endpoint({
+  ...page,
+  path: "/docs",
+  summary: "This reference, as pages to read: what holds for all, and the list of endpoints.",
+  input: z.object({}),
+});
+const subject: MountedEndpoint = endpoint({
+  ...page,
+  path: "/docs/{subject}",
+  summary: "The endpoints of one subject, as a page to read.",
+  errors: { not_found: "There is no such subject." },
+  input: z.object({ subject: z.string().describe("Its name, as in `market`") }),
 });
 
 /** A text that is the same for everybody. */
@@ -90,6 +99,7 @@ const icon = text({
 export const referenceEndpoints: MountedEndpoint[] = [
   { ...document, handle: texts.document.handle },
   { ...reference, handle: texts.page.handle },
+  { ...subject, handle: texts.subject.handle },
   { ...llms, handle: texts.llms.handle },
   { ...proxy, handle: texts.proxy.handle },
   { ...robots, handle: texts.robots.handle },

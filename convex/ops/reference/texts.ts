@@ -1,5 +1,5 @@
 import { siteUrl } from "../../lib/env";
-import { respond, type Answering } from "../../lib/http/router";
+import { pathOf, respond, type Answering } from "../../lib/http/router";
 import { sha256Hex } from "../../lib/security/digests";
 import { AppError } from "../../lib/errors";
 import { ICON } from "../html";
@@ -24,9 +24,10 @@ const MEDIA = {
 type Which = keyof typeof MEDIA;
 
 /** The endpoints that answer it, as the router knows them. */
-export const texts: Readonly<Record<Which | "robots" | "icon", Answering>> = {
+export const texts: Readonly<Record<Which | "subject" | "robots" | "icon", Answering>> = {
   document: { methods: ["GET"], path: "/openapi.json", handle: answering("document") },
   page: { methods: ["GET"], path: "/docs", handle: answering("page") },
+  subject: { methods: ["GET"], path: "/docs/{subject}", handle: answering("page") },
   llms: { methods: ["GET"], path: "/llms.txt", handle: answering("llms") },
   proxy: { methods: ["GET"], path: PROXY_PATH, handle: answering("proxy") },
   robots: { methods: ["GET"], path: "/robots.txt", handle: constant("text/plain", robots()) },
@@ -40,10 +41,11 @@ export const texts: Readonly<Record<Which | "robots" | "icon", Answering>> = {
 function answering(which: Which): Answering["handle"] {
   return async (_ctx, request, requestId) => {
     const { TAG, TEXTS, PAGE_HEADERS } = await import("./bytes");
-    const held = TEXTS[which];
+    const name = which === "page" ? pathOf(request) : which;
+    const held = TEXTS[name];
     if (held === undefined) throw new AppError("not_found", "This deployment was made without it");
     const address = siteUrl();
-    const headers = { ...CACHED, ETag: `W/"${TAG}-${sha256Hex(address + which).slice(0, 8)}"` };
+    const headers = { ...CACHED, ETag: `W/"${TAG}-${sha256Hex(address + name).slice(0, 8)}"` };
     const more = which === "page" ? PAGE_HEADERS : {};
     const respondWith = (status: number, body: Parameters<typeof respond>[2], packing = {}) =>
       respond(status, MEDIA[which], body, requestId, { ...more, ...headers, ...packing });

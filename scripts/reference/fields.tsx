@@ -1,31 +1,58 @@
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
-import { escaped, prose } from "../../convex/ops/html";
 
 /** JSON Schemas as tables of fields, for readers. */
 
 type Field = { name: string; type: string; required: boolean; description: string };
 
-/** A table for an object, or one for each of its possible forms; empty if there are no fields. */
-export function fieldTables(schema: JsonSchema, says: { required: boolean; caption: string }): string {
-  const forms = formsOf(schema);
-  if (forms.length > 0) {
-    return forms
-      .map((form) => fieldTables(form, { ...says, caption: form.description ?? says.caption }))
-      .join("");
-  }
-  const fields = fieldsOf(schema, "");
-  if (fields.length === 0) return "";
-  const rows = fields.map(({ name, type, required, description }) => {
-    const need = says.required && required ? '<span class="need">required</span>' : "";
-    return `<tr role="row"><td role="cell" class="name"><code>${breakable(name)}</code>${need}</td><td role="cell" class="type">${escaped(type)}</td><td role="cell">${prose(description)}</td></tr>`;
-  });
-  const caption = schema.description === undefined ? "" : `<caption>${prose(says.caption)}</caption>`;
-  return `<table role="table" aria-label="${escaped(says.caption)}">${caption}<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col" class="name">Field</th><th role="columnheader" scope="col" class="type">Type</th><th role="columnheader" scope="col">Meaning</th></tr></thead><tbody role="rowgroup">${rows.join("")}</tbody></table>`;
+/** Plain text whose `code` is in backticks. */
+export function Prose({ text }: { text: string }) {
+  return <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>;
 }
 
-/** A long path may break at its joints. */
-function breakable(name: string): string {
-  return escaped(name).replaceAll(".", ".<wbr>");
+/** A table for an object, or one for each of its possible forms; nothing if there are no fields. */
+export function FieldTables({ schema, caption }: { schema: JsonSchema; caption: string }) {
+  const forms = formsOf(schema);
+  if (forms.length > 0) {
+    return (
+      <>
+        {forms.map((form) => (
+          <FieldTables schema={form} caption={form.description ?? caption} />
+        ))}
+      </>
+    );
+  }
+  const fields = fieldsOf(schema, "");
+  if (fields.length === 0) return null;
+  return (
+    <table class="fields" aria-label={caption}>
+      {schema.description !== undefined && (
+        <caption>
+          <Prose text={caption} />
+        </caption>
+      )}
+      <thead>
+        <tr>
+          <th scope="col">Field</th>
+          <th scope="col">Type</th>
+          <th scope="col">Meaning</th>
+        </tr>
+      </thead>
+      <tbody>
+        {fields.map(({ name, type, required, description }) => (
+          <tr>
+            <td>
+              <code>{name}</code>
+              {required && <small>required</small>}
+            </td>
+            <td>{type}</td>
+            <td>
+              <Prose text={description} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
 }
 
 function formsOf({ anyOf = [] }: JsonSchema): JsonSchema[] {

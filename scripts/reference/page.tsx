@@ -1,0 +1,170 @@
+import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
+import { pageHtml } from "../../convex/pages/layout";
+import { Chips, Code } from "../../convex/pages/parts";
+import { FieldTables, Prose } from "./fields";
+import type { Method, OpenApi, Operation } from "./types";
+
+/**
+ * The reference as pages for people, made from the API document: one for each subject, with every endpoint in its own fold,
+ * and a list of all. They look like the service's other pages.
+ */
+
+const JSON_TYPE = "application/json";
+
+type Told = { path: string; method: Method; operation: Operation };
+
+/** The pages by their addresses. */
+export function pages(document: OpenApi): Record<string, string> {
+  const { title, summary, description } = document.info;
+  const site = document.servers[0]?.url ?? "";
+  const first = pageHtml(
+    {
+      title: "Reference",
+      description: summary,
+      path: "/docs",
+      content: (
+        <>
+          <h1>Reference</h1>
+          <p class="lead">
+            Everything is at <code>{site}</code>. The same for programs:{" "}
+            <a href="/openapi.json">openapi.json</a>.
+          </p>
+          {description.split("\n\n").map((one) => (
+            <p>
+              <Prose text={one} />
+            </p>
+          ))}
+          {document.tags.map(({ name, description: about }) => (
+            <section>
+              <h2 id={name}>
+                <a href={addressOf(name)}>{heading(name)}</a>
+              </h2>
+              <p>
+                <Prose text={about} />
+              </p>
+              <ul>
+                {told(document, name).map((one) => (
+                  <li>
+                    <a href={`${addressOf(name)}#${idOf(one)}`}>
+                      <code>{nameOf(one)}</code>
+                    </a>{" "}
+                    <Prose text={one.operation.summary} />
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ))}
+        </>
+      ),
+    },
+    { site },
+  );
+  const subjects = document.tags.map(({ name, description: about }): [string, string] => [
+    addressOf(name),
+    pageHtml(
+      {
+        title: `${heading(name)}: reference of ${title}`,
+        description: about,
+        path: addressOf(name),
+        content: (
+          <>
+            <h1>{heading(name)}</h1>
+            <p class="lead">
+              <Prose text={about} /> <a href="/docs">What holds for all</a>
+            </p>
+            <Chips
+              label="Subjects"
+              choices={document.tags.map((tag) => ({
+                href: addressOf(tag.name),
+                name: heading(tag.name),
+                isShown: tag.name === name,
+              }))}
+            />
+            {told(document, name).map((one) => (
+              <Fold document={document} {...one} />
+            ))}
+          </>
+        ),
+      },
+      { site },
+    ),
+  ]);
+  return { "/docs": first, ...Object.fromEntries(subjects) };
+}
+
+function told({ paths }: OpenApi, tag: string): Told[] {
+  return Object.entries(paths).flatMap(([path, { get, post }]) => {
+    const both = [
+      { path, method: "get" as const, operation: get },
+      { path, method: "post" as const, operation: post },
+    ];
+    return both.flatMap(({ operation, ...one }) =>
+      operation?.tags.includes(tag) === true ? [{ ...one, operation }] : [],
+    );
+  });
+}
+
+const addressOf = (tag: string): string => `/docs/${encodeURIComponent(tag)}`;
+const heading = (tag: string): string => tag.charAt(0).toUpperCase() + tag.slice(1);
+const nameOf = ({ method, path }: Told): string => `${method.toUpperCase()} ${path}`;
+const idOf = ({ method, path }: Told): string => `${method}${path.replaceAll(/[^A-Za-z0-9]+/g, "-")}`;
+
+function Fold({ document, ...one }: Told & { document: OpenApi }) {
+  const name = nameOf(one);
+  const { requestBody, parameters = [], responses, summary, description } = one.operation;
+  const fields: JsonSchema = requestBody
+    ? resolved(document, requestBody.content[JSON_TYPE]?.schema)
+    : {
+        properties: Object.fromEntries(
+          parameters.map(({ name: field, schema, description: says = "" }) => [
+            field,
+            { ...schema, description: says },
+          ]),
+        ),
+        required: parameters.filter(({ required }) => required === true).map(({ name: field }) => field),
+      };
+  return (
+    <details class="fold" id={idOf(one)}>
+      <summary>
+        <code>{name}</code> <Prose text={summary} />
+      </summary>
+      {description !== undefined && (
+        <p>
+          <Prose text={description} />
+        </p>
+      )}
+      <FieldTables schema={fields} caption={`Fields of ${name}`} />
+      <Example label={`Request of ${name}`} value={requestBody?.content[JSON_TYPE]?.example} />
+      <Example label={`Answer of ${name}`} value={responses["200"]?.content[JSON_TYPE]?.example} />
+      <table aria-label={`Failures of ${name}`}>
+        <tbody>
+          {Object.entries(responses).map(
+            ([status, answer]) =>
+              status !== "200" && (
+                <tr>
+                  <td>{status}</td>
+                  <td>
+                    <Prose text={answer.description} />
+                  </td>
+                </tr>
+              ),
+          )}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+function Example({ label, value }: { label: string; value: unknown }) {
+  return value === undefined ? null : (
+    <>
+      <p class="small">{label}</p>
+      <Code label={label} text={JSON.stringify(value, null, 2)} />
+    </>
+  );
+}
+
+function resolved({ components }: OpenApi, schema: JsonSchema = {}): JsonSchema {
+  const name = schema.$ref?.split("/").at(-1);
+  return name === undefined ? schema : (components.schemas[name] ?? {});
+}
