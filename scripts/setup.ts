@@ -2,23 +2,14 @@ import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { messageOf } from "../convex/lib/errors";
-import { UNCOUNTED } from "../convex/lib/budget/purses";
+import { UNCOUNTED } from "../convex/lib/limits/costs";
 import { probeNode } from "../convex/providers/chain/node";
 import { botUsername } from "../convex/providers/messenger";
 import { complete } from "../convex/providers/models/gateway";
 import { requestQuote } from "../convex/providers/swap";
 import { swapAddress } from "../convex/wallets/tokens";
 import { command } from "./command";
-import {
-  AT_PUSH,
-  complaintOf,
-  linesOf,
-  problemsOf,
-  settingsFile,
-  settingsIn,
-  unknownNames,
-} from "./settings";
-import type { Settings } from "./settings";
+import { AT_PUSH, complaintOf, linesOf, problemsOf, settingsFile, settingsIn, unknownNames, type Settings } from "./settings";
 import { bold, dim, green, red } from "./terminal";
 
 /**

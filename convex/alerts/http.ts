@@ -7,7 +7,7 @@ import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint"
 import { text, userId } from "../lib/http/input";
 import { assertMay } from "../accounts/access";
 import { AppError } from "../lib/errors";
-import { payerOf } from "../lib/limits/payers";
+import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { iso } from "../lib/time";

@@ -1,10 +1,9 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import type { Fact } from "../lib/facts";
-import { payerOf } from "../lib/limits/payers";
+import { payerOf, type Caller } from "../lib/limits/callers";
 import { optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
-import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { mentionsIn, namesOf } from "../lib/money/names";
 import { deadlines } from "../lib/outside/deadlines";

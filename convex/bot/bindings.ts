@@ -4,7 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { confirmedCard, endedCard, listCard } from "../alerts/cards";
 import { alertsOf, confirm as confirmAlert, findAlert, switchOff } from "../alerts/model";
-import { payerOf } from "../lib/limits/payers";
+import { payerOf } from "../lib/limits/callers";
 import { dateTime } from "../lib/time";
 import { end, vJob } from "../lib/work/jobs";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";

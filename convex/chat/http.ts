@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { citedSource } from "../evidence/shapes";
-import { payerOf } from "../lib/limits/payers";
+import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";

@@ -1,15 +1,14 @@
 import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { purseOf } from "../lib/budget/purses";
-import { payerOf } from "../lib/limits/payers";
+import { purseOf } from "../lib/limits/costs";
+import { payerOf, type Caller } from "../lib/limits/callers";
 import { gather } from "../market/collectors";
 import { citableLine, ledgerOf } from "../evidence/text/sources";
 import { wantedFor } from "../research/writing/material";
 import { namesOf } from "../lib/money/names";
 import { deadlines } from "../lib/outside/deadlines";
 import { failureOf } from "../lib/errors";
-import type { Caller } from "../lib/limits/callers";
 import { ownWords } from "../lib/text/prose";
 import { counted } from "../lib/outside/providerCalls";
 import { HOUR, iso, MINUTE, roundedNow } from "../lib/time";

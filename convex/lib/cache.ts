@@ -10,12 +10,11 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../_generated/server";
-import { refuseBeyond } from "./budget/ledger";
+import { refuseBeyond } from "./limits/budget";
 import { change } from "./changes";
 import { AppError } from "./errors";
-import type { Caller } from "./limits/callers";
+import { type Caller, classOf, payerOf } from "./limits/callers";
 import { charge } from "./limits/charges";
-import { classOf, payerOf } from "./limits/payers";
 import { waitingAs } from "./limits/slots";
 import { log } from "./log";
 import { deadlines } from "./outside/deadlines";

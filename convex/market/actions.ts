@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import type { Payer } from "../lib/budget/classes";
+import type { Payer } from "../lib/limits/callers";
 import { failureOf, messageOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
 import { log } from "../lib/log";

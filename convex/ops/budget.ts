@@ -1,4 +1,4 @@
-import { spentToday, NEARLY_USED } from "../lib/budget/usage";
+import { spentToday, NEARLY_USED } from "../lib/limits/budget";
 import { cron } from "../lib/cronRuns";
 import { hasLeft } from "../lib/limits/charges";
 import { log } from "../lib/log";

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { TableNames } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { NEARLY_USED, spentToday } from "../lib/budget/usage";
+import { NEARLY_USED, spentToday } from "../lib/limits/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { FAILS_FROM } from "../lib/outside/tallies";
 import { tablesOf, type TableRecord } from "../lib/records/records";

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import type { Purse } from "../lib/budget/purses";
-import { agentPromptCost } from "../lib/budget/costs";
+import { type Purse, agentPromptCost } from "../lib/limits/costs";
 import { deadlines } from "../lib/outside/deadlines";
 import { required } from "../lib/env";
 import { agentApiUrl } from "../lib/settings";

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import type { Payer } from "../lib/budget/classes";
+import type { Payer } from "../lib/limits/callers";
 import { AppError } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";

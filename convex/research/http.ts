@@ -19,7 +19,7 @@ import {
 } from "../lib/http/input";
 import { log } from "../lib/log";
 import { once } from "../lib/once";
-import { payerOf } from "../lib/limits/payers";
+import { payerOf } from "../lib/limits/callers";
 import { readThrough } from "../lib/cache";
 import { iso, MINUTE } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";

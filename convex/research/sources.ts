@@ -1,8 +1,8 @@
 import type { ActionCtx } from "../_generated/server";
 import { gather } from "../market/collectors";
 import { readAnswer } from "../lib/answers/reader";
-import type { Payer } from "../lib/budget/classes";
-import { purseOf } from "../lib/budget/purses";
+import type { Payer } from "../lib/limits/callers";
+import { purseOf } from "../lib/limits/costs";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { isHash } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { purseOf } from "../lib/budget/purses";
+import { purseOf } from "../lib/limits/costs";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/outside/providerCalls";

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { wireSchema, type ObjectSchema, type WireSchema } from "../../convex/lib/answers/schema";
-import { UNCOUNTED } from "../../convex/lib/budget/purses";
+import { UNCOUNTED } from "../../convex/lib/limits/costs";
 import { AppError } from "../../convex/lib/errors";
 import { askStructured, type Question } from "../../convex/providers/models/structure";
 import { createStandins, type Fault } from "../../scripts/standins/index";

@@ -4,7 +4,7 @@ import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "../security/digests";
 import { AppError, type ErrorCode } from "../errors";
-import { charge, chargeAddress, chargeUser, type LimitName } from "../limits/charges";
+import { charge, type LimitName } from "../limits/charges";
 import type { Caller, Credential } from "../limits/callers";
 import { fieldsIn } from "./paths";
 import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
@@ -149,7 +149,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       // Where access is decided in between, the address is counted before it; else both at once.
       const decides = typeof access === "function";
       const limit = countsWithSlot === true ? undefined : described.limit;
-      if (limit !== undefined && decides) await chargeAddress(ctx, limit, caller);
+      if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
       const named = caller.userId;
       const shows = access === "shown";
       const known =
@@ -163,7 +163,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       if (caller.credential === "id" && isTokenWrong(head, caller)) {
         throw new AppError("unauthorized", "The token is not valid");
       }
-      if (limit !== undefined) await (decides ? chargeUser : charge)(ctx, limit, caller);
+      if (limit !== undefined) await charge(ctx, limit, caller, decides ? "user" : undefined);
       for (const name of needs) required(name);
       const call = { head, requestId, idempotencyKey, named, caller };
       const reply = asReply<unknown>(await handler(ctx, parsed, call));

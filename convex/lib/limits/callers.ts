@@ -1,5 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { sha256Hex } from "../security/digests";
+import type { vPayer } from "../tables";
 
 /** The caller, as requests and rows describe it. */
 
@@ -56,8 +57,14 @@ export function holdersOf({
   return by.map(sha256Hex);
 }
 
-/** An IPv4 address; of an IPv6 address its /64, and the /48 that one customer can own. */
-export function networksOf(address: string): string[] {
-  if (!address.endsWith("::/64")) return [address];
-  return [address, `${address.split(":").slice(0, 3).join(":")}::/48`];
+/** Who pays for a call: the service, a paid report, a running shift, or the caller who asked for it. */
+export type Payer = Infer<typeof vPayer>;
+
+export function classOf({ signedIn }: Pick<Caller, "signedIn">): "signedIn" | "anonymous" {
+  return signedIn === true ? "signedIn" : "anonymous";
+}
+
+/** Who pays for what a caller asks for. */
+export function payerOf(caller: Caller): Payer {
+  return { class: classOf(caller), holders: holdersOf(caller) };
 }

@@ -6,20 +6,27 @@ import { AppError, messageOf } from "../errors";
 import { log } from "../log";
 import { sha256Hex } from "../security/digests";
 import { SECOND } from "../time";
-import { networksOf, type Caller } from "./callers";
+import type { Caller } from "./callers";
 
 /**
  * The service's named limits: each guards something that costs an upstream call, a signature, a message, a guess or a
  * row that stays. A cached read is neither counted nor written.
  */
 
+const vBucket = v.object({
+  kind: v.literal("token bucket"),
+  rate: v.number(),
+  period: v.number(),
+  capacity: v.number(),
+  shards: v.optional(v.number()),
+});
+type Bucket = Infer<typeof vBucket>;
+
 /**
  * How many rows share the count of a limit that many requests a second count against. Each row has an equal part of the
  * limit, so a caller near the limit may be refused a little early.
  */
 const SHARDS = 4;
-
-type Bucket = Counted["config"];
 
 /** A number per period, and how many of them at once. */
 const bucket = (rate: number, period: number, capacity: number): Bucket => {
@@ -31,117 +38,71 @@ const perHour = (rate: number) => bucket(rate, HOUR, rate);
 const shared = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
 
 /** What a person does, and what an address does for all who are behind it: an office, a web application, a bot host. */
-const perPerson = perMinute(30, 60);
-const perAddress = shared(perMinute(120, 240));
+const person = perMinute(30, 60);
+const address = shared(perMinute(120, 240));
+const orders = { user: perMinute(60, 200), address: shared(perMinute(240, 480)) };
 
-/** Each limit once per user and once per network address. */
-const limits = {
-  chatUser: perPerson,
-  chatAddress: perAddress,
-  refreshUser: perPerson,
-  refreshAddress: perAddress,
+/** Each limit once per user and once per network address, and its subject for refusals. */
+const LIMITS = {
+  chat: { of: "questions", user: person, address },
+  refresh: { of: "requests for something newer", user: person, address },
+  run: { of: "agent runs", user: person, address },
+  settings: { of: "changes of settings and look-ups", user: person, address },
+  transfer: { of: "orders", ...orders },
+  payment: { of: "payments", ...orders },
+  chain: { of: "questions to the chain", user: perMinute(60, 120), address: shared(perMinute(480, 960)) },
+  deposit: { of: "notices of deposits", user: perMinute(240, 480), address: shared(perMinute(600, 1_200)) },
   // Ten may run at once: a user who has started all of them has reports for eight hours.
-  shiftUser: perHour(20),
-  shiftAddress: perHour(40),
-  settingsUser: perPerson,
-  settingsAddress: perAddress,
-  alertUser: perHour(60),
-  alertAddress: perHour(240),
+  shift: { of: "new research shifts", user: perHour(20), address: perHour(40) },
+  alert: { of: "new alerts", user: perHour(60), address: perHour(240) },
   // A wallet is kept for good, because somebody may pay to its address at any time.
-  walletUser: perHour(60),
-  walletAddress: perHour(60),
-  webhookUser: perHour(20),
-  webhookAddress: perHour(20),
-  chainUser: perMinute(60, 120),
-  chainAddress: shared(perMinute(480, 960)),
-  transferUser: perMinute(60, 200),
-  transferAddress: shared(perMinute(240, 480)),
-  runUser: perPerson,
-  runAddress: perAddress,
-  gameUser: perHour(60),
-  gameAddress: shared(perHour(2_000)),
-  claimUser: perHour(20),
-  claimAddress: perHour(200),
-  depositUser: perMinute(240, 480),
-  depositAddress: shared(perMinute(600, 1_200)),
-  paymentUser: perMinute(60, 200),
-  paymentAddress: shared(perMinute(240, 480)),
-  // Codes of 40 bits live for 10 minutes: ten thousand addresses that guess as often as they may find one of a thousand
+  wallet: { of: "new wallets", user: perHour(60), address: perHour(60) },
+  webhook: { of: "new webhooks", user: perHour(20), address: perHour(20) },
+  claim: { of: "claims", user: perHour(20), address: perHour(200) },
+  card: { of: "cards", user: perHour(30), address: perHour(600) },
+  game: { of: "games", user: perHour(60), address: shared(perHour(2_000)) },
+  // Codes of 40 bits live for 10 minutes: ten thousand networks that guess as often as they may find one of a thousand
   // open codes in a week. Each guess counts against its sender only.
-  linkUser: perMinute(10, 20),
-  linkAddress: perMinute(10, 20),
-  linkNetwork: perMinute(100, 200),
+  link: { of: "link codes", user: perMinute(10, 20), address: perMinute(10, 20) },
+  // A stranger's guesses, whatever they name.
+  miss: { of: "transactions that are not the user's", address: perMinute(30) },
+  unknownHash: { of: "payments that the chain does not know", address: perMinute(20) },
+} satisfies Readonly<Record<string, { of: string; user?: Bucket; address: Bucket }>>;
+
+/** Limits of other subjects. */
+const OTHERS = {
   botChat: perMinute(20),
   botNotice: bucket(1, 5 * MINUTE, 1),
   botHelp: bucket(1, HOUR, 1),
   /** Cards to one chat from those who have named it without proving that it is theirs. */
   namedChat: perHour(60),
   budgetWarning: bucket(1, DAY, 1),
-  // A stranger's guesses, whatever they name.
-  missAddress: perMinute(30),
-  unknownHashAddress: perMinute(20),
   /** Empty transactions that fill an account's nonces, each at the price of a transaction: three gaps of the longest kind. */
   fill: perHour(48),
-  cardUser: perHour(30),
-  cardAddress: perHour(600),
 };
 
-/** The subject of each limit, for refusals. */
-const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
-  chat: "questions",
-  refresh: "requests for something newer",
-  shift: "new research shifts",
-  settings: "changes of settings and look-ups",
-  alert: "new alerts",
-  wallet: "new wallets",
-  webhook: "new webhooks",
-  chain: "questions to the chain",
-  transfer: "orders",
-  run: "agent runs",
-  game: "games",
-  claim: "claims",
-  deposit: "notices of deposits",
-  payment: "payments",
-  link: "link codes",
-  card: "cards",
-  miss: "transactions that are not the user's",
-  unknownHash: "payments that the chain does not know",
-};
-
-/** Whose limit it is, by the end of its name. */
-const WHOSE: readonly (readonly [string, string])[] = [
-  ["User", "this user's limit"],
-  ["Named", "the limit of all who name this userId without its owner's token"],
-  ["Address", "your network address's limit"],
-  ["Network", "the limit of the network that your address is in"],
-];
+/** Guesses are counted per network address only. */
+type GuessName = "miss" | "unknownHash";
+/** What is counted once per user and once per network address. */
+export type LimitName = Exclude<keyof typeof LIMITS, GuessName>;
 
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
-/** What is counted once per user and once per network address. */
-export type LimitName = {
-  [Limit in keyof typeof limits]: Limit extends `${infer Name}User` ? Name : never;
-}[keyof typeof limits];
-
-/** A limit and the caller that it counts, hashed: a `userId` is a credential and stays out of the table. */
-export const vCounted = v.object({
-  limit: v.string(),
-  key: v.string(),
-  config: v.object({
-    kind: v.literal("token bucket"),
-    rate: v.number(),
-    period: v.number(),
-    capacity: v.number(),
-    shards: v.optional(v.number()),
-  }),
-});
+/** A limit in words, and the caller that it counts, hashed: a `userId` is a credential and stays out of the table. */
+export const vCounted = v.object({ limit: v.string(), of: v.string(), key: v.string(), config: vBucket });
 type Counted = Infer<typeof vCounted>;
 
-function ofAddress(name: LimitName, { address }: Caller): Counted[] {
-  if (address === null) return [];
-  const own = countedBy(`${name}Address`, `address:${address}`);
-  const [, around] = networksOf(address);
-  return name === "link" && around !== undefined ? [own, countedBy("linkNetwork", around)] : [own];
+function ofAddress(name: LimitName | GuessName, caller: Pick<Caller, "address">): Counted[] {
+  if (caller.address === null) return [];
+  const { of, address: config } = LIMITS[name];
+  // Who guesses codes has at most the network that one customer can own.
+  const network = name === "link" ? networkOf(caller.address) : caller.address;
+  return [counted(`${name}Address`, `your network address's limit of ${of}`, `address:${network}`, config)];
+}
+
+/** An IPv4 address; of an IPv6 address the /48. */
+function networkOf(address: string): string {
+  return address.endsWith("::/64") ? `${address.split(":").slice(0, 3).join(":")}::/48` : address;
 }
 
 /**
@@ -149,29 +110,17 @@ function ofAddress(name: LimitName, { address }: Caller): Counted[] {
  * They share one of their own.
  */
 function ofUser(name: LimitName, { userId, address, identity, credential }: Caller): Counted[] {
-  const limit = `${name}User` as const;
-  if (identity !== undefined) return [countedBy(limit, `token:${identity}`)];
-  if (userId === undefined) return [];
-  if (address === null) return [countedBy(limit, `own:${userId}`)];
-  if (credential !== "id") return [countedBy(limit, `user:${userId}`)];
-  return [{ ...countedBy(limit, `named:${userId}`), limit: `${name}Named` }];
+  if (identity === undefined && userId === undefined) return [];
+  const by =
+    identity !== undefined
+      ? `token:${identity}`
+      : `${address === null ? "own" : credential === "id" ? "named" : "user"}:${userId}`;
+  const { of, user } = LIMITS[name];
+  return [counted(`${name}User`, `this user's limit of ${of}`, by, user)];
 }
 
-function countedBy(limit: keyof typeof limits, subject: string): Counted {
-  return { limit, key: sha256Hex(subject), config: limits[limit] };
-}
-
-/**
- * Counts a use, or several, against the caller's limits.
- * @throws AppError `rate_limited` with `retryAfterMs`.
- */
-export async function charge(
-  ctx: ActionCtx | MutationCtx,
-  name: LimitName,
-  caller: Caller,
-  count = 1,
-): Promise<void> {
-  await takeAll(ctx, limitsOf(name, caller), count);
+function counted(limit: string, of: string, subject: string, config: Bucket): Counted {
+  return { limit, of, key: sha256Hex(subject), config };
 }
 
 /** All limits of a use. The address first: a refused address counts nothing against a user that it only names. */
@@ -179,130 +128,95 @@ export function limitsOf(name: LimitName, caller: Caller): Counted[] {
   return [...ofAddress(name, caller), ...ofUser(name, caller)];
 }
 
-/** The first half: before access is decided. */
-export async function chargeAddress(
+/**
+ * Counts a use against the caller's limits.
+ * @param part Only the address's, before access is decided; or only the user's, after it.
+ * @throws AppError `rate_limited` with `retryAfterMs`.
+ */
+export async function charge(
   ctx: ActionCtx | MutationCtx,
   name: LimitName,
   caller: Caller,
-  count = 1,
+  part?: "address" | "user",
 ): Promise<void> {
-  await takeAll(ctx, ofAddress(name, caller), count);
-}
-
-/** The second half: after it. */
-export async function chargeUser(
-  ctx: ActionCtx | MutationCtx,
-  name: LimitName,
-  caller: Caller,
-  count = 1,
-): Promise<void> {
-  await takeAll(ctx, ofUser(name, caller), count);
-}
-
-/**
- * Refuses callers who have guessed too often, before anything is looked up, so that a right guess is answered no faster
- * than a wrong one.
- * @throws AppError `rate_limited`
- */
-export async function refuseGuessing(
-  ctx: ActionCtx,
-  name: "miss" | "unknownHash",
-  caller: Caller,
-): Promise<void> {
-  for (const { limit, ...by } of guessesOf(name, caller)) {
-    // Not the limiter's own check: that is a query which reads the clock.
-    const found = await rateLimiter.getValue(ctx, limit, by);
-    const { retryAfter } = calculateRateLimit(found, by.config, Date.now(), 1);
-    if (retryAfter !== undefined) throw tooMany({ limit, ...by }, retryAfter);
-  }
-}
-
-/** Counts a wrong guess. */
-export async function countGuess(
-  ctx: ActionCtx,
-  name: "miss" | "unknownHash",
-  caller: Caller,
-): Promise<void> {
-  for (const { limit, ...by } of guessesOf(name, caller)) await rateLimiter.limit(ctx, limit, by);
-}
-
-function guessesOf(name: "miss" | "unknownHash", { address }: Caller): Counted[] {
-  return address === null ? [] : [countedBy(`${name}Address`, `address:${address}`)];
-}
-
-/**
- * Counts one use against a limit of a messenger chat, of the nonces that an account fills with empty transactions, or
- * of the operator's warnings.
- * @returns Whether there was one left.
- */
-export async function hasLeft(
-  ctx: MutationCtx,
-  name: "botChat" | "botNotice" | "botHelp" | "namedChat" | "budgetWarning" | "fill",
-  subject: string,
-): Promise<boolean> {
-  const { limit, ...by } = countedBy(name, subject);
-  return (await rateLimiter.limit(ctx, limit, by)).ok;
-}
-
-/** All of them in one transaction. A limiter that fails refuses nobody: it guards costs, not money. */
-async function takeAll(
-  ctx: ActionCtx | MutationCtx,
-  limits: readonly Counted[],
-  count: number,
-): Promise<void> {
+  const limits = [
+    ...(part === "user" ? [] : ofAddress(name, caller)),
+    ...(part === "address" ? [] : ofUser(name, caller)),
+  ];
   if (limits.length === 0) return;
-  const refused =
-    "db" in ctx ? await takeNow(ctx, limits, count) : await takenBy(ctx, { limits: [...limits], count });
-  refuse(limits, refused);
+  refuse("db" in ctx ? await takeNow(ctx, limits) : await takenBy(ctx, limits));
 }
 
 /** Counts one use in a transaction that does more. @throws AppError `rate_limited` */
 export async function takeLimits(ctx: MutationCtx, limits: readonly Counted[]): Promise<void> {
-  refuse(limits, await takeNow(ctx, limits, 1));
+  refuse(await takeNow(ctx, limits));
 }
 
-function refuse(limits: readonly Counted[], refused: Refused): void {
-  const limit = limits.find((one) => one.limit === refused?.limit);
-  if (refused !== null && limit !== undefined) throw tooMany(limit, refused.retryAfterMs);
+const vRefused = v.union(v.object({ counted: vCounted, retryAfterMs: v.number() }), v.null());
+type Refused = Infer<typeof vRefused>;
+
+function refuse(refused: Refused): void {
+  if (refused !== null) throw tooMany(refused.counted, refused.retryAfterMs);
 }
 
-type Refused = { limit: string; retryAfterMs: number } | null;
-
-async function takenBy(ctx: ActionCtx, wanted: { limits: Counted[]; count: number }): Promise<Refused> {
+/** All of them in one transaction. A limiter that fails refuses nobody: it guards costs, not money. */
+async function takenBy(ctx: ActionCtx, limits: Counted[]): Promise<Refused> {
   try {
-    return await ctx.runMutation(internal.lib.limits.charges.take, wanted);
+    return await ctx.runMutation(internal.lib.limits.charges.take, { limits });
   } catch (error) {
     log.error("limits.uncounted", { message: messageOf(error) });
     return null;
   }
 }
 
-async function takeNow(ctx: MutationCtx, limits: readonly Counted[], count: number): Promise<Refused> {
-  for (const { limit, ...by } of limits) {
-    const status = await rateLimiter.limit(ctx, limit, { ...by, count });
-    if (!status.ok) return { limit, retryAfterMs: status.retryAfter };
+async function takeNow(ctx: MutationCtx, limits: readonly Counted[]): Promise<Refused> {
+  for (const one of limits) {
+    const status = await rateLimiter.limit(ctx, one.limit, { key: one.key, config: one.config });
+    if (!status.ok) return { counted: one, retryAfterMs: status.retryAfter };
   }
   return null;
 }
 
 /** Counts against limits until one refuses. */
 export const take = internalMutation({
-  args: {
-    limits: v.array(vCounted),
-    count: v.number(),
-  },
-  returns: v.union(v.object({ limit: v.string(), retryAfterMs: v.number() }), v.null()),
-  handler: (ctx, { limits, count }) => takeNow(ctx, limits, count),
+  args: { limits: v.array(vCounted) },
+  returns: vRefused,
+  handler: (ctx, { limits }) => takeNow(ctx, limits),
 });
 
-function tooMany({ limit, config }: Counted, retryAfterMs: number): AppError {
-  const [end, whose] = WHOSE.find(([suffix]) => limit.endsWith(suffix)) ?? ["", "the limit"];
-  const words = new Map(Object.entries(WORDS)).get(limit.slice(0, limit.length - end.length));
+/**
+ * Refuses callers who have guessed too often, before anything is looked up, so that a right guess is answered no faster
+ * than a wrong one.
+ * @throws AppError `rate_limited`
+ */
+export async function refuseGuessing(ctx: ActionCtx, name: GuessName, caller: Caller): Promise<void> {
+  for (const one of ofAddress(name, caller)) {
+    const { limit, key, config } = one;
+    // Not the limiter's own check: that is a query which reads the clock.
+    const found = await rateLimiter.getValue(ctx, limit, { key, config });
+    const { retryAfter } = calculateRateLimit(found, config, Date.now(), 1);
+    if (retryAfter !== undefined) throw tooMany(one, retryAfter);
+  }
+}
+
+/** Counts a wrong guess. */
+export async function countGuess(ctx: ActionCtx, name: GuessName, caller: Caller): Promise<void> {
+  for (const { limit, key, config } of ofAddress(name, caller))
+    await rateLimiter.limit(ctx, limit, { key, config });
+}
+
+/** Counts one use against a limit of another subject. @returns Whether there was one left. */
+export async function hasLeft(
+  ctx: MutationCtx,
+  name: keyof typeof OTHERS,
+  subject: string,
+): Promise<boolean> {
+  return (await rateLimiter.limit(ctx, name, { key: sha256Hex(subject), config: OTHERS[name] })).ok;
+}
+
+function tooMany({ of, config }: Counted, retryAfterMs: number): AppError {
   const { rate, period, capacity } = config;
-  return usedUp(
-    `${whose} of ${words ?? limit} (${capacity} in ${inWords((capacity / rate) * period)})`,
-    retryAfterMs,
-  );
+  return usedUp(`${of} (${capacity} in ${inWords((capacity / rate) * period)})`, retryAfterMs);
 }
 
 /** The refusal of a caller who was stopped by a limit. @param what The subject of "… is used up". */

@@ -2,8 +2,8 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
-import { refuseBeyond } from "../budget/ledger";
-import type { Payer } from "../budget/classes";
+import { refuseBeyond } from "./budget";
+import type { Payer, Caller } from "./callers";
 import { change } from "../changes";
 import { AppError, failureOf, messageOf } from "../errors";
 import { log } from "../log";
@@ -13,7 +13,6 @@ import { rowsBy } from "../records/rows";
 import { sha256Hex } from "../security/digests";
 import { vPayer } from "../tables";
 import { SECOND } from "../time";
-import type { Caller } from "./callers";
 import { limitsOf, takeLimits, vCounted, type LimitName } from "./charges";
 
 /**

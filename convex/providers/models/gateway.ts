@@ -1,6 +1,5 @@
 import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
-import type { Purse } from "../../lib/budget/purses";
-import { completionCost, dearestCompletion } from "../../lib/budget/costs";
+import { type Purse, completionCost, dearestCompletion } from "../../lib/limits/costs";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { noteCall } from "../../lib/outside/notes";

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import type { Purse } from "../../lib/budget/purses";
-import { sentimentCost, usageOf, usualSentiment } from "../../lib/budget/costs";
+import { type Purse, sentimentCost, usageOf, usualSentiment } from "../../lib/limits/costs";
 import { deadlines } from "../../lib/outside/deadlines";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";

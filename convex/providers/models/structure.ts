@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import type { Payer } from "../../lib/budget/classes";
-import { purseOf, type Purse } from "../../lib/budget/purses";
+import type { Payer } from "../../lib/limits/callers";
+import { purseOf, type Purse } from "../../lib/limits/costs";
 import { readAnswer } from "../../lib/answers/reader";
 import { wireSchema } from "../../lib/answers/schema";
 import { formOf } from "../../lib/answers/template";

@@ -1,7 +1,7 @@
 import type { ActionCtx } from "../../_generated/server";
 import { leftoverProblem, settle } from "../../evidence/text/settlement";
 import { citedOf, ledgerOf, type Ledger } from "../../evidence/text/sources";
-import type { Payer } from "../../lib/budget/classes";
+import type { Payer } from "../../lib/limits/callers";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { deadlines } from "../../lib/outside/deadlines";

@@ -1,4 +1,9 @@
+import type { Infer } from "convex/values";
 import { setting } from "../env";
+import { noteSpent } from "../outside/notes";
+import type { vBilled } from "../tables";
+import { dayOf } from "../time";
+import type { Payer } from "./callers";
 
 /**
  * What a provider's call costs, in millionths of a USD. All prices are here: those of the providers' public lists in
@@ -75,4 +80,20 @@ function tokensCost(model: string, usage: Usage): number {
   const listed = TOKEN_PRICES.find(([start]) => bare.startsWith(start));
   const [, input, output] = listed ?? ["", UNKNOWN_PRICE.input, UNKNOWN_PRICE.output];
   return Math.ceil(usage.input * input + usage.output * output);
+}
+
+/** How actions pay for calls to providers: each call's cost is noted, and stored with the action's other notes. */
+export type Purse = {
+  /** @param micros What a call has cost. */
+  pay: (provider: Infer<typeof vBilled>, micros: number) => void;
+};
+
+/** For the operator's own scripts, outside a deployment. */
+export const UNCOUNTED: Purse = { pay: () => undefined };
+
+export function purseOf(payer: Payer): Purse {
+  const { class: of, holders } = typeof payer === "string" ? { class: payer, holders: [] } : payer;
+  return {
+    pay: (provider, micros) => noteSpent({ day: dayOf(Date.now()), payer: of, provider, micros, holders }),
+  };
 }

@@ -1,0 +1,138 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { setting } from "../env";
+import { AppError } from "../errors";
+import { rowsBy, rowsByBoth } from "../records/rows";
+import type { vBilled, vPayingClass, vSpending } from "../tables";
+import { DAY, dayOf, iso } from "../time";
+import type { Payer } from "./callers";
+
+/**
+ * The day's budget: `DAILY_BUDGET_USD`, checked before work begins; what its calls have cost is added after them
+ * (`lib/outside/tallies`). Callers have three fifths of it together, and one user or address a fifth of it. What is owed
+ * or scheduled goes on until twice the budget, and a paid report is never refused. Amounts are in millionths of a USD.
+ */
+
+/** What all that is neither paid for nor scheduled may spend together, and one user or address of it. */
+const PART_OF_CALLERS = 0.6;
+const PART_OF_ONE = 0.2;
+/** What is owed to a running shift, or scheduled, is refused only at this many budgets. */
+const MOST_BUDGETS = 2;
+const MICROS = 1_000_000;
+
+/** How many rows count a class's calls of a provider together, so that simultaneous calls seldom conflict. */
+const SHARDS = 4;
+/** Providers, payers and shards of a day. */
+const ROWS_OF_DAY = 3 * 6 * SHARDS;
+
+/** What calls have cost, and the callers whose part it is. */
+export type Spending = Infer<typeof vSpending>;
+
+/** Adds what calls have cost. */
+export async function addSpent(ctx: MutationCtx, { holders, micros, ...of }: Spending): Promise<void> {
+  const shard = Math.floor(Math.random() * SHARDS);
+  const row = await ctx.db
+    .query("spending")
+    .withIndex("by_day", (q) =>
+      q.eq("day", of.day).eq("payer", of.payer).eq("provider", of.provider).eq("shard", shard),
+    )
+    .unique();
+  if (row === null) await ctx.db.insert("spending", { ...of, shard, micros });
+  else await ctx.db.patch("spending", row._id, { micros: row.micros + micros });
+  for (const holder of holders) {
+    const own = await rowsByBoth(ctx.db.query("callerSpending"), "day", of.day, "holder", holder).unique();
+    if (own === null) await ctx.db.insert("callerSpending", { day: of.day, holder, micros });
+    else await ctx.db.patch("callerSpending", own._id, { micros: own.micros + micros });
+  }
+}
+
+/** What has been spent of a day: by everybody, by all callers, and the most by one of the holders. */
+async function sumsOf(ctx: QueryCtx, day: string) {
+  const rows = await rowsBy(ctx.db.query("spending"), "day", day).take(ROWS_OF_DAY);
+  const sum = (some: typeof rows) => some.reduce((total, { micros }) => total + micros, 0);
+  return {
+    all: sum(rows),
+    callers: sum(rows.filter(({ payer }) => isCaller(payer))),
+    of: (billed: Infer<typeof vBilled>) => sum(rows.filter(({ provider }) => provider === billed)),
+  };
+}
+
+function isCaller(payer: Infer<typeof vPayingClass>): boolean {
+  return payer === "signedIn" || payer === "anonymous";
+}
+
+export const spent = internalQuery({
+  args: { day: v.string(), holders: v.array(v.string()) },
+  returns: v.object({ all: v.number(), callers: v.number(), own: v.number() }),
+  handler: async (ctx, { day, holders }) => {
+    const { all, callers } = await sumsOf(ctx, day);
+    const rows = holders.map((holder) =>
+      rowsByBoth(ctx.db.query("callerSpending"), "day", day, "holder", holder).unique(),
+    );
+    const own = (await Promise.all(rows)).map((row) => row?.micros ?? 0);
+    return { all, callers, own: Math.max(0, ...own) };
+  },
+});
+
+/**
+ * Refuses a payer whose part of the day's budget is used up, before any work begins for it. What is read may be a
+ * moment old: a current read would conflict with every call that is being counted.
+ * @throws AppError `rate_limited`, with the time at which the budget is restored.
+ */
+export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void> {
+  const { class: of, holders } = typeof payer === "string" ? { class: payer, holders: [] } : payer;
+  if (of === "paid") return;
+  const now = Date.now();
+  const { all, callers, own } = await ctx.runQuery(
+    internal.lib.limits.budget.spent,
+    { day: dayOf(now), holders: isCaller(of) ? holders : [] },
+    { useStaleSnapshot: true },
+  );
+  const budget = budgetMicros();
+  const isPastAll = all >= budget * MOST_BUDGETS;
+  if (!isCaller(of)) {
+    if (isPastAll) throw usedUp("Twice today's budget of the service", now);
+    return;
+  }
+  if (own >= budget * PART_OF_ONE) throw usedUp("Your part, a fifth, of today's budget", now);
+  if (isPastAll || callers >= budget * PART_OF_CALLERS)
+    throw usedUp("Today's budget for what callers ask", now);
+}
+
+function usedUp(what: string, now: number): AppError {
+  const resetAt = resetAfter(now);
+  return new AppError("rate_limited", `${what} is used up: it is restored at ${iso(resetAt)}`, {
+    retryAfterMs: resetAt - now,
+  });
+}
+
+/** The day's budget for all providers together. */
+function budgetMicros(): number {
+  return Number(setting("DAILY_BUDGET_USD")) * MICROS;
+}
+
+function resetAfter(now: number): number {
+  return (Math.floor(now / DAY) + 1) * DAY;
+}
+
+/** From this part on the operator is warned: of the budget, or of the callers' part of it. */
+export const NEARLY_USED = 0.8;
+
+/** What each provider has cost on the day of `now`. `used`: the part of the budget, and of the callers' part, 0 to 1. */
+export async function spentToday(ctx: QueryCtx, now: number) {
+  const { all, callers, of } = await sumsOf(ctx, dayOf(now));
+  const budget = budgetMicros();
+  return {
+    resetsAt: resetAfter(now),
+    limitUsd: usd(budget),
+    spentUsd: usd(all),
+    providers: { llm: usd(of("llm")), sentiment: usd(of("sentiment")), agentApi: usd(of("agentApi")) },
+    used: { all: all / budget, callers: callers / (budget * PART_OF_CALLERS) },
+  };
+}
+
+/** To a hundredth of a cent. */
+function usd(micros: number): number {
+  return Math.round(micros / 100) / 10_000;
+}
