@@ -9,7 +9,16 @@ import { complete } from "../convex/providers/models/gateway";
 import { requestQuote } from "../convex/providers/swap";
 import { swapAddress } from "../convex/wallets/tokens";
 import { command } from "./command";
-import { AT_PUSH, complaintOf, linesOf, problemsOf, settingsFile, settingsIn, unknownNames, type Settings } from "./settings";
+import {
+  AT_PUSH,
+  complaintOf,
+  linesOf,
+  problemsOf,
+  settingsFile,
+  settingsIn,
+  unknownNames,
+  type Settings,
+} from "./settings";
 import { bold, dim, green, red } from "./terminal";
 
 /**

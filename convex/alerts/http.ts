@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/described";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
 import { assertMay } from "../accounts/access";

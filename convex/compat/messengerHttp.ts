@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_USER } from "../lib/http/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import { EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
 import { settingsEndpoint } from "../messenger/http";

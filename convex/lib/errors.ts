@@ -8,7 +8,6 @@ export const STATUS = {
   payment_required: 402,
   forbidden: 403,
   not_found: 404,
-  method_not_allowed: 405,
   conflict: 409,
   too_large: 413,
   rate_limited: 429,

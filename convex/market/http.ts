@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
-import { EXAMPLE_TIME } from "../lib/http/examples";
+import { EXAMPLE_TIME } from "../lib/http/described";
 import { endpoint, Written, type MountedEndpoint } from "../lib/http/endpoint";
 import { optionalToken, text, wholeNumberOr } from "../lib/http/input";
 import type { Caller } from "../lib/limits/callers";

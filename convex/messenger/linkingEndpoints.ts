@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import { equalBytes } from "../lib/security/crypto";
 import { isSet, optional } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/http/examples";
+import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/http/described";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
 import { absentWhenEmpty, atMost, text } from "../lib/http/input";
 import { codeHash } from "./codes";

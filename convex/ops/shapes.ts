@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EXAMPLE_TIME } from "../lib/http/examples";
+import { EXAMPLE_TIME } from "../lib/http/described";
 import { VERSION } from "./version";
 
 const age = z.number().nonnegative().nullable();

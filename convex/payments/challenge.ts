@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { optional, required, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_ADDRESS } from "../lib/http/examples";
+import { EXAMPLE_ADDRESS } from "../lib/http/described";
 import { checksummed } from "../lib/money/addresses";
 import { CHAIN_ID, USDC } from "../lib/money/base";
 import {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { EXAMPLE_TIME } from "../lib/http/examples";
+import { EXAMPLE_TIME } from "../lib/http/described";
 import { optionalToken } from "../lib/http/input";
 import { parseInput } from "../lib/http/request";
 import { withoutCitations } from "../lib/text/strings";

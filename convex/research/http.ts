@@ -3,8 +3,13 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { isSet, optional, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
-import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import {
+  EXAMPLE_TIME,
+  EXAMPLE_USER,
+  IDEMPOTENCY_KEY,
+  USER_TOKEN,
+  USER_TOKEN_ERRORS,
+} from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import {
   absentWhenEmpty,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { citedSource } from "../evidence/shapes";
-import { EXAMPLE_TIME } from "../lib/http/examples";
+import { EXAMPLE_TIME } from "../lib/http/described";
 import { iso } from "../lib/time";
 import type { Result } from "./tables";
 

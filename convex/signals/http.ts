@@ -4,7 +4,7 @@ import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { needsWhileEmpty, optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
-import { EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER } from "../lib/http/examples";
+import { EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, optionalUserId, wholeNumber, wholeNumberOr } from "../lib/http/input";
 import type { Caller } from "../lib/limits/callers";

@@ -2,8 +2,13 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import {
+  EXAMPLE_ADDRESS,
+  EXAMPLE_TIME,
+  EXAMPLE_USER,
+  USER_TOKEN,
+  USER_TOKEN_ERRORS,
+} from "../lib/http/described";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { userId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { needsWhileEmpty } from "../lib/env";
-import { EXAMPLE_USER } from "../lib/http/examples";
+import { EXAMPLE_USER } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, optionalUserId, wholeNumber, wholeNumberOr } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EXAMPLE_ADDRESS, EXAMPLE_TX } from "../lib/http/examples";
+import { EXAMPLE_ADDRESS, EXAMPLE_TX } from "../lib/http/described";
 import { absentWhenEmpty, numberFrom } from "../lib/http/input";
 import { ALERT_TYPES, DIRECTIONS } from "./kinds";
 

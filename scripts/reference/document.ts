@@ -1,7 +1,7 @@
 import { isErrorCode, STATUS, type ErrorCode } from "../../convex/lib/errors";
 import type { Failure, MountedEndpoint } from "../../convex/lib/http/endpoint";
 import { jsonSchemaOf, type JsonSchema } from "../../convex/lib/http/jsonSchema";
-import { templateOf } from "../../convex/lib/http/paths";
+import { templateOf } from "../../convex/lib/http/router";
 import { about } from "../../convex/ops/reference/about";
 import { answerHeaders, headersOf, RETRY_AFTER } from "./headers";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";

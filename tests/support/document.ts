@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { domains } from "../../convex/endpoints";
-import { fieldsIn } from "../../convex/lib/http/paths";
+import { fieldsIn } from "../../convex/lib/http/router";
 import { openApi } from "../../scripts/reference/document";
 import type { Answer, OpenApi, Operation } from "../../scripts/reference/types";
 

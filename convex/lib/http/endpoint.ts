@@ -6,9 +6,8 @@ import { sha256Hex } from "../security/digests";
 import { AppError, type ErrorCode } from "../errors";
 import { charge, type LimitName } from "../limits/charges";
 import type { Caller, Credential } from "../limits/callers";
-import { fieldsIn } from "./paths";
 import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
-import { pathOf, respond, type Answering, type KnowId, type Method } from "./router";
+import { fieldsIn, pathOf, respond, type Answering, type KnowId, type Method } from "./router";
 
 /** A request without its body. */
 export type RequestHead = {

@@ -2,9 +2,7 @@ import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/
 import { httpAction, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, overloadOf, STATUS } from "../errors";
 import type { Credential } from "../limits/callers";
-import { prefersHtml } from "./formats";
 import { log } from "../log";
-import { fieldsIn, templateOf } from "./paths";
 import { isForm } from "./request";
 
 /**
@@ -113,6 +111,29 @@ export function pathOf(request: Request): string {
   return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
+/** Paths may end with a field: `/signals/{id}`. */
+const TEMPLATE = /^(\/(?:[^{}]+\/)?)\{(\w+)\}$/;
+
+/** The part before the field, and the field's name; `null` for a path without one. */
+export function templateOf(path: string): { prefix: string; field: string } | null {
+  const [, prefix, field] = TEMPLATE.exec(path) ?? [];
+  return prefix === undefined || field === undefined ? null : { prefix, field };
+}
+
+/** The field's value in an address, by name; `null` if the address does not match. A field is one whole segment. */
+export function fieldsIn(path: string, pathname: string): Record<string, string> | null {
+  const template = templateOf(path);
+  if (template === null) return pathname === path ? {} : null;
+  const { prefix, field } = template;
+  const segment = pathname.startsWith(prefix) ? pathname.slice(prefix.length) : "";
+  if (segment === "" || segment.includes("/")) return null;
+  try {
+    return { [field]: decodeURIComponent(segment) };
+  } catch {
+    return null;
+  }
+}
+
 /** Answers one request: only here does a failure become `{ error }` with its status. */
 async function answer(
   request: Request,
@@ -141,10 +162,11 @@ async function answer(
   return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
-/** Payment terms are for programs, whatever they accept. */
 function isForReader(request: Request, { status }: Response): boolean {
-  const reads = request.method === "POST" ? isForm(request) : prefersHtml(request.headers.get("accept"));
+  const isBrowser = /^\s*text\/html\b/i.test(request.headers.get("accept") ?? "");
+  const reads = request.method === "POST" ? isForm(request) : isBrowser;
   return status >= 400 && status !== 402 && reads;
+}
 }
 
 async function asPage(failed: Response, requestId: string, page: FailurePage): Promise<Response> {

@@ -8,7 +8,6 @@ import { SECOND } from "../time";
 export const deadlines = {
   /** An HTTP caller's wait for work that continues in the background. Clients give up after 30 s, so answers leave by 28 s. */
   caller: 27 * SECOND,
-  /** The same when the strangers' places are full: quick answers still arrive in time. */
   /** A language-model call while its caller waits. */
   llmInteractive: 25 * SECOND,
   /** A language-model call of scheduled work. */
@@ -25,12 +24,6 @@ export const deadlines = {
   /** All sources of prices, asked together before the model. */
   grounding: 3 * SECOND,
   publicData: 8 * SECOND,
-  /** One request to the news search, which is slow. */
-  news: 20 * SECOND,
-  /** How long a report waits for all fact collectors, including their queues; each has its own, shorter deadline. */
-  facts: 75 * SECOND,
-  /** How long a price waits for the model's market data when no other source knows it. */
-  modelPrice: 12 * SECOND,
   /** One request to the payment facilitator, which itself waits for the chain. */
   facilitator: 20 * SECOND,
   swap: 10 * SECOND,

@@ -1,8 +1,16 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import { AppError } from "../../lib/errors";
-import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/http/examples";
-import { IDEMPOTENCY_KEY, REPLAYED, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
+import {
+  EXAMPLE_ADDRESS,
+  EXAMPLE_TIME,
+  EXAMPLE_TX,
+  EXAMPLE_USER,
+  IDEMPOTENCY_KEY,
+  REPLAYED,
+  USER_TOKEN,
+  USER_TOKEN_ERRORS,
+} from "../../lib/http/described";
 import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
 import { closedInput, idempotencyKey, text, userId } from "../../lib/http/input";
 import { iso } from "../../lib/time";
