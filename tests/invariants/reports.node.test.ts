@@ -132,8 +132,6 @@ describe("a death at each call of a signed payment", () => {
       }
       died++;
       await app.giveUpTheDead();
-      // What the dead process was collecting is waited for no longer than that.
-      deadlines.facts = 500;
       await pass(6);
       const answer = await show();
       const context = `${moment} ${n}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`;
