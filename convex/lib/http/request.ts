@@ -91,13 +91,16 @@ function namesShown(names: readonly string[]): string {
 
 const MOST_NAMES = 20;
 
-/**
- * Treats `null` as absent, in every field of every endpoint: some clients send it for fields that they leave out.
- * Unknown fields stay, for shapes that refuse them.
- */
+/** What clients send for a field that they leave out: `null`, or its name in a programming language. */
+const NOTHING: ReadonlySet<unknown> = new Set([null, "null", "undefined", "None", "NaN", "[object Object]"]);
+
+/** The fields that have a value. Unknown ones stay, for shapes that refuse them. */
 function present(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
   const isField = (name: string) => !(shape instanceof z.ZodObject) || Object.hasOwn(shape.shape, name);
-  return Object.fromEntries(Object.entries(raw).filter(([name, value]) => value !== null || !isField(name)));
+  const isNothing = (value: unknown) => NOTHING.has(typeof value === "string" ? value.trim() : value);
+  return Object.fromEntries(
+    Object.entries(raw).filter(([name, value]) => !isNothing(value) || !isField(name)),
+  );
 }
 
 /**

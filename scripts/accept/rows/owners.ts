@@ -1,0 +1,133 @@
+import * as z from "zod";
+import { chainOf, funded, nobody, ONE_USDC } from "../chain";
+import { matches, require, same, type Row } from "../row";
+import { HOUR, type World } from "../world";
+import { signedIn } from "./research";
+
+/** Who may move an account's money: claims, keys, the freeze, the owner's tap. */
+
+const claimShape = z.object({ userId: z.string(), pendingUntil: z.number().nullable() });
+const keyShape = z.object({ key: z.string().startsWith("mk_"), countsFrom: z.number() });
+const awaiting = z.looseObject({ status: z.literal("awaiting_approval"), approvalId: z.string().min(1) });
+
+const order = (userId: string, usdc = 1) => ({
+  userId,
+  toAddress: nobody(),
+  token: "USDC",
+  amount: `${usdc}000000`,
+});
+
+/** A claim of an id that has a wallet. */
+async function claimed(world: World, subject: string) {
+  const userId = world.fresh();
+  (await world.post("/mcp/defi/connect", { userId })).as(z.looseObject({ address: z.string() }));
+  const person = await world.as(subject);
+  const claim = claimShape.parse(await person.action("accounts/actions:claimUserId", { userId }));
+  return { userId, person, claim };
+}
+
+export const owners: Row[] = [
+  {
+    id: "claim-at-once",
+    says: "Owned (claimed in the web application): at once",
+    needs: ["people"],
+    check: async (world) => {
+      const person = await world.as("claimer");
+      const userId = world.fresh();
+      const claim = claimShape.parse(await person.action("accounts/actions:claimUserId", { userId }));
+      same("pendingUntil", claim.pendingUntil, null);
+      (await world.post("/user/messenger", { userId, messengerChatId: "1" })).error(403);
+    },
+  },
+  {
+    id: "claim-48-hours",
+    says: "An id that has a wallet is fully owned 48 hours after its claim: until then answers carry claimPending",
+    needs: ["people"],
+    check: async (world) => {
+      const { userId, claim } = await claimed(world, "patient");
+      const hours = ((claim.pendingUntil ?? 0) - (await world.now())) / HOUR;
+      require(hours > 47.9 && hours < 48.1, `It waits ${hours} hours`);
+      const { text } = await world.get("/mcp/wallet/balance", { userId });
+      matches("The answer", text, /"claimPending":"20\d\d-/);
+      matches("The answer", text, /"claimEndUrl":"https?:/);
+    },
+  },
+  {
+    id: "claim-ended",
+    says: "anybody with the id may end the claim (a link beside claimPending): the id stays free and cannot be claimed for a week",
+    needs: ["people"],
+    check: async (world) => {
+      const { userId, person } = await claimed(world, "contested");
+      same("status", (await world.post("/claim/end", { id: userId })).status, 200);
+      require(!/claimPending/.test(
+        (await world.get("/mcp/wallet/balance", { userId })).text,
+      ), "The claim still waits");
+      const again = await person.action("accounts/actions:claimUserId", { userId }).then(
+        () => null,
+        (error: unknown) => String(error),
+      );
+      matches("A second claim", again ?? "was taken", /claimed again from/);
+    },
+  },
+  {
+    id: "key-scopes",
+    says: "Keys: scopes read, trade, withdraw, shown once; too small a scope is 403",
+    needs: ["people", "chain"],
+    check: async (world) => {
+      const { userId, person } = await signedIn(world, "programmer");
+      await funded(world, userId, { usdc: 2n * ONE_USDC });
+      const made = (scopes: string[]) =>
+        person
+          .mutation("accounts/keys:create", { name: scopes.join(" "), scopes })
+          .then((key) => keyShape.parse(key));
+      const reading = { Authorization: `Bearer ${(await made(["read"])).key}` };
+      matches(
+        "The error",
+        (await world.post("/mcp/defi/send", order(userId), reading)).error(403),
+        /withdraw/,
+      );
+      const fresh = await made(["withdraw"]);
+      const waits = (fresh.countsFrom - (await world.now())) / HOUR;
+      require(waits > 1.9 && waits <= 2.1, `A key that moves money counts after ${waits} hours`);
+      const withdrawing = { Authorization: `Bearer ${fresh.key}` };
+      (await world.post("/mcp/defi/send", order(userId), withdrawing)).error(403);
+    },
+  },
+  {
+    id: "freeze",
+    says: "a freeze stops every signature at once",
+    needs: ["people", "chain"],
+    check: async (world) => {
+      const { userId, person } = await signedIn(world, "careful");
+      const wallet = await funded(world, userId, { usdc: 5n * ONE_USDC });
+      same("status", (await person.service.post("/mcp/defi/send", order(userId))).status, 200);
+      await person.mutation("accounts/profile:freeze");
+      const refused = (await person.service.post("/mcp/defi/send", order(userId))).error(503);
+      matches("The error", refused, /frozen/);
+      same("The balance", await chainOf(world).usdcOf(wallet), 4n * ONE_USDC);
+    },
+  },
+  {
+    id: "order-asked",
+    says: "a tap in the owner's confirmed chat (the order waits 20 s, then 202 awaiting_approval)",
+    needs: ["people", "chain", "standins", "settings"],
+    check: async (world) => {
+      const secret = "a-secret-of-the-operators-bots";
+      await world.configure({ MESSENGER_CONNECT_SECRET: secret });
+      const { userId, person } = await signedIn(world, "tapper");
+      const { code } = z
+        .object({ code: z.string() })
+        .parse(await person.mutation("messenger/linking:createCode"));
+      const account = { linkToken: code, messengerId: String(Date.now()) };
+      const sent = { Authorization: `Bearer ${secret}` };
+      same("status", (await world.post("/messenger/connect", account, sent)).status, 200);
+      await world.configure({ MESSENGER_CONNECT_SECRET: null });
+      const wallet = await funded(world, userId, { usdc: 5n * ONE_USDC });
+      (await world.post("/mcp/defi/send", order(userId))).as(awaiting, 202);
+      same("The balance", await chainOf(world).usdcOf(wallet), 5n * ONE_USDC);
+      await world.rest();
+      const asked = (await world.cards()).filter(({ chatId }) => chatId === account.messengerId);
+      matches("The card", asked.map(({ text }) => text).join("\n"), /1(?:\.0+)? USDC/);
+    },
+  },
+];
