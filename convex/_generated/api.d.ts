@@ -111,6 +111,7 @@ import type * as lib_outside_gatewayFormats from "../lib/outside/gatewayFormats.
 import type * as lib_outside_notes from "../lib/outside/notes.js";
 import type * as lib_outside_providerCalls from "../lib/outside/providerCalls.js";
 import type * as lib_outside_sourceTurns from "../lib/outside/sourceTurns.js";
+import type * as lib_outside_spending from "../lib/outside/spending.js";
 import type * as lib_outside_tallies from "../lib/outside/tallies.js";
 import type * as lib_publicSources from "../lib/publicSources.js";
 import type * as lib_records_audit from "../lib/records/audit.js";
@@ -466,6 +467,7 @@ declare const fullApi: ApiFromModules<{
   "lib/outside/notes": typeof lib_outside_notes;
   "lib/outside/providerCalls": typeof lib_outside_providerCalls;
   "lib/outside/sourceTurns": typeof lib_outside_sourceTurns;
+  "lib/outside/spending": typeof lib_outside_spending;
   "lib/outside/tallies": typeof lib_outside_tallies;
   "lib/publicSources": typeof lib_publicSources;
   "lib/records/audit": typeof lib_records_audit;

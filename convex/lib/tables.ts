@@ -93,7 +93,7 @@ export const libTables = {
   }).index("by_provider", ["provider"]),
 
   /**
-   * What the billing providers have cost on a UTC day. Written by `lib/limits/budget` at the end of the actions that
+   * What the billing providers have cost on a UTC day. Written by `lib/outside/spending` at the end of the actions that
    * asked them. Dies after 35 days.
    */
   spending: defineTable({
@@ -107,7 +107,7 @@ export const libTables = {
     micros: v.number(),
   }).index("by_day", ["day", "payer", "provider", "shard"]),
 
-  /** What one user or address has spent of a UTC day's budget. Written by `lib/limits/budget`. Dies after two days. */
+  /** What one user or address has spent of a UTC day's budget. Written by `lib/outside/spending`. Dies after two days. */
   callerSpending: defineTable({
     day: v.string(),
     /** A caller's token, own chat or address, hashed. */

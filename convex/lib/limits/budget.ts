@@ -3,8 +3,9 @@ import { internal } from "../../_generated/api";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { setting } from "../env";
 import { AppError } from "../errors";
+import { ROWS_OF_DAY } from "../outside/spending";
 import { rowsBy, rowsByBoth } from "../records/rows";
-import type { vBilled, vPayingClass, vSpending } from "../tables";
+import type { vBilled, vPayingClass } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 import type { Payer } from "./callers";
 
@@ -20,32 +21,6 @@ const PART_OF_ONE = 0.2;
 /** What is owed to a running shift, or scheduled, is refused only at this many budgets. */
 const MOST_BUDGETS = 2;
 const MICROS = 1_000_000;
-
-/** How many rows count a class's calls of a provider together, so that simultaneous calls seldom conflict. */
-const SHARDS = 4;
-/** Providers, payers and shards of a day. */
-const ROWS_OF_DAY = 3 * 6 * SHARDS;
-
-/** What calls have cost, and the callers whose part it is. */
-export type Spending = Infer<typeof vSpending>;
-
-/** Adds what calls have cost. */
-export async function addSpent(ctx: MutationCtx, { holders, micros, ...of }: Spending): Promise<void> {
-  const shard = Math.floor(Math.random() * SHARDS);
-  const row = await ctx.db
-    .query("spending")
-    .withIndex("by_day", (q) =>
-      q.eq("day", of.day).eq("payer", of.payer).eq("provider", of.provider).eq("shard", shard),
-    )
-    .unique();
-  if (row === null) await ctx.db.insert("spending", { ...of, shard, micros });
-  else await ctx.db.patch("spending", row._id, { micros: row.micros + micros });
-  for (const holder of holders) {
-    const own = await rowsByBoth(ctx.db.query("callerSpending"), "day", of.day, "holder", holder).unique();
-    if (own === null) await ctx.db.insert("callerSpending", { day: of.day, holder, micros });
-    else await ctx.db.patch("callerSpending", own._id, { micros: own.micros + micros });
-  }
-}
 
 /** What has been spent of a day: by everybody, by all callers, and the most by one of the holders. */
 async function sumsOf(ctx: QueryCtx, day: string) {

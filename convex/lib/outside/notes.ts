@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import type { ActionCtx } from "../../_generated/server";
-import type { Spending } from "../limits/budget";
+import type { Spending } from "./spending";
 import type { vProvider } from "../tables";
 
 /** What an action notes about its calls to providers until it is stored (`lib/outside/providerCalls`). */

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { addSpent } from "../limits/budget";
+import { addSpent } from "./spending";
 import { vProvider, vSpending } from "../tables";
 import { MINUTE } from "../time";
 import type { Noted, Outcome, Provider } from "./notes";
