@@ -2,7 +2,7 @@ import * as z from "zod";
 import { AppError } from "../errors";
 import { namesGivenTwice, parseJson } from "../text/json";
 import { cut } from "../text/strings";
-import { prefersHtml } from "./formats";
+import { isForm } from "./router";
 
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -26,16 +26,6 @@ export async function readBody(request: Request): Promise<string> {
     }
     text += decoder.decode(value, { stream: true });
   }
-}
-
-/** Whether a browser sends the fields of a form. */
-export function isForm({ method, headers }: Request): boolean {
-  const type = headers.get("content-type") ?? "";
-  return (
-    method === "POST" &&
-    /^application\/x-www-form-urlencoded\b/i.test(type) &&
-    prefersHtml(headers.get("accept"))
-  );
 }
 
 /**

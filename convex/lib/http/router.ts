@@ -3,7 +3,6 @@ import { httpAction, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, overloadOf, STATUS } from "../errors";
 import type { Credential } from "../limits/callers";
 import { log } from "../log";
-import { isForm } from "./request";
 
 /**
  * Finds the endpoint for a request's path, and makes the response from its answer or failure. The platform evaluates
@@ -162,11 +161,23 @@ async function answer(
   return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
-function isForReader(request: Request, { status }: Response): boolean {
-  const isBrowser = /^\s*text\/html\b/i.test(request.headers.get("accept") ?? "");
-  const reads = request.method === "POST" ? isForm(request) : isBrowser;
-  return status >= 400 && status !== 402 && reads;
+/** Whether a browser asks, which names HTML first. */
+function isBrowser({ headers }: Request): boolean {
+  return /^\s*text\/html\b/i.test(headers.get("accept") ?? "");
 }
+
+/** Whether a browser sends the fields of a form. */
+export function isForm(request: Request): boolean {
+  const type = request.headers.get("content-type") ?? "";
+  return (
+    request.method === "POST" && type.startsWith("application/x-www-form-urlencoded") && isBrowser(request)
+  );
+}
+
+/** Payment terms are for programs, whatever they accept. */
+function isForReader(request: Request, { status }: Response): boolean {
+  const reads = request.method === "POST" ? isForm(request) : isBrowser(request);
+  return status >= 400 && status !== 402 && reads;
 }
 
 async function asPage(failed: Response, requestId: string, page: FailurePage): Promise<Response> {
