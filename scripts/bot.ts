@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { command, Misuse } from "./command";
 import { bold, dim, framedCard } from "./terminal";
-import { isNamed } from "./standins/messenger/plainText";
+import { isNamed } from "./standins/messengerForms";
 
 /**
  * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger

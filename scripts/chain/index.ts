@@ -1,23 +1,28 @@
-import { readFile, rename } from "node:fs/promises";
 import { parseEther, parseUnits, toHex, type Address } from "viem";
 import * as z from "zod";
 import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, POOL, REGISTRY, SETTLER, TOKENS } from "./addresses";
-import { startAnvil, type Anvil } from "./anvil";
-import { startFeeds, writeFeed, type Feeds, type Prices } from "./feeds";
-import { createTurns } from "./loop";
-import { mineBlock, startMiner, timeOfHead, type Miner } from "./miner";
-import { placeContracts } from "./place";
-import { createRpc, hexShape, type Rpc } from "./rpc";
-import { gifts, sendAll, type Amounts } from "./transactions";
+import {
+  createTurns,
+  feedWrite,
+  mineBlock,
+  startFeeds,
+  startMiner,
+  type Feeds,
+  type Miner,
+  type Prices,
+} from "./miner";
+import { createRpc, hexShape, startAnvil, type Rpc } from "./node";
+import { gifts, placeContracts, sendAll, type Amounts } from "./place";
+import { existsSync } from "node:fs";
 
 /**
  * The local chain: a real EVM node with Base's chain id, on which Permit2, the tokens and the price feeds have their
  * addresses of Base. It follows the application's clock and the simulated market.
  */
 
-export { ChainStartError } from "./anvil";
-export type { Prices } from "./feeds";
-export type { Amounts } from "./transactions";
+export { ChainStartError } from "./node";
+export type { Prices } from "./miner";
+export type { Amounts } from "./place";
 
 export type Chain = {
   url: string;
@@ -48,8 +53,6 @@ export type ChainOptions = {
   port: number;
   /** The application's time, in seconds. */
   clock: () => number;
-  /** Called with the time of the last block, in seconds, before the clock dates the next one. */
-  onHead?: (time: number) => void;
   /** How many times faster than real time the clock runs. */
   speed: number;
   /** Where the chain is kept across restarts, or `null` to keep nothing. */
@@ -69,16 +72,20 @@ const DEVELOPERS_UNITS = "1000000";
 const RESERVE_UNITS = "1000000000";
 const DAY = 86_400;
 
-/** @throws PortInUseError, ChainStartError. A kept chain that is damaged is moved aside. */
+/** @throws PortInUseError, ChainStartError */
 export async function startChain(options: ChainOptions): Promise<Chain> {
-  const { clock, speed, prices, log, stateFile } = options;
-  const { anvil, rpc, accounts } = await startNode(options);
-  const faucet = accountAt(accounts, FAUCET);
+  const { port, clock, speed, prices, log, stateFile } = options;
+  const isKept = stateFile !== null && existsSync(stateFile);
+  const anvil = await startAnvil({ port, stateFile, genesisTime: isKept ? null : Math.floor(clock()) });
   try {
-    options.onHead?.(await timeOfHead(rpc));
+    const rpc = createRpc(anvil.url);
+    const accounts = z.array(hexShape).parse(await rpc.call("eth_accounts"));
+    const faucet = accountAt(accounts, FAUCET);
+    if (!isKept) await setUp(rpc, accounts, clock);
     await mineBlock(rpc, clock);
-    const miner = startMiner({ rpc, clock, speed, log });
-    const feeds = startFeeds({ rpc, miner, prices, speed, log });
+    const pace = { rpc, clock, speed, log };
+    const miner = startMiner(pace);
+    const feeds = startFeeds(pace, miner, prices);
     await feeds.tick();
 
     let stopping = false;
@@ -86,7 +93,6 @@ export async function startChain(options: ChainOptions): Promise<Chain> {
       if (!stopping) log(`The chain has ended: ${reason}`);
     });
     const inTurn = createTurns();
-
     return {
       url: anvil.url,
       rpc: (method, params) => rpc.call(method, params),
@@ -111,38 +117,6 @@ export async function startChain(options: ChainOptions): Promise<Chain> {
   }
 }
 
-type Node = { anvil: Anvil; rpc: Rpc; accounts: Address[] };
-
-/** Starts the node with all contracts in place. */
-async function startNode(options: ChainOptions): Promise<Node> {
-  const { port, clock, stateFile, log } = options;
-  const kept = stateFile !== null && (await isWhole(stateFile, log));
-  const anvil = await startAnvil({ port, stateFile, genesisTime: kept ? null : Math.floor(clock()) });
-  try {
-    const rpc = createRpc(anvil.url);
-    const accounts = z.array(hexShape).parse(await rpc.call("eth_accounts"));
-    if (!kept) await setUp(rpc, accounts, clock);
-    return { anvil, rpc, accounts };
-  } catch (error) {
-    await anvil.stop();
-    throw error;
-  }
-}
-
-/** Whether there is a chain to continue: the node writes its file when it ends, and starts from no half of it. */
-async function isWhole(file: string, log: (message: string) => void): Promise<boolean> {
-  const text = await readFile(file, "utf8").catch(() => null);
-  if (text === null) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    await rename(file, `${file}.damaged`);
-    log(`${file} is damaged: the chain starts afresh, the file is kept as ${file}.damaged`);
-    return false;
-  }
-}
-
 async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number): Promise<void> {
   const mine = () => mineBlock(rpc, clock);
   const faucet = accountAt(accounts, FAUCET);
@@ -152,7 +126,7 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
   const gave = [...gift(accountAt(accounts, DEVELOPER), DEVELOPERS_UNITS), ...gift(POOL, RESERVE_UNITS)];
   await sendAll(rpc, faucet, gave, mine);
   // Up since yesterday, or every client would wait out the grace period of a recovered sequencer.
-  await writeFeed(rpc, "SEQUENCER", { answer: 0n, updatedAt: Math.floor(clock()) - DAY });
+  await rpc.batch([feedWrite("SEQUENCER", { answer: 0n, updatedAt: Math.floor(clock()) - DAY })]);
   await mine();
 }
 

@@ -1,11 +1,91 @@
+import { pad, toHex } from "viem";
 import * as z from "zod";
-import { startLoop, type Loop } from "./loop";
-import { hexShape, type Rpc } from "./rpc";
+import { messageOf } from "../../convex/lib/errors";
+import { real } from "../real";
+import { FEEDS, type FeedName } from "./addresses";
+import { hexShape, type Rpc } from "./node";
 
 /**
- * Mines when there is something to mine, and stamps blocks with the application's clock. The node's own mining loses
- * transactions that arrive while it mines, and knows only its own time.
+ * What lets the chain go on, in real time: the miner mines when there is something to mine, and stamps blocks with the
+ * application's clock (the node's own mining loses transactions that arrive while it mines, and knows only its own
+ * time); the feeds' prices are written into their storage, which needs no block.
  */
+
+type Turns = <Value>(work: () => Promise<Value>) => Promise<Value>;
+
+/** Works that are done one after another, whatever becomes of each. */
+export function createTurns(): Turns {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work, work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
+
+type Loop = {
+  /** Does work when the works before it have ended. */
+  inTurn: Turns;
+  /** After this resolves, no work of the loop's turns is done. */
+  pause: () => Promise<void>;
+  resume: () => void;
+  paused: () => boolean;
+  /** Resolves when the current turn, if any, has ended. */
+  stop: () => Promise<void>;
+};
+
+type Log = (message: string) => void;
+
+/**
+ * Takes turns until stopped, but none while paused; each returns how many ms to wait before the next. Of consecutive
+ * failures only the first is logged.
+ */
+function startLoop(name: string, retryMs: number, log: Log, turn: () => Promise<number>): Loop {
+  const inTurn = createTurns();
+  let [running, paused, failing] = [true, false, false];
+  let wake = () => {};
+  const next = async (): Promise<number> => {
+    try {
+      const wait = paused ? retryMs : await turn();
+      failing = false;
+      return wait;
+    } catch (error) {
+      if (running && !failing) log(`The chain's ${name} failed: ${messageOf(error)}`);
+      failing = true;
+      return retryMs;
+    }
+  };
+  const turns = async () => {
+    while (running) {
+      const wait = await next();
+      if (!running) return;
+      await new Promise<void>((resolve) => {
+        const timer = real.setTimeout(resolve, wait);
+        wake = () => {
+          real.clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  };
+  const over = turns();
+  return {
+    inTurn,
+    pause: () => {
+      paused = true;
+      return inTurn(() => Promise.resolve());
+    },
+    resume: () => {
+      paused = false;
+    },
+    paused: () => paused,
+    stop: () => {
+      running = false;
+      wake();
+      return over;
+    },
+  };
+}
 
 export type Miner = Omit<Loop, "inTurn"> & {
   /** Mines one block now, even when paused; while it is, sent transactions stay pending. */
@@ -26,14 +106,16 @@ const STUCK_AFTER = 4;
 const headShape = z.object({ timestamp: hexShape });
 const poolStatusShape = z.object({ pending: hexShape, queued: hexShape });
 
-/** @param options.clock Seconds of the application's time. */
-export function startMiner(options: {
+export type Pace = {
   rpc: Rpc;
+  /** Seconds of the application's time. */
   clock: () => number;
+  /** How many times faster than real time the clock runs. */
   speed: number;
-  log: (message: string) => void;
-}): Miner {
-  const { rpc, clock, speed, log } = options;
+  log: Log;
+};
+
+export function startMiner({ rpc, clock, speed, log }: Pace): Miner {
   let minedAt = performance.now();
   let headTime = 0;
   let still = 0;
@@ -43,9 +125,8 @@ export function startMiner(options: {
     headTime = await mineBlock(rpc, clock);
     minedAt = performance.now();
   };
-
-  const look = async () => {
-    if (loop.paused()) return;
+  const look = async (isPaused: boolean) => {
+    if (isPaused) return;
     const { pending, queued } = poolStatusShape.parse(await rpc.call("txpool_status"));
     if (BigInt(pending) > 0n) {
       seen = "";
@@ -61,22 +142,17 @@ export function startMiner(options: {
   };
 
   // One after another: a block must not be older than the one before it.
-  const loop = startLoop({
-    turn: async () => {
-      await loop.inTurn(look);
-      // In fast time an idle wait is long.
-      return performance.now() - minedAt < BUSY_FOR_MS ? BUSY_MS : Math.max(BUSY_MS, IDLE_MS / speed);
-    },
-    retryMs: IDLE_MS,
-    failed: (error) => {
-      log(`The chain's miner failed: ${error instanceof Error ? error.message : String(error)}`);
-    },
+  const loop: Loop = startLoop("miner", IDLE_MS, log, async () => {
+    // In turn, but not within the loop's own start.
+    await Promise.resolve();
+    await loop.inTurn(() => look(loop.paused()));
+    // In fast time an idle wait is long.
+    return performance.now() - minedAt < BUSY_FOR_MS ? BUSY_MS : Math.max(BUSY_MS, IDLE_MS / speed);
   });
-
   return {
     ...loop,
     mine: () => loop.inTurn(mineNow),
-    look: () => loop.inTurn(look),
+    look: () => loop.inTurn(() => look(loop.paused())),
   };
 }
 
@@ -88,9 +164,8 @@ export async function mineBlock(rpc: Rpc, clock: () => number): Promise<number> 
 }
 
 /** Of the last block, in seconds. */
-export async function timeOfHead(rpc: Rpc): Promise<number> {
-  const head = headShape.parse(await rpc.call("eth_getBlockByNumber", ["latest", false]));
-  return Number(head.timestamp);
+async function timeOfHead(rpc: Rpc): Promise<number> {
+  return Number(headShape.parse(await rpc.call("eth_getBlockByNumber", ["latest", false])).timestamp);
 }
 
 const poolShape = z.record(z.string(), z.record(z.string(), z.object({ hash: hexShape, nonce: hexShape })));
@@ -113,4 +188,54 @@ async function freeStuck(rpc: Rpc): Promise<void> {
     await rpc.call("anvil_removePoolTransactions", [sender]);
     for (const bytes of signed) await rpc.call("eth_sendRawTransaction", [bytes]);
   }
+}
+
+const PRICED = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
+
+/** In USD. */
+export type Prices = Record<(typeof PRICED)[number], number>;
+
+type Round = { answer: bigint; updatedAt: number };
+
+export type Feeds = Pick<Loop, "pause" | "resume" | "stop"> & {
+  /** Writes the current prices. Needed after a reorganisation, which reverts the last ones. */
+  tick(): Promise<void>;
+  /** Writes one feed: prices have 8 decimals, `updatedAt` is in seconds. The next tick overwrites a price. */
+  set(name: FeedName, round: Round): Promise<void>;
+};
+
+/** At high speed ticks come every 300 s of the application's time, so that no feed is ever stale. */
+const TICK_MS = 1_000;
+const TICK_SECONDS = 300;
+
+/** Starts with a tick immediately. */
+export function startFeeds({ rpc, speed, log }: Pace, miner: Miner, prices: () => Prices): Feeds {
+  const everyMs = Math.min(TICK_MS, (TICK_SECONDS * 1_000) / speed);
+  const write = async () => {
+    // The head's time, not the clock's: on a real chain, too, no round is younger than the block in which it is read.
+    const updatedAt = await timeOfHead(rpc);
+    const now = prices();
+    const rounds = PRICED.map((name) => [name, BigInt(Math.round(now[name] * 1e8))] as const);
+    await rpc.batch(rounds.map(([name, answer]) => feedWrite(name, { answer, updatedAt })));
+  };
+  const loop: Loop = startLoop("feeds", everyMs, log, async () => {
+    // In fast time the head itself is old within one tick.
+    if (speed > 1 && !miner.paused()) await miner.mine();
+    await Promise.resolve();
+    await loop.inTurn(async () => {
+      if (!loop.paused()) await write();
+    });
+    return everyMs;
+  });
+  return {
+    ...loop,
+    tick: () => loop.inTurn(write),
+    set: (name, round) => loop.inTurn(async () => void (await rpc.batch([feedWrite(name, round)]))),
+  };
+}
+
+/** In the contract's layout: the time above 192 bits of answer, in two's complement. */
+export function feedWrite(name: FeedName, { answer, updatedAt }: Round): [string, unknown[]] {
+  const packed = toHex((BigInt(updatedAt) << 192n) | BigInt.asUintN(192, answer), { size: 32 });
+  return ["anvil_setStorageAt", [FEEDS[name], pad("0x0"), packed]];
 }

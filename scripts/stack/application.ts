@@ -13,7 +13,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import schema from "../../convex/schema";
-import type { Clock } from "./time/clock";
+import type { Clock } from "./clock";
 
 /**
  * The application on Convex's own test library: a stand-in for the platform, for development and checks. Transactions

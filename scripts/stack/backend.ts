@@ -1,14 +1,15 @@
+import { spawn, type SpawnOptions } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { convexCli, convexProcess } from "./convexCli";
-import { AT_PUSH, isOfTheService, linesOf } from "../settings";
+import { dirname, join, resolve } from "node:path";
 import { real } from "../real";
-import { listen } from "../sockets/listener";
+import { AT_PUSH, isOfTheService, linesOf } from "../settings";
+import { listen } from "../sockets";
 import type { Variables } from "./env";
 
 /**
- * The platform's own backend in place of this repository's host: the Convex CLI downloads it, runs it without an
+ * The platform's own backend in place of Convex's test library: the Convex CLI downloads it, runs it without an
  * account and pushes a copy of the functions to it. It keeps nothing after it ends.
  */
 
@@ -27,89 +28,100 @@ const COPIED = ["convex", "package.json", "tsconfig.json"];
  * @param options.variables The deployment's environment variables, by the addresses that it gets.
  * @throws BackendError if it cannot be downloaded, started or pushed to; PortInUseError.
  */
-export async function startBackend({
-  port,
-  apiPort,
-  variables,
-  log,
-}: {
+export async function startBackend(options: {
   port: number;
   apiPort: number;
   variables: (urls: { siteUrl: string; apiUrl: string }) => Variables;
   log: (line: string) => void;
 }): Promise<Backend> {
+  const { port, apiPort, variables, log } = options;
   const urls = { siteUrl: await freeUrl(port, "PORT"), apiUrl: await freeUrl(apiPort, "API_PORT") };
   const folder = await mkdtemp(join(tmpdir(), "backend-"));
-  const leave = () => rm(folder, { recursive: true, force: true });
+  for (const name of COPIED) await cp(name, join(folder, name), { recursive: true });
+  await symlink(resolve("node_modules"), join(folder, "node_modules"));
+  const ports = ["--local-cloud-port", portOf(urls.apiUrl), "--local-site-port", portOf(urls.siteUrl)];
+  const env = { ...process.env, CONVEX_AGENT_MODE: "anonymous" };
+  const dev = convexCli(
+    ["dev", "--typecheck", "disable", "--codegen", "disable", ...ports],
+    { cwd: folder, env },
+    log,
+  );
+  const stop = async () => {
+    dev.end();
+    await dev.ended;
+    await rm(folder, { recursive: true, force: true });
+  };
   try {
-    for (const name of COPIED) await cp(name, join(folder, name), { recursive: true });
-    await symlink(resolve("node_modules"), join(folder, "node_modules"));
-    const ports = ["--local-cloud-port", portOf(urls.apiUrl), "--local-site-port", portOf(urls.siteUrl)];
-    const child = convexProcess(["dev", "--typecheck", "disable", "--codegen", "disable", ...ports], {
-      cwd: folder,
-      env: { CONVEX_AGENT_MODE: "anonymous" },
-    });
-    const lines: string[] = [];
-    child.onLine((line) => {
-      lines.push(line);
-      log(line);
-    });
-    const stop = async () => {
-      child.end();
-      await child.ended;
-      await leave();
-    };
-    try {
-      await reached(
-        async () => (await isNamed(folder)) && answers(`${urls.apiUrl}/instance_name`),
-        child,
-        lines,
-      );
-      const values = Object.entries({ ...AT_PUSH, ...variables(urls) }).filter(
-        ([name, value]) => value !== undefined && isOfTheService(name),
-      );
-      const set = linesOf(Object.fromEntries(values));
-      const { code, stderr } = await convexCli(["env", "set", "--force"], set, folder);
-      if (code !== 0) throw new BackendError(`The backend did not accept its settings: ${lastOf([stderr])}`);
-      await reached(() => answers(`${urls.siteUrl}/health`), child, lines);
-    } catch (error) {
-      await stop();
-      throw error;
-    }
-    return { ...urls, stop };
+    // The CLI stores which deployment belongs to the folder, so that further commands find it.
+    const isNamed = async () =>
+      (await readFile(join(folder, ".env.local"), "utf8").catch(() => "")).includes("CONVEX_DEPLOYMENT=");
+    await reached(async () => (await isNamed()) && answers(`${urls.apiUrl}/instance_name`), dev);
+    const values = Object.entries({ ...AT_PUSH, ...variables(urls) }).filter(
+      ([name, value]) => value !== undefined && isOfTheService(name),
+    );
+    const set = convexCli(
+      ["env", "set", "--force"],
+      { cwd: folder },
+      () => {},
+      linesOf(Object.fromEntries(values)),
+    );
+    if ((await set.ended) !== 0)
+      throw new BackendError(`The backend did not accept its settings: ${lastOf(set.said)}`);
+    await reached(() => answers(`${urls.siteUrl}/health`), dev);
   } catch (error) {
-    await leave();
+    await stop();
     throw error;
   }
+  return { ...urls, stop };
 }
 
 /** The address of a port that nobody else uses. */
 async function freeUrl(port: number, variable: string): Promise<string> {
-  const { url, close } = await listen(port, variable, () => Promise.resolve());
+  const { url, close } = await listen(port, variable, () => Promise.resolve(new Response()));
   await close();
   return url;
 }
 
 const portOf = (url: string) => new URL(url).port;
 
-/** Whether the CLI has stored which deployment belongs to this folder, so that further commands find it. */
-async function isNamed(folder: string): Promise<boolean> {
-  return (await readFile(join(folder, ".env.local"), "utf8").catch(() => "")).includes("CONVEX_DEPLOYMENT=");
-}
-
-async function answers(url: string): Promise<boolean> {
-  return fetch(url).then(
+const answers = (url: string): Promise<boolean> =>
+  fetch(url).then(
     ({ ok }) => ok,
     () => false,
   );
+
+type Cli = { said: readonly string[]; end: () => void; ended: Promise<number | null> };
+
+/** Runs the Convex CLI of this project, as `npx convex` would, with `input` on its standard input. */
+function convexCli(
+  args: readonly string[],
+  options: SpawnOptions,
+  log: (line: string) => void,
+  input = "",
+): Cli {
+  const cli = createRequire(resolve("package.json")).resolve("convex/package.json");
+  const child = spawn(process.execPath, [join(dirname(cli), "bin/main.js"), ...args], {
+    ...options,
+    stdio: "pipe",
+  });
+  const said: string[] = [];
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      const lines = text.split("\n").filter((line) => line.trim() !== "");
+      said.push(...lines);
+      lines.forEach(log);
+    });
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
+  const ended = new Promise<number | null>((done, fail) => {
+    child.on("error", fail);
+    child.on("close", done);
+  });
+  return { said, end: () => void child.kill("SIGINT"), ended };
 }
 
 /** Waits for a condition while the CLI runs. */
-async function reached(
-  isSo: () => Promise<boolean>,
-  { ended }: { ended: Promise<void> },
-  said: readonly string[],
-): Promise<void> {
+async function reached(isSo: () => Promise<boolean>, { said, ended }: Cli): Promise<void> {
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));
   const until = Date.now() + PATIENCE_MS;
@@ -124,7 +136,6 @@ async function reached(
 
 /** The CLI's error message: its first line with a cross, or its last line. */
 function lastOf(said: readonly string[]): string {
-  const lines = said.flatMap((text) => text.split("\n")).filter((line) => line.trim() !== "");
-  const reason = lines.find((line) => line.startsWith("✖")) ?? lines.at(-1) ?? "the Convex CLI said nothing";
+  const reason = said.find((line) => line.startsWith("✖")) ?? said.at(-1) ?? "the Convex CLI said nothing";
   return reason.replace(/^✖\s*/, "").replace(/\.$/, "");
 }

@@ -1,12 +1,17 @@
+import { readFile } from "node:fs/promises";
+import { problemsOf, settingsIn, unknownNames } from "../settings";
 import type { Keys } from "./keys";
 
 export type Variables = Record<string, string | undefined>;
 
+/** Settings that cannot be used; the message names each, and its correct form. */
+export class SettingsError extends Error {}
+
 /**
- * The providers that the application calls. Its own key, or an address of its own, makes a provider a real one. Its
- * further variables (`beside`) follow.
+ * The providers that the application calls, each with the variable of its key (or address), and of its addresses: with
+ * one of them set, a provider is a real one. Its further variables (`beside`) follow.
  */
-const providers = {
+const PROVIDERS = {
   "LLM gateway": { key: "LLM_GATEWAY_API_KEY", addresses: ["LLM_ENDPOINT", "AGENT_API_URL"], beside: [] },
   "sentiment model": { key: "SENTIMENT_API_KEY", addresses: ["SENTIMENT_ENDPOINT"], beside: [] },
   messenger: {
@@ -19,15 +24,12 @@ const providers = {
   "evidence sources": { key: "EVIDENCE_API_URL", addresses: [], beside: [] },
 } as const;
 
-export type Provider = keyof typeof providers;
-const providerNames = [
-  "LLM gateway",
-  "sentiment model",
-  "messenger",
-  "chain",
-  "swap provider",
-  "evidence sources",
-] as const satisfies Provider[];
+export type Provider = keyof typeof PROVIDERS;
+const NAMES: readonly Provider[] = Object.keys(PROVIDERS).filter((name) => isProvider(name));
+
+function isProvider(name: string): name is Provider {
+  return Object.hasOwn(PROVIDERS, name);
+}
 
 /** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, otherwise `.local`. */
 export function stateDirectory(variables: Variables): string {
@@ -36,8 +38,8 @@ export function stateDirectory(variables: Variables): string {
 
 /** The providers that the operator has set up, which are called for real. */
 export function realProviders(settings: Variables): Provider[] {
-  return providerNames.filter((name) => {
-    const { key, addresses } = providers[name];
+  return NAMES.filter((name) => {
+    const { key, addresses } = PROVIDERS[name];
     return [key, ...addresses].some((variable) => Boolean(settings[variable]));
   });
 }
@@ -47,40 +49,67 @@ export function shownProviders(names: readonly Provider[]): string[] {
   return names.flatMap((name) => (name === "LLM gateway" ? [name, "agent API"] : [name]));
 }
 
-/** The variable of a provider's key, or, if it needs none, of its address. */
-export function keyOf(provider: Provider): string {
-  return providers[provider].key;
+/**
+ * The operator's settings: from `file` (if there is one); the environment's variables take precedence.
+ * @param warn Receives a line for each setting without effect.
+ * @throws SettingsError for an impossible value: every request that needs it would get 500.
+ */
+export async function checkedSettings(file: string | null, warn: (line: string) => void): Promise<Variables> {
+  const own = settingsIn(file === null ? "" : await readFile(file, "utf8").catch(() => ""));
+  const settings = { ...own, ...process.env };
+  const where = (name: string) => (own[name] === undefined ? "environment" : file);
+  const problems = problemsOf(settings, isLoopback(settings.CHAIN_RPC_URL));
+  // Unknown names are reported with impossible values: one may be a misspelling of the missing setting.
+  const lines = [...problems, ...unknownNames(own)].map(
+    ({ name, says }) => `${where(name)}: ${name} ${says}`,
+  );
+  if (problems.length > 0)
+    throw new SettingsError(`${lines.join("\n")}\nFix these lines, or leave them empty.`);
+  const keyless = realProviders(settings).filter((name) => !settings[PROVIDERS[name].key]);
+  for (const name of keyless)
+    lines.push(
+      `The ${name} has an address of its own but no key: set ${PROVIDERS[name].key} as well, or everything that needs it answers 500`,
+    );
+  for (const line of lines) warn(line);
+  return settings;
+}
+
+/** Whether a chain is this machine's: the stack has its own if none is set. */
+export function isLoopback(url: string | undefined): boolean {
+  return !url || /^(?:127\.|localhost$|\[::1\]$)/.test(URL.parse(url)?.hostname ?? "");
 }
 
 /**
  * All variables for the application: the operator's, the stack's own keys if the operator has none, and the stack's for
  * each simulated provider.
  * @param context.local The variables that point to the stack's own chain and stand-ins.
- * @param context.payments The local chain's platform wallet, relayer and anchor account, if the operator has none.
+ * @param context.payments The local chain's accounts, if the operator has none.
  */
 export function applicationVariables(
   settings: Variables,
   context: { local: Variables; payments: Variables; keys: Keys; siteUrl: string; apiUrl: string },
 ): Variables {
+  const { keys, payments, siteUrl, apiUrl } = context;
+  // An empty variable, as in a copied example file, counts as absent.
+  const set = Object.fromEntries(Object.entries(settings).filter(([, value]) => value));
   const variables: Variables = {
-    WALLET_ENCRYPTION_KEY: context.keys.walletEncryptionKey,
-    MESSENGER_WEBHOOK_SECRET: context.keys.messengerWebhookSecret,
-    SOCIAL_WEBHOOK_SECRET: context.keys.socialWebhookSecret,
-    ...context.payments,
-    ...withValue(settings),
-    CONVEX_SITE_URL: context.siteUrl,
-    CONVEX_CLOUD_URL: context.apiUrl,
+    WALLET_ENCRYPTION_KEY: keys.walletEncryptionKey,
+    MESSENGER_WEBHOOK_SECRET: keys.messengerWebhookSecret,
+    SOCIAL_WEBHOOK_SECRET: keys.socialWebhookSecret,
+    ...payments,
+    ...set,
+    CONVEX_SITE_URL: siteUrl,
+    CONVEX_CLOUD_URL: apiUrl,
     // A component would use the machine's own LOG_LEVEL, and fail for an unknown value.
     LOG_LEVEL: "REPORT",
   };
   const outside = realProviders(settings);
-  for (const name of providerNames) {
-    if (outside.includes(name)) continue;
-    const { key, addresses, beside } = providers[name];
+  for (const name of NAMES.filter((one) => !outside.includes(one))) {
+    const { key, addresses, beside } = PROVIDERS[name];
     // The simulated swaps are on the local chain, whose feeds agree with the simulated sources. With a real chain there
     // are no swaps, and the sources are the public ones, which need no key.
-    const chainBound = name === "swap provider" || name === "evidence sources";
-    const local = chainBound && outside.includes("chain") ? {} : context.local;
+    const isChains = name === "swap provider" || name === "evidence sources";
+    const local = isChains && outside.includes("chain") ? {} : context.local;
     for (const variable of [key, ...addresses, ...beside]) variables[variable] = local[variable];
   }
   return variables;
@@ -98,11 +127,4 @@ function assign(variables: Variables): void {
     if (value === undefined) delete process.env[name];
     else process.env[name] = value;
   }
-}
-
-/** An empty variable, as in a copied example file, counts as absent. */
-function withValue(variables: Variables): Variables {
-  return Object.fromEntries(
-    Object.entries(variables).filter(([, value]) => value !== undefined && value !== ""),
-  );
 }

@@ -1,37 +1,39 @@
 import * as z from "zod";
-import type { Issuer } from "./api/issuer";
-import type { Standins } from "../standins/index";
-import { json } from "../standins/http";
 import { parseJson } from "../json";
+import { foreignness } from "../sockets";
+import type { Issuer } from "./api";
 
 /**
- * The stack's answers to other commands, on the stand-ins' port: `GET /_usage` shows what the
- * platform would bill, `POST /_token` signs a user in. Only for commands: requests
- * of web pages on this machine have an origin and are refused.
+ * What other commands ask the stack, on the stand-ins' port: `GET /_usage` shows the functions' calls and bytes,
+ * `POST /_token` signs a user in. Only for commands: requests of web pages on this machine have an origin and are refused.
  */
 
 const orderShape = z.object({ subject: z.string().min(1).max(256) });
+const tokenShape = z.object({ token: z.string() });
+const PATIENCE_MS = 3_000;
 
-const INQUIRIES = ["GET /_usage", "POST /_token"];
+/** @returns `null` for any other request. */
+export async function inquiryAnswer(
+  request: Request,
+  { issuer, usage }: { issuer: Issuer; usage: () => Promise<unknown> },
+): Promise<Response | null> {
+  const inquiry = `${request.method} ${new URL(request.url).pathname}`;
+  if (inquiry !== "GET /_usage" && inquiry !== "POST /_token") return null;
+  if (request.headers.has("origin") || foreignness(request) !== null)
+    return Response.json({ error: "Only for commands on this machine" }, { status: 403 });
+  if (inquiry === "GET /_usage") return Response.json(await usage());
+  const order = orderShape.safeParse(parseJson(await request.text()));
+  if (!order.success) return Response.json({ error: "The body must be { subject }" }, { status: 400 });
+  return Response.json({ token: await issuer.issue(order.data.subject) });
+}
 
-/** The stand-ins together with these answers. */
-export function withInquiries(
-  standins: Pick<Standins, "handle">,
-  sources: {
-    issuer: Issuer;
-    usage: () => Promise<unknown>;
-  },
-): Pick<Standins, "handle"> {
-  return {
-    handle: async (request) => {
-      const { pathname } = new URL(request.url);
-      const inquiry = `${request.method} ${pathname}`;
-      if (!INQUIRIES.includes(inquiry)) return standins.handle(request);
-      if (request.headers.has("origin")) return json({ error: "Only for commands on this machine" }, 403);
-      if (inquiry === "GET /_usage") return json(await sources.usage());
-      const order = orderShape.safeParse(parseJson(await request.text()));
-      if (!order.success) return json({ error: "The body must be { subject }" }, 400);
-      return json({ token: await sources.issuer.issue(order.data.subject) });
-    },
+/** A token of the running stack's issuer; `null` if none answers at the address of its stand-ins. */
+export async function tokenOf(url: string, subject: string): Promise<string | null> {
+  const init = {
+    method: "POST",
+    body: JSON.stringify({ subject }),
+    signal: AbortSignal.timeout(PATIENCE_MS),
   };
+  const answer = await fetch(`${url}/_token`, init).catch(() => null);
+  return tokenShape.safeParse(parseJson((await answer?.text()) ?? "")).data?.token ?? null;
 }

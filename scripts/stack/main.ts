@@ -2,16 +2,21 @@ import * as z from "zod";
 import { settingsFile } from "../settings";
 import { command } from "../command";
 import { ChainStartError } from "../chain/index";
-import { shownProviders, stateDirectory } from "./env";
-import { PortInUseError } from "../sockets/listener";
+import { PortInUseError } from "../sockets";
+import { SettingsError, shownProviders, stateDirectory } from "./env";
 import { KeysError } from "./keys";
 import { SnapshotError } from "./snapshot";
 import { STOPPED } from "./application";
 import { real } from "../real";
-import { SettingsError } from "./settings";
 import { BackendError } from "./backend";
-import { startBesideBackend, type BesideBackend } from "./besideBackend";
-import { MAX_SPEED, OptionsError, startStack, type StackOptions } from "./stack";
+import {
+  MAX_SPEED,
+  OptionsError,
+  startBesideBackend,
+  startStack,
+  type BesideBackend,
+  type StackOptions,
+} from "./stack";
 
 const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--backend] [--json]
 

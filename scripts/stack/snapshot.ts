@@ -7,7 +7,7 @@ import schema from "../../convex/schema";
 import { parseJson } from "../json";
 import { real } from "../real";
 import type { Application, Rows } from "./application";
-import type { DueTimes } from "./time/crons";
+import type { DueTimes } from "./crons";
 
 /** The rows of the local stack in a file: written each second when something ran, and at a clean stop. */
 

@@ -1,22 +1,31 @@
+import path from "node:path";
+import { toHex } from "viem";
+import { mnemonicToAccount } from "viem/accounts";
+import { DEV_MNEMONIC } from "../chain/addresses";
+import { startChain, type Chain, type Prices } from "../chain/index";
 import { Misuse } from "../command";
+import { real } from "../real";
+import { listen } from "../sockets";
+import { createStandins, type Standins } from "../standins/index";
+import type { Market } from "../standins/market";
+import { createIssuer, functionApiHandler, siteHandler, type Issuer } from "./api";
 import { createApplication, type Application } from "./application";
-import type { Chain } from "../chain/index";
-import { createClock, type Clock } from "./time/clock";
-import { startCrons } from "./time/crons";
-import { withInquiries } from "./inquiries";
-import { applicationVariables, applyVariables, realProviders, type Provider, type Variables } from "./env";
-import { functionApiHandler } from "./api/functionApi";
-import { siteHandler } from "./api/http";
-import { createIssuer, type Issuer } from "./api/issuer";
+import { startBackend } from "./backend";
+import { createClock, type Clock } from "./clock";
+import { startCrons } from "./crons";
+import {
+  applicationVariables,
+  applyVariables,
+  checkedSettings,
+  isLoopback,
+  realProviders,
+  type Provider,
+  type Variables,
+} from "./env";
+import { inquiryAnswer } from "./inquiries";
 import { freshKeys, keptKeys } from "./keys";
-import { listen } from "../sockets/listener";
-import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { keepSnapshots, readSnapshot } from "./snapshot";
-import { real } from "../real";
-import { checkedSettings } from "./settings";
-import { createStandins, type Standins } from "../standins/index";
-import { standinsHandler } from "../standins/server";
 
 export const MAX_SPEED = 3_000;
 
@@ -57,6 +66,9 @@ export type Stack = {
   stop: () => Promise<void>;
 };
 
+/** A stack with the platform's own backend: its functions are not in this process. */
+export type BesideBackend = Omit<Stack, "application">;
+
 /** A combination of options that is not possible. */
 export class OptionsError extends Error {}
 
@@ -64,12 +76,32 @@ export class OptionsError extends Error {}
 const JOBS_KEPT_MS = 60_000;
 const HOUSEKEEPING_MS = 5_000;
 
-type Step = () => void | Promise<void>;
-/** The steps to end the stack: first stop what starts work, then save that work, then stop the rest. */
-type Ending = { quiet: Step[]; save: Step[]; leave: Step[] };
+/** Steps that end the stack, the last one first: those that end what starts work, then the others. */
+type Ending = { quiet: Step[]; leave: Step[] };
+type Step = () => unknown;
 
 /** The environment and the globals are the process's. */
 let running = false;
+
+/** Begins a stack, which ends with its `stop`, or as soon as it cannot begin. */
+async function begun<Begun extends object>(
+  begin: (ending: Ending) => Promise<Begun>,
+): Promise<Begun & { stop: () => Promise<void> }> {
+  if (running) throw new OptionsError("A process can run one stack at a time");
+  running = true;
+  const ending: Ending = { quiet: [], leave: [] };
+  const stop = async () => {
+    for (const steps of [ending.quiet, ending.leave])
+      for (const step of steps.splice(0).reverse()) await step();
+    running = false;
+  };
+  try {
+    return { ...(await begin(ending)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
 
 /**
  * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and stand-ins
@@ -78,137 +110,182 @@ let running = false;
  * @throws PortInUseError, OptionsError, SettingsError, KeysError, SnapshotError, ChainStartError with
  * messages for the operator.
  */
-export async function startStack(options: StackOptions = {}): Promise<Stack> {
-  if (running) throw new OptionsError("A process can run one stack at a time");
-  running = true;
-  const ending: Ending = { quiet: [], save: [], leave: [] };
-  const stop = async () => {
-    for (const step of [...ending.quiet, ...ending.save, ...ending.leave]) await step();
-    Object.assign(ending, { quiet: [], save: [], leave: [] });
-    running = false;
-  };
-  try {
-    return { ...(await start(options, ending)), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+export function startStack(options: StackOptions = {}): Promise<Stack> {
+  return begun(async (ending) => {
+    const { port = 0, apiPort = 0, speed = 1, log = null } = options;
+    const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
+    // Requests that arrive before the application is ready wait for it.
+    const application = deferred<Application>();
+    const surroundings = await startSurroundings({ ...options, speed, kept }, ending, {
+      deliver: async (update) => (await application.promise).fetch(WEBHOOK, update),
+      usage: async () => (await application.promise).usage(),
+    });
+    const { clock, issuer, variables, ...rest } = surroundings;
+    ending.leave.push(captureLogs(log, clock.now));
+    const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
+    ending.quiet.push(site.close);
+    const api = await listen(apiPort, "API_PORT", functionApiHandler(application.promise, issuer));
+    ending.quiet.push(api.close);
+    const urls = { siteUrl: site.url, apiUrl: api.url };
+    try {
+      ending.leave.push(applyVariables(variables(urls)));
+      application.resolve(await startApplication(kept, clock, ending));
+    } catch (error) {
+      application.reject(error);
+    }
+    return { ...urls, ...rest, clock, issuer, application: await application.promise };
+  });
 }
 
-async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack, "stop">> {
-  const { speed = 1, seed, log = null } = options;
-  const warn = (line: string) => console.warn(line);
-  const settings = await checkedSettings(options.envFile ?? null, warn);
+/**
+ * Starts the local stack with the platform's own backend in place of Convex's test library. Stand-ins and chain are
+ * the same. Nothing is kept, the clock is the machine's, and nobody can sign in, because the backend asks an issuer on
+ * the internet.
+ * @throws BackendError, OptionsError, PortInUseError, SettingsError, ChainStartError with messages for the operator.
+ */
+export function startBesideBackend(options: StackOptions): Promise<BesideBackend> {
+  return begun(async (ending) => {
+    const { port = 0, apiPort = 0, speed = 1, log = console.log } = options;
+    if (speed !== 1)
+      throw new OptionsError("The platform's backend has no clock of its own: leave --speed out");
+    let siteUrl = "";
+    const { variables, ...rest } = await startSurroundings({ ...options, speed, kept: null }, ending, {
+      deliver: (update) => fetch(siteUrl + WEBHOOK, update),
+      usage: () => Promise.resolve({ error: "The platform's backend does not offer this" }),
+    });
+    if (rest.chain === null)
+      throw new OptionsError(
+        "With --backend the chain and its swaps are simulated: remove CHAIN_RPC_URL and SWAP_*",
+      );
+    const { stop, ...urls } = await startBackend({ port, apiPort, log, variables });
+    ending.quiet.push(stop);
+    siteUrl = urls.siteUrl;
+    return { ...rest, ...urls };
+  });
+}
+
+const WEBHOOK = "/messenger/webhook";
+
+/** What the application has around it: settings, keys, clock, stand-ins and chain. */
+async function startSurroundings(
+  options: StackOptions & { speed: number; kept: string | null },
+  ending: Ending,
+  application: {
+    /** Sends an update to the bot's webhook. */
+    deliver: (update: RequestInit) => Promise<Response>;
+    usage: () => Promise<unknown>;
+  },
+) {
+  const { speed, kept, seed, providersPort = 0, chainPort = 0 } = options;
+  const settings = await checkedSettings(options.envFile ?? null, (line) => console.warn(line));
   const outside = realProviders(settings);
-  checkSpeed(speed, outside);
-  checkSwaps(outside);
-  const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
+  checkOptions(speed, outside);
   const keys = kept === null ? await freshKeys() : await keptKeys(kept);
   const issuer = await createIssuer(keys);
-
   const clock = createClock(speed);
-  ending.leave.push(clock.stop, captureLogs(log, clock.now));
+  ending.leave.push(clock.stop);
 
-  // Requests that arrive before the application is ready wait for it.
-  const application = deferred<Application>();
-  application.promise.catch(() => {});
-  const { port = 0, apiPort = 0, providersPort = 0, chainPort = 0 } = options;
   let chain: Chain | null = null;
-  const rpcUrl = () => chain?.url ?? null;
   const secret = settings.MESSENGER_WEBHOOK_SECRET || keys.messengerWebhookSecret;
+  const headers = { "Content-Type": "application/json", "X-Telegram-Bot-Api-Secret-Token": secret };
   const standins = createStandins({
     ...(seed === undefined ? {} : { seed }),
     now: clock.now,
-    rpcUrl,
-    deliver: async (update) =>
-      (await application.promise).fetch("/messenger/webhook", {
-        method: "POST",
-        headers: { "Content-Type": "application/json", "X-Telegram-Bot-Api-Secret-Token": secret },
-        body: JSON.stringify(update),
-      }),
+    rpcUrl: () => chain?.url ?? null,
+    deliver: (update) => application.deliver({ method: "POST", headers, body: JSON.stringify(update) }),
   });
-  const usage = async () => (await application.promise).usage();
-  const counter = withInquiries(standins, { issuer, usage });
-  const providers = await listen(providersPort, "PROVIDERS_PORT", standinsHandler(counter));
+  const providers = await listen(providersPort, "PROVIDERS_PORT", async (request) => {
+    return (await inquiryAnswer(request, { issuer, usage: application.usage })) ?? standins.handle(request);
+  });
   ending.leave.push(providers.close);
-  const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
-  ending.quiet.push(site.close);
-  const api = await listen(apiPort, "API_PORT", functionApiHandler(application.promise, issuer));
-  ending.quiet.push(api.close);
-
-  const urls = { siteUrl: site.url, apiUrl: api.url };
-  try {
-    if (!outside.includes("chain")) {
-      const started = await startLocalChain({ port: chainPort, kept, clock, market: standins.market });
-      ending.leave.push(() => started.stop());
-      chain = started;
-    }
-    // A person types no faster with a faster clock.
-    const codes = { LINK_CODE_MINUTES: String(Math.ceil(10 * clock.speed)) };
-    const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
-    const payments = { ...paymentAccounts(chain), ...anchorAccount(chain), ...codes, ...safety(settings) };
-    const variables = applicationVariables(settings, { ...urls, keys, local, payments });
-    ending.leave.push(applyVariables(variables));
-    application.resolve(await startApplication(kept, clock, ending));
-  } catch (error) {
-    application.reject(error);
+  if (!outside.includes("chain")) {
+    const started = await startChain({
+      port: chainPort,
+      clock: () => clock.now() / 1_000,
+      speed,
+      stateFile: kept === null ? null : path.join(kept, "chain.json"),
+      prices: () => pricesOf(standins.market),
+      log: (message) => console.warn(message),
+    });
+    ending.leave.push(() => started.stop());
+    chain = started;
   }
-  return {
-    ...urls,
-    providersUrl: providers.url,
-    standins,
-    chain,
-    application: await application.promise,
-    clock,
-    issuer,
-    realProviders: outside,
+  const variables = (urls: { siteUrl: string; apiUrl: string }): Variables => {
+    const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
+    // A person types no faster with a faster clock.
+    const codes = { LINK_CODE_MINUTES: String(Math.ceil(10 * speed)) };
+    const payments = { ...accountsOf(chain), ...codes, ...safety(settings) };
+    return applicationVariables(settings, { ...urls, keys, local, payments });
   };
+  return { standins, providersUrl: providers.url, chain, clock, issuer, realProviders: outside, variables };
 }
 
 async function startApplication(kept: string | null, clock: Clock, ending: Ending): Promise<Application> {
   const snapshot = kept === null ? null : await readSnapshot(kept);
   const application = await createApplication(clock);
+  ending.leave.push(application.stop);
   // Loads most of the application before the first request.
   await application.defaultExport("http");
   if (snapshot !== null) await application.restore(snapshot.rows);
   const crons = await startCrons(application, clock, snapshot?.dueTimes ?? {});
   ending.quiet.push(crons.stop);
-  if (kept !== null) ending.save.push(keepSnapshots(kept, application, crons.dueTimes).stop);
+  // To be saved when nothing starts work any more.
+  if (kept !== null) ending.quiet.unshift(keepSnapshots(kept, application, crons.dueTimes).stop);
+  const forget = () => application.forgetJobs(clock.now() - JOBS_KEPT_MS);
   const housekeeping = real.setInterval(
-    () =>
-      void application.forgetJobs(clock.now() - JOBS_KEPT_MS).catch((error: unknown) => console.error(error)),
+    () => void forget().catch((error: unknown) => console.error(error)),
     HOUSEKEEPING_MS,
   );
   ending.quiet.push(() => real.clearInterval(housekeeping));
-  ending.leave.push(application.stop);
   return application;
 }
 
-function checkSpeed(speed: number, outside: readonly Provider[]): void {
+function checkOptions(speed: number, outside: readonly Provider[]): void {
   if (!(speed >= 1 && speed <= MAX_SPEED)) throw new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
-  if (speed > 1 && outside.length > 0) {
+  if (speed > 1 && outside.length > 0)
     throw new OptionsError(
       `A speed above 1 is refused if a provider is real (${outside.join(", ")}): it would be called that ` +
         "many times more often. Take its variables out of the environment and of .env.local.",
     );
-  }
-}
-
-/** With a chain that is not on this machine, wallets can be read and no order is carried out. */
-function safety({ CHAIN_RPC_URL }: Variables): Variables {
-  const isLocal =
-    !CHAIN_RPC_URL || /^https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::|\/|$)/.test(CHAIN_RPC_URL);
-  return isLocal ? {} : { TRADING_PAUSED: "true" };
-}
-
-/** A real quote names contracts and balances of the real chain. */
-function checkSwaps(outside: readonly Provider[]): void {
-  if (outside.includes("swap provider") && !outside.includes("chain")) {
+  // A real quote names contracts and balances of the real chain.
+  if (outside.includes("swap provider") && !outside.includes("chain"))
     throw new OptionsError(
       "A real swap provider (SWAP_API_KEY, SWAP_API_URL) needs a real chain: set CHAIN_RPC_URL as well, or take " +
         "its variables out of the environment and of .env.local.",
     );
-  }
+}
+
+/** With a chain that is not on this machine, wallets can be read and no order is carried out. */
+function safety({ CHAIN_RPC_URL }: Variables): Variables {
+  return isLoopback(CHAIN_RPC_URL) ? {} : { TRADING_PAUSED: "true" };
+}
+
+/**
+ * The local chain's platform wallet (account 1), payment relayer (2), and the account that anchors the signal record (4);
+ * none for a real chain, where their keys would be public.
+ */
+function accountsOf(chain: Chain | null): Variables {
+  const keyOf = (addressIndex: number) =>
+    toHex(mnemonicToAccount(DEV_MNEMONIC, { addressIndex }).getHdKey().privateKey ?? new Uint8Array());
+  return chain === null
+    ? {}
+    : {
+        PLATFORM_WALLET_ADDRESS: chain.accounts[1],
+        X402_RELAYER_PRIVATE_KEY: keyOf(2),
+        ANCHOR_PRIVATE_KEY: keyOf(4),
+      };
+}
+
+/** The prices of the simulated market for the chain's price feeds. */
+export function pricesOf(market: Market): Prices {
+  const price = (symbol: string) => market.coin(symbol).price;
+  return {
+    ETH: price("ETH"),
+    BTC: price("BTC"),
+    USDC: price("USDC"),
+    USDT: price("USDT"),
+    DAI: price("DAI"),
+  };
 }
 
 function deferred<T>() {
@@ -218,5 +295,6 @@ function deferred<T>() {
     resolve = resolved;
     reject = rejected;
   });
+  promise.catch(() => {});
   return { promise, resolve, reject };
 }

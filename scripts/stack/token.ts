@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { command, Misuse } from "../command";
 import { stateDirectory } from "./env";
-import { createIssuer } from "./api/issuer";
+import { createIssuer } from "./api";
 import { KeysError, keptKeys } from "./keys";
-import { inquiryUrl, tokenOf } from "./address";
+import { tokenOf } from "./inquiries";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */
 
@@ -25,7 +25,7 @@ const about = {
 } as const;
 await command(about, async ({ values: { json }, positionals: [subject = ""] }) => {
   if (subject === "") throw new Misuse("Name one user");
-  const url = inquiryUrl(process.env);
+  const url = `http://127.0.0.1:${process.env.PROVIDERS_PORT || "3299"}`;
   const token = (await tokenOf(url, subject)) ?? (await tokenOfKept(subject));
   if (token === null) {
     console.error(
@@ -33,8 +33,7 @@ await command(about, async ({ values: { json }, positionals: [subject = ""] }) =
     );
     return 1;
   }
-  const output = json ? JSON.stringify({ user: subject, token }) : token;
-  process.stdout.write(`${output}\n`);
+  console.log(json ? JSON.stringify({ user: subject, token }) : token);
   return 0;
 });
 

@@ -1,6 +1,6 @@
-/** Part of the stand-ins for local use: HTTP helpers of all of them. */
+/** Part of the stand-ins for local use: what they share of HTTP. */
 
-import * as z from "zod";
+import type * as z from "zod";
 
 /** One request to a stand-in, with a path without the stand-in's prefix. */
 export type Call = {
@@ -11,24 +11,9 @@ export type Call = {
   headers: Headers;
   /** As sent; empty without a body. */
   body: string;
-  /** The same before it was decoded, if it came over a connection. */
+  /** The same before it was decoded, for forms with files. */
   bytes?: ArrayBuffer;
 };
-
-/** The fields of a form with files (`multipart/form-data`); `null` for another body, or a broken one. */
-export async function formOf({ headers, bytes }: Call): Promise<Record<string, unknown> | null> {
-  const type = headers.get("Content-Type") ?? "";
-  if (!type.startsWith("multipart/form-data") || bytes === undefined) return null;
-  try {
-    const form = await new Response(bytes, { headers: { "Content-Type": type } }).formData();
-    return Object.fromEntries(form.entries());
-  } catch {
-    return null;
-  }
-}
-
-/** The connection fails instead of an answer: what `fetch` reports as a TypeError. */
-export class ConnectionLost extends TypeError {}
 
 export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(body), {
@@ -45,13 +30,19 @@ export function bearer(headers: Headers): string | null {
 /** The first problem of a rejected body, in one line. */
 export function problemOf(error: z.ZodError): string {
   const issue = error.issues[0];
-  if (issue === undefined) return "invalid body";
-  return `${issue.path.join(".") || "body"}: ${issue.message}`;
+  return issue === undefined ? "invalid body" : `${issue.path.join(".") || "body"}: ${issue.message}`;
 }
 
 /** Language models are billed by tokens of about four characters. */
-export const CHARACTERS_PER_TOKEN = 4;
+const CHARACTERS_PER_TOKEN = 4;
 
 export function tokensOf(text: string): number {
   return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
+}
+
+/** A model's text, cut where its tokens end, or half-way where a fault says so. */
+export function withinTokens(whole: string, tokens: number, isCut = false) {
+  const room = Math.max(0, tokens) * CHARACTERS_PER_TOKEN;
+  const text = whole.slice(0, isCut ? Math.min(room, Math.ceil(whole.length / 2)) : room);
+  return { text, isCut: whole.length > text.length };
 }

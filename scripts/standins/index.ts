@@ -4,21 +4,46 @@
  */
 
 import * as z from "zod";
-import { agentError, createAgentApi } from "./agentApi";
-import { CHAT, control, createFaults, MODELS, PROVIDERS } from "./control";
-import type { Fault, Provider, Standin } from "./control";
-import { createEvidence, evidenceSourceOf, isEvidenceSource, type EvidenceSource } from "./sources/evidence";
-import { json, problemOf, type Call } from "./http";
 import { parseJson } from "../json";
-import { createLlm, isFormatted, llmError, schemaOf } from "./gateway/gateway";
-import { createMarket, type Market } from "./sources/market";
-import { createMessenger, messengerRefusal } from "./messenger/api";
-import { createRecords, type Sent } from "./records";
+import { foreignness } from "../sockets";
+import { agentError, createAgentApi } from "./agentApi";
+import {
+  answerWith,
+  control,
+  createFaults,
+  PROVIDERS,
+  type Fault,
+  type Provider,
+  type Standin,
+} from "./faults";
+import { json, problemOf, type Call } from "./http";
+import { askedFor, createLlm, llmError } from "./llm";
+import { createMarket, type Market } from "./market";
+import { createMessenger, messengerError, type SentMessage } from "./messenger";
 import { createSentiment, sentimentError } from "./sentiment";
-import { delay, refusal, spoil } from "./spoilage";
-import { createSwap, swapError } from "./swap/api";
+import { createSources, isSource, sourceOf, type Source } from "./sources";
+import { createSwap, swapError } from "./swap";
 
-export type { Fault, Provider } from "./control";
+export type { Fault, Provider } from "./faults";
+
+type SentRequest = {
+  method: string;
+  path: string;
+  /** The query, if there was one. */
+  query?: Record<string, string>;
+  /** The JSON body; the text if it is not JSON; `null` without one. */
+  body: unknown;
+  /** Epoch ms of the stand-ins' clock. */
+  at: number;
+  /** Gateway only: the name of the requested schema. */
+  schema?: string;
+};
+
+/** The requests to a provider, oldest first; for the messenger, the messages that it accepted. */
+type Sent = {
+  (provider: "messenger"): SentMessage[];
+  (provider: Exclude<Provider, "messenger">): SentRequest[];
+};
 
 export type Standins = {
   /** The simulated market that all of them show. */
@@ -29,7 +54,6 @@ export type Standins = {
   fail: (provider: Provider, fault: Fault) => void;
   /** Removes the faults of one provider, or of all. */
   clear: (provider?: Provider) => void;
-  /** The requests to a provider, oldest first; for the messenger, the messages it accepted. */
   sent: Sent;
   forget: () => void;
   /** The environment variables that point the application at stand-ins served at `base`. */
@@ -44,6 +68,9 @@ const PREFIXES = new Map<string, Provider>([
   ["swap-api", "swap"],
 ]);
 
+/** How many requests to a provider are kept. */
+const KEPT = 5_000;
+
 export type StandinsOptions = {
   /** The seed of the simulated market. */
   seed?: string;
@@ -56,108 +83,104 @@ export type StandinsOptions = {
 };
 
 export function createStandins(options: StandinsOptions = {}): Standins {
-  const seed = options.seed ?? "local";
-  const now = options.now ?? (() => Date.now());
+  const { seed = "local", now = () => Date.now(), rpcUrl = () => null, deliver } = options;
   const market = createMarket({ seed, now });
+  const scene = { seed, now, market };
   const faults = createFaults();
-  const records = createRecords();
+  const messages: SentMessage[] = [];
+  const requests = new Map<Provider, SentRequest[]>();
 
-  const ofMarket = { seed, now, market };
-  const messenger = createMessenger({
-    now,
-    accepted: (message) => {
-      records.message(message);
-    },
-    ...(options.deliver === undefined ? {} : { deliver: options.deliver }),
-  });
-  const evidence = createEvidence(ofMarket);
-  const standins: Record<Exclude<Provider, EvidenceSource>, Standin> = {
-    llm: { ...createLlm(ofMarket), error: (_status, reason) => llmError(reason) },
+  const messenger = createMessenger({ now, deliver, accepted: (message) => void keep(messages, message) });
+  const sources = createSources(scene);
+  const standins: Record<Exclude<Provider, Source>, Standin> = {
+    llm: { ...createLlm(scene), error: (_status, reason) => llmError(reason) },
     agent: {
-      ...createAgentApi(ofMarket),
-      error: (status, reason) => agentError(reason, `The stand-in was told to answer ${status}`),
+      ...createAgentApi(scene),
+      error: (status, reason) => agentError(reason, `Told to answer ${status}`),
     },
     sentiment: {
-      ...createSentiment(ofMarket),
+      ...createSentiment(scene),
       error: (status, reason) => sentimentError(String(status), reason),
     },
-    messenger: { handle: messenger.handle, error: messengerRefusal },
-    swap: { ...createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) }), error: swapError },
+    messenger: { handle: messenger.handle, error: messengerError },
+    swap: { ...createSwap({ now, rpcUrl }), error: swapError },
   };
-  const standinOf = (provider: Provider): Standin =>
-    isEvidenceSource(provider) ? evidence(provider) : standins[provider];
 
-  const serve = async (provider: Provider, call: Call, signal: AbortSignal): Promise<Response> => {
+  const serve = (provider: Provider, call: Call, signal: AbortSignal): Promise<Response> => {
+    const { method, path, query } = call;
     const body = call.body === "" ? null : (parseJson(call.body) ?? call.body);
-    const schema = provider === "llm" ? schemaOf(body) : undefined;
+    const asked = provider === "llm" ? askedFor(body) : undefined;
     if (provider !== "messenger") {
-      const named = typeof schema === "string" ? { schema } : {};
-      const query = call.query.size === 0 ? {} : { query: Object.fromEntries(call.query) };
-      const { method, path } = call;
-      records.request(provider, { method, path, ...query, body, at: now(), ...named });
+      const list = requests.get(provider) ?? [];
+      requests.set(provider, list);
+      keep(list, {
+        ...{ method, path, body, at: now() },
+        ...(query.size === 0 ? {} : { query: Object.fromEntries(query) }),
+        ...(asked === undefined || asked === "chat" ? {} : { schema: asked }),
+      });
     }
-    const about = {
-      path: call.path,
-      schema: schema === null ? CHAT : schema,
-      isFormatted: isFormatted(body),
-    };
-    const fault = faults.take(provider, about);
-    const standin = standinOf(provider);
-    if (fault?.mode === "status") return refusal(standin, fault, call);
-    await delay(fault, signal);
-    const right = await standin.handle(call, fault);
-    // A model answers in its usual form, without content.
-    const empty = fault?.mode === "empty" && !MODELS.includes(provider);
-    return empty ? json({}) : spoil(fault, right);
+    const standin = isSource(provider) ? sources(provider) : standins[provider];
+    return answerWith(standin, call, faults.take(provider, path, asked), signal);
   };
 
-  const own = (area: string, rest: string, call: Call): Response | Promise<Response> => {
-    if (area === "_market" && call.method === "GET") return json(market.coins());
-    if (area === "_control" && rest === "/messenger/say" && call.method === "POST")
-      return controlled(() => messenger.say(parseJson(call.body)));
-    if (area === "_control" && rest === "/messenger/tap" && call.method === "POST")
-      return controlled(() => messenger.tap(parseJson(call.body)));
-    if (area === "_control" && rest === "" && call.method === "POST")
-      return controlled(() => control(faults, parseJson(call.body)));
-    const picture = area === "_sent" ? messenger.picture(rest.replace(/^\/messenger/, "")) : null;
+  function sent(provider: "messenger"): SentMessage[];
+  function sent(provider: Exclude<Provider, "messenger">): SentRequest[];
+  function sent(provider: Provider): SentMessage[] | SentRequest[];
+  function sent(provider: Provider) {
+    return [...(provider === "messenger" ? messages : (requests.get(provider) ?? []))];
+  }
+
+  const own = async (path: string, call: Call): Promise<Response> => {
+    const asked = `${call.method} ${path}`;
+    const said = () => parseJson(call.body);
+    if (asked === "GET /_market") return json(market.coins());
+    if (asked === "POST /_control") return carriedOut(() => control(faults, said()));
+    if (asked === "POST /_control/messenger/say") return carriedOut(() => messenger.say(said()));
+    if (asked === "POST /_control/messenger/tap") return carriedOut(() => messenger.tap(said()));
+    const picture = messenger.picture(
+      Number(/^GET \/_sent\/messenger\/pictures\/(\d+)\.png$/.exec(asked)?.[1]),
+    );
     if (picture !== null) return new Response(picture, { headers: { "Content-Type": "image/png" } });
-    const provider = PROVIDERS.find((one) => `/${one}` === rest);
-    if (area === "_sent" && call.method === "GET" && provider !== undefined)
-      return json(records.sent(provider));
-    return json({ error: `The stand-ins have nothing at ${call.method} ${call.path}` }, 404);
+    const provider = PROVIDERS.find((one) => asked === `GET /_sent/${one}`);
+    if (provider !== undefined) return json(sent(provider));
+    return json({ error: `The stand-ins have nothing at ${asked}` }, 404);
   };
 
   return {
     market,
     handle: async (request) => {
       request.signal.throwIfAborted();
-      const url = new URL(request.url);
-      const [, area = "", rest = ""] = /^\/([^/]*)(.*)$/.exec(url.pathname) ?? [];
-      const { method, headers } = request;
+      const foreign = foreignness(request);
+      if (foreign !== null) return json({ error: foreign }, 403);
+      const { pathname, searchParams: query } = new URL(request.url);
+      const [, area = "", path = ""] = /^\/([^/]*)(.*)$/.exec(pathname) ?? [];
       const bytes = await request.arrayBuffer();
-      const call = { method, query: url.searchParams, headers, bytes, body: new TextDecoder().decode(bytes) };
-      const provider = area === "evidence" ? evidenceSourceOf(rest) : PREFIXES.get(area);
-      if (provider === undefined) return own(area, rest, { ...call, path: url.pathname });
-      const answer = await serve(provider, { ...call, path: rest }, request.signal);
+      const { method, headers } = request;
+      const call = { method, path, query, headers, bytes, body: new TextDecoder().decode(bytes) };
+      const provider = area === "evidence" ? sourceOf(path) : PREFIXES.get(area);
+      if (provider === undefined) return own(pathname, call);
+      const answer = await serve(provider, call, request.signal);
       // Read again: a request that nobody holds is garbage-collected, and its signal then never fires.
       request.signal.throwIfAborted();
       return answer;
     },
-    fail: (provider, fault) => {
-      faults.add(provider, fault);
-    },
-    clear: (provider) => {
-      faults.clear(provider);
-    },
-    sent: records.sent,
+    fail: faults.add,
+    clear: faults.clear,
+    sent,
     forget: () => {
-      records.forget();
+      messages.length = 0;
+      requests.clear();
     },
     env: standinEnv,
   };
 }
 
-async function controlled(work: () => object | void | Promise<object>): Promise<Response> {
+function keep<Item>(list: Item[], item: Item): void {
+  list.push(item);
+  if (list.length > KEPT) list.shift();
+}
+
+async function carriedOut(work: () => object | void | Promise<object>): Promise<Response> {
   try {
     return json({ ok: true, ...(await work()) });
   } catch (error) {

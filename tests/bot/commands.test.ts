@@ -221,7 +221,7 @@ describe("an answer under way", () => {
   test("that was cut off with its server is taken up again, and comes once", async ({ app }) => {
     const update = updateOf("/ask Why?");
     // A server took it, and was lost before it could say what became of it. The market's list is asked for beside it.
-    app.standins.fail("llm", { mode: "hang", times: 2 });
+    app.standins.fail("llm", { mode: "slow", times: 2 });
     await deliver(app, update);
     await app.settle();
     const [work] = await underWay(app);

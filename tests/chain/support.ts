@@ -14,8 +14,8 @@ import { base } from "viem/chains";
 import * as z from "zod";
 import { MULTICALL3 } from "../../scripts/chain/addresses";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/chain";
-import { RpcError } from "../../scripts/chain/rpc";
-import { loopbackFetch } from "../../scripts/sockets/loopback";
+import { RpcError } from "../../scripts/chain/node";
+import { loopbackFetch } from "../../scripts/sockets";
 import { until } from "../support/waits";
 
 /** A chain of a test's own, and what a wallet does with it. */

@@ -2,7 +2,7 @@ import { maxUint256 } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Chain } from "../../scripts/chain";
 import { NATIVE, PERMIT2, TOKENS } from "../../scripts/chain/addresses";
-import { createSwap, type Swap } from "../../scripts/standins/swap/api";
+import { createSwap, type Swap } from "../../scripts/standins/swap";
 import { startTestChain } from "./support";
 import { ask, queryOf, quote } from "./swapClient";
 

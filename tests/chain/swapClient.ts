@@ -2,7 +2,7 @@ import { concat, numberToHex, size, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { expect } from "vitest";
 import * as z from "zod";
-import type { Swap } from "../../scripts/standins/swap/api";
+import type { Swap } from "../../scripts/standins/swap";
 
 /** What a client of the swap provider does: asks for quotes, and signs them. */
 

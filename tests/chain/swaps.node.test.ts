@@ -16,8 +16,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Chain } from "../../scripts/chain";
 import { actionsAbi, permit2Abi, poolAbi, settlerAbi } from "../../scripts/chain/abis";
 import { NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../../scripts/chain/addresses";
-import { settlerCall } from "../../scripts/standins/swap/settlerCall";
-import { createSwap, type Swap } from "../../scripts/standins/swap/api";
+import { settlerCall } from "../../scripts/chain/settlerCall";
+import { createSwap, type Swap } from "../../scripts/standins/swap";
 import { clientOf, newWallet, PRICES, revertOf, send, startTestChain, balanceOf } from "./support";
 import { hex, permitShape, quote, readyToSend, withSignature, type Asked, type Quote } from "./swapClient";
 

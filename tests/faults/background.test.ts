@@ -24,10 +24,9 @@ const cases: [string, Fault, string, Card, number][] = [
   ["fails", { mode: "status", status: 500 }, "The agent API answered with status 500", SILENT, 1],
   ["is overloaded", { mode: "status", status: 429, retryAfter: 400 }, LIMITED, BUSY, 1],
   ["talks rubbish", { mode: "garbage" }, UNUSABLE, NONSENSE, 2],
-  ["shows a web page", { mode: "html" }, UNUSABLE, NONSENSE, 2],
-  ["breaks off in the middle", { mode: "half" }, UNREACHABLE, SILENT, 2],
+  ["breaks off in the middle", { mode: "drop", half: true }, UNREACHABLE, SILENT, 2],
   ["hangs up", { mode: "drop" }, UNREACHABLE, SILENT, 2],
-  ["is too slow", { mode: "hang" }, "The agent API did not answer in time", SILENT, 1],
+  ["is too slow", { mode: "slow" }, "The agent API did not answer in time", SILENT, 1],
 ];
 
 /** Two hours at most: a card that waits longer has not been sent. */

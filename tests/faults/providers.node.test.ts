@@ -13,10 +13,9 @@ const faults: [string, Fault][] = [
   ["fails", { mode: "status", status: 500 }],
   ["is overloaded", { mode: "status", status: 429, retryAfter: 1 }],
   ["talks rubbish", { mode: "garbage" }],
-  ["shows a web page", { mode: "html" }],
-  ["breaks off in the middle", { mode: "half" }],
+  ["breaks off in the middle", { mode: "drop", half: true }],
   ["hangs up", { mode: "drop" }],
-  ["is too slow", { mode: "hang", ms: 1_500 }],
+  ["is too slow", { mode: "slow", ms: 1_500 }],
 ];
 
 /** How the answer to a caller names a provider. */
@@ -81,7 +80,7 @@ describe.each(faults)("a provider that %s", (_, fault) => {
   test.each(uses)("$provider, asked for $what", async ({ provider, ask, status, untouched = [] }) => {
     const app = createApp({ chainUrl: () => chain.url, now: Date.now() });
     const usual = { ...deadlines };
-    if (fault.mode === "hang")
+    if (fault.mode === "slow")
       Object.assign(deadlines, { llmInteractive: 300, llmScheduled: 300, sentiment: 300, swap: 300 });
     app.standins.fail(provider, fault);
     const failed = await ask(app);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { mayBeSigned } from "../../convex/wallets/orders/calls";
 import type { SwapRequest } from "../../convex/wallets/orders/quotes";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
-import { settlerCall } from "../../scripts/standins/swap/settlerCall";
+import { settlerCall } from "../../scripts/chain/settlerCall";
 import { random } from "../../scripts/standins/random";
 import { alterationsOf, readCall, slippageIn } from "../hostile/swaps/settlerCalls";
 

@@ -99,22 +99,20 @@ describe("an LLM gateway that fails", () => {
       { mode: "status", status: 402 },
       "The LLM gateway reports that this service's credits",
     ],
-    ["answers HTML", { mode: "html" }, "The LLM gateway sent an unusable answer"],
     ["answers garbage", { mode: "garbage" }, "The LLM gateway sent an unusable answer"],
-    ["answers no choices", { mode: "empty" }, "The LLM gateway sent an unusable answer"],
+    ["answers no choices", { mode: "garbage", text: "{}" }, "The LLM gateway sent an unusable answer"],
     ["answers truncated JSON", { mode: "truncated" }, "an answer that was cut off at its limit"],
-    ["refuses to answer", { mode: "refusal" }, "The LLM gateway sent an unusable answer"],
-    ["answers nothing", { mode: "blank" }, "The LLM gateway sent an unusable answer"],
-    ["breaks off", { mode: "half" }, "The LLM gateway"],
+    ["answers nothing", { mode: "reply", content: null }, "The LLM gateway sent an unusable answer"],
+    ["breaks off", { mode: "drop", half: true }, "The LLM gateway"],
     ["hangs up", { mode: "drop" }, "The LLM gateway could not be reached"],
     [
       "answers prose",
       { mode: "reply", content: "I cannot know." },
       "The LLM gateway sent an unusable answer",
     ],
-    ["never answers", { mode: "hang" }, "The LLM gateway did not answer in time"],
+    ["never answers", { mode: "slow" }, "The LLM gateway did not answer in time"],
   ] as const)("and %s is a 502 that names it", async ([_name, fault, error], { app }) => {
-    if (fault.mode === "hang") deadlines.llmScheduled = 60;
+    if (fault.mode === "slow") deadlines.llmScheduled = 60;
     app.standins.fail("llm", fault);
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     const answer = await app.get("/mcp/market");

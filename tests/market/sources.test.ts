@@ -17,7 +17,7 @@ const headlines = async (app: App, subject: string) =>
 
 describe("the sites' headlines", () => {
   test("stand without a site that fails, each with its own", async ({ app }) => {
-    app.standins.fail("decrypt", { mode: "html" });
+    app.standins.fail("decrypt", { mode: "garbage" });
     const { body } = await app.post("/mcp/research", {});
     expect(JSON.stringify(body)).not.toContain('"collector":"news"');
     const found = await headlines(app, "");

@@ -1,6 +1,5 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { STYLES } from "../../scripts/standins/gateway/styles";
 import { createApp, type App, test } from "../support/app";
 
 /** The LLM gateway as gateways are: with and without schemas, cut off, limiting, and answering in many spellings. */
@@ -8,6 +7,12 @@ import { createApp, type App, test } from "../support/app";
 const DAY = 24 * 3_600_000;
 /** Without its lists the market is not told while the model fails. */
 const failLists = (app: App) => app.standins.fail("coingecko", { mode: "status", status: 503 });
+
+const NO_SCHEMAS = {
+  mode: "status",
+  status: 400,
+  body: { error: { message: "'response_format' of type 'json_schema' is not supported with this model." } },
+} as const;
 
 const requestShape = z.object({
   max_tokens: z.number(),
@@ -20,7 +25,7 @@ const withSchema = (app: App) => requests(app).map((one) => one.response_format 
 
 describe("a gateway that knows no schemas", () => {
   test("is asked again without one, and without one for a day", async ({ app }) => {
-    app.standins.fail("llm", { mode: "formatless" });
+    for (const schema of ["market_snapshot", "token_answer"]) app.standins.fail("llm", { ...NO_SCHEMAS, schema });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false]);
     expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
@@ -36,7 +41,7 @@ describe("a gateway that knows no schemas", () => {
   });
 
   test("that has learnt them within the day is given one again, and from then on", async ({ app }) => {
-    app.standins.fail("llm", { mode: "formatless", times: 1 });
+    app.standins.fail("llm", { ...NO_SCHEMAS, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false]);
     await app.pass(DAY - 60_000, { cronsRun: false });
@@ -146,16 +151,9 @@ test("the repair turn names everything that was wrong, and quotes no empty answe
   expect(repair.match(/trending\[0, 1\]\.rank/g)).toHaveLength(1);
 
   const other = createApp();
-  other.standins.fail("llm", { mode: "blank", times: 1 });
+  other.standins.fail("llm", { mode: "reply", content: null, times: 1 });
   expect((await other.get("/mcp/market")).status).toBe(200);
   expect(requests(other)[1]?.messages.map(({ role }) => role)).toEqual(["system", "user", "user"]);
-});
-
-test.for(STYLES)("an answer written in style %s is used", async (style, { app }) => {
-  app.standins.fail("llm", { mode: "style", style, times: 1 });
-  const { status, body } = await app.get("/mcp/market?token=SOL");
-  expect([status, body.focus]).toMatchObject([200, { symbol: "SOL", price: expect.any(Number) }]);
-  expect(requests(app)).toHaveLength(1);
 });
 
 describe("a gateway that limits requests", () => {
@@ -179,7 +177,7 @@ describe("a gateway that limits requests", () => {
 
 test("an answer whose body breaks off is asked for again", async ({ app }) => {
   failLists(app);
-  app.standins.fail("llm", { mode: "half", times: 1 });
+  app.standins.fail("llm", { mode: "drop", half: true, times: 1 });
   expect((await app.get("/mcp/market")).status).toBe(200);
   expect(requests(app)).toHaveLength(2);
 });

@@ -5,8 +5,8 @@ import { AppError } from "../../convex/lib/errors";
 import { askStructured, type Question } from "../../convex/providers/models/structure";
 import { createStandins, type Fault } from "../../scripts/standins/index";
 import { random, type Random } from "../../scripts/standins/random";
-import { schemaProblem } from "../../scripts/standins/gateway/strictSchema";
-import { STYLES, styled } from "../../scripts/standins/gateway/styles";
+import { schemaProblem } from "../../scripts/standins/llm";
+import { STYLES, styled } from "./styles";
 import { questions, type Ask } from "./wireQuestions";
 
 /**
@@ -171,8 +171,7 @@ function step<Shape extends z.ZodType>(truth: unknown, question: Question<Shape>
 }
 
 const EMPTY: readonly Fault[] = [
-  { mode: "refusal", times: 1 },
-  { mode: "blank", times: 1 },
+  { mode: "reply", content: null, times: 1 },
   { mode: "reply", content: "I cannot know what happens on the chain.", times: 1 },
 ];
 
@@ -182,9 +181,8 @@ const FAILURES: readonly Fault[] = [
   { mode: "status", status: 413, body: { error: "prompt is too long" }, times: 1 },
   { mode: "status", status: 503, body: "upstream unavailable", times: 1 },
   { mode: "garbage", times: 1 },
-  { mode: "html", times: 1 },
-  { mode: "empty", times: 1 },
-  { mode: "half", times: 1 },
+  { mode: "garbage", text: "{}", times: 1 },
+  { mode: "drop", half: true, times: 1 },
   { mode: "drop", times: 1 },
 ];
 

@@ -5,7 +5,7 @@ import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
 import { reviewLedger } from "../../convex/signals/ledgers";
 import { reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
-import type { Market } from "../../scripts/standins/sources/market";
+import type { Market } from "../../scripts/standins/market";
 
 /** Every question that the service asks the gateway for JSON, as it is asked at a moment of the simulated market. */
 

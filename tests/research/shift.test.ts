@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { COINS } from "../../scripts/standins/sources/coins";
+import { COINS } from "../../scripts/standins/market";
 import { createApp, START, test, type App } from "../support/app";
 import { cutOff, expireLeases } from "../support/rows/leases";
 import { unmarked } from "../support/marks";
@@ -347,11 +347,10 @@ describe("many shifts on few foci", () => {
 describe("a source that fails", () => {
   test.for([
     ["llm", { mode: "status", status: 429 }],
-    ["llm", { mode: "html" }],
-    ["llm", { mode: "hang" }],
+    ["llm", { mode: "slow" }],
     ["sentiment", { mode: "garbage" }],
-    ["sentiment", { mode: "half" }],
-    ["sentiment", { mode: "hang" }],
+    ["sentiment", { mode: "drop", half: true }],
+    ["sentiment", { mode: "slow" }],
   ] as const)("%s %o leaves a partial data point that says so", async ([provider, fault], { app }) => {
     Object.assign(deadlines, { llmScheduled: 60, sentiment: 60 });
     app.standins.fail(provider, fault);
@@ -435,7 +434,7 @@ describe("an outage", () => {
 describe("work that is cut off", () => {
   test("in a collection is repeated; late words are dropped", async ({ app }) => {
     deadlines.sentiment = HOUR;
-    app.standins.fail("sentiment", { mode: "hang", times: 1 });
+    app.standins.fail("sentiment", { mode: "slow", times: 1 });
     await start(app);
     await app.settle(20);
     await expireLeases(app);
@@ -446,7 +445,7 @@ describe("work that is cut off", () => {
 
   test("in a collection twice leaves its sources out, and the shift goes on", async ({ app }) => {
     deadlines.sentiment = HOUR;
-    app.standins.fail("sentiment", { mode: "hang" });
+    app.standins.fail("sentiment", { mode: "slow" });
     await start(app);
     for (let times = 0; times < 2; times++) {
       await app.settle(20);
@@ -462,7 +461,7 @@ describe("work that is cut off", () => {
     await start(app);
     await app.pass(2.4 * HOUR);
     deadlines.llmScheduled = 24 * HOUR;
-    app.standins.fail("llm", { mode: "hang", schema: "research_result", times: 1 });
+    app.standins.fail("llm", { mode: "slow", schema: "research_result", times: 1 });
     await app.pass(0.5 * HOUR);
     expect((await statusOf(app)).recentReports).toHaveLength(1);
     expect(cardsOf(app)).toHaveLength(2);

@@ -4,9 +4,8 @@ import { once } from "node:events";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { settingsIn } from "../../scripts/settings";
-import { listen, type Listener } from "../../scripts/sockets/listener";
+import { listen, type Listener } from "../../scripts/sockets";
 import { createStandins } from "../../scripts/standins";
-import { standinsHandler } from "../../scripts/standins/server";
 import { repository, temporaryDirectory } from "../stack/processes";
 import { ranHere } from "../support/commands";
 
@@ -15,7 +14,7 @@ import { ranHere } from "../support/commands";
 const standins = createStandins();
 let served: Listener;
 beforeAll(async () => {
-  served = await listen(0, "PROVIDERS_PORT", standinsHandler(standins));
+  served = await listen(0, "PROVIDERS_PORT", (request) => standins.handle(request));
 });
 afterAll(() => served.close());
 

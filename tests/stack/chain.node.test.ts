@@ -1,5 +1,5 @@
 import type { Address } from "viem";
-import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import type { Chain } from "../../scripts/chain";
 import { feedAbi } from "../../scripts/chain/abis";
 import type { FeedName } from "../../scripts/chain/addresses";
@@ -58,25 +58,6 @@ test("the chain outlives a restart, and an ephemeral stack does not see it", asy
 
   const { chain } = await start({ dataDir, ephemeral: true });
   expect(await clientOf(chain).getBalance({ address: HOLDER })).toBe(0n);
-});
-
-test("a kept chain that is ahead of the machine's clock takes the application's clock along", async () => {
-  const dataDir = await temporaryDirectory();
-  const head = Math.floor(Date.now() / 1_000) + 86_400;
-  const first = await start({ dataDir });
-  await first.chain.rpc("evm_mine", [{ timestamp: head }]);
-  await stop();
-
-  const told = vi.spyOn(console, "warn").mockImplementation(() => undefined);
-  onTestFinished(() => told.mockRestore());
-  const { stack, chain } = await start({ dataDir });
-  expect(told).toHaveBeenCalledWith(expect.stringMatching(/stored chain is \d+ s ahead/));
-  expect(stack.clock.now()).toBeGreaterThanOrEqual(head * 1_000);
-  await until(async () => {
-    await chain.miner.mine();
-    return (await clientOf(chain).getBlock()).timestamp > head;
-  });
-  expect(Date.now()).toBeLessThan(head * 1_000);
 });
 
 test("at 480 times the speed feeds and blocks follow the application's time, and are never ahead of it", async () => {

@@ -1,8 +1,7 @@
 import { request } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { listen, type Listener } from "../../scripts/sockets/listener";
+import { listen, type Listener } from "../../scripts/sockets";
 import { createStandins, type Standins } from "../../scripts/standins/index";
-import { standinsHandler } from "../../scripts/standins/server";
 
 const HOST = "127.0.0.1";
 let standins: Standins;
@@ -10,7 +9,7 @@ let served: Listener;
 
 beforeEach(async () => {
   standins = createStandins();
-  served = await listen(0, "PROVIDERS_PORT", standinsHandler(standins));
+  served = await listen(0, "PROVIDERS_PORT", (request) => standins.handle(request));
 });
 afterEach(() => served.close());
 
@@ -29,18 +28,18 @@ test("answers over HTTP", async () => {
   expect((await fetch(`${served.url}/nothing`)).status).toBe(404);
 });
 
-test("drop and half break the connection", async () => {
+test("a lost connection breaks the connection", async () => {
   standins.fail("messenger", { mode: "drop", times: 1 });
   await expect(say()).rejects.toThrow(TypeError);
-  standins.fail("messenger", { mode: "half", times: 1 });
+  standins.fail("messenger", { mode: "drop", half: true, times: 1 });
   const half = await say();
   expect(half.status).toBe(200);
   await expect(half.text()).rejects.toThrow(TypeError);
   expect(standins.sent("messenger")).toHaveLength(2);
 });
 
-test("hang ends when the caller gives up", async () => {
-  standins.fail("messenger", { mode: "hang", times: 1 });
+test("a slow answer ends when the caller gives up", async () => {
+  standins.fail("messenger", { mode: "slow", times: 1 });
   await expect(say({ signal: AbortSignal.timeout(50) })).rejects.toMatchObject({ name: "TimeoutError" });
   expect((await say()).status).toBe(200);
 });

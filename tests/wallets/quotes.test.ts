@@ -5,7 +5,7 @@ import type { Quote } from "../../convex/providers/swap";
 import { checkPrice, checkQuote, guaranteedBy } from "../../convex/wallets/orders/quotes";
 import { NATIVE_SENTINEL, PERMIT2 } from "../../convex/wallets/tokens";
 import { settlerAbi } from "../../scripts/chain/abis";
-import { settlerCall, type Slippage } from "../../scripts/standins/swap/settlerCall";
+import { settlerCall, type Slippage } from "../../scripts/chain/settlerCall";
 
 const NOW = 1_800_000_000_000;
 const SETTLER = `0x${"5e".repeat(20)}` as const;

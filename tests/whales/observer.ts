@@ -1,7 +1,7 @@
 import { beforeAll, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { createMoves, type Moves } from "../../scripts/chain/moves";
+import { createMoves, type Moves } from "./moves";
 import { chain, test as chainTest, useChain } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { answering } from "../support/chain/rpc";

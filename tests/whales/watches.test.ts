@@ -51,7 +51,7 @@ describe("an hour's watch", () => {
   });
 
   test("polls 2 s after the prompt and then ever more slowly", async ({ app }) => {
-    app.standins.fail("agent", { mode: "never", times: 1 });
+    app.standins.fail("agent", { mode: "job", ends: "never", times: 1 });
     await app.t.mutation(BEGIN, {});
     await app.pass(2 * MINUTE);
     const at = polls(app).map((one) => one.at);
@@ -65,7 +65,7 @@ describe("an hour's watch", () => {
 
 describe("a job that comes to nothing", () => {
   test("fails: the hour is noted and has no alerts", async ({ app }) => {
-    app.standins.fail("agent", { mode: "fails", times: 1 });
+    app.standins.fail("agent", { mode: "job", ends: "failed", times: 1 });
     await watchNow(app);
     expect(await app.rows("whaleWatches")).toMatchObject([
       { state: "failed", note: "The agent's job failed" },
@@ -75,7 +75,7 @@ describe("a job that comes to nothing", () => {
   });
 
   test("never ends: it is cancelled after five minutes", async ({ app }) => {
-    app.standins.fail("agent", { mode: "never", times: 1 });
+    app.standins.fail("agent", { mode: "job", ends: "never", times: 1 });
     await app.t.mutation(BEGIN, {});
     await app.pass(4 * MINUTE);
     expect(cancels(app)).toEqual([]);

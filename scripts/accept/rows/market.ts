@@ -191,7 +191,7 @@ export const market: Row[] = [
     says: "Every endpoint answers within 28 s. Chat answers 502",
     needs: ["standins", "time"],
     check: async ({ post, control, now }) => {
-      await control({ provider: "llm", mode: "hang" });
+      await control({ provider: "llm", mode: "slow" });
       const from = await now();
       (await post("/mcp/chat", { question: "Are you there?" })).error(502);
       await control({ provider: "llm", clear: true });

@@ -16,7 +16,7 @@ import {
 import * as z from "zod";
 import type { Chain } from "../../../scripts/chain";
 import { REGISTRY } from "../../../scripts/chain/addresses";
-import { settlerCall, type Slippage } from "../../../scripts/standins/swap/settlerCall";
+import { settlerCall, type Slippage } from "../../../scripts/chain/settlerCall";
 
 /** The contracts of `contracts/`, compiled by `scripts/chain/build.ts`, and how tests put them on a chain. */
 

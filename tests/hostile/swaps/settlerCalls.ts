@@ -13,7 +13,7 @@ import {
 import { actionsAbi } from "../../../scripts/chain/abis";
 import { PERMIT2, SETTLER, TOKENS } from "../../../scripts/chain/addresses";
 import type { Random } from "../../../scripts/standins/random";
-import { settlerCall, type Slippage } from "../../../scripts/standins/swap/settlerCall";
+import { settlerCall, type Slippage } from "../../../scripts/chain/settlerCall";
 
 /** The calls of honest quotes, read and altered in every way that their encoding allows. */
 

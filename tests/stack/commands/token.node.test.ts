@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { createIssuer } from "../../../scripts/stack/api/issuer";
+import { createIssuer } from "../../../scripts/stack/api";
 import { keptKeys } from "../../../scripts/stack/keys";
 import { ranHere } from "../../support/commands";
 import { addressesOf, startMain, temporaryDirectory } from "../processes";

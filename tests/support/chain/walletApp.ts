@@ -2,9 +2,9 @@ import { AsyncResource } from "node:async_hooks";
 import { vi } from "vitest";
 import { deadlines } from "../../../convex/lib/outside/deadlines";
 import { startChain, type Chain } from "../../../scripts/chain";
-import { pricesOf } from "../../../scripts/stack/localChain";
+import { pricesOf } from "../../../scripts/stack/stack";
 import { real } from "../../../scripts/real";
-import { createMarket } from "../../../scripts/standins/sources/market";
+import { createMarket } from "../../../scripts/standins/market";
 import { createWorld, replace, verbs, type WorldOptions } from "../world";
 import { intercept } from "../outside";
 

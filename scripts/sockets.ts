@@ -1,0 +1,132 @@
+import { Agent, createServer, request as send, type IncomingMessage } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { real } from "./real";
+
+/** What the stack serves on this machine, and how it asks itself. */
+
+export type Handler = (request: Request, from: IncomingMessage) => Promise<Response>;
+export type Listener = { url: string; close: () => Promise<void> };
+
+/** The port is taken. The message is one line for the operator. */
+export class PortInUseError extends Error {
+  constructor(port: number, variable: string) {
+    super(`Port ${port} is in use: stop what is using it, or set ${variable} to another port.`);
+  }
+}
+
+/** The connection fails instead of an answer: what `fetch` reports as a TypeError. */
+export class ConnectionLost extends TypeError {}
+
+const HOST = "127.0.0.1";
+const MAX_BODY_BYTES = 20 * 1024 * 1024;
+/** How long open requests get to end when the server closes. */
+const GRACE_MS = 1_000;
+
+/**
+ * Serves on the local machine only. Port 0 takes a free one.
+ * @param variable The environment variable that sets the port, for the error.
+ */
+export async function listen(port: number, variable: string, handle: Handler): Promise<Listener> {
+  const server = createServer((incoming, outgoing) => {
+    const answered = async (request: Request): Promise<Response> => {
+      if (Number(incoming.headers["content-length"] ?? 0) > MAX_BODY_BYTES)
+        return Response.json(
+          { code: "RequestTooLarge", message: "The body is larger than 20 MiB" },
+          { status: 413 },
+        );
+      try {
+        return await handle(request, incoming);
+      } catch (error) {
+        const isOver = error instanceof ConnectionLost || request.signal.aborted;
+        if (isOver) outgoing.destroy();
+        else console.error(`${incoming.method} ${incoming.url} failed`, error);
+        return new Response(null, { status: 500 });
+      }
+    };
+    void getRequestListener(answered, { overrideGlobalObjects: false })(incoming, outgoing);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => {
+      reject("code" in error && error.code === "EADDRINUSE" ? new PortInUseError(port, variable) : error);
+    });
+    server.listen(port, HOST, resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The server has no port");
+  return {
+    url: `http://${HOST}:${address.port}`,
+    close: () =>
+      new Promise((resolve) => {
+        const timer = real.setTimeout(() => server.closeAllConnections(), GRACE_MS);
+        server.close(() => {
+          real.clearTimeout(timer);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+/** Who sent a request, as Convex's backend takes it: the first entry of `X-Forwarded-For`, whatever it is, else the connection's other end. */
+export function addressOf({ headers }: Request, { socket }: IncomingMessage): string | null {
+  return headers.get("x-forwarded-for")?.split(",", 1).join("").trim() ?? socket.remoteAddress ?? null;
+}
+
+const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const isLocal = (url: string) => LOCAL.has(URL.parse(url)?.hostname ?? "");
+
+/**
+ * Why a request is not from this machine's own pages and programs; `null` when it is. Ports of this machine answer
+ * whatever its browser sends. Who comes from a stranger's page names it in `Origin`, or, with a name of its own that leads
+ * here, in `Host`.
+ */
+export function foreignness({ headers }: Request): string | null {
+  const [host, origin] = [headers.get("host"), headers.get("origin")];
+  if (host !== null && !isLocal(`http://${host}`)) return "Host names another machine";
+  return origin !== null && !isLocal(origin) ? "Origin is a page from elsewhere" : null;
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/**
+ * `fetch` to a server on this machine, over `node:http`. Node's own `fetch` keeps its deadlines by the global timers:
+ * whoever replaces those to hasten or to stop the application would hasten or stop its connections too. Redirects are
+ * not followed.
+ */
+export async function loopbackFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const asked = new Request(input, init);
+  const { url, method, headers } = asked;
+  const body = Buffer.from(await asked.arrayBuffer());
+  return new Promise((resolve, reject) => {
+    // Held until the end: a request's signal hears of nothing once nobody holds the request.
+    const hold = { asked };
+    const failed = (cause: unknown) =>
+      reject(hold.asked.signal.aborted ? asked.signal.reason : new TypeError("fetch failed", { cause }));
+    if (asked.signal.aborted) return failed(null);
+    const sent = send(url, { agent, method, headers: Object.fromEntries(headers) }, (got) => {
+      const { statusCode: status = 502, statusMessage: statusText = "" } = got;
+      const pairs = Object.entries(got.headersDistinct).flatMap(([name, values = []]) =>
+        values.map((value): [string, string] => [name, value]),
+      );
+      const isEmpty = status === 204 || status === 205 || status === 304;
+      if (isEmpty) got.resume();
+      resolve(new Response(isEmpty ? null : bytesOf(got), { status, statusText, headers: pairs }));
+    });
+    const abort = () => void sent.destroy();
+    asked.signal.addEventListener("abort", abort, { once: true });
+    sent.once("close", () => hold.asked.signal.removeEventListener("abort", abort));
+    sent.once("error", failed);
+    sent.end(body);
+  });
+}
+
+function bytesOf(got: IncomingMessage): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      got.on("data", (chunk: Buffer) => controller.enqueue(new Uint8Array(chunk)));
+      got.once("end", () => controller.close());
+      got.once("error", (cause) => controller.error(new TypeError("terminated", { cause })));
+    },
+    cancel: () => void got.destroy(),
+  });
+}

@@ -1,0 +1,270 @@
+import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
+import { promisify } from "node:util";
+import { real } from "../real";
+
+/** The application's clock. */
+export type Clock = {
+  /** How many times faster than real time it runs. */
+  readonly speed: number;
+  now: () => number;
+  /** Runs `work`, and everything it starts, in the application's time. The rest of the process keeps real time. */
+  inside: <T>(work: () => T) => T;
+  /** Restores the process's own globals. */
+  stop: () => void;
+};
+
+/**
+ * The clock of the local stack. At speed 1 it is the real one and nothing is replaced. At higher speeds, `Date`, the
+ * timers and `fetch` are replaced for the code that runs `inside`: time runs `speed` times faster, but never past the
+ * next due timer before that timer has fired (a slow machine delays the clock, never a timer), and it stands still
+ * during a call to the outside.
+ */
+export function createClock(speed: number): Clock {
+  if (speed === 1) return { speed, now: () => real.Date.now(), inside: (work) => work(), stop: () => {} };
+  const time = new VirtualTime(speed);
+  const current = new AsyncLocalStorage<VirtualTime>();
+  Object.assign(globalThis, replacements(current));
+  return {
+    speed,
+    now: () => time.now(),
+    inside: (work) => current.run(time, work),
+    stop: () => {
+      const { Date, fetch, setTimeout, clearTimeout, setInterval, clearInterval } = real;
+      Object.assign(globalThis, { Date, fetch, setTimeout, clearTimeout, setInterval, clearInterval });
+      time.stop();
+    },
+  };
+}
+
+/** A timer handle with the members of Node's own. */
+class VirtualTimer {
+  static readonly byId = new Map<number, VirtualTimer>();
+  static #nextId = 1;
+  readonly id = VirtualTimer.#nextId++;
+
+  constructor(
+    readonly time: VirtualTime,
+    readonly fire: () => void,
+    readonly delay: number,
+    readonly period: number | null,
+    public due: number,
+  ) {}
+
+  ref(): this {
+    return this;
+  }
+  unref(): this {
+    return this;
+  }
+  hasRef(): boolean {
+    return true;
+  }
+  refresh(): this {
+    this.time.cancel(this);
+    this.due = this.time.now() + this.delay;
+    this.time.add(this);
+    return this;
+  }
+  close(): this {
+    this.time.cancel(this);
+    return this;
+  }
+  [Symbol.toPrimitive](): number {
+    return this.id;
+  }
+}
+
+class VirtualTime {
+  /** The virtual time at the real moment `anchor`. */
+  #time = real.Date.now();
+  #anchor = performance.now();
+  #holds = 0;
+  /** In the order in which they are due. */
+  #timers: VirtualTimer[] = [];
+  #disarm: () => void = () => {};
+  #stopped = false;
+
+  constructor(readonly speed: number) {}
+
+  now(): number {
+    if (this.#holds > 0 || this.#stopped) return this.#time;
+    const time = this.#time + (performance.now() - this.#anchor) * this.speed;
+    const due = this.#timers[0]?.due;
+    return due === undefined || time < due ? time : Math.max(this.#time, due);
+  }
+
+  schedule(callback: () => void, delay: number, period: number | null): VirtualTimer {
+    const timer = new VirtualTimer(this, AsyncResource.bind(callback), delay, period, this.now() + delay);
+    this.add(timer);
+    return timer;
+  }
+
+  add(timer: VirtualTimer): void {
+    this.#settle();
+    const after = this.#timers.findIndex((other) => other.due > timer.due);
+    this.#timers.splice(after === -1 ? this.#timers.length : after, 0, timer);
+    VirtualTimer.byId.set(timer.id, timer);
+    this.#arm();
+  }
+
+  cancel(timer: VirtualTimer): void {
+    this.#settle();
+    this.#timers = this.#timers.filter((other) => other !== timer);
+    VirtualTimer.byId.delete(timer.id);
+    this.#arm();
+  }
+
+  /** Stops the clock until the returned function is called. */
+  hold(): () => void {
+    this.#settle();
+    this.#holds += 1;
+    this.#disarm();
+    return () => {
+      this.#settle();
+      this.#holds -= 1;
+      this.#arm();
+    };
+  }
+
+  stop(): void {
+    this.#settle();
+    this.#stopped = true;
+    this.#disarm();
+    for (const timer of this.#timers) VirtualTimer.byId.delete(timer.id);
+    this.#timers = [];
+  }
+
+  /** Counts time from this real moment, so that no change below can make it jump. */
+  #settle(): void {
+    this.#time = this.now();
+    this.#anchor = performance.now();
+  }
+
+  #arm(): void {
+    this.#disarm();
+    const next = this.#timers[0];
+    if (next === undefined || this.#holds > 0 || this.#stopped) return;
+    const wait = (next.due - this.now()) / this.speed;
+    if (wait > 1) {
+      const timer = real.setTimeout(() => this.#turn(), Math.floor(wait));
+      this.#disarm = () => real.clearTimeout(timer);
+    } else {
+      // Also the turn of the event loop between two due timers, in which the first one's work settles.
+      const immediate = real.setImmediate(() => this.#turn());
+      this.#disarm = () => clearImmediate(immediate);
+    }
+  }
+
+  #turn(): void {
+    this.#settle();
+    const next = this.#timers[0];
+    if (next === undefined || this.#time < next.due) return this.#arm();
+    this.#timers.shift();
+    if (next.period === null) {
+      VirtualTimer.byId.delete(next.id);
+    } else {
+      next.due += next.period;
+      this.add(next);
+    }
+    try {
+      next.fire();
+    } finally {
+      this.#arm();
+    }
+  }
+}
+
+type Callback = (...args: unknown[]) => void;
+type RealTimer = ReturnType<typeof setTimeout>;
+
+/** `Reflect`'s own types answer `any`. */
+const construct: (...call: Parameters<typeof Reflect.construct>) => object = Reflect.construct;
+const get: (target: object, key: PropertyKey, receiver?: unknown) => unknown = Reflect.get;
+
+/** The globals as application code sees them; other code gets the real ones. */
+function replacements(current: AsyncLocalStorage<VirtualTime>) {
+  const now = () => Math.floor(current.getStore()?.now() ?? real.Date.now());
+  const timer =
+    (ordinary: (callback: Callback, ms?: number, ...args: unknown[]) => RealTimer, repeats: boolean) =>
+    (callback: Callback, ms?: number, ...args: unknown[]) => {
+      const time = current.getStore();
+      if (time === undefined) return ordinary(callback, ms, ...args);
+      const delay = Math.max(1, Number(ms) || 0);
+      return time.schedule(() => callback(...args), delay, repeats ? delay : null);
+    };
+  const cancel = (handle?: VirtualTimer | RealTimer | string | number) => {
+    const known = typeof handle === "number" ? VirtualTimer.byId.get(handle) : handle;
+    if (known instanceof VirtualTimer) known.close();
+    else real.clearTimeout(known);
+  };
+  return {
+    Date: new Proxy(real.Date, {
+      construct: (target, args: unknown[], newTarget) =>
+        construct(target, args.length === 0 ? [now()] : args, newTarget),
+      apply: () => new real.Date(now()).toString(),
+      get: (target, key, receiver) => (key === "now" ? now : get(target, key, receiver)),
+    }),
+    // Libraries promisify the global; theirs stays on real time.
+    setTimeout: Object.assign(timer(real.setTimeout, false), {
+      [promisify.custom]: get(real.setTimeout, promisify.custom),
+    }),
+    clearTimeout: cancel,
+    setInterval: timer(real.setInterval, true),
+    clearInterval: cancel,
+    fetch: countingFetch(
+      // Node's fetch sets timers of its own, which must not stop with the clock that waits for it.
+      (input, init) => current.exit(() => real.fetch(input, init)),
+      () => current.getStore()?.hold(),
+    ),
+  };
+}
+
+type Fetch = typeof globalThis.fetch;
+
+/**
+ * A `fetch` that holds the clock from the call until the last byte of the answer has arrived. The body is received even
+ * if the caller does not read it, so that an unread answer cannot hold the clock for ever.
+ * @param hold Stops the clock and returns its release; nothing if there is no clock to stop.
+ */
+export function countingFetch(fetch: Fetch, hold: () => (() => void) | undefined): Fetch {
+  return async (input, init) => {
+    const end = hold();
+    if (end === undefined) return fetch(input, init);
+    // The caller's code after the last byte runs before time continues.
+    const release = () => void setImmediate(end);
+    let response: Response;
+    try {
+      response = await fetch(input, init);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    const { body, status, statusText, headers, url, redirected } = response;
+    if (body === null) {
+      release();
+      return response;
+    }
+    const copy = new Response(received(body, release), { status, statusText, headers });
+    return Object.defineProperties(copy, { url: { value: url }, redirected: { value: redirected } });
+  };
+}
+
+/** The same bytes, received at the network's pace and kept until they are read. */
+function received(body: ReadableStream<Uint8Array>, done: () => void): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      const receive = async () => {
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) return controller.close();
+          controller.enqueue(value);
+        }
+      };
+      receive()
+        .catch((error: unknown) => controller.error(error))
+        .finally(done);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}

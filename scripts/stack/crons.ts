@@ -1,0 +1,115 @@
+import { Cron } from "croner";
+import { jsonToConvex } from "convex/values";
+import * as z from "zod";
+import { log } from "../../convex/lib/log";
+import { failureOf, type Application } from "./application";
+import type { Clock } from "./clock";
+
+/** When each cron is due next, by its identifier. */
+export type DueTimes = Record<string, number>;
+
+export type Crons = {
+  dueTimes: () => DueTimes;
+  /** Starts no further runs, and waits for the running ones, so that their writes are saved. */
+  stop: () => Promise<void>;
+};
+
+/** When a cron runs: each so many ms, or at the UTC minutes of five fields. */
+type Timetable = number | Cron;
+
+const MINUTE = 60_000;
+const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+const intervalShape = z.looseObject({ minutes: z.number().default(0), hours: z.number().default(0) });
+const fieldsShape = z.looseObject({
+  minuteUTC: z.int().default(0),
+  hourUTC: z.int().optional(),
+  dayOfWeek: z.enum(WEEKDAYS).optional(),
+  cron: z.string().optional(),
+});
+
+/** A schedule as `convex/crons.ts` exports it. Convex picks a minute if none is given; here it is the first. */
+export const scheduleShape = z.looseObject({ type: z.string() }).transform((given): Timetable => {
+  if (given.type === "interval") {
+    const { minutes, hours } = intervalShape.parse(given);
+    return (minutes + 60 * hours) * MINUTE;
+  }
+  const { minuteUTC, hourUTC = "*", dayOfWeek, cron } = fieldsShape.parse(given);
+  const day = dayOfWeek === undefined ? "*" : WEEKDAYS.indexOf(dayOfWeek);
+  return new Cron(cron ?? `${minuteUTC} ${hourUTC} * * ${day}`, {
+    paused: true,
+    utcOffset: 0,
+    mode: "5-part",
+  });
+});
+
+/** The first due time after `time`, in epoch ms; for an interval, one interval later. */
+export function nextDue(timetable: Timetable, time: number): number {
+  if (typeof timetable === "number") return time + timetable;
+  return timetable.nextRun(new Date(time))?.getTime() ?? Infinity;
+}
+
+/** What `convex/crons.ts` exports. */
+const cronsShape = z.object({
+  crons: z.record(
+    z.string(),
+    z.object({
+      name: z.string(),
+      args: z.tuple([z.record(z.string(), z.json())]),
+      schedule: scheduleShape,
+    }),
+  ),
+});
+
+/**
+ * Runs the application's crons on its clock, as the platform does: one run of a cron at a time, an interval's first run
+ * at the very first start, and after a pause only one late run.
+ * @param saved Due times from before a restart; without them every start would be a first one.
+ */
+export async function startCrons(application: Application, clock: Clock, saved: DueTimes): Promise<Crons> {
+  const { crons } = cronsShape.parse(await application.defaultExport("crons"));
+  const due = new Map<string, number>();
+  const timers = new Map<string, ReturnType<typeof setTimeout>>();
+  const running = new Set<Promise<void>>();
+  let stopped = false;
+
+  const arm = (id: string, time: number) => {
+    due.set(id, time);
+    const begin = () => {
+      const run = fire(id, time).finally(() => running.delete(run));
+      running.add(run);
+    };
+    clock.inside(() => timers.set(id, setTimeout(begin, Math.max(0, time - clock.now()))));
+  };
+  const fire = async (id: string, time: number) => {
+    const cron = crons[id];
+    if (cron === undefined) return;
+    const { name, args, schedule } = cron;
+    try {
+      const described = await application.describe(name);
+      const given = Object.entries(args[0]).map(([key, value]) => [key, jsonToConvex(value)] as const);
+      await application.run(described?.kind ?? "mutation", name, Object.fromEntries(given));
+    } catch (error) {
+      log.error("cron.failed", { cron: id, message: failureOf(error).message });
+    }
+    if (stopped) return;
+    let next = nextDue(schedule, time);
+    let skipped = 0;
+    for (; next <= clock.now(); next = nextDue(schedule, next)) skipped++;
+    // An accelerated clock is late by design: it does not wait for a running cron.
+    if (skipped > 0 && clock.speed === 1) log.warn("cron.late", { cron: id, skipped });
+    arm(id, next);
+  };
+
+  for (const [id, { schedule }] of Object.entries(crons)) {
+    const first = typeof schedule === "number" ? clock.now() : nextDue(schedule, clock.now());
+    arm(id, saved[id] ?? first);
+  }
+  return {
+    dueTimes: () => Object.fromEntries(due),
+    stop: async () => {
+      stopped = true;
+      for (const timer of timers.values()) clearTimeout(timer);
+      await Promise.all(running);
+    },
+  };
+}

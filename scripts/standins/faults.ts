@@ -1,0 +1,170 @@
+/** Part of the stand-ins for local use: how a stand-in is told to fail, and which request fails. */
+
+import * as z from "zod";
+import { ConnectionLost } from "../sockets";
+import { json, type Call } from "./http";
+import { SOURCES } from "./sources";
+
+export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap", ...SOURCES] as const;
+export type Provider = (typeof PROVIDERS)[number];
+
+const limits = {
+  /** How many requests the fault applies to; all until cleared when absent. */
+  times: z.int().positive().optional(),
+  /** Gateway only: apply only to requests with this schema name, or to prose with "chat". */
+  schema: z.string().min(1).optional(),
+  /** Apply only to requests whose path has this in it. */
+  path: z.string().min(1).optional(),
+};
+
+const faultShape = z.discriminatedUnion("mode", [
+  /** The request is refused and has no effect. `body` replaces the provider's usual error body. */
+  z.strictObject({
+    mode: z.literal("status"),
+    status: z.int().min(400).max(599),
+    retryAfter: z.number().nonnegative().optional(),
+    body: z.unknown().optional(),
+    ...limits,
+  }),
+  /** The right answer after `ms`; without `ms`, no answer and no effect until the caller gives up. */
+  z.strictObject({ mode: z.literal("slow"), ms: z.number().nonnegative().optional(), ...limits }),
+  /** The request takes effect; the answer has status 200 and is `text`, or words of a proxy. */
+  z.strictObject({ mode: z.literal("garbage"), text: z.string().optional(), ...limits }),
+  /** The request takes effect; the connection is lost before the answer, or `half` way through it. */
+  z.strictObject({ mode: z.literal("drop"), half: z.boolean().optional(), ...limits }),
+  /** The model's content, or the response of the agent's job, is this text; `null` for a model that says nothing. */
+  z.strictObject({ mode: z.literal("reply"), content: z.string().nullable(), ...limits }),
+  /** The model's content is cut off half-way. */
+  z.strictObject({ mode: z.literal("truncated"), ...limits }),
+  /** The agent's job ends in failure, or never. */
+  z.strictObject({ mode: z.literal("job"), ends: z.enum(["failed", "never"]), ...limits }),
+]);
+
+export type Fault = z.infer<typeof faultShape>;
+
+/** A provider's stand-in: what it answers, and the body of a refusal in the provider's own words. */
+export type Standin = {
+  handle: (call: Call, fault?: Fault) => Response | Promise<Response>;
+  error: (status: number, reason: string, retryAfter?: number) => unknown;
+};
+
+/** Modes that only some providers can show. */
+const ONLY: Partial<Record<Fault["mode"], readonly Provider[]>> = {
+  reply: ["llm", "sentiment", "agent"],
+  truncated: ["llm", "sentiment"],
+  job: ["agent"],
+};
+
+export type Faults = ReturnType<typeof createFaults>;
+
+export function createFaults() {
+  const queues = new Map<Provider, { fault: Fault; left: number }[]>();
+  return {
+    /** @throws TypeError for a fault that this provider cannot show. */
+    add: (provider: Provider, fault: Fault): void => {
+      const isForeign = ONLY[fault.mode]?.includes(provider) === false;
+      if (isForeign || (fault.schema !== undefined && provider !== "llm"))
+        throw new TypeError(`the ${provider} stand-in cannot show ${JSON.stringify(fault)}`);
+      queues.set(provider, [...(queues.get(provider) ?? []), { fault, left: fault.times ?? Infinity }]);
+    },
+    clear: (provider?: Provider): void => {
+      if (provider === undefined) queues.clear();
+      else queues.delete(provider);
+    },
+    /** The fault for the next request, counted as used. */
+    take: (provider: Provider, path: string, schema: string | undefined): Fault | undefined => {
+      const found = queues
+        .get(provider)
+        ?.find(
+          ({ fault, left }) =>
+            left > 0 && (fault.schema ?? schema) === schema && path.includes(fault.path ?? ""),
+        );
+      if (found !== undefined) found.left--;
+      return found?.fault;
+    },
+  };
+}
+
+const provider = z.enum(PROVIDERS);
+const clearShape = z.strictObject({ provider: provider.optional(), clear: z.literal(true) });
+
+/**
+ * Carries out one control message: `{ provider, ...fault }`, `{ provider, clear: true }` or `{ clear: true }`.
+ * @throws z.ZodError or TypeError for any other.
+ */
+export function control(faults: Faults, message: unknown): void {
+  const clearing = clearShape.safeParse(message);
+  if (clearing.success) {
+    faults.clear(clearing.data.provider);
+    return;
+  }
+  const { provider: target, ...fault } = z.looseObject({ provider }).parse(message);
+  faults.add(target, faultShape.parse(fault));
+}
+
+/** One request, with its fault. @throws ConnectionLost, and the signal's reason when the caller gives up. */
+export async function answerWith(
+  standin: Standin,
+  call: Call,
+  fault: Fault | undefined,
+  signal: AbortSignal,
+): Promise<Response> {
+  if (fault?.mode === "status") return refusal(standin, fault);
+  if (fault?.mode === "slow") await pause(fault.ms ?? LONGEST_MS, signal);
+  const answer = await standin.handle(call, fault);
+  if (fault?.mode === "garbage") {
+    const text = fault.text ?? "upstream connect error or disconnect/reset before headers";
+    return new Response(text, { headers: { "Content-Type": "application/json" } });
+  }
+  if (fault?.mode !== "drop") return answer;
+  if (fault.half !== true) throw new ConnectionLost("fetch failed");
+  return brokenOff(answer);
+}
+
+const LONGEST_MS = 2 ** 31 - 1;
+
+const REASONS: Record<number, string> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
+
+function refusal({ error }: Standin, fault: Extract<Fault, { mode: "status" }>): Response {
+  const { status, retryAfter, body } = fault;
+  const usual = error(status, REASONS[status] ?? `Error ${status}`, retryAfter);
+  const headers = retryAfter === undefined ? {} : { "Retry-After": String(retryAfter) };
+  return json(body === undefined ? usual : body, status, headers);
+}
+
+/** Resolves after `ms`. @throws The signal's reason as soon as the caller gives up, as `fetch` does. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+    if (signal.aborted) done();
+  });
+  signal.throwIfAborted();
+}
+
+/** Half of the answer's body, then a lost connection. */
+async function brokenOff(answer: Response): Promise<Response> {
+  const whole = new Uint8Array(await answer.arrayBuffer());
+  const parts = [whole.slice(0, Math.ceil(whole.length / 2))];
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      const part = parts.pop();
+      if (part === undefined) controller.error(new ConnectionLost("terminated"));
+      else controller.enqueue(part);
+    },
+  });
+  return new Response(body, { status: answer.status, headers: answer.headers });
+}

@@ -1,0 +1,391 @@
+/**
+ * A stand-in for the Telegram Bot API, for local use: checks as it does, with its own words for refusals, and delivers to
+ * nobody. A person's messages and taps are made by `say` and `tap`.
+ */
+
+import * as z from "zod";
+import { parseJson } from "../json";
+import { json, type Call } from "./http";
+import {
+  CAPTION,
+  isNamed,
+  MESSAGE,
+  readKeyboard,
+  readPhoto,
+  readText,
+  Refusal,
+  refuse,
+  type Keyboard,
+  type Photo,
+} from "./messengerForms";
+import { hash } from "./random";
+
+/** A message, an edit or a chat action that the messenger accepted. */
+export type SentMessage = {
+  botToken: string;
+  method: string;
+  chatId: string;
+  /** As sent, with markup: a picture's caption, or a chat action's name. */
+  text: string;
+  at: number;
+  /** Absent for a chat action. */
+  messageId?: number;
+  photo?: Photo;
+  /** Rows of buttons below it. */
+  keyboard?: Keyboard;
+};
+
+/** An older query cannot be answered any more. */
+const QUERY_MS = 15_000;
+const MOST_PICTURES = 50;
+const ACTIONS = ["typing", "upload_photo"];
+
+const asText = z.union([z.string(), z.number().transform(String)]).default("");
+/** In a form lines end with CRLF (fetch.spec.whatwg.org, multipart/form-data); the messenger drops carriage returns. */
+const caption = asText.transform((text) => text.replaceAll("\r", ""));
+const parametersShape = z.looseObject({
+  chat_id: asText,
+  message_id: z.coerce.number().int().default(0),
+  parse_mode: z.string().default(""),
+  text: asText,
+  caption,
+  reply_markup: z.unknown().optional(),
+  photo: z.unknown().optional(),
+  /** JSON: in a form together with the picture that it names. */
+  media: z.string().default(""),
+  action: z.string().default(""),
+  callback_query_id: asText,
+});
+type Parameters = z.infer<typeof parametersShape>;
+
+const mediaShape = z.looseObject({
+  type: z.literal("photo"),
+  media: z.literal("attach://photo"),
+  caption,
+  parse_mode: z.string().default(""),
+});
+
+const webhookShape = z.looseObject({
+  url: z.string().default(""),
+  secret_token: z.string().optional(),
+  allowed_updates: z.array(z.string()).optional(),
+});
+
+const commandShape = z.object({
+  command: z.string().regex(/^[a-z0-9_]{1,32}$/),
+  description: z.string().min(1).max(256),
+});
+const commandsShape = z.looseObject({ commands: z.array(commandShape).max(100) });
+
+const personShape = {
+  /** Negative for a group. */
+  chatId: z.coerce.number().int(),
+  /** The sender; in a private chat it is the chat's own person. */
+  from: z
+    .strictObject({ id: z.int().positive(), username: z.string().min(1).optional() })
+    .partial()
+    .optional(),
+};
+const sayShape = z.strictObject({ ...personShape, text: z.string().min(1).max(MESSAGE.limit) });
+const tapShape = z.strictObject({ ...personShape, button: z.string().min(1) });
+
+/** A webhook's answer: one call of a method, whose outcome is not reported. */
+const callShape = z.looseObject({ method: z.string() });
+
+/** A message in a chat. */
+type Standing = {
+  botToken: string;
+  chatId: string;
+  messageId: number;
+  /** As shown. */
+  text: string;
+  /** As sent. */
+  source: string;
+  keyboard: Keyboard;
+  isPhoto: boolean;
+};
+
+type Delivered = { updateId: number; status: number };
+
+export type Messenger = {
+  handle: (call: Call) => Promise<Response>;
+  /**
+   * Makes a person's message and sends it to the webhook as an update.
+   * @param message `{ chatId, text, from?: { id?, username? } }`
+   * @returns The update's id and the webhook's status.
+   * @throws z.ZodError for another message; TypeError without a webhook.
+   */
+  say(message: unknown): Promise<Delivered>;
+  /**
+   * A person taps a button, on the newest message of the chat that has it.
+   * @param tap `{ chatId, button, from? }`: the button's words or data
+   * @throws TypeError if no message has such a button.
+   */
+  tap(tap: unknown): Promise<Delivered>;
+  /** The picture of a message, while it is one of the last fifty; `null` without one. */
+  picture(messageId: number): Uint8Array<ArrayBuffer> | null;
+};
+
+/**
+ * @param options.accepted Receives every message that the Bot API would have delivered.
+ * @param options.deliver Sends an update to the application's webhook, as the Bot API would.
+ */
+export function createMessenger(options: {
+  now: () => number;
+  accepted: (message: SentMessage) => void;
+  deliver: ((update: unknown) => Promise<Response>) | undefined;
+}): Messenger {
+  const { now, accepted } = options;
+  const webhooks = new Map<string, z.infer<typeof webhookShape>>();
+  const standing = new Map<string, Standing>();
+  const queries = new Map<string, number>();
+  const pictures = new Map<number, Uint8Array<ArrayBuffer>>();
+  let lastMessageId = 0;
+  let lastUpdateId = 0;
+  let lastQuery = 4_000_000_000;
+
+  const shown = ({ botToken, messageId, chatId, text, isPhoto, keyboard }: Standing) => ({
+    ...{ message_id: messageId, from: bot(botToken), chat: chatOf(chatId), date: Math.floor(now() / 1_000) },
+    ...(isPhoto ? { photo: [], caption: text } : { text }),
+    ...(keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } }),
+  });
+
+  const stand = (method: string, message: Standing, sent?: Awaited<ReturnType<typeof readPhoto>>) => {
+    const { botToken, chatId, messageId, source, keyboard } = message;
+    standing.set(keyOf(message), message);
+    if (sent !== undefined) pictures.set(messageId, sent.file);
+    for (const oldest of pictures.keys()) if (pictures.size > MOST_PICTURES) pictures.delete(oldest);
+    accepted({
+      ...{ botToken, method, chatId, text: source, at: now(), messageId },
+      ...(sent === undefined ? {} : { photo: sent.photo }),
+      ...(keyboard.length === 0 ? {} : { keyboard }),
+    });
+    return shown(message);
+  };
+
+  const send = async (method: "sendMessage" | "sendPhoto", botToken: string, asked: Parameters) => {
+    const chatId = chatIn(asked);
+    const isPhoto = method === "sendPhoto";
+    const source = isPhoto ? asked.caption : asked.text;
+    const text = readText(source, asked.parse_mode, isPhoto ? CAPTION : MESSAGE);
+    if (!isPhoto && text === "") return refuse("message text is empty");
+    const keyboard = readKeyboard(asked.reply_markup);
+    const photo = isPhoto ? await readPhoto(asked.photo) : undefined;
+    const messageId = ++lastMessageId;
+    return stand(method, { botToken, chatId, messageId, text, source, keyboard, isPhoto }, photo);
+  };
+
+  const edit = async (
+    method: "editMessageText" | "editMessageCaption" | "editMessageMedia",
+    botToken: string,
+    asked: Parameters,
+  ) => {
+    const isText = method === "editMessageText";
+    const media = mediaShape.safeParse(parseJson(asked.media)).data;
+    if (method === "editMessageMedia" && media === undefined) return refuse("wrong media in the request");
+    const { caption: source, parse_mode: mode } = media ?? {
+      ...asked,
+      caption: isText ? asked.text : asked.caption,
+    };
+    const chatId = chatIn(asked);
+    const before = standing.get(keyOf({ botToken, chatId, messageId: asked.message_id }));
+    if (before === undefined) return refuse("message to edit not found");
+    const text = readText(source, mode, isText ? MESSAGE : CAPTION);
+    if (isText && text === "") return refuse("message text is empty");
+    if (isText && before.isPhoto) return refuse("there is no text in the message to edit");
+    if (method === "editMessageCaption" && !before.isPhoto)
+      return refuse("there is no caption in the message to edit");
+    const photo = media === undefined ? undefined : await readPhoto(asked.photo);
+    const keyboard = readKeyboard(asked.reply_markup);
+    const isSame = before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard);
+    if (photo === undefined && isSame)
+      return refuse(
+        "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
+      );
+    return stand(
+      method,
+      { ...before, text, source, keyboard, isPhoto: before.isPhoto || photo !== undefined },
+      photo,
+    );
+  };
+
+  const setWebhook = (botToken: string, parameters: unknown): true => {
+    const parsed = webhookShape.safeParse(parameters);
+    if (!parsed.success) return refuse("bad webhook");
+    const { url, secret_token: secret = "a" } = parsed.data;
+    if (!/^[A-Za-z0-9_-]{1,256}$/.test(secret)) return refuse("secret token contains unallowed characters");
+    if (url !== "" && !url.startsWith("https://"))
+      return refuse("bad webhook: An HTTPS URL must be provided for webhook");
+    webhooks.set(botToken, parsed.data);
+    return true;
+  };
+
+  const answerQuery = ({ callback_query_id: id, text }: Parameters): true => {
+    const askedAt = queries.get(id);
+    if (askedAt === undefined || now() - askedAt > QUERY_MS)
+      return refuse("query is too old and response timeout expired or query ID is invalid");
+    if (text.length > 200) return refuse("MESSAGE_TOO_LONG");
+    return queries.delete(id) || true;
+  };
+
+  const act = (botToken: string, asked: Parameters): true => {
+    const [chatId, text] = [chatIn(asked), asked.action];
+    if (!ACTIONS.includes(text)) return refuse("wrong parameter action in request");
+    accepted({ botToken, method: "sendChatAction", chatId, text, at: now() });
+    return true;
+  };
+
+  /** The methods that the service calls. @throws Refusal */
+  const resultOf = async (method: string, botToken: string, parameters: unknown): Promise<unknown> => {
+    const parsed = parametersShape.safeParse(parameters);
+    if (!parsed.success) return refuse("wrong type of a parameter");
+    const asked = parsed.data;
+    switch (method) {
+      case "getMe":
+        return bot(botToken);
+      case "sendMessage":
+      case "sendPhoto":
+        return send(method, botToken, asked);
+      case "editMessageText":
+      case "editMessageCaption":
+      case "editMessageMedia":
+        return edit(method, botToken, asked);
+      case "sendChatAction":
+        return act(botToken, asked);
+      case "answerCallbackQuery":
+        return answerQuery(asked);
+      case "setWebhook":
+        return setWebhook(botToken, parameters);
+      case "getWebhookInfo": {
+        const { url = "", allowed_updates = [] } = webhooks.get(botToken) ?? {};
+        return { url, has_custom_certificate: false, pending_update_count: 0, allowed_updates };
+      }
+      case "setMyCommands":
+        return commandsShape.safeParse(parameters).success || refuse("BOT_COMMAND_INVALID");
+      default:
+        throw new Refusal("Not Found: method not found", 404);
+    }
+  };
+
+  const run = async (method: string, botToken: string, parameters: unknown): Promise<Response> => {
+    try {
+      return json({ ok: true, result: await resultOf(method, botToken, parameters) });
+    } catch (error) {
+      if (error instanceof Refusal) return json(messengerError(error.status, error.message), error.status);
+      throw error;
+    }
+  };
+
+  /** @param botToken The bot's token, for a call in the webhook's answer. */
+  const deliver = async (what: object, botToken?: string): Promise<Delivered> => {
+    if (options.deliver === undefined) throw new TypeError("the messenger stand-in has no webhook");
+    // Later ones are greater, even after a restart.
+    lastUpdateId = Math.max(lastUpdateId + 1, Math.floor(now()));
+    const updateId = lastUpdateId;
+    const response = await options.deliver({ update_id: updateId, ...what });
+    const call = callShape.safeParse(parseJson(await response.text()));
+    if (call.success && botToken !== undefined) await run(call.data.method, botToken, call.data);
+    return { updateId, status: response.status };
+  };
+
+  return {
+    handle: async (call) => {
+      const [, token = "", method] = /^\/bot([^/]+)\/([A-Za-z]+)$/.exec(call.path) ?? [];
+      if (method === undefined) return json(messengerError(404, "Not Found"), 404);
+      const botToken = token.replaceAll(/%3a/gi, ":");
+      if (botToken.length > 80 || !/^[1-9]\d{0,15}:[A-Za-z0-9_-]+$/.test(botToken))
+        return json(messengerError(401, "Unauthorized: invalid token specified"), 401);
+      const parameters = await parametersOf(call);
+      if (parameters === null) return json(messengerError(400, "Bad Request: can't parse JSON object"), 400);
+      return run(method, botToken, parameters);
+    },
+    picture: (messageId) => pictures.get(messageId) ?? null,
+    say: (message) => {
+      const { chatId, text, from } = sayShape.parse(message);
+      const command = /^\/[\w@]+/.exec(text)?.[0];
+      const entities = [{ type: "bot_command", offset: 0, length: command?.length }];
+      return deliver({
+        message: {
+          ...{ message_id: ++lastMessageId, date: Math.floor(now() / 1_000), text },
+          ...placeOf(chatId, from),
+          ...(command === undefined ? {} : { entities }),
+        },
+      });
+    },
+    tap: (tap) => {
+      const { chatId, button, from } = tapShape.parse(tap);
+      const found = [...standing.values()].reverse().flatMap((message) => {
+        const inChat = message.chatId === String(chatId) ? message.keyboard.flat() : [];
+        const data = inChat.find(
+          ({ text, callback_data: own }) => own !== undefined && (isNamed(text, button) || own === button),
+        )?.callback_data;
+        return data === undefined ? [] : [{ message, data }];
+      })[0];
+      if (found === undefined) throw new TypeError(`no message of this chat has the button ${button}`);
+      const id = String(++lastQuery);
+      queries.set(id, now());
+      const place = placeOf(chatId, from);
+      const message = { ...shown(found.message), chat: place.chat };
+      const query = { id, from: place.from, message, chat_instance: String(hash(String(chatId))) };
+      return deliver({ callback_query: { ...query, data: found.data } }, found.message.botToken);
+    },
+  };
+}
+
+/** Of the query and the body, which is a form or JSON; `null` for another body. */
+async function parametersOf({ query, headers, body, bytes }: Call): Promise<Record<string, unknown> | null> {
+  const inQuery = Object.fromEntries(query);
+  const type = headers.get("Content-Type") ?? "";
+  if (type.startsWith("multipart/form-data") && bytes !== undefined) {
+    const form = await new Response(bytes, { headers: { "Content-Type": type } }).formData();
+    return { ...inQuery, ...Object.fromEntries(form.entries()) };
+  }
+  if (body.trim() === "") return inQuery;
+  const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(body));
+  return parsed.success ? { ...inQuery, ...parsed.data } : null;
+}
+
+function keyOf({ botToken, chatId, messageId }: Pick<Standing, "botToken" | "chatId" | "messageId">): string {
+  return `${botToken} ${chatId} ${messageId}`;
+}
+
+/** @throws Refusal */
+function chatIn({ chat_id: chatId }: Parameters): string {
+  if (chatId === "") return refuse("chat_id is empty");
+  return /^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId) ? chatId : refuse("chat not found");
+}
+
+/** The sender and the chat. */
+function placeOf(
+  chatId: number,
+  from: { id?: number | undefined; username?: string | undefined } | undefined,
+) {
+  const id = from?.id ?? (chatId > 0 ? chatId : 1);
+  const person = { first_name: "Local", username: from?.username ?? `local_${id}` };
+  const chat = chatId > 0 ? { id: chatId, type: "private", ...person } : chatOf(String(chatId));
+  return { from: { id, is_bot: false, ...person }, chat };
+}
+
+/** The Bot API's own error body; the HTTP status repeats its code. */
+export function messengerError(status: number, reason: string, retryAfter?: number): unknown {
+  const body = { ok: false, error_code: status, description: reason };
+  return retryAfter === undefined
+    ? body
+    : {
+        ...body,
+        description: `${reason}: retry after ${retryAfter}`,
+        parameters: { retry_after: retryAfter },
+      };
+}
+
+function bot(botToken: string): unknown {
+  const id = Number(botToken.split(":")[0]);
+  return { id, is_bot: true, first_name: "Simulated bot", username: `simulated_${id}_bot` };
+}
+
+function chatOf(chatId: string): unknown {
+  if (chatId.startsWith("@"))
+    return { id: -1_000_000_000_000 - hash(chatId), type: "channel", username: chatId.slice(1) };
+  const id = Number(chatId);
+  return { id, type: id < 0 ? "supergroup" : "private" };
+}

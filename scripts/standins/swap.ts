@@ -1,0 +1,352 @@
+/**
+ * A stand-in for the 0x Swap API v2 with Permit2, for local use: quotes at the price feeds of the local chain, where
+ * its settler executes the swaps.
+ */
+
+import {
+  createPublicClient,
+  encodeFunctionData,
+  erc20Abi,
+  hashTypedData,
+  http,
+  isAddressEqual,
+  maxUint256,
+  multicall3Abi,
+  sliceHex,
+  toHex,
+  zeroAddress,
+  type Address,
+  type Hex,
+} from "viem";
+import * as z from "zod";
+import { actionsAbi, poolAbi, wethAbi } from "../chain/abis";
+import { CHAIN_ID, MULTICALL3, NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../chain/addresses";
+import { settlerCall } from "../chain/settlerCall";
+import { real } from "../real";
+import { json, type Call } from "./http";
+
+/** How long a signature for a quote is valid, in seconds. */
+const QUOTE_SECONDS = 300;
+const SETTLE_GAS = 300_000n;
+const WRAP_GAS = 60_000n;
+const DEFAULT_SLIPPAGE_BPS = 100;
+
+export type Swap = { handle(call: Call): Promise<Response> };
+
+/**
+ * @param options.rpcUrl The local chain's; `null` while there is none.
+ * @param options.now Epoch ms.
+ */
+export function createSwap(options: { rpcUrl: () => string | null; now: () => number }): Swap {
+  return {
+    handle: async ({ method, path, headers, query }) => {
+      const firm = path === "/swap/permit2/quote";
+      if (method !== "GET" || !(firm || path === "/swap/permit2/price"))
+        return json({ message: "no Route matched with those values" }, 404);
+      if ((headers.get("0x-api-key") ?? "") === "")
+        return json({ message: "No API key found in request" }, 401);
+      if (headers.get("0x-version") !== "v2") return invalid([{ field: "0x-version", reason: "Must be v2" }]);
+      const read = readRequest(query, firm);
+      if ("details" in read) return invalid(read.details);
+
+      const rpcUrl = options.rpcUrl();
+      if (rpcUrl === null) return json(swapError(500, "There is no chain to quote from"), 500);
+      const offer = await offerOf(read, rpcUrl).catch(() => undefined);
+      if (offer === undefined) return json(swapError(500, "The chain cannot be read"), 500);
+      if (offer === null) return json({ liquidityAvailable: false, zid: randomHex(12) });
+      const { body, gas, gasPrice } = offer;
+      if (!firm) return json({ ...body, gas: String(gas), gasPrice: String(gasPrice) });
+      const deadline = BigInt(Math.floor(options.now() / 1_000) + QUOTE_SECONDS);
+      const permit = { nonce: BigInt(randomHex(32)), deadline };
+      const { to, data, value } = transactionOf(read, offer.minBuyAmount, permit, body.zid);
+      const transaction = { to: lower(to), data, gas: String(gas), gasPrice: String(gasPrice) };
+      return json({
+        ...body,
+        permit2: offer.needsPermit ? permitOf(read, permit) : null,
+        transaction: { ...transaction, value: String(value) },
+      });
+    },
+  };
+}
+
+const NAMES: Record<number, string> = {
+  400: "SWAP_VALIDATION_FAILED",
+  403: "TAKER_NOT_AUTHORIZED_FOR_TRADE",
+  422: "SELL_TOKEN_NOT_AUTHORIZED_FOR_TRADE",
+  500: "INTERNAL_SERVER_ERROR",
+};
+
+/** The API's own error body; for a status that it has no name for, its gateway's. */
+export function swapError(status: number, message: string): unknown {
+  const name = NAMES[status];
+  return name === undefined ? { message } : { name, message, data: { zid: randomHex(12) } };
+}
+
+/** A refused field of the query, and the reason. */
+type Detail = { field: string; reason: string };
+
+function invalid(details: Detail[]): Response {
+  const data = { zid: randomHex(12), details };
+  return json({ name: "INPUT_INVALID", message: "The input is invalid", data }, 400);
+}
+
+type SwapRequest = {
+  sellToken: Address;
+  buyToken: Address;
+  sellAmount: bigint;
+  taker: Address;
+  recipient: Address | null;
+  /** The loss that the buyer accepts, in parts per million. */
+  slippagePpm: bigint;
+  /** Wei; `null` for the chain's own. */
+  gasPrice: bigint | null;
+  /** How the swap is done: through the settler, or by the wrapped token itself. */
+  kind: "settle" | "wrap" | "unwrap";
+};
+
+/** The zero address stands for no token. */
+const addressShape = z
+  .string("Required")
+  .regex(/^0x(?!0{40})[a-fA-F0-9]{40}$/, "Invalid ethereum address")
+  .transform((text): Address => lower(`0x${text.slice(2)}`));
+
+const amountShape = z
+  .string("Required")
+  .regex(/^\d{1,78}$/, "Must be a whole number in base units")
+  .transform(BigInt)
+  .refine((amount) => amount <= maxUint256, "Too large");
+
+const shareShape = (whole: number) =>
+  z
+    .string()
+    .regex(/^\d{1,7}$/, "Must be a whole number")
+    .transform(Number)
+    .refine((share) => share <= whole, `Must be at most ${whole}`);
+
+const notSimulated = z.never("Not simulated").optional();
+
+const queryShape = z.object({
+  chainId: z.literal(String(CHAIN_ID), "The stand-in has chain 8453 only"),
+  sellToken: addressShape,
+  buyToken: addressShape,
+  sellAmount: amountShape,
+  taker: addressShape.optional(),
+  recipient: addressShape.optional(),
+  slippageBps: shareShape(10_000).optional(),
+  slippagePpm: shareShape(1_000_000).optional(),
+  gasPrice: amountShape.optional(),
+  sellEntireBalance: z.literal("false", "Not simulated").optional(),
+  wrapUnwrapMode: z.literal("direct", "Not simulated").optional(),
+  buyAmount: notSimulated,
+  swapFeeRecipient: notSimulated,
+  swapFeeBps: notSimulated,
+  swapFeeToken: notSimulated,
+  tradeSurplusRecipient: notSimulated,
+  tradeSurplusMaxBps: notSimulated,
+});
+
+/** @param firm Whether it is a firm quote, which needs a taker. */
+function readRequest(parameters: URLSearchParams, firm: boolean): SwapRequest | { details: Detail[] } {
+  const parsed = queryShape.safeParse(Object.fromEntries(parameters));
+  const details = (parsed.error?.issues ?? []).map(({ path, message }) => {
+    return { field: path.join("."), reason: message };
+  });
+  const refuse = (field: string, reason: string) => details.push({ field, reason });
+  if (firm && !parameters.has("taker")) refuse("taker", "Required");
+  if (parameters.has("slippageBps") && parameters.has("slippagePpm"))
+    refuse("slippagePpm", "Give slippageBps or slippagePpm, not both");
+  if (!parsed.success) return { details };
+
+  const { sellToken, buyToken, sellAmount, slippageBps, slippagePpm, ...rest } = parsed.data;
+  const { taker = zeroAddress, recipient = null, gasPrice = null } = rest;
+  const kind = kindOf(sellToken, buyToken);
+  if (isAddressEqual(sellToken, buyToken)) refuse("buyToken", "sellToken and buyToken are the same");
+  if (kind !== "settle" && recipient !== null) refuse("recipient", "Not supported for wrap and unwrap");
+  if (details.length > 0) return { details };
+  const ppm = BigInt(slippagePpm ?? (slippageBps ?? DEFAULT_SLIPPAGE_BPS) * 100);
+  return { sellToken, buyToken, sellAmount, taker, recipient, slippagePpm: ppm, gasPrice, kind };
+}
+
+function isNative(token: Address): boolean {
+  return isAddressEqual(token, NATIVE);
+}
+
+function kindOf(sellToken: Address, buyToken: Address): SwapRequest["kind"] {
+  if (isNative(sellToken) && isAddressEqual(buyToken, TOKENS.WETH)) return "wrap";
+  if (isNative(buyToken) && isAddressEqual(sellToken, TOKENS.WETH)) return "unwrap";
+  return "settle";
+}
+
+/** What the chain says of a swap. @throws If the chain cannot be read. */
+async function readChain(rpcUrl: string, { sellToken, buyToken, sellAmount, taker }: SwapRequest) {
+  const transport = http(rpcUrl, { fetchFn: real.fetch, retryCount: 0, timeout: 10_000 });
+  const client = createPublicClient({ transport });
+  const balance = (token: Address, owner: Address) =>
+    isNative(token)
+      ? {
+          address: MULTICALL3,
+          abi: multicall3Abi,
+          functionName: "getEthBalance" as const,
+          args: [owner] as const,
+        }
+      : { address: token, abi: erc20Abi, functionName: "balanceOf" as const, args: [owner] as const };
+  const allowance = { address: sellToken, abi: erc20Abi, functionName: "allowance" } as const;
+  const quote = { address: POOL, abi: poolAbi, functionName: "quote" } as const;
+  const [answers, gasPrice, blockNumber] = await Promise.all([
+    client.multicall({
+      multicallAddress: MULTICALL3,
+      contracts: [
+        { ...quote, args: [sellToken, buyToken, sellAmount] },
+        balance(buyToken, POOL),
+        balance(TOKENS.WETH, POOL),
+        balance(sellToken, taker),
+        { ...allowance, args: [taker, PERMIT2] },
+      ],
+    }),
+    client.getGasPrice(),
+    client.getBlockNumber(),
+  ]);
+  const [quoted, reserve, wrapped, held, allowed] = answers;
+  // Amounts that are too large make the pool revert: there is no price for them.
+  const [buyAmount, fee] = quoted.result ?? [0n, 0n];
+  const reserves = (reserve.result ?? 0n) + (isNative(buyToken) ? (wrapped.result ?? 0n) : 0n);
+  return {
+    buyAmount: buyAmount <= reserves ? buyAmount : 0n,
+    fee,
+    held: held.result ?? 0n,
+    allowed: allowed.result ?? 0n,
+    gasPrice,
+    blockNumber,
+  };
+}
+
+/** The common part of a price and a quote; `null` without liquidity. */
+async function offerOf(request: SwapRequest, rpcUrl: string) {
+  const { sellToken, buyToken, sellAmount, kind, taker } = request;
+  const reads = await readChain(rpcUrl, request);
+  const direct = kind !== "settle";
+  const buyAmount = direct ? sellAmount : reads.buyAmount;
+  if (buyAmount === 0n) return null;
+  const minBuyAmount = direct ? buyAmount : (buyAmount * (1_000_000n - request.slippagePpm)) / 1_000_000n;
+  const needsPermit = !direct && !isNative(sellToken);
+  const gas = direct ? WRAP_GAS : SETTLE_GAS;
+  const gasPrice = request.gasPrice ?? reads.gasPrice;
+  const lacksAllowance = needsPermit && reads.allowed < sellAmount;
+  const lacksBalance = taker !== zeroAddress && reads.held < sellAmount;
+  const [from, to] = [lower(sellToken), lower(buyToken)];
+  const source = direct ? "WrappedNative" : "Simulated";
+  const body = {
+    ...{ liquidityAvailable: true, zid: randomHex(12), blockNumber: String(reads.blockNumber) },
+    ...{ sellToken: from, buyToken: to, mode: "exact-in" },
+    sellAmount: String(sellAmount),
+    buyAmount: String(buyAmount),
+    minBuyAmount: String(minBuyAmount),
+    allowanceTarget: needsPermit ? lower(PERMIT2) : null,
+    fees: {
+      ...{ integratorFee: null, integratorFees: [], gasFee: null },
+      zeroExFee: direct ? null : { amount: String(reads.fee), token: to, type: "volume" },
+    },
+    issues: {
+      allowance: lacksAllowance ? { actual: String(reads.allowed), spender: lower(PERMIT2) } : null,
+      balance: lacksBalance
+        ? { token: from, actual: String(reads.held), expected: String(sellAmount) }
+        : null,
+      simulationIncomplete: lacksAllowance || lacksBalance,
+      invalidSourcesPassed: [],
+    },
+    route: {
+      fills: [{ from, to, source, proportionBps: "10000" }],
+      tokens: [from, to].map((address) => ({ address, symbol: symbolOf(address) })),
+    },
+    tokenMetadata: { buyToken: NO_TAX, sellToken: NO_TAX },
+    totalNetworkFee: String(gas * gasPrice),
+  };
+  return { body, minBuyAmount, needsPermit, gas, gasPrice };
+}
+
+const NO_TAX = { buyTaxBps: "0", sellTaxBps: "0", transferTaxBps: "0" };
+
+type Permit = { nonce: bigint; deadline: bigint };
+
+function transactionOf(
+  { sellToken, buyToken, sellAmount, taker, recipient, kind }: SwapRequest,
+  minAmountOut: bigint,
+  { nonce, deadline }: Permit,
+  zid: Hex,
+): { to: Address; data: Hex; value: bigint } {
+  if (kind === "wrap") {
+    const data = encodeFunctionData({ abi: wethAbi, functionName: "deposit" });
+    return { to: TOKENS.WETH, data, value: sellAmount };
+  }
+  if (kind === "unwrap") {
+    const data = encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [sellAmount] });
+    return { to: TOKENS.WETH, data, value: 0n };
+  }
+  const native = isNative(sellToken);
+  const action = { abi: actionsAbi } as const;
+  const permit = { permitted: { token: sellToken, amount: sellAmount }, nonce, deadline };
+  const first = native
+    ? encodeFunctionData({ ...action, functionName: "NATIVE_CHECK", args: [deadline, sellAmount] })
+    : // Takes the sold token into the settler, by the signature that follows.
+      sliceHex(
+        encodeFunctionData({ ...action, functionName: "TRANSFER_FROM", args: [SETTLER, permit, "0x"] }),
+        0,
+        4 + 6 * 32,
+      );
+  // Trades all of the sold token that the settler holds; the amount is filled in when the call is made.
+  const trade = encodeFunctionData({ abi: poolAbi, functionName: "swap", args: [sellToken, 0n, buyToken] });
+  const args = [sellToken, 10_000n, POOL, 4n + 32n, trade] as const;
+  const second = encodeFunctionData({ ...action, functionName: "BASIC", args });
+  const slippage = { recipient: recipient ?? taker, buyToken, minAmountOut };
+  const data = settlerCall(slippage, [first, second], zid, { awaitsSignature: !native });
+  return { to: SETTLER, data, value: native ? sellAmount : 0n };
+}
+
+const PERMIT_TYPES = {
+  PermitTransferFrom: [
+    { name: "permitted", type: "TokenPermissions" },
+    { name: "spender", type: "address" },
+    { name: "nonce", type: "uint256" },
+    { name: "deadline", type: "uint256" },
+  ],
+  TokenPermissions: [
+    { name: "token", type: "address" },
+    { name: "amount", type: "uint256" },
+  ],
+} as const;
+
+const DOMAIN_TYPE = [
+  { name: "name", type: "string" },
+  { name: "chainId", type: "uint256" },
+  { name: "verifyingContract", type: "address" },
+] as const;
+
+function permitOf({ sellToken, sellAmount }: SwapRequest, { nonce, deadline }: Permit): unknown {
+  const domain = { name: "Permit2", chainId: CHAIN_ID, verifyingContract: lower(PERMIT2) };
+  const primaryType = "PermitTransferFrom";
+  const [token, spender] = [lower(sellToken), lower(SETTLER)];
+  const message = { permitted: { token, amount: sellAmount }, spender, nonce, deadline };
+  const shown = {
+    permitted: { token, amount: String(sellAmount) },
+    ...{ spender, nonce: String(nonce), deadline: String(deadline) },
+  };
+  const types = { ...PERMIT_TYPES, EIP712Domain: DOMAIN_TYPE };
+  return {
+    type: "Permit2",
+    hash: hashTypedData({ domain, types: PERMIT_TYPES, primaryType, message }),
+    eip712: { types, domain, message: shown, primaryType },
+  };
+}
+
+function symbolOf(token: Address): string {
+  const known = Object.entries({ ...TOKENS, ETH: NATIVE });
+  return known.find(([, address]) => isAddressEqual(address, token))?.[0] ?? "";
+}
+
+function lower(address: Address): Address {
+  return `0x${address.slice(2).toLowerCase()}`;
+}
+
+function randomHex(bytes: number): Hex {
+  return toHex(crypto.getRandomValues(new Uint8Array(bytes)));
+}
