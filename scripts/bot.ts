@@ -7,8 +7,8 @@ import { isNamed } from "./standins/messengerForms";
 
 /**
  * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger
- * stand-in's, the tap on a button with these words, or the opening of a link to the bot; what the bot sends to the chat is shown. Lines may come from a
- * pipe as well.
+ * stand-in's, the tap on a button with these words, or the opening of a link to the bot; what the bot sends to the chat
+ * is shown. Lines may come from a pipe as well.
  */
 
 const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS] [--json]
@@ -89,6 +89,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
   lines.prompt();
   // The stack may stop: then there is nobody to talk with.
   const watching = watch().finally(() => {
+    if (open) process.stdout.write("\r\u001b[2K");
     open = false;
     lines.close();
   });
@@ -187,16 +188,21 @@ function openedLink(line: string): string {
 }
 
 async function call(url: string, init?: RequestInit): Promise<unknown> {
-  const response = await fetch(url, init).catch((error: unknown) => {
+  const { status, body } = await answerOf(url, init).catch((cause: unknown) => {
     throw new ChatError(
       `There is no local stack behind ${new URL(url).origin}: start it with npm start, or set PROVIDERS_PORT to the ` +
         "port of its stand-ins.",
-      { cause: error },
+      { cause },
     );
   });
-  const body: unknown = await response.json();
-  if (!response.ok) throw new ChatError(`The stand-ins answered ${response.status}: ${JSON.stringify(body)}`);
+  if (status !== 200) throw new ChatError(`The stand-ins answered ${status}: ${JSON.stringify(body)}`);
   return body;
+}
+
+/** Whole, or not at all: the stack may stop in the middle of it. */
+async function answerOf(url: string, init?: RequestInit): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(url, init);
+  return { status: response.status, body: await response.json() };
 }
 
 await command({ usage: USAGE, flags: FLAGS, forOperator: [ChatError] }, ({ values }) =>

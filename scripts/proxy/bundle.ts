@@ -5,6 +5,7 @@ import { build } from "esbuild";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";
 import { inputSchema, outputSchema } from "./schemas";
+import type { About } from "./kit";
 import type { BuiltIn } from "./server";
 import { tools, type Tool } from "./tools";
 
@@ -12,12 +13,13 @@ import { tools, type Tool } from "./tools";
  * Writes the proxy as one file that needs nothing but Node. The tools' schemas are made from the endpoints' here, not in
  * each process.
  */
-export async function bundle(outfile: string): Promise<void> {
+export async function bundle(outfile: string): Promise<{ about: About; builtIn: BuiltIn }> {
   const root = await jsonOf("../../package.json", z.object({ config: z.object({ serviceUrl: z.url() }) }));
-  const { name, version } = await jsonOf("package.json", z.object({ name: z.string(), version: z.string() }));
+  const about = await jsonOf("package.json", aboutShape);
+  const { name, version } = about;
   const builtIn: BuiltIn = { name, version, serviceUrl: root.config.serviceUrl, listing: toolList() };
   await build({
-    entryPoints: [fileURLToPath(new URL("main.ts", import.meta.url))],
+    entryPoints: [at("main.ts")],
     outfile,
     bundle: true,
     platform: "node",
@@ -31,10 +33,24 @@ export async function bundle(outfile: string): Promise<void> {
       // Some packages of the SDK require Node's own modules.
       js: '#!/usr/bin/env node\nimport { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
     },
+    // The SDK brings a validator of JSON schemas for what this server never asks its clients.
+    alias: { "@modelcontextprotocol/server/_shims": at("shims.ts") },
     define: { BUILT_IN: JSON.stringify(builtIn) },
     logLevel: "warning",
   });
+  return { about, builtIn };
 }
+
+const aboutShape = z.object({
+  name: z.string(),
+  version: z.string().regex(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/),
+  // What the registry takes.
+  description: z.string().max(100),
+  license: z.string(),
+  mcpName: z.string().regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
+});
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** The answer to `tools/list`. */
 function toolList(): ListToolsResult {

@@ -75,20 +75,15 @@ function optionsIn(words: readonly string[]) {
   }
 }
 
-/** The command that started this process: npx, whose folders are temporary, or a permanent file. */
+/** The command that starts this program: npx, whose folders are temporary, or a permanent file. */
 async function startedBy(
   name: string,
   more: readonly string[],
 ): Promise<{ command: string; args: string[] }> {
   const file = await realpath(fileURLToPath(import.meta.url));
-  if (!/[\\/]_npx[\\/]/.test(file)) return { command: process.execPath, args: [file, ...more] };
-  // The package as it was named: a tarball's path, or a name of a registry.
-  const spec = process.env.npm_config_package || name;
-  const npx = spec === name ? ["-y", name] : ["-y", "--package", spec, name];
-  // npx is a script there, which no process can start by itself.
-  return process.platform === "win32"
-    ? { command: "cmd", args: ["/c", "npx", ...npx, ...more] }
-    : { command: "npx", args: [...npx, ...more] };
+  return /[\\/]_npx[\\/]/.test(file)
+    ? { command: "npx", args: ["-y", name, ...more] }
+    : { command: process.execPath, args: [file, ...more] };
 }
 
 const health = z.object({ status: z.string(), version: z.string(), reasons: z.array(z.string()) });

@@ -122,13 +122,9 @@ export async function createApplication(clock: Clock): Promise<Application> {
     usage: () => usage,
     forgetJobs: (time) =>
       clock.inside(() =>
-        t.run(async (ctx) => {
-          for (const { _id, state, scheduledTime } of await ctx.db.system
-            .query("_scheduled_functions")
-            .collect()) {
-            if (state.kind === "pending" || state.kind === "inProgress" || scheduledTime >= time) continue;
-            await ctx.db.delete(_id);
-          }
+        t.run(async ({ db }) => {
+          for (const { _id, state, scheduledTime } of await db.system.query("_scheduled_functions").collect())
+            if (!["pending", "inProgress"].includes(state.kind) && scheduledTime < time) await db.delete(_id);
         }),
       ),
     stop: () => {

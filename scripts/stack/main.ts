@@ -1,14 +1,14 @@
 import * as z from "zod";
-import { settingsFile } from "../settings";
-import { command } from "../command";
 import { ChainStartError } from "../chain/index";
+import { command } from "../command";
+import { real } from "../real";
+import { settingsFile } from "../settings";
 import { PortInUseError } from "../sockets";
+import { STOPPED } from "./application";
+import { BackendError } from "./backend";
 import { SettingsError, shownProviders, stateDirectory } from "./env";
 import { KeysError } from "./keys";
 import { SnapshotError } from "./snapshot";
-import { STOPPED } from "./application";
-import { real } from "../real";
-import { BackendError } from "./backend";
 import {
   MAX_SPEED,
   OptionsError,
@@ -37,16 +37,43 @@ const environmentShape = z.object({
   CHAIN_PORT: portShape(8545),
 });
 
+const FLAGS = {
+  speed: { type: "string", default: "1" },
+  ephemeral: { type: "boolean", default: false },
+  backend: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
+} as const;
+
+type Given = Record<Exclude<keyof typeof FLAGS, "speed">, boolean> & { speed: string };
+
 /** Runs the local stack until it is stopped. */
-async function main(options: Options): Promise<void> {
-  const stack = await (options.backend ? startBesideBackend(options) : startStack(options));
+async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
+  const ports = environmentShape.safeParse(process.env);
+  if (!ports.success)
+    throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
+  const dataDir = stateDirectory(process.env);
+  const options: StackOptions = {
+    port: ports.data.PORT,
+    apiPort: ports.data.API_PORT,
+    providersPort: ports.data.PROVIDERS_PORT,
+    chainPort: ports.data.CHAIN_PORT,
+    speed: Number(speed),
+    ephemeral,
+    dataDir,
+    envFile: settingsFile(),
+    log: (line) => (json ? console.error(line) : console.log(line)),
+  };
+  const stack = await (backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
   // Ctrl-C reaches the process both directly and through npm: the second signal must not interrupt saving.
   const end = () => void (ending ??= ended(stack));
   process.on("SIGINT", end).on("SIGTERM", end);
   if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(end);
-  const ms = process.uptime() * 1000;
-  console.log(options.json ? JSON.stringify(placesOf(stack, options)) : banner(stack, options, ms));
+  const state = ephemeral || backend || stack.clock.speed > 1 ? null : dataDir;
+  const runner = backend
+    ? "The platform's own backend runs it"
+    : "Convex's test library runs it, for development";
+  console.log(json ? JSON.stringify(placesOf(stack, state)) : banner(stack, state, runner));
 }
 
 /** Unfinished functions of the stopped application may fail unheard: the rows still have to be saved. */
@@ -71,61 +98,21 @@ function whenParentEnds(end: () => void): void {
   }, 250);
 }
 
-type Options = StackOptions & { json: boolean; backend: boolean };
-
-const FLAGS = {
-  speed: { type: "string", default: "1" },
-  ephemeral: { type: "boolean", default: false },
-  backend: { type: "boolean", default: false },
-  json: { type: "boolean", default: false },
-} as const;
-
-function optionsOf(
-  given: Record<Exclude<keyof typeof FLAGS, "speed">, boolean> & { speed: string },
-): Options {
-  const { backend, json } = given;
-  const ports = environmentShape.safeParse(process.env);
-  if (!ports.success)
-    throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
-  return {
-    port: ports.data.PORT,
-    apiPort: ports.data.API_PORT,
-    providersPort: ports.data.PROVIDERS_PORT,
-    chainPort: ports.data.CHAIN_PORT,
-    speed: Number(given.speed),
-    ephemeral: given.ephemeral || backend,
-    dataDir: stateDirectory(process.env),
-    envFile: settingsFile(),
-    log: (line) => (json ? console.error(line) : console.log(line)),
-    ...{ json, backend },
-  };
-}
-
 /** All addresses, for programs. */
-function placesOf(
-  { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: BesideBackend,
-  options: Options,
-) {
+function placesOf(stack: BesideBackend, state: string | null) {
   return {
-    http: siteUrl,
-    functions: apiUrl,
-    standins: providersUrl,
-    chain: chain?.url ?? null,
-    realProviders: shownProviders(realProviders),
-    state: isKept(options, clock.speed) ? options.dataDir : null,
-    speed: clock.speed,
+    http: stack.siteUrl,
+    functions: stack.apiUrl,
+    standins: stack.providersUrl,
+    chain: stack.chain?.url ?? null,
+    realProviders: shownProviders(stack.realProviders),
+    state,
+    speed: stack.clock.speed,
   };
 }
 
-function isKept({ ephemeral }: StackOptions, speed: number): boolean {
-  return ephemeral !== true && speed <= 1;
-}
-
-function banner(
-  { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: BesideBackend,
-  options: Options,
-  ms: number,
-) {
+function banner(stack: BesideBackend, state: string | null, runner: string): string {
+  const { siteUrl, apiUrl, providersUrl, chain, realProviders, clock } = stack;
   const beside = (command: string) => commandAt("PROVIDERS_PORT", "3299", providersUrl, command);
   const providers =
     realProviders.length === 0 ? "none: all are simulated" : shownProviders(realProviders).join(", ");
@@ -134,15 +121,16 @@ function banner(
       ? "the real one of CHAIN_RPC_URL"
       : `${chain.url}
               account 0 (${chain.accounts[0] ?? "none"}) holds 1,000,000 of each token; ${commandAt("CHAIN_PORT", "8545", chain.url, "npm run fund -- 0x…")}`;
+  const isFast = clock.speed > 1;
   return `
-The service is up after ${Math.round(ms)} ms. ${options.backend ? "The platform's own backend runs it" : "Convex's test library runs it, for development"}: production is a Convex deployment.
+The service is up after ${Math.round(process.uptime() * 1_000)} ms. ${runner}: production is a Convex deployment.
 
   HTTP        ${siteUrl}
   functions   ${apiUrl}  (${beside("npm run --silent token -- alice")})
   stand-ins   ${providersUrl}
   chain       ${chainLines}
   real providers: ${providers}
-  state: ${isKept(options, clock.speed) ? options.dataDir : "not kept"}${clock.speed > 1 ? `, clock: ${clock.speed} times faster` : ""}
+  state: ${state ?? "not kept"}${isFast ? `, clock: ${clock.speed} times faster` : ""}
 
 Try:
   curl -s ${siteUrl}/mcp/market
@@ -150,7 +138,7 @@ Try:
   curl -s '${siteUrl}/mcp/research/status?userId=local-user-4f8Kq2Zt7Xw9'
   ${beside("npm run bot")}
 
-Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C ends it.
+Times below are UTC${isFast ? " on the accelerated clock" : ""}. Ctrl-C ends it.
 `;
 }
 
@@ -160,18 +148,9 @@ function commandAt(variable: string, standard: string, url: string, command: str
   return port === standard ? command : `${variable}=${port} ${command}`;
 }
 
-const about = {
-  usage: USAGE,
-  flags: FLAGS,
-  forOperator: [
-    BackendError,
-    PortInUseError,
-    OptionsError,
-    SettingsError,
-    KeysError,
-    SnapshotError,
-    ChainStartError,
-  ],
-};
-await command(about, ({ values }) => main(optionsOf(values)));
+const forOperator = [
+  ...[BackendError, PortInUseError, OptionsError, SettingsError],
+  ...[KeysError, SnapshotError, ChainStartError],
+];
+await command({ usage: USAGE, flags: FLAGS, forOperator }, ({ values }) => main(values));
 if (process.exitCode !== undefined) process.exit();

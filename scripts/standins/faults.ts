@@ -166,5 +166,7 @@ async function brokenOff(answer: Response): Promise<Response> {
       else controller.enqueue(part);
     },
   });
-  return new Response(body, { status: answer.status, headers: answer.headers });
+  // Sent as it comes, not when it is whole.
+  const headers = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
+  return new Response(body, { status: answer.status, headers });
 }

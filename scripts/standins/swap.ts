@@ -14,7 +14,6 @@ import {
   multicall3Abi,
   sliceHex,
   toHex,
-  zeroAddress,
   type Address,
   type Hex,
 } from "viem";
@@ -29,7 +28,6 @@ import { json, type Call } from "./http";
 const QUOTE_SECONDS = 300;
 const SETTLE_GAS = 300_000n;
 const WRAP_GAS = 60_000n;
-const DEFAULT_SLIPPAGE_BPS = 100;
 
 export type Swap = { handle(call: Call): Promise<Response> };
 
@@ -40,30 +38,29 @@ export type Swap = { handle(call: Call): Promise<Response> };
 export function createSwap(options: { rpcUrl: () => string | null; now: () => number }): Swap {
   return {
     handle: async ({ method, path, headers, query }) => {
-      const firm = path === "/swap/permit2/quote";
-      if (method !== "GET" || !(firm || path === "/swap/permit2/price"))
+      if (method !== "GET" || path !== "/swap/permit2/quote")
         return json({ message: "no Route matched with those values" }, 404);
       if ((headers.get("0x-api-key") ?? "") === "")
         return json({ message: "No API key found in request" }, 401);
-      if (headers.get("0x-version") !== "v2") return invalid([{ field: "0x-version", reason: "Must be v2" }]);
-      const read = readRequest(query, firm);
-      if ("details" in read) return invalid(read.details);
-
+      if (headers.get("0x-version") !== "v2") return invalid("0x-version", "Must be v2");
+      const { data: request, error } = queryShape.safeParse(Object.fromEntries(query));
+      if (request === undefined) {
+        const [issue] = error?.issues ?? [];
+        return invalid(String(issue?.path[0] ?? issue?.code), issue?.message ?? "Invalid");
+      }
       const rpcUrl = options.rpcUrl();
-      if (rpcUrl === null) return json(swapError(500, "There is no chain to quote from"), 500);
-      const offer = await offerOf(read, rpcUrl).catch(() => undefined);
+      const offer = rpcUrl === null ? undefined : await offerOf(request, rpcUrl).catch(() => undefined);
       if (offer === undefined) return json(swapError(500, "The chain cannot be read"), 500);
       if (offer === null) return json({ liquidityAvailable: false, zid: randomHex(12) });
       const { body, gas, gasPrice } = offer;
-      if (!firm) return json({ ...body, gas: String(gas), gasPrice: String(gasPrice) });
       const deadline = BigInt(Math.floor(options.now() / 1_000) + QUOTE_SECONDS);
       const permit = { nonce: BigInt(randomHex(32)), deadline };
-      const { to, data, value } = transactionOf(read, offer.minBuyAmount, permit, body.zid);
-      const transaction = { to: lower(to), data, gas: String(gas), gasPrice: String(gasPrice) };
+      const { to, data, value } = transactionOf(request, offer.minBuyAmount, permit, body.zid);
+      const price = { gas: String(gas), gasPrice: String(gasPrice), value: String(value) };
       return json({
         ...body,
-        permit2: offer.needsPermit ? permitOf(read, permit) : null,
-        transaction: { ...transaction, value: String(value) },
+        permit2: offer.needsPermit ? permitOf(request, permit) : null,
+        transaction: { to: lower(to), data, ...price },
       });
     },
   };
@@ -82,27 +79,10 @@ export function swapError(status: number, message: string): unknown {
   return name === undefined ? { message } : { name, message, data: { zid: randomHex(12) } };
 }
 
-/** A refused field of the query, and the reason. */
-type Detail = { field: string; reason: string };
-
-function invalid(details: Detail[]): Response {
-  const data = { zid: randomHex(12), details };
+function invalid(field: string, reason: string): Response {
+  const data = { zid: randomHex(12), details: [{ field, reason }] };
   return json({ name: "INPUT_INVALID", message: "The input is invalid", data }, 400);
 }
-
-type SwapRequest = {
-  sellToken: Address;
-  buyToken: Address;
-  sellAmount: bigint;
-  taker: Address;
-  recipient: Address | null;
-  /** The loss that the buyer accepts, in parts per million. */
-  slippagePpm: bigint;
-  /** Wei; `null` for the chain's own. */
-  gasPrice: bigint | null;
-  /** How the swap is done: through the settler, or by the wrapped token itself. */
-  kind: "settle" | "wrap" | "unwrap";
-};
 
 /** The zero address stands for no token. */
 const addressShape = z
@@ -110,68 +90,37 @@ const addressShape = z
   .regex(/^0x(?!0{40})[a-fA-F0-9]{40}$/, "Invalid ethereum address")
   .transform((text): Address => lower(`0x${text.slice(2)}`));
 
-const amountShape = z
-  .string("Required")
-  .regex(/^\d{1,78}$/, "Must be a whole number in base units")
-  .transform(BigInt)
-  .refine((amount) => amount <= maxUint256, "Too large");
-
-const shareShape = (whole: number) =>
-  z
-    .string()
-    .regex(/^\d{1,7}$/, "Must be a whole number")
-    .transform(Number)
-    .refine((share) => share <= whole, `Must be at most ${whole}`);
-
-const notSimulated = z.never("Not simulated").optional();
-
-const queryShape = z.object({
-  chainId: z.literal(String(CHAIN_ID), "The stand-in has chain 8453 only"),
-  sellToken: addressShape,
-  buyToken: addressShape,
-  sellAmount: amountShape,
-  taker: addressShape.optional(),
-  recipient: addressShape.optional(),
-  slippageBps: shareShape(10_000).optional(),
-  slippagePpm: shareShape(1_000_000).optional(),
-  gasPrice: amountShape.optional(),
-  sellEntireBalance: z.literal("false", "Not simulated").optional(),
-  wrapUnwrapMode: z.literal("direct", "Not simulated").optional(),
-  buyAmount: notSimulated,
-  swapFeeRecipient: notSimulated,
-  swapFeeBps: notSimulated,
-  swapFeeToken: notSimulated,
-  tradeSurplusRecipient: notSimulated,
-  tradeSurplusMaxBps: notSimulated,
-});
-
-/** @param firm Whether it is a firm quote, which needs a taker. */
-function readRequest(parameters: URLSearchParams, firm: boolean): SwapRequest | { details: Detail[] } {
-  const parsed = queryShape.safeParse(Object.fromEntries(parameters));
-  const details = (parsed.error?.issues ?? []).map(({ path, message }) => {
-    return { field: path.join("."), reason: message };
+/** What the API knows beside these would change the outcome, and is refused here. */
+const queryShape = z
+  .strictObject({
+    chainId: z.literal(String(CHAIN_ID), "The stand-in has chain 8453 only"),
+    sellToken: addressShape,
+    buyToken: addressShape,
+    sellAmount: z
+      .string("Required")
+      .regex(/^\d{1,78}$/, "Must be a whole number in base units")
+      .transform(BigInt)
+      .refine((amount) => amount <= maxUint256, "Too large"),
+    taker: addressShape,
+    recipient: addressShape.optional(),
+    slippageBps: z.coerce.bigint().min(0n).max(10_000n).default(100n),
+  })
+  .refine(({ sellToken, buyToken }) => sellToken !== buyToken, {
+    path: ["buyToken"],
+    error: "sellToken and buyToken are the same",
+  })
+  .refine(({ recipient, ...tokens }) => recipient === undefined || kindOf(tokens) === "settle", {
+    path: ["recipient"],
+    error: "Not supported for wrap and unwrap",
   });
-  const refuse = (field: string, reason: string) => details.push({ field, reason });
-  if (firm && !parameters.has("taker")) refuse("taker", "Required");
-  if (parameters.has("slippageBps") && parameters.has("slippagePpm"))
-    refuse("slippagePpm", "Give slippageBps or slippagePpm, not both");
-  if (!parsed.success) return { details };
-
-  const { sellToken, buyToken, sellAmount, slippageBps, slippagePpm, ...rest } = parsed.data;
-  const { taker = zeroAddress, recipient = null, gasPrice = null } = rest;
-  const kind = kindOf(sellToken, buyToken);
-  if (isAddressEqual(sellToken, buyToken)) refuse("buyToken", "sellToken and buyToken are the same");
-  if (kind !== "settle" && recipient !== null) refuse("recipient", "Not supported for wrap and unwrap");
-  if (details.length > 0) return { details };
-  const ppm = BigInt(slippagePpm ?? (slippageBps ?? DEFAULT_SLIPPAGE_BPS) * 100);
-  return { sellToken, buyToken, sellAmount, taker, recipient, slippagePpm: ppm, gasPrice, kind };
-}
+type SwapRequest = z.output<typeof queryShape>;
 
 function isNative(token: Address): boolean {
   return isAddressEqual(token, NATIVE);
 }
 
-function kindOf(sellToken: Address, buyToken: Address): SwapRequest["kind"] {
+/** How a swap is done: through the settler, or by the wrapped token itself. */
+function kindOf({ sellToken, buyToken }: Record<"sellToken" | "buyToken", Address>) {
   if (isNative(sellToken) && isAddressEqual(buyToken, TOKENS.WETH)) return "wrap";
   if (isNative(buyToken) && isAddressEqual(sellToken, TOKENS.WETH)) return "unwrap";
   return "settle";
@@ -220,19 +169,19 @@ async function readChain(rpcUrl: string, { sellToken, buyToken, sellAmount, take
   };
 }
 
-/** The common part of a price and a quote; `null` without liquidity. */
+/** The quote without what is signed and sent; `null` without liquidity. */
 async function offerOf(request: SwapRequest, rpcUrl: string) {
-  const { sellToken, buyToken, sellAmount, kind, taker } = request;
+  const { sellToken, buyToken, sellAmount } = request;
   const reads = await readChain(rpcUrl, request);
-  const direct = kind !== "settle";
+  const direct = kindOf(request) !== "settle";
   const buyAmount = direct ? sellAmount : reads.buyAmount;
   if (buyAmount === 0n) return null;
-  const minBuyAmount = direct ? buyAmount : (buyAmount * (1_000_000n - request.slippagePpm)) / 1_000_000n;
+  const minBuyAmount = direct ? buyAmount : (buyAmount * (10_000n - request.slippageBps)) / 10_000n;
   const needsPermit = !direct && !isNative(sellToken);
   const gas = direct ? WRAP_GAS : SETTLE_GAS;
-  const gasPrice = request.gasPrice ?? reads.gasPrice;
+  const { gasPrice } = reads;
   const lacksAllowance = needsPermit && reads.allowed < sellAmount;
-  const lacksBalance = taker !== zeroAddress && reads.held < sellAmount;
+  const lacksBalance = reads.held < sellAmount;
   const [from, to] = [lower(sellToken), lower(buyToken)];
   const source = direct ? "WrappedNative" : "Simulated";
   const body = {
@@ -269,11 +218,13 @@ const NO_TAX = { buyTaxBps: "0", sellTaxBps: "0", transferTaxBps: "0" };
 type Permit = { nonce: bigint; deadline: bigint };
 
 function transactionOf(
-  { sellToken, buyToken, sellAmount, taker, recipient, kind }: SwapRequest,
+  request: SwapRequest,
   minAmountOut: bigint,
   { nonce, deadline }: Permit,
   zid: Hex,
 ): { to: Address; data: Hex; value: bigint } {
+  const { sellToken, buyToken, sellAmount, taker, recipient } = request;
+  const kind = kindOf(request);
   if (kind === "wrap") {
     const data = encodeFunctionData({ abi: wethAbi, functionName: "deposit" });
     return { to: TOKENS.WETH, data, value: sellAmount };

@@ -38,11 +38,10 @@ const HEADERS = { "0x-api-key": "any", "0x-version": "v2" };
 /** Asks the stand-in as a client of the API does. */
 export async function ask(
   swap: Swap,
-  kind: "price" | "quote",
   query: Record<string, string>,
   headers: Record<string, string> = HEADERS,
 ): Promise<{ status: number; body: unknown }> {
-  const call = { method: "GET", path: `/swap/permit2/${kind}`, body: "" };
+  const call = { method: "GET", path: "/swap/permit2/quote", body: "" };
   const asked = { ...call, query: new URLSearchParams(query), headers: new Headers(headers) };
   const response = await swap.handle(asked);
   const body: unknown = await response.json();
@@ -57,7 +56,7 @@ export function queryOf({ sell, buy, amount, extra = {} }: Asked): Record<string
 
 /** A firm quote that is expected to come. */
 export async function quote(swap: Swap, taker: Address, asked: Asked): Promise<Quote> {
-  const { status, body } = await ask(swap, "quote", { ...queryOf(asked), taker });
+  const { status, body } = await ask(swap, { ...queryOf(asked), taker });
   expect(status).toBe(200);
   return quoteShape.parse(body);
 }

@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { listen, type Listener } from "../../scripts/sockets";
+import { until } from "../support/waits";
 import { createStandins, type Standins } from "../../scripts/standins/index";
 
 const HOST = "127.0.0.1";
@@ -39,8 +40,13 @@ test("a lost connection breaks the connection", async () => {
 });
 
 test("a slow answer ends when the caller gives up", async () => {
-  standins.fail("messenger", { mode: "slow", times: 1 });
-  await expect(say({ signal: AbortSignal.timeout(50) })).rejects.toMatchObject({ name: "TimeoutError" });
+  standins.fail("llm", { mode: "slow", times: 1 });
+  const caller = new AbortController();
+  const asked = fetch(`${served.url}/llm/v1/models`, { signal: caller.signal });
+  asked.catch(() => undefined);
+  await until(() => standins.sent("llm").length === 1);
+  caller.abort();
+  await expect(asked).rejects.toMatchObject({ name: "AbortError" });
   expect((await say()).status).toBe(200);
 });
 

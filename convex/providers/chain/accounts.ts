@@ -8,7 +8,7 @@ import { amountIn, AMOUNT, answerIn, etherOf, readMany, type Outcome, type Read 
 /** The balance of a token (its address, or `null` for the chain's own coin) in its smallest unit. */
 export type Balances = { native: bigint; tokens: bigint[] };
 
-export type Rounds = ({ answer: bigint; updatedAt: bigint; startedAt: bigint } | null)[];
+type Rounds = ({ answer: bigint; updatedAt: bigint; startedAt: bigint } | null)[];
 
 /**
  * Balances of an address and latest rounds of feeds, in one call.

@@ -4,7 +4,9 @@ import { ConvexHttpClient } from "convex/browser";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../../convex/_generated/api";
+import { listen } from "../../../scripts/sockets";
 import { startStack, type Stack } from "../../../scripts/stack/stack";
+import { createStandins } from "../../../scripts/standins/index";
 import { startScript, type Started } from "../processes";
 
 /** `npm run bot`, as a person runs it beside the local stack. */
@@ -76,6 +78,21 @@ describe("npm run bot", () => {
     const elsewhere = await startBot(["/wallet"], ["--chat", "1002", "--linger", "0"]).ended;
     expect([elsewhere.code, elsewhere.stderr]).toEqual([0, ""]);
     expect(elsewhere.stdout).not.toContain(walletAddress);
+  });
+
+  test("ends with one line when the stack stops", async () => {
+    const deliver = () => Promise.resolve(new Response("{}"));
+    const standins = createStandins({ deliver });
+    const served = await listen(0, "PROVIDERS_PORT", (request) => standins.handle(request));
+    const PROVIDERS_PORT = new URL(served.url).port;
+    const run = startScript(path.join(scripts, "bot.ts"), [], { PROVIDERS_PORT }, { input: "hello\n" });
+    await run.output(/you> hello/);
+    await served.close();
+    const { code, stderr } = await run.ended;
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^There is no local stack behind \S+: start .*\n$/),
+    ]);
   });
 
   test("says so when there is no stack", async () => {
