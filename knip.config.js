@@ -37,8 +37,8 @@ export default {
     "convex/_generated/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },
-  // Named in scripts/check.ts, and the compilers in scripts/chain.
-  ignoreDependencies: ["@openzeppelin/contracts", "solc", "solc-0817", "oxlint", "oxlint-tsgolint"],
+  // Named in scripts/check.ts, and what the contracts of scripts/chain import.
+  ignoreDependencies: ["@openzeppelin/contracts", "@uniswap/v4-periphery", "oxlint", "oxlint-tsgolint"],
   compilers: {
     ts: (text, file) => (file.endsWith("/convex/_generated/api.d.ts") ? generatedApi() : text),
   },

@@ -38,12 +38,6 @@ export const poolAbi = parseAbi([
   "error NoPrice()",
 ]);
 
-export const registryAbi = parseAbi([
-  "function ownerOf(uint256 tokenId) view returns (address)",
-  "function prev(uint128 featureId) view returns (address)",
-  "error NoDeployment(uint256 feature)",
-]);
-
 export const permit2Abi = parseAbi([
   "function nonceBitmap(address owner, uint256 word) view returns (uint256)",
   "function DOMAIN_SEPARATOR() view returns (bytes32)",

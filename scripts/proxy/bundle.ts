@@ -19,7 +19,7 @@ export async function bundle(outfile: string): Promise<{ about: About; builtIn: 
   const { name, version } = about;
   const builtIn: BuiltIn = { name, version, serviceUrl: root.config.serviceUrl, listing: toolList() };
   await build({
-    entryPoints: [at("main.ts")],
+    entryPoints: [fileURLToPath(new URL("main.ts", import.meta.url))],
     outfile,
     bundle: true,
     platform: "node",
@@ -34,7 +34,7 @@ export async function bundle(outfile: string): Promise<{ about: About; builtIn: 
       js: '#!/usr/bin/env node\nimport { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
     },
     // The SDK brings a validator of JSON schemas for what this server never asks its clients.
-    alias: { "@modelcontextprotocol/server/_shims": at("shims.ts") },
+    alias: { "@modelcontextprotocol/server/_shims": fileURLToPath(new URL("shims.ts", import.meta.url)) },
     define: { BUILT_IN: JSON.stringify(builtIn) },
     logLevel: "warning",
   });
@@ -49,8 +49,6 @@ const aboutShape = z.object({
   license: z.string(),
   mcpName: z.string().regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
 });
-
-const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** The answer to `tools/list`. */
 function toolList(): ListToolsResult {

@@ -20,8 +20,8 @@ import type { Clock } from "./clock";
  * run one after the other, so nothing here conflicts; production is a Convex deployment.
  */
 
-export type Caller = { ip?: string | null; userAgent?: string | null; identity?: UserIdentity | null };
-export type FunctionArgs = Record<string, Value>;
+type Caller = { ip?: string | null; userAgent?: string | null; identity?: UserIdentity | null };
+type FunctionArgs = Record<string, Value>;
 export type FunctionKind = "query" | "mutation" | "action";
 /** Every row of every table, by table. */
 export type Rows = Record<string, GenericDocument[]>;

@@ -128,7 +128,9 @@ function kindOf({ sellToken, buyToken }: Record<"sellToken" | "buyToken", Addres
 
 /** What the chain says of a swap. @throws If the chain cannot be read. */
 async function readChain(rpcUrl: string, { sellToken, buyToken, sellAmount, taker }: SwapRequest) {
-  const transport = http(rpcUrl, { fetchFn: real.fetch, retryCount: 0, timeout: 10_000 });
+  // In real time: viem's own timeout is a timer, which whoever hastens time would fire.
+  const fetchOptions = { signal: AbortSignal.timeout(10_000) };
+  const transport = http(rpcUrl, { fetchFn: real.fetch, fetchOptions, retryCount: 0, timeout: 0 });
   const client = createPublicClient({ transport });
   const balance = (token: Address, owner: Address) =>
     isNative(token)

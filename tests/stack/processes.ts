@@ -116,14 +116,3 @@ export function withoutProviders(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
     /^(?:LLM_|AGENT_|SENTIMENT_|MESSENGER_|CHAIN_|SWAP_|LOCAL_|PORT$|API_PORT$|PROVIDERS_PORT$|NODE_OPTIONS$|VITEST)/;
   return Object.fromEntries(Object.entries(env).filter(([name]) => !ours.test(name)));
 }
-
-/** Runs a script of this repository, named from its root, to its end. @returns With all that it has written. */
-export async function ran(
-  script: string,
-  args: string[],
-  env: Record<string, string> = {},
-  options: ProcessOptions = {},
-): Promise<Ended & { output: string }> {
-  const ended = await startScript(path.join(repository, script), args, env, options).ended;
-  return { ...ended, output: ended.stdout + ended.stderr };
-}
