@@ -94,15 +94,13 @@ const agent = new Agent({ keepAlive: true });
  * not followed.
  */
 export async function loopbackFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-  const asked = new Request(input, init);
-  const { url, method, headers } = asked;
-  const body = Buffer.from(await asked.arrayBuffer());
+  const { url, method, headers, body, ...asked } = plain(input, init) ?? (await asRequest(input, init));
   return new Promise((resolve, reject) => {
-    // Held until the end: a request's signal hears of nothing once nobody holds the request.
-    const hold = { asked };
-    const failed = (cause: unknown) =>
-      reject(hold.asked.signal.aborted ? asked.signal.reason : new TypeError("fetch failed", { cause }));
-    if (asked.signal.aborted) return failed(null);
+    const failed = (cause: unknown) => {
+      const { aborted = false, reason } = asked.signalOf() ?? {};
+      reject(aborted ? reason : new TypeError("fetch failed", { cause }));
+    };
+    if (asked.signalOf()?.aborted === true) return failed(null);
     const sent = send(url, { agent, method, headers: Object.fromEntries(headers) }, (got) => {
       const { statusCode: status = 502, statusMessage: statusText = "" } = got;
       const pairs = Object.entries(got.headersDistinct).flatMap(([name, values = []]) =>
@@ -113,11 +111,41 @@ export async function loopbackFetch(input: RequestInfo | URL, init?: RequestInit
       resolve(new Response(isEmpty ? null : bytesOf(got), { status, statusText, headers: pairs }));
     });
     const abort = () => void sent.destroy();
-    asked.signal.addEventListener("abort", abort, { once: true });
-    sent.once("close", () => hold.asked.signal.removeEventListener("abort", abort));
+    asked.signalOf()?.addEventListener("abort", abort, { once: true });
+    sent.once("close", () => asked.signalOf()?.removeEventListener("abort", abort));
     sent.once("error", failed);
     sent.end(body);
   });
+}
+
+type Asked = {
+  url: string | URL;
+  method: string;
+  headers: Headers;
+  body: string | Buffer | undefined;
+  /** Has to be held until the end: a request's signal hears of nothing once nobody holds the request. */
+  signalOf: () => AbortSignal | null;
+};
+
+/** What is asked in an address and a text, as most is, needs no `Request`, which costs more than the rest; else `null`. */
+function plain(input: RequestInfo | URL, init: RequestInit = {}): Asked | null {
+  const { method = "GET", body, signal = null } = init;
+  if (input instanceof Request || (typeof body !== "string" && body !== undefined && body !== null))
+    return null;
+  return {
+    url: input,
+    method,
+    headers: new Headers(init.headers),
+    body: body ?? undefined,
+    signalOf: () => signal,
+  };
+}
+
+async function asRequest(input: RequestInfo | URL, init?: RequestInit): Promise<Asked> {
+  const asked = new Request(input, init);
+  const { url, method, headers } = asked;
+  const body = asked.body === null ? undefined : Buffer.from(await asked.arrayBuffer());
+  return { url, method, headers, body, signalOf: () => asked.signal };
 }
 
 function bytesOf(got: IncomingMessage): ReadableStream<Uint8Array> {

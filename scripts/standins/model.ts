@@ -195,13 +195,13 @@ function tradingSignal(prompt: string, { seed, market, now }: Scene): unknown {
   const moved = `${token} moved ${percent(move * 100)} over the recorded hours to ${usd(live)}.`;
   if (Math.abs(move) < FLAT) {
     const reasoning = `${moved} The simulated analyst sees no edge and stays out.`;
-    return { signal: "hold", entry, tp1: null, tp2: null, sl: null, confidence, reasoning };
+    return { signal: "HOLD", entry, tp1: null, tp2: null, sl: null, confidence, reasoning };
   }
   const side = move > 0 ? 1 : -1;
   const risk = chance.between(0.005, 0.01);
   const level = (factor: number) => cents(live * (1 + side * risk * factor));
   return {
-    signal: side === 1 ? "buy" : "sell",
+    signal: side === 1 ? "BUY" : "SELL",
     entry,
     tp1: level(chance.between(1, 1.4)),
     tp2: level(chance.between(1.8, 2.4)),

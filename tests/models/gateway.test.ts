@@ -25,7 +25,8 @@ const withSchema = (app: App) => requests(app).map((one) => one.response_format 
 
 describe("a gateway that knows no schemas", () => {
   test("is asked again without one, and without one for a day", async ({ app }) => {
-    for (const schema of ["market_snapshot", "token_answer"]) app.standins.fail("llm", { ...NO_SCHEMAS, schema });
+    for (const schema of ["market_snapshot", "token_answer"])
+      app.standins.fail("llm", { ...NO_SCHEMAS, schema });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false]);
     expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
