@@ -23,7 +23,7 @@ export type Frame = {
   size: number;
 };
 
-export type TimeChart = {
+type TimeChart = {
   /** Unique on the page. */
   id: string;
   /** What it shows, and `says` the same in words for who cannot see it. */

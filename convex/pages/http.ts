@@ -64,17 +64,13 @@ export const pageEndpoints: MountedEndpoint[] = [
   }),
   page({
     path: "/record",
-    summary:
-      "The record of the signals: the result in a sentence, its curve, the signals, and how to verify them.",
-    description: "The statistics are those of /mcp/signals/history.",
+    summary: "The record of the signals: the result, its curve, the signals, and how to verify them.",
     input: z.object({}),
     show: async (ctx) => (await import("./record")).recordPage(ctx),
   }),
   page({
     path: "/signals/{id}",
     summary: "One signal, with its levels on the path of the price.",
-    description:
-      "Each price says who gave it. The path has a point every five minutes for a week, later one an hour.",
     errors: { not_found: "There is no such signal." },
     input: z.object({ id: text(40).describe("Token and UTC day, BTC-2026-11-20, in any case") }),
     show: async (ctx, { id }) => (await import("./signal")).signalPage(ctx, id),
@@ -82,8 +78,7 @@ export const pageEndpoints: MountedEndpoint[] = [
   page({
     path: "/research",
     summary:
-      "The latest research on a token, or on the whole market: what was measured, and what a model said.",
-    description: "Looking has nothing written: for a newer one, ask POST /mcp/research.",
+      "The latest research on a token or the whole market; POST /mcp/research has a newer one written.",
     input: z.object({ token: optionalToken }),
     show: async (ctx, { token }, now) => (await import("./research")).researchPage(ctx, token, now),
   }),
@@ -104,15 +99,11 @@ export const pageEndpoints: MountedEndpoint[] = [
     summary: "Asks whether the claim of a userId that waits is to end.",
     description:
       "While somebody's claim of a `userId` with a wallet waits, every answer to the `userId` has `claimPending` (when it takes effect) and `claimEndUrl` (this address). Looking ends nothing.",
-    show: async (ctx, { id }) => {
-      const known = await ctx.runQuery(internal.accounts.access.named, {
-        name: id,
-        shows: false,
-        now: Date.now(),
-      });
-      const dueAt = known?.claimDueAt ?? null;
-      if (dueAt === null) throw new AppError("not_found", "No claim of this userId waits");
-      return (await import("./claim")).claimPage(id, dueAt);
+    show: async (ctx, { id: name }, now) => {
+      const known = await ctx.runQuery(internal.accounts.access.named, { name, shows: false, now });
+      if (known === null || known.claimDueAt === null)
+        throw new AppError("not_found", "No claim of this userId waits");
+      return (await import("./claim")).claimPage(name, known.claimDueAt);
     },
   }),
   page({

@@ -137,7 +137,7 @@ export function failureReply({ status, message }: Failing, now: number): Reply<s
   return pageReply(notice(title, words, more), now);
 }
 
-/** A page that says one thing, at an address that nobody lists. */
+/** A page that says one thing. */
 export function notice(title: string, words: Child, more: Child = null): Page {
   const content = (
     <>

@@ -19,13 +19,12 @@ import { Code, Empty, Ending, Facts, money, orNone, Side, Table, type Fact } fro
 const LISTED = 10;
 
 export async function recordPage(ctx: ActionCtx): Promise<Page> {
-  const [page, all, proof] = await Promise.all([
+  const [{ record: stats, signals: rows }, all, proof] = await Promise.all([
     ctx.runQuery(internal.signals.history.page, { token: null, limit: LISTED }),
     ctx.runQuery(internal.signals.history.all, {}),
     ctx.runQuery(internal.signals.anchors.latest, {}),
   ]);
-  const { record: stats } = page;
-  const signals = page.signals.map(signalView);
+  const signals = rows.map(signalView);
   const curves = curvesOf(all);
   const content = (
     <>

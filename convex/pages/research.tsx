@@ -20,14 +20,12 @@ const OFFERED = ["BTC", "ETH", "SOL"];
 /** Of the price's line. */
 const HOURS = 25;
 
-type Result = Omit<z.output<typeof snapshotShape>, "generatedAt" | "missing">;
+export type Snapshot = z.output<typeof snapshotShape>;
+type Result = Omit<Snapshot, "generatedAt" | "missing">;
 type Written = { kind: string; at: string; result: Result };
 
 /** The last on-demand result on a focus, however old. @param focus A symbol, or "" for the whole market. */
-export async function readSnapshot(
-  ctx: ActionCtx,
-  focus: string,
-): Promise<z.output<typeof snapshotShape> | null> {
+export async function readSnapshot(ctx: ActionCtx, focus: string): Promise<Snapshot | null> {
   const stored = await ctx.runQuery(internal.research.results.current, { focus });
   return stored === null ? null : shownSnapshot(stored);
 }

@@ -7,7 +7,7 @@ import { PAID_PATH } from "../payments/terms";
 import { resultExample } from "../research/views";
 import type { Page } from "./layout";
 import { Bot, Card, Code, Facts, Since, type Fact } from "./parts";
-import { Impacts, Outlook, readSnapshot } from "./research";
+import { Impacts, Outlook, readSnapshot, type Snapshot } from "./research";
 
 /** What the service is, what it costs and how to begin: everything that somebody needs who has never seen it. */
 
@@ -105,7 +105,7 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
 }
 
 /** The newest public report, shortened; before there is one, an example of its form. */
-function Sample({ sample, now }: { sample: Awaited<ReturnType<typeof readSnapshot>>; now: number }) {
+function Sample({ sample, now }: { sample: Snapshot | null; now: number }) {
   const of = sample ?? resultExample;
   return (
     <div class="card">

@@ -1,7 +1,7 @@
 import type { ActionCtx } from "../_generated/server";
 import { readStatus } from "../ops/http";
 import type { Trouble } from "../ops/troubles";
-import type { Page } from "./layout";
+import { notice, type Page } from "./layout";
 import { Moment } from "./parts";
 
 /** What works now, for users. */
@@ -17,30 +17,21 @@ const HAPPENED: Readonly<Record<Trouble, string>> = {
 export async function statusPage(ctx: ActionCtx): Promise<Page> {
   const { time, troubles } = await readStatus(ctx);
   const isWell = troubles.length === 0;
-  const content = (
+  const lead = (
     <>
-      <h1>Status</h1>
-      <p class="lead">
-        <span class={`tag ${isWell ? "up" : "down"}`}>
-          {isWell ? "Everything works" : "Not everything works"}
-        </span>{" "}
-        at <Moment at={time} />
-        {isWell && ": answers, research, messages, wallets and payments. "}
-        {isWell && <a href="/start">Start using it</a>}
-      </p>
-      {!isWell && (
-        <ul>
-          {troubles.map((one) => (
-            <li>{HAPPENED[one]}.</li>
-          ))}
-        </ul>
-      )}
+      <span class={`tag ${isWell ? "up" : "down"}`}>
+        {isWell ? "Everything works" : "Not everything works"}
+      </span>{" "}
+      at <Moment at={time} />
+      {isWell && ": answers, research, messages, wallets and payments"}. <a href="/start">Start using it</a>
     </>
   );
-  return {
-    title: "Status",
-    description: "What works now.",
-    path: "/status",
-    content,
-  };
+  const list = isWell ? null : (
+    <ul>
+      {troubles.map((one) => (
+        <li>{HAPPENED[one]}.</li>
+      ))}
+    </ul>
+  );
+  return { ...notice("Status", lead, list), description: "What works now.", path: "/status" };
 }

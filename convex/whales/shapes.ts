@@ -59,16 +59,10 @@ export type PublicAlert = z.output<typeof publicAlertShape>;
 
 const [MIN_HOURS, MAX_HOURS] = [0.1, 168];
 
-/** The window of whale alerts, optional. @param otherwise The default, in hours. */
-export function hoursOr(otherwise: number) {
-  return absentWhenEmpty(numberFrom(MIN_HOURS, MAX_HOURS))
-    .transform((given) => given ?? otherwise)
-    .describe(
-      `How many hours to look back, ${MIN_HOURS} to ${MAX_HOURS}, such as 6 or 0.5; ${otherwise} when left out.`,
-    );
-}
-
-export const hours = hoursOr(6);
+/** The window of whale alerts. */
+export const hours = absentWhenEmpty(numberFrom(MIN_HOURS, MAX_HOURS))
+  .transform((given) => given ?? 6)
+  .describe(`How many hours to look back, ${MIN_HOURS} to ${MAX_HOURS}, such as 6 or 0.5; 6 when left out.`);
 
 export const measuredExample: PublicAlert = {
   token: "USDC",
