@@ -1,7 +1,7 @@
 import type { GenericValidator } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import * as z from "zod";
-import { citedSource } from "../convex/evidence/shapes";
+import { citedSource } from "../convex/lib/figures/shapes";
 import { onchainShape, resultShape, sentimentShape } from "../convex/research/writing/prompts";
 import { ownChecks } from "../convex/ops/shapes";
 import {
@@ -33,8 +33,8 @@ export const STORED: Readonly<
     }
   >
 > = {
-  "evidence/validators": {
-    from: "evidence/shapes",
+  "lib/figures/validators": {
+    from: "lib/figures/shapes",
     validators: { vCitedSource: validatorOf(citedSource) },
   },
   "market/validators": {

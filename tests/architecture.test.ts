@@ -13,7 +13,6 @@ type Module = { path: string; room: string; source: string; imports: string[] };
 const FLOORS = [
   ["lib"],
   ["providers"],
-  ["evidence"],
   ["market", "accounts"],
   ["messenger"],
   ["wallets", "credits", "runs"],
@@ -40,7 +39,6 @@ const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
   "lib/env": "settings as they were read, by their text",
   "lib/outside/notes": "what an action's providers cost, until its next mutation stores it",
   "lib/security/seals": "keys as they were derived, by their text",
-  "lib/text/locales": "formats of numbers, by language",
   "providers/models/structure": "what an action was told of gateways, by its context",
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */
@@ -166,9 +164,11 @@ describe("the house", () => {
       'import type { Snapshot } from "../market/snapshot";',
       "internal.market.snapshots.current",
     ]) {
-      expect(upward(moduleOf("evidence/planted.ts", planted))).toHaveLength(1);
+      expect(upward(moduleOf("lib/planted.ts", planted))).toHaveLength(1);
     }
-    expect(upward(moduleOf("market/planted.ts", 'import { settle } from "../evidence/text";'))).toEqual([]);
+    expect(upward(moduleOf("market/planted.ts", 'import { settle } from "../lib/figures/settle";'))).toEqual(
+      [],
+    );
   });
 
   test("no file comes back to itself, by types neither", () => {

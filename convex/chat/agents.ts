@@ -1,4 +1,4 @@
-import { SLOT_RULES } from "../evidence/text/sources";
+import { SLOT_RULES } from "../lib/figures/ledger";
 
 /** The named agents and their prompts. */
 

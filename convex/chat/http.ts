@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { citedSource } from "../evidence/shapes";
+import { citedSource } from "../lib/figures/shapes";
 import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
@@ -8,7 +8,7 @@ import { EXAMPLE_TIME, USER_TOKEN } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
 import { iso } from "../lib/time";
-import { lastTurns } from "./turns";
+import { lastTurns } from "./memory";
 
 const turn = z.object(
   {

@@ -1,106 +1,187 @@
-import type { Infer } from "convex/values";
+import { v } from "convex/values";
+import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { purseOf } from "../lib/limits/costs";
-import { payerOf, type Caller } from "../lib/limits/callers";
-import { gather } from "../market/collectors";
-import { citableLine, ledgerOf } from "../evidence/text/sources";
-import { wantedFor } from "../research/writing/material";
-import { namesOf } from "../lib/money/names";
-import { deadlines } from "../lib/outside/deadlines";
 import { failureOf } from "../lib/errors";
-import { ownWords } from "../lib/text/prose";
+import type { Fact, Kind } from "../lib/facts";
+import {
+  citableLine,
+  citedOf,
+  counted as numbered,
+  ledgerOf,
+  sourceOfFact,
+  sourceOfWords,
+  type CitedSource,
+  type Ledger,
+  type Source,
+} from "../lib/figures/ledger";
+import { settle } from "../lib/figures/settle";
+import { payerOf, type Caller } from "../lib/limits/callers";
+import { purseOf } from "../lib/limits/costs";
+import { namesOf } from "../lib/money/names";
+import { MAJORS } from "../lib/money/tokens";
+import { deadlines } from "../lib/outside/deadlines";
 import { counted } from "../lib/outside/providerCalls";
-import { HOUR, iso, MINUTE, roundedNow } from "../lib/time";
+import { ownWords } from "../lib/text/prose";
+import { iso, MINUTE, roundedNow } from "../lib/time";
+import { worker } from "../lib/work/desk";
 import { recentMarket } from "../market/actions";
-import { complete, type Message } from "../providers/models/gateway";
+import { gather } from "../market/collectors";
+import { coinsNamed } from "../market/facts";
+import { complete } from "../providers/models/gateway";
 import { memoryOf } from "../providers/models/structure";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";
-import { citable, groundAnswer, type Grounded } from "./grounding";
-import type { vTurn } from "./turns";
+import { vTurn, type Turn } from "./memory";
+
+/**
+ * Answers questions with live context. What an answer may state are numbered facts and this service's own data; every
+ * other figure is marked as the model's.
+ */
 
 /** Chat uses market figures of this age; older ones are refreshed while the caller waits a moment. */
 const MARKET_FRESH_MS = 5 * MINUTE;
 const NEWS_FRESH_MS = 15 * MINUTE;
-/** Older facts say nothing about the present. */
-const FACTS_GOOD_MS = 2 * HOUR;
 
 export type Question = {
   agentId: string;
   question: string;
   /** Earlier turns, oldest first. */
-  messages: readonly Infer<typeof vTurn>[];
+  messages: readonly Turn[];
   caller: Caller;
   /** Whether the answer may use the user's own research: the caller counts as that user. */
   personal: boolean;
   /** Whether it may also use their wallet's holdings: the caller has proved to be that user. */
   proven: boolean;
 };
+
+type Grounded = {
+  answer: string;
+  sources: CitedSource[];
+  checked: { figures: number; cited: number; unproven: number };
+};
 export type Reply = Grounded & { model: string; tokensUsed: number };
 
-/** Answers one question of a conversation with live context. For actions. */
+/** Answers one question of a conversation. For actions. */
 export const answer = counted(
   async (ctx, { agentId, question, messages, caller, personal, proven }: Question): Promise<Reply> => {
     if (!isAgent(agentId)) throw new Error("There is no agent with this id");
     const startedAt = performance.now();
     const own = caller.userId ?? null;
-    const [portfolio] = await Promise.all([
+    const [context, portfolio] = await Promise.all([
+      contextOf(ctx, personal ? own : null, agentId === "news-default"),
       proven && own !== null ? portfolioOf(ctx, own) : null,
-      freshenMarket(ctx),
-      agentId === "news-default" ? freshenNews(ctx) : null,
     ]);
-    const context: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
-      userId: personal ? own : null,
-      now: roundedNow(),
-    });
-    const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: roundedNow() };
-    const { facts } = await ctx.runQuery(internal.market.collections.latest, wanted);
-    const sources = citable(question, facts, { ...context, portfolio }, Date.now());
-    const system = systemPrompt(agentId, iso(Date.now()), {
-      market: context.market,
-      facts: sources.map(citableLine),
-    });
-    const turns: Message[] = [
-      { role: "system", content: system },
-      ...messages,
-      { role: "user", content: question },
-    ];
-    // The time for the context is taken off the model's: the caller has one deadline.
-    const taken = Math.round(performance.now() - startedAt);
-    const timeoutMs = Math.max(1, deadlines.llmInteractive - taken);
-    const purse = purseOf(payerOf(caller));
-    const prompt = {
-      messages: turns,
+    const sources = citable(question, context, portfolio);
+    const told = { market: context.market?.told ?? null, facts: sources.map(citableLine) };
+    const completion = await complete({
+      messages: [
+        { role: "system", content: systemPrompt(agentId, iso(Date.now()), told) },
+        ...messages,
+        { role: "user", content: question },
+      ],
       maxTokens: ANSWER_TOKENS,
-      timeoutMs,
+      // The time for the context is taken off the model's: the caller has one deadline.
+      timeoutMs: Math.max(1, deadlines.llmInteractive - Math.round(performance.now() - startedAt)),
       attempts: 1,
-      purse,
+      purse: purseOf(payerOf(caller)),
       memory: memoryOf(ctx),
-    };
-    const completion = await complete(prompt);
+    });
     const { text, model, tokensUsed } = completion;
     // Other people's words in the prompt do not make a link trustworthy, for example a headline's.
     const given = [question, ...messages.map(({ content }) => content), portfolio ?? ""].join("\n");
-    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts), question });
-    const grounded = groundAnswer(ownWords(text, given).trim(), ledger);
-    return { ...grounded, model, tokensUsed };
+    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(context.facts), question });
+    return { ...groundAnswer(ownWords(text, given).trim(), ledger), model, tokensUsed };
   },
 );
 
-/** Refreshes headlines to at most a quarter of an hour, if that finishes within the wait. */
-async function freshenNews(ctx: ActionCtx): Promise<void> {
-  const wait = { freshMs: NEWS_FRESH_MS, waitMs: deadlines.chatContext };
-  await gather(ctx, [{ collector: "news", subject: "" }], wait);
+/** Answers a run that a user has paid for. */
+export const answerRun = worker(
+  {
+    runId: v.id("agentRuns"),
+    userId: v.string(),
+    agentId: v.string(),
+    question: v.string(),
+    messages: v.array(vTurn),
+  },
+  async (ctx, { runId, job, userId, ...turn }) => {
+    const caller = { userId, address: null, signedIn: true };
+    const answered = await answer(ctx, { ...turn, caller, personal: true, proven: true });
+    const reply = pick(answered, ["answer", "model", "tokensUsed"]);
+    await ctx.runMutation(internal.chat.runs.finish, { runId, job, reply });
+  },
+);
+
+/** What is stored; an old market, or for news old headlines, are renewed first, if that finishes within the wait. */
+async function contextOf(ctx: ActionCtx, userId: string | null, isNews: boolean): Promise<Context> {
+  const read = () => ctx.runQuery(internal.chat.context.stored, { userId, now: roundedNow() });
+  const waitMs = deadlines.chatContext;
+  const [stored] = await Promise.all([
+    read(),
+    isNews ? gather(ctx, [{ collector: "news", subject: "" }], { freshMs: NEWS_FRESH_MS, waitMs }) : null,
+  ]);
+  const isOld = stored.market === null || Date.now() - stored.market.fetchedAt > MARKET_FRESH_MS;
+  if (isOld) {
+    try {
+      // The service pays: the cost is bounded by the clock, not by the number of callers.
+      await recentMarket(ctx, { freshMs: MARKET_FRESH_MS, waitMs, forService: true });
+    } catch (error) {
+      if (failureOf(error) === null) throw error;
+    }
+  }
+  return isOld || isNews ? read() : stored;
 }
 
-/** Refreshes the market if it is old, and waits a moment. Chat continues without it, whatever happens. */
-async function freshenMarket(ctx: ActionCtx): Promise<void> {
-  try {
-    // The service pays: the cost is bounded by the clock, not by the number of callers.
-    const wait = { freshMs: MARKET_FRESH_MS, waitMs: deadlines.chatContext, forService: true };
-    await recentMarket(ctx, wait);
-  } catch (error) {
-    if (failureOf(error) === null) throw error;
-  }
+const KINDS: readonly Kind[] = [
+  "price",
+  "lastTrade",
+  "change24h",
+  "marketCap",
+  "volume24h",
+  "rank",
+  "funding",
+  "openInterest",
+];
+const SEARCHED = 5;
+const HEADLINES = 5;
+/** How many coins of a question are covered, besides the majors. */
+const NAMED = 4;
+
+/** The facts that an answer to this question may cite, and the rest of its context, line by line. */
+function citable(question: string, context: Context, portfolio: string | null): Source[] {
+  const { facts, signals, whales, research } = context;
+  const named = coinsNamed(question, facts).map(({ symbol }) => symbol);
+  const coins = [...new Set([...named.slice(0, NAMED), ...MAJORS])];
+  const of = (subject: string): Fact[] =>
+    KINDS.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
+  const observed = [
+    ...coins.flatMap(of),
+    ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
+    ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
+  ].map((fact) => sourceOfFact(fact));
+  const observedAt = Date.now();
+  const own = (name: string, lines: readonly string[]) =>
+    lines.map((says) => sourceOfWords({ says, observedAt, name }));
+  return numbered([
+    ...observed,
+    ...own("this service's trading signals", signals),
+    ...own("movements this service was told of", whales),
+    ...own("this user's research with this service", research),
+    ...own("this user's own wallet, read on chain", portfolio === null ? [] : [portfolio]),
+  ]);
+}
+
+/** The answer with its figures printed from facts and its sources named; a figure that is in no fact is marked `[model]`. */
+function groundAnswer(text: string, ledger: Ledger): Grounded {
+  const kept: number[] = [];
+  const { text: words, figures, leftovers } = settle(text, ledger, { kept, left: "mark" });
+  const sources = citedOf(kept, ledger);
+  const named = sources.map(({ id, name }) => `[${id}] ${name}`).join(", ");
+  const answered = [words, ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
+  const unproven = leftovers.length;
+  return {
+    answer: answered,
+    sources,
+    checked: { figures: figures + unproven, cited: sources.length, unproven },
+  };
 }

@@ -75,7 +75,7 @@ export const start = mutation({
     const input = { runId, userId, agentId, question, messages };
     // At most once: nobody pays for two answers.
     const onFailure = failureHandler(internal.chat.runs.failed, { runId });
-    await open(ctx, internal.chat.desk.answerRun, input, {
+    await open(ctx, internal.chat.replies.answerRun, input, {
       queue: "models",
       rank: "signedIn",
       attempts: 1,

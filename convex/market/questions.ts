@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { leftoverProblem, settle } from "../evidence/text/settlement";
-import { counted, ledgerOf, sourceOfFact, type Ledger } from "../evidence/text/sources";
+import { leftoverProblem, settle } from "../lib/figures/settle";
+import { counted, ledgerOf, sourceOfFact, type Ledger } from "../lib/figures/ledger";
 import { text } from "../lib/answers/parts";
 import { factsOf, type Fact } from "../lib/facts";
 import { namesOf } from "../lib/money/names";

@@ -1,4 +1,4 @@
-import { BRACKET } from "../evidence/text/marks";
+import { CITATION } from "../lib/text/strings";
 import type { Paragraph, Span } from "./format";
 
 /**
@@ -91,7 +91,7 @@ function withoutEmphasis(text: string): string {
 export function linkedCitations(text: string, sources: readonly Source[]): Span[] {
   const spans: Span[] = [];
   let end = 0;
-  for (const mark of text.matchAll(BRACKET)) {
+  for (const mark of text.matchAll(CITATION)) {
     const id = Number(/\d+/.exec(mark[0])?.[0]);
     const href = safeAddress(sources.find((source) => source.id === id)?.url ?? null);
     if (href === null) continue;

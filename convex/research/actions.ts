@@ -1,16 +1,26 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { readAnswer } from "../lib/answers/reader";
+import { vRefresh } from "../lib/cache";
+import { AppError, messageOf } from "../lib/errors";
 import type { Payer } from "../lib/limits/callers";
-import { AppError } from "../lib/errors";
+import { purseOf } from "../lib/limits/costs";
+import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
-import { vRefresh } from "../lib/cache";
-import { createPauses, iso, MINUTE } from "../lib/time";
+import { cut } from "../lib/text/strings";
+import { iso, MINUTE, roundedNow, unlessLate, within } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import { askSources } from "./sources";
-import type { Result } from "./tables";
-import { gatherBrief } from "./writing/brief";
+import { askForMarket } from "../market/actions";
+import { gather } from "../market/collectors";
+import { describeKeyPrices, signed } from "../market/snapshot";
+import { askSentiment } from "../providers/models/sentiment";
+import { completeStructured } from "../providers/models/structure";
+import type { Answers, Missing, Result } from "./tables";
+import { SHARED_FOR_MS } from "./timing";
+import { wantedFor } from "./writing/brief";
+import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./writing/prompts";
 import { writeResult as write } from "./writing/writer";
 
 /** Calls to the sources and to the writer: collections, reports of shifts, results on demand. */
@@ -18,9 +28,9 @@ import { writeResult as write } from "./writing/writer";
 export const collect = worker(
   { observationId: v.id("observations") },
   async (ctx, { observationId, job }) => {
-    const work = await ctx.runMutation(internal.research.observations.begin, { observationId });
-    if (work === null) return "over";
-    const answers = await askSources(ctx, work);
+    const task = await ctx.runQuery(internal.research.observations.task, { observationId });
+    if (task === null) return "over";
+    const answers = await askSources(ctx, task);
     const stored = { observationId, job, answers, noted: takeNoted() };
     await ctx.runMutation(internal.research.observations.store, stored);
   },
@@ -37,7 +47,7 @@ export const writeReport = worker({ reportId: v.id("reports") }, async (ctx, { r
   const task = await ctx.runQuery(internal.research.reports.task, { reportId });
   if (task === null) return "over";
   const { kind, ...material } = task;
-  const brief = await gatherBrief(ctx, material);
+  const brief = await ctx.runQuery(internal.research.writing.brief.gather, { ...material, at: roundedNow() });
   if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
   const report = { occasion: OCCASIONS[kind], nowIso: iso(Date.now()), brief };
   const written = await write(ctx, report, "shift");
@@ -62,42 +72,116 @@ export const writeResult = worker(
   },
 );
 
+type Research = {
+  focus: string;
+  question?: string | undefined;
+  occasion: string;
+  /**
+   * `soon`: a caller waits, and what the sources have not said in time is missing. `whole`: every source has its whole
+   * time, and nothing is written without an observed price.
+   */
+  wanted: "soon" | "whole";
+  payer: Payer;
+};
+
 /**
  * Researches a focus and writes a result.
- * @param wanted `soon`: a caller waits, and what the sources have not said in time is missing. `whole`: every source
- * has its whole time, and nothing is written without an observed price.
  * @throws AppError `upstream`
  */
 export async function research(
   ctx: ActionCtx,
   { focus, question, occasion, wanted, payer }: Research,
 ): Promise<{ result: Result; model: string }> {
-  const claimed = { focus, payer, wanted };
-  const { observationId, isMine } = await ctx.runMutation(internal.research.observations.claim, claimed);
-  const waitMs = wanted === "soon" ? deadlines.researchSources : undefined;
-  if (isMine) {
-    const answers = await askSources(ctx, { focus, payer, waitMs });
-    const stored = { observationId, answers, noted: takeNoted() };
-    await ctx.runMutation(internal.research.observations.store, stored);
-  } else {
-    const end = AbortSignal.timeout(waitMs ?? deadlines.sentiment);
-    const pause = createPauses(100);
-    while (!(await ctx.runQuery(internal.research.observations.isDone, { observationId }))) {
-      if (end.aborted) break;
-      await pause();
-    }
+  const isWhole = wanted === "whole";
+  let observationId = await ctx.runQuery(internal.research.observations.fresh, { focus, wholly: isWhole });
+  if (observationId === null) {
+    const answers = await askSources(ctx, {
+      focus,
+      payer,
+      waitMs: isWhole ? undefined : deadlines.researchSources,
+    });
+    const stored = { focus, payer, answers, noted: takeNoted() };
+    observationId = await ctx.runMutation(internal.research.observations.add, stored);
   }
-  const brief = await gatherBrief(ctx, { focus, observationIds: [observationId], startedAt: null });
-  const [missing] = brief.missing;
-  if (wanted === "whole" ? !brief.isPriced : brief.sources.length === 0)
-    throw new AppError("upstream", missing?.reason ?? "The market data did not come in time");
+  const material = { focus, observationIds: [observationId], startedAt: null, at: roundedNow() };
+  const brief = await ctx.runQuery(internal.research.writing.brief.gather, material);
+  if (isWhole ? !brief.isPriced : brief.sources.length === 0)
+    throw new AppError("upstream", brief.missing[0]?.reason ?? "The market data did not come in time");
   return write(ctx, { occasion, question, nowIso: iso(Date.now()), brief }, payer);
 }
 
-type Research = {
-  focus: string;
-  question?: string | undefined;
-  occasion: string;
-  wanted: "soon" | "whole";
-  payer: Payer;
-};
+const RAW_LIMIT = 60_000;
+const STORED_MOVERS = 10;
+
+/**
+ * Asks the fact collectors and three models, all at the same time. None throws.
+ * @param waitMs What has not come by then is missing: somebody waits. Absent: each source has its own deadline.
+ */
+async function askSources(
+  ctx: ActionCtx,
+  { focus, payer, waitMs }: { focus: string; payer: Payer; waitMs?: number | undefined },
+): Promise<Answers> {
+  const end = waitMs === undefined ? null : AbortSignal.timeout(waitMs);
+  const late = () => new AppError("upstream", "It did not come in time");
+  const missing: Missing[] = [];
+  const ask = async <Answer extends object>(collector: string, work: Promise<Answer>) => {
+    try {
+      return end === null ? await work : await unlessLate(work, end, late);
+    } catch (error) {
+      const reason = messageOf(error);
+      log.warn("research.source failed", { focus, collector, error: reason });
+      missing.push({ collector, subject: "", reason });
+      return undefined;
+    }
+  };
+  const facts = gather(ctx, wantedFor(focus), { freshMs: SHARED_FOR_MS });
+  const [market, sentiment, onchain, uncollected] = await Promise.all([
+    ask("market", marketOf(ctx, focus, payer)),
+    ask("sentiment", sentimentOf(focus, payer)),
+    ask("onchain", onchainOf(ctx, focus, payer)),
+    // Facts have rows of their own: what is late there shows when the report is written.
+    end === null ? facts : within(end, facts),
+  ]);
+  return {
+    ...(market === undefined ? {} : { market }),
+    ...(sentiment === undefined ? {} : { sentiment }),
+    ...(onchain === undefined ? {} : { onchain }),
+    missing: [...missing, ...(uncollected ?? [])],
+  };
+}
+
+async function marketOf(ctx: ActionCtx, of: string, payer: Payer): Promise<NonNullable<Answers["market"]>> {
+  const { figures, focus, raw, sources } = await askForMarket(ctx, of, payer);
+  const { trending, top20 } = figures;
+  const movers = top20
+    .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
+    .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
+    .slice(0, STORED_MOVERS);
+  return {
+    trending,
+    movers,
+    keyPrices: describeKeyPrices(figures),
+    focus: focus ? `${focus.name} (${focus.symbol}) $${focus.price} (${signed(focus.change24h)} %)` : null,
+    sources,
+    marketDataRaw: cut(raw, RAW_LIMIT),
+  };
+}
+
+async function sentimentOf(focus: string, payer: Payer): Promise<NonNullable<Answers["sentiment"]>> {
+  const now = Date.now();
+  const question = sentimentQuestion(focus, iso(now));
+  const { text, citations, degraded } = await askSentiment(purseOf(payer), SENTIMENT_SYSTEM, question, now);
+  const read = readAnswer(sentimentShape, text, citations.join("\n"));
+  if ("problem" in read)
+    throw new AppError("upstream", `The sentiment model sent an unusable answer: ${read.problem}`);
+  return { ...read.value, degraded, citations };
+}
+
+async function onchainOf(
+  ctx: ActionCtx,
+  focus: string,
+  payer: Payer,
+): Promise<NonNullable<Answers["onchain"]>> {
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  return (await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience)).value;
+}

@@ -55,7 +55,7 @@ export function snapshotCard(
   const name = token ?? "Market";
   const page = `${site}/research${token === null ? "" : `?token=${encodeURIComponent(token)}`}`;
   const signals = result.impacts
-    .toSorted((a, b) => Number(isOf(b, token)) - Number(isOf(a, token)) || b.confidence - a.confidence)
+    .toSorted((a, b) => b.confidence - a.confidence)
     .slice(0, KEY_SIGNALS)
     .flatMap((impact) => impactLine(impact, result));
   return [
@@ -100,38 +100,16 @@ function resultParagraphs(result: Result): Paragraph[] {
   ];
 }
 
-/** The sources of the citations, each name once: `CoinGecko [1–3]`. Statements of a model carry the model's name. */
+/** The sources of the citations, each name once: `CoinGecko [1, 2]`. Statements of a model carry the model's name. */
 function sourceParagraphs({ sources, missing }: Result): Paragraph[] {
   const byName = new Map<string, number[]>();
   for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
-  const lines = [...byName].map(([name, ids]) => `\n${name} [${inRuns(ids)}]`);
+  const lines = [...byName].map(([name, ids]) => `\n${name} [${ids.join(", ")}]`);
   const absent = missing.map(nameOf);
   return [
     ...(lines.length === 0 ? [] : [[{ bold: "Sources" }, lines.join("")] satisfies Paragraph]),
     ...(absent.length === 0 ? [] : [[`Not collected: ${absent.join(", ")}`] satisfies Paragraph]),
   ];
-}
-
-/** `1–3, 7` */
-function inRuns(ids: readonly number[]): string {
-  const runs: { from: number; to: number }[] = [];
-  for (const id of ids.toSorted((a, b) => a - b)) {
-    const last = runs.at(-1);
-    if (last !== undefined && last.to === id - 1) last.to = id;
-    else runs.push({ from: id, to: id });
-  }
-  return runs.map(({ from, to }) => (from === to ? String(from) : `${from}–${to}`)).join(", ");
-}
-
-/** Whether a signal concerns the requested token, which comes first. */
-function isOf({ title }: Result["impacts"][number], token: string | null): boolean {
-  return (
-    token !== null &&
-    title
-      .toUpperCase()
-      .split(/[^A-Z0-9.$-]+/)
-      .includes(token)
-  );
 }
 
 function impactLine(

@@ -4,7 +4,7 @@ import type { QueryCtx } from "../_generated/server";
 import { rowsByBoth } from "../lib/records/rows";
 import { iso } from "../lib/time";
 import type { Rank } from "../lib/work/jobs";
-import { researchTables, vResult } from "./tables";
+import { MODELS, researchTables, vResult } from "./tables";
 
 /** Shifts and reports as other rooms and readers see them. */
 
@@ -63,13 +63,11 @@ export async function lastCollectionOf(
   for (const id of observationIds.slice(-2).toReversed()) {
     const row = await ctx.db.get("observations", id);
     if (row?.state !== "done") continue;
-    const failed = row.missing.filter(({ collector }) => isModels(collector));
+    const failed = row.missing.filter(({ collector }) => MODELS.some((one) => one === collector));
     return { at: row.at, failed: failed.map(({ collector: source, reason: error }) => ({ source, error })) };
   }
   return null;
 }
-
-const isModels = (collector: string) => ["market", "sentiment", "onchain"].includes(collector);
 
 /** A report as readers see it. */
 export const vReport = researchTables.reports.validator

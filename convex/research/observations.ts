@@ -9,62 +9,43 @@ import { failureOf } from "../lib/errors";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsBy } from "../lib/records/rows";
 import { vPayer } from "../lib/tables";
-import { MINUTE } from "../lib/time";
-import { end, failureHandler, open, vFailure, vJob, type Rank } from "../lib/work/jobs";
+import { end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
 import { rankOfShift } from "./model";
-import { vAnswers, type Answers } from "./tables";
+import { MODELS, vAnswers, type Answers } from "./tables";
 import { GAP_STANDS_MS, nextCollection, SHARED_FOR_MS } from "./timing";
 
-/** Observations: who collects one, and what came of it. Collecting itself is `research/actions`. */
-
-/** Longer than the longest deadline of a source: after this, a collection was lost with its server. */
-const LOST_MS = 3 * MINUTE;
+/** Observations: whom one serves, and what came of it. Collecting itself is `research/actions`. */
 
 /**
- * Whom an observation is for: a `shift`; a caller who waits, and takes what there is `soon`; or a report that is paid
- * for and wants the `whole` of it.
- */
-type Purpose = "shift" | "soon" | "whole";
-
-/**
- * The observation of a focus that serves a shift now: a recent one, one on its way, or a new one, which then waits for
- * its turn and is collected again if its server is lost.
- * @param pay Returns who pays for a new one; a shared one costs nothing more.
- */
-async function shareObservation(
-  ctx: MutationCtx,
-  focus: string,
-  rank: Rank,
-  pay: () => Promise<Payer>,
-): Promise<Id<"observations">> {
-  const latest = await latestOf(ctx, focus);
-  if (latest !== null && serves(latest, "shift")) return latest._id;
-  const observationId = await insert(ctx, focus, await pay(), "waiting");
-  const onFailure = failureHandler(internal.research.observations.lost, { observationId });
-  await open(
-    ctx,
-    internal.research.actions.collect,
-    { observationId },
-    { queue: "models", rank, attempts: 2, onFailure },
-  );
-  return observationId;
-}
-
-/**
- * Adds a data point to a shift, and sets the time of the next.
+ * Adds a data point to a shift, and sets the time of the next: a recent observation of its focus, one on its way, or a
+ * new one, which waits for its turn and is collected again if its server is lost.
  * @throws AppError `rate_limited` when the day's budget is used up: the starter's part for the first one, twice the whole
  * for the others.
  */
 export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
-  const { paidBy = "shift", observationIds } = shift;
-  // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
-  const payer: Payer = typeof paidBy === "object" ? { ...paidBy, class: "shift" } : "shift";
-  const observationId = await shareObservation(ctx, shift.focus, rankOfShift(shift), async () => {
+  const { paidBy = "shift", observationIds, focus } = shift;
+  const latest = await latestOf(ctx, focus);
+  let observationId = latest?._id;
+  if (latest === null || (latest.state === "done" && !isFresh(latest))) {
     await refuseBeyond(ctx, observationIds.length === 0 ? paidBy : "shift");
-    return payer;
-  });
+    // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
+    const payer: Payer = typeof paidBy === "object" ? { ...paidBy, class: "shift" } : "shift";
+    const row = { focus, payer, state: "waiting" as const, at: now, missing: [] };
+    observationId = await ctx.db.insert("observations", row);
+    await open(
+      ctx,
+      internal.research.actions.collect,
+      { observationId },
+      {
+        queue: "models",
+        rank: rankOfShift(shift),
+        attempts: 2,
+        onFailure: failureHandler(internal.research.observations.lost, { observationId }),
+      },
+    );
+  }
   await ctx.db.patch("shifts", shift._id, {
-    observationIds: [...observationIds, observationId],
+    observationIds: [...observationIds, ...(observationId === undefined ? [] : [observationId])],
     nextCollectionAt: nextCollection(shift.startedAt, now),
   });
 }
@@ -85,32 +66,13 @@ export async function isDataPointAdded(
   }
 }
 
-/** The observation of a focus for work that runs already, and whether that work has to collect it. */
-export const claim = internalMutation({
-  args: { focus: v.string(), payer: vPayer, wanted: v.union(v.literal("soon"), v.literal("whole")) },
-  returns: v.object({ observationId: v.id("observations"), isMine: v.boolean() }),
-  handler: async (ctx, { focus, payer, wanted }) => {
-    const latest = await latestOf(ctx, focus);
-    if (latest !== null && serves(latest, wanted)) return { observationId: latest._id, isMine: false };
-    return { observationId: await insert(ctx, focus, payer, "collecting"), isMine: true };
-  },
-});
-
-async function insert(ctx: MutationCtx, focus: string, payer: Payer, state: "waiting" | "collecting") {
-  return ctx.db.insert("observations", { focus, payer, state, at: Date.now(), missing: [] });
-}
-
 async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
   return rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
-function serves(observation: Doc<"observations">, purpose: Purpose): boolean {
-  const age = Date.now() - observation.at;
-  // How long one waits for its turn is no caller's to know.
-  if (observation.state === "waiting") return purpose === "shift";
-  if (observation.state === "collecting") return age < LOST_MS;
-  if (isWhole(observation)) return age <= SHARED_FOR_MS;
-  return purpose !== "whole" && age <= GAP_STANDS_MS;
+/** Whether an observation still says what is so; one that lacks a source is asked again sooner. */
+function isFresh(observation: Doc<"observations">): boolean {
+  return Date.now() - observation.at <= (isWhole(observation) ? SHARED_FOR_MS : GAP_STANDS_MS);
 }
 
 /** Whether all three models have answered. */
@@ -118,24 +80,33 @@ function isWhole({ market, sentiment, onchain }: Answers): boolean {
   return market !== undefined && sentiment !== undefined && onchain !== undefined;
 }
 
-/** An observation's turn has come; `null` if it has been given up. */
-export const begin = internalMutation({
+/** A fresh observation of a focus; `wholly`: one that lacks no source. `null` if there is none. */
+export const fresh = internalQuery({
+  args: { focus: v.string(), wholly: v.boolean() },
+  returns: v.union(v.id("observations"), v.null()),
+  handler: async (ctx, { focus, wholly }) => {
+    const latest = await latestOf(ctx, focus);
+    const serves = latest?.state === "done" && isFresh(latest) && (isWhole(latest) || !wholly);
+    return serves ? latest._id : null;
+  },
+});
+
+/** What an observation that waits is about; `null` if it has been given up. */
+export const task = internalQuery({
   args: { observationId: v.id("observations") },
   returns: v.union(v.object({ focus: v.string(), payer: vPayer }), v.null()),
   handler: async (ctx, { observationId }) => {
     const row = await ctx.db.get("observations", observationId);
-    if (row === null || row.state === "done") return null;
-    await ctx.db.patch("observations", observationId, { state: "collecting", at: Date.now() });
-    return { focus: row.focus, payer: row.payer };
+    return row?.state === "waiting" ? { focus: row.focus, payer: row.payer } : null;
   },
 });
 
-/** Stores what the sources said. @param job The attempt that collected it; an earlier one's words are dropped. */
+/** Stores what the sources said for a shift. @param job The attempt that collected it; an earlier one's words are dropped. */
 export const store = change(
-  { observationId: v.id("observations"), job: v.optional(vJob), answers: vAnswers, noted: vNoted },
+  { observationId: v.id("observations"), job: vJob, answers: vAnswers, noted: vNoted },
   async (ctx, { observationId, job, answers, noted }) => {
     await keepNoted(ctx, noted);
-    if (job === undefined || (await end(ctx, job))) await finish(ctx, observationId, answers);
+    if (await end(ctx, job)) await finish(ctx, observationId, answers);
   },
 );
 
@@ -143,23 +114,22 @@ export const store = change(
 export const lost = change(
   { observationId: v.id("observations"), ...vFailure },
   async (ctx, { observationId, isLast, error: reason }) => {
-    const missing = (["market", "sentiment", "onchain"] as const).map((collector) => {
-      return { collector, subject: "", reason };
-    });
+    const missing = MODELS.map((collector) => ({ collector, subject: "", reason }));
     if (isLast) await finish(ctx, observationId, { missing });
   },
 );
 
 async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers): Promise<void> {
-  const row = await ctx.db.get("observations", id);
-  if (row !== null && row.state !== "done")
+  if ((await ctx.db.get("observations", id))?.state === "waiting")
     await ctx.db.patch("observations", id, { ...answers, state: "done", at: Date.now() });
 }
 
-/** A cheap read for those who wait for another's collection. */
-export const isDone = internalQuery({
-  args: { observationId: v.id("observations") },
-  returns: v.boolean(),
-  handler: async (ctx, { observationId }) =>
-    (await ctx.db.get("observations", observationId))?.state !== "collecting",
+/** Stores what the sources said for a report that somebody waits for. */
+export const add = internalMutation({
+  args: { focus: v.string(), payer: vPayer, answers: vAnswers, noted: vNoted },
+  returns: v.id("observations"),
+  handler: async (ctx, { focus, payer, answers, noted }) => {
+    await keepNoted(ctx, noted);
+    return ctx.db.insert("observations", { focus, payer, state: "done", at: Date.now(), ...answers });
+  },
 });

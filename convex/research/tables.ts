@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
-import { vCitedSource } from "../evidence/validators";
+import { vCitedSource } from "../lib/figures/validators";
 import { made, ofUser, older, type RecordsOf } from "../lib/records/records";
 import { vPayer } from "../lib/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/validators";
@@ -20,7 +20,7 @@ export const vResult = v.object({
 
 const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
 
-export const vMarketOutput = v.object({
+const vMarketOutput = v.object({
   trending: v.array(vCoin),
   /** The largest moves by 24-hour change, in either direction, largest first. */
   movers: v.array(
@@ -33,7 +33,7 @@ export const vMarketOutput = v.object({
   marketDataRaw: v.string(),
 });
 
-export const vSentimentOutput = v.object({
+const vSentimentOutput = v.object({
   ...vSentiment.fields,
   /** Whether the answer came without a live search: then it says nothing about the present. */
   degraded: v.boolean(),
@@ -41,23 +41,16 @@ export const vSentimentOutput = v.object({
   citations: v.array(v.string()),
 });
 
-/** What the three models answered; absent: no answer, and `missing` has the reason. */
+/** The sources of a collection that are models. */
+export const MODELS = ["market", "sentiment", "onchain"] as const;
+
+/** What these answered; absent: no answer, and `missing` has the reason. */
 export const vAnswers = v.object({
   market: v.optional(vMarketOutput),
   sentiment: v.optional(vSentimentOutput),
   onchain: v.optional(vOnchainOutput),
   /** Also of the facts, which are rows of their own. */
   missing: v.array(vMissing),
-});
-
-/** How a token's price has moved since a shift began: what its report says, and what the picture below it draws. */
-export const vPath = v.object({
-  token: v.string(),
-  /** The source's name for readers, and a public address. */
-  source: v.string(),
-  url: v.string(),
-  /** Oldest first; USD, epoch ms. */
-  points: v.array(v.object({ at: v.number(), usd: v.number() })),
 });
 
 export type Result = Infer<typeof vResult>;
@@ -67,7 +60,6 @@ export type Texts = Infer<typeof vReportText>;
 export type Outlook = Texts["marketOutlook"];
 export type ReportKind = Infer<typeof vReportKind>;
 export type Answers = Infer<typeof vAnswers>;
-export type Path = Infer<typeof vPath>;
 
 export const researchTables = {
   /**
@@ -119,8 +111,8 @@ export const researchTables = {
   observations: defineTable({
     focus: v.string(),
     payer: vPayer,
-    /** `waiting` for its place in the queue; `collecting`; `done`. */
-    state: v.union(v.literal("waiting"), v.literal("collecting"), v.literal("done")),
+    /** `waiting` for its sources, or `done`. */
+    state: v.union(v.literal("waiting"), v.literal("done")),
     /** When its state began. */
     at: v.number(),
     ...vAnswers.fields,

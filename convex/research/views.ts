@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { citedSource } from "../evidence/shapes";
+import { citedSource } from "../lib/figures/shapes";
 import { EXAMPLE_TIME } from "../lib/http/described";
 import { iso } from "../lib/time";
 import type { Result } from "./tables";
@@ -9,11 +9,7 @@ import type { Result } from "./tables";
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
 
 export const resultFields = {
-  fullAnalysis: z
-    .string()
-    .describe(
-      "400 to 600 words, brackets apart; `[1]` cites the source of that id, `[1: BTC 24 h]` with what the words leave out",
-    ),
+  fullAnalysis: z.string().describe("400 to 600 words, citations apart; `[1]` cites the source of that id"),
   shortSummary: z
     .string()
     .describe("At most 100 characters, first the outlook's mark: 🟢, 🔴 or 🟡; its sources are listed"),
@@ -47,13 +43,13 @@ export function shownSnapshot({ fetchedAt, result }: { fetchedAt: number; result
 
 /** A result's common part, shortened. */
 export const resultExample = {
-  fullAnalysis: "Bitcoin trades at $97,251 [1], +1.42% [2: 24 h] … (400 to 600 words)",
+  fullAnalysis: "Bitcoin trades at $97,250.50 [1], +1.42 % [2] … (400 to 600 words)",
   shortSummary: "🟢 Bitcoin leads a broad advance",
   marketOutlook: "bullish" as const,
   impacts: [
     {
       title: "BTC",
-      detail: "Funding stays near +0.0013% [3] per hour, which leaves room for buyers.",
+      detail: "Funding stays near +0.0013 % [3] per hour, which leaves room for buyers.",
       sentiment: "bullish" as const,
       confidence: 0.72,
     },
@@ -67,7 +63,7 @@ export const resultExample = {
       says: "BTC price: 97,250.50 USD",
     },
   ],
-  missing: [{ collector: "news", subject: "", reason: "GDELT did not answer in time" }],
+  missing: [{ collector: "news", subject: "", reason: "coindesk.com did not answer in time" }],
 };
 
 const shift = z.object({

@@ -5,10 +5,10 @@ import {
   sourceOfFact,
   sourceOfWords,
   type Ledger,
-} from "../evidence/text/sources";
+} from "../lib/figures/ledger";
 import { factsOf } from "../lib/facts";
 import { namesOf } from "../lib/money/names";
-import { leftoverProblem, settle } from "../evidence/text/settlement";
+import { leftoverProblem, settle } from "../lib/figures/settle";
 import type { Fact } from "../lib/facts";
 import { sourceName } from "../lib/publicSources";
 import type { SignalContext } from "./prompts";
@@ -61,7 +61,7 @@ export function reviewLedger(reviewed: Reviewed, standing: Standing, now: number
 const PROMISES =
   /\b(?:certain(?:ly|ty)?|guarant\w+|assur\w+|surely|sure (?:thing|profit|win)|risk-?free|promis\w+|(?:can(?:'|’)?t|cannot|never|nobody|no one)\b.*\blos\w+|will|always|tomorrow)\b/i;
 
-const REVIEW = { isBare: true, bound: { refused: PROMISES } } as const;
+const REVIEW = { isBare: true, refused: PROMISES } as const;
 
 /** What is wrong with the figures of a review, in words for the model; `null` when nothing is. */
 export function reviewProblem(review: string, ledger: Ledger): string | null {

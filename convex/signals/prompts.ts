@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { citableLine, SLOT_RULES, type Ledger } from "../evidence/text/sources";
+import { citableLine, SLOT_RULES, type Ledger } from "../lib/figures/ledger";
 import { line, usd, usdOrNull } from "../lib/answers/parts";
 import { iso } from "../lib/time";
 import type { Question } from "../providers/models/structure";

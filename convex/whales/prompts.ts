@@ -1,8 +1,7 @@
 import { parse } from "convex-helpers/validators";
 import * as z from "zod";
-import { NAMES } from "../evidence/text/asides";
 import { readValue } from "../lib/answers/reader";
-import { figuresIn, foundIn, without } from "../lib/text/figures";
+import { hasFigures } from "../lib/figures/written";
 import { jsonValues } from "../lib/text/json";
 import { inOwnWords } from "../lib/text/prose";
 import { line, symbol, usd } from "../lib/answers/parts";
@@ -78,7 +77,7 @@ export function readAnswer(response: string): { alerts: Reported[]; dropped: num
 
 /** The agent's words, attributed to it. */
 function attributed(description: string): string {
-  if (figuresIn(without(description, foundIn(description, NAMES)), ".").length === 0) return description;
+  if (!hasFigures(description)) return description;
   const end = /[.!]$/.test(description) ? description.slice(-1) : "";
   return `${description.slice(0, description.length - end.length)} (a model's figures)${end}`;
 }

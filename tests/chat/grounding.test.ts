@@ -15,9 +15,9 @@ describe("an answer in chat", () => {
   test("cites the facts of its prompt, and names their sources", async ({ app }) => {
     const { body } = await app.post("/mcp/chat", { question: "How is DOGE?" });
     expect(systemOf(app)).toMatch(/^f1 DOGE price: [\d.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
-    expect(body.answer).toMatch(/Bitcoin at \$1\d\d,\d{3} \[1: now\] \(\+[\d.]+% \[2: 24 h\]\)/);
+    expect(body.answer).toMatch(/Bitcoin at \$1\d\d,\d{3}(?:\.\d\d)? \[1\] \(\+[\d.]+\u202F% \[2\]\)/);
     expect(body.answer).toMatch(
-      /Dogecoin at \$[\d.]+ \[\d: now\][^]*\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko/,
+      /Dogecoin at \$[\d.]+ \[\d\][^]*\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko/,
     );
     expect(body).toMatchObject({
       sources: expect.arrayContaining([
@@ -34,7 +34,7 @@ describe("an answer in chat", () => {
     const { body } = await app.post("/mcp/chat", { question: "How is the market?" });
     expect(body.answer).toEqual(
       expect.stringMatching(
-        /^Bitcoin is at \$42,000 \[model\] \[1: BTC now \$1\d\d,\d{3}\]\. It leads\. Ether gained 77 % \[model\] this week\.\n- Nothing else moved\.\n\nSources: \[1\] CoinGecko$/,
+        /^Bitcoin is at \$42,000 \[model\] \[1\]\. It leads\. Ether gained 77 % \[model\] this week\.\n- Nothing else moved\.\n\nSources: \[1\] CoinGecko$/,
       ),
     );
     expect(body).toMatchObject({ checked: { figures: 2, cited: 1, unproven: 2 } });

@@ -93,7 +93,7 @@ describe("mending a result", () => {
   });
 
   test("counts words as readers see them: citations apart, two signs of Chinese as one", () => {
-    expect(countWords("Up 5.08% [1: BTC 24 h] to 105.440\u00A0$ [2, 3: BTC over ETH, 24 h].")).toBe(4);
+    expect(countWords("Up 5.08\u202F% [1] to $105,440.25 [2, 3].")).toBe(4);
     expect(countWords("比特币上涨5.08% [1]。")).toBe(3);
   });
 

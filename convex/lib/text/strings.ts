@@ -19,9 +19,12 @@ export function withoutTrailing(text: string, characters: string): string {
   return text.slice(0, end);
 }
 
-/** Removes citations such as `[1]` from a text whose sources are not listed with it. */
+/** A citation as readers see it: `[1]`, `[1, 2]`. */
+export const CITATION = / ?\[\d{1,3}(?:, \d{1,3})*\]/g;
+
+/** A text without its citations, for where its sources are not listed. */
 export function withoutCitations(text: string): string {
-  return text.replace(/ ?\[\d{1,4}\]/g, "");
+  return text.replace(CITATION, "");
 }
 
 /** `1 day`, `5 days`. */

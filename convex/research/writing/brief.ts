@@ -1,8 +1,7 @@
-import { internal } from "../../_generated/api";
-import type { Id } from "../../_generated/dataModel";
-import type { ActionCtx } from "../../_generated/server";
-import { COLLECTIONS } from "../../market/tables";
-import type { Fact, Kind } from "../../lib/facts";
+import { v, type Infer } from "convex/values";
+import type { Doc } from "../../_generated/dataModel";
+import { internalQuery, type QueryCtx } from "../../_generated/server";
+import { amountOf, factsOf, vFact, type Fact, type Kind } from "../../lib/facts";
 import {
   citableLine,
   counted,
@@ -10,34 +9,36 @@ import {
   modelNamed,
   sourceOfFact,
   sourceOfWords,
-  type Source,
+  vSource,
   type Uncounted,
-} from "../../evidence/text/sources";
-import { amountOf, factsOf } from "../../lib/facts";
-import { namesOf, type Names } from "../../lib/money/names";
+} from "../../lib/figures/ledger";
 import { MAJORS } from "../../lib/money/tokens";
-import { dateTime, roundedNow } from "../../lib/time";
-import type { Missing, Path } from "../tables";
-import type { Material } from "./material";
+import { withoutCitations } from "../../lib/text/strings";
+import { dateTime, HOUR, iso } from "../../lib/time";
+import { factsIn, keyOf, LISTS, slotOf, standing } from "../../market/facts";
+import { COLLECTIONS, type Wanted } from "../../market/tables";
+import { latestAlerts } from "../../whales/model";
+import { latestReportOn } from "../model";
+import { resultOn } from "../results";
+import { MODELS, vMissing, type Missing } from "../tables";
+import { SHARED_FOR_MS } from "../timing";
 
-/** The material of a report: numbered facts, statements of models, and what is missing. */
+/** What a report is written from: numbered facts, statements of models, and what is missing, read in one transaction. */
 
-/** Names of what the models are asked for. */
-const MODELS = { market: "market data", sentiment: "social sentiment", onchain: "on-chain signals" } as const;
-
-export type Brief = {
-  focus: string;
-  sources: Source[];
-  /** The names that a report may mention. */
-  names: Names;
-  /** Whether there is a price that is not a model's. */
-  isPriced: boolean;
-  /** What the report begins with, in code's words: how the focus has moved since the shift began. */
-  lead: string | null;
-  missing: Missing[];
-  /** The last report on the same focus, in a line. */
-  previous: string | null;
-};
+/** Older facts and answers say nothing about the present. */
+const GOOD_MS = 2 * HOUR;
+/** How many of the models' latest answers a report gets, and how many coins, headlines and movements. */
+const LAST_CYCLES = 2;
+const PERSISTENT = 10;
+const SEARCHED = 8;
+const MOVERS = 8;
+const HEADLINES = 6;
+const WHALES = 5;
+const WHALES_WITHIN_MS = 4 * HOUR;
+/** Twelve hours. It is a limit because a row of every coin's figures is large. */
+const MOST_SLOTS = 25;
+/** Fewer points of one source say nothing of a shift. */
+const ENOUGH_POINTS = 3;
 
 /** For each coin that every report covers, in this order. */
 const OF_A_COIN: readonly Kind[] = [
@@ -60,136 +61,192 @@ const OF_A_COIN: readonly Kind[] = [
   "openInterest",
 ];
 const OF_THE_MARKET: readonly Kind[] = ["majorsRising", "usdcSupply", "blockTransactions", "baseFee"];
-const SEARCHED = 8;
-const HEADLINES = 6;
-const MOVERS = 8;
 
-/** @param asked `startedAt`: when the shift began, in epoch ms; `null` without a shift. */
-export async function gatherBrief(
-  ctx: ActionCtx,
-  asked: { focus: string; observationIds: Id<"observations">[]; startedAt: number | null },
-): Promise<Brief> {
-  const args = { ...asked, at: roundedNow() };
-  return briefOf(asked.focus, await ctx.runQuery(internal.research.writing.material.material, args));
+/** Everything that is collected for a report on a focus ("" for the whole market). */
+export function wantedFor(focus: string): Wanted[] {
+  return [
+    ...LISTS,
+    ...coinsOf(focus).flatMap((subject): Wanted[] => [
+      { collector: "day", subject },
+      { collector: "book", subject },
+      { collector: "candles", subject },
+    ]),
+    { collector: "perpetuals", subject: "" },
+    { collector: "base", subject: "" },
+    { collector: "news", subject: focus },
+  ];
 }
+
+const coinsOf = (focus: string): string[] => [...new Set([...(focus === "" ? [] : [focus]), ...MAJORS])];
+
+const vBrief = v.object({
+  focus: v.string(),
+  sources: v.array(vSource),
+  /** A fact of each subject that a report may mention, with its name. */
+  named: v.array(vFact),
+  /** Whether there is a price that is not a model's. */
+  isPriced: v.boolean(),
+  /** What the report begins with, in code's words: how the focus has moved since the shift began. */
+  lead: v.union(v.string(), v.null()),
+  missing: v.array(vMissing),
+  /** The last report on the same focus, in a line. */
+  previous: v.union(v.string(), v.null()),
+});
+export type Brief = Infer<typeof vBrief>;
+
+export const gather = internalQuery({
+  args: {
+    focus: v.string(),
+    /** Oldest first. */
+    observationIds: v.array(v.id("observations")),
+    /** When the shift began; `null` without one. */
+    startedAt: v.union(v.number(), v.null()),
+    at: v.number(),
+  },
+  returns: vBrief,
+  handler: async (ctx, { focus, observationIds, startedAt, at }): Promise<Brief> => {
+    const rows = await Promise.all(observationIds.map((id) => ctx.db.get("observations", id)));
+    return briefOf(focus, {
+      ...(await standing(ctx, { wanted: wantedFor(focus), withinMs: GOOD_MS, at })),
+      observations: rows.flatMap((row) => row ?? []),
+      whales: await latestAlerts(ctx, at - WHALES_WITHIN_MS),
+      moves: startedAt === null ? [] : await movesSince(ctx, focus, startedAt, at),
+      previous: await previousOn(ctx, focus),
+      at,
+    });
+  },
+});
+
+type Material = {
+  facts: readonly Fact[];
+  absent: readonly Wanted[];
+  /** Oldest first. */
+  observations: readonly Doc<"observations">[];
+  whales: readonly Pick<
+    Doc<"whaleAlerts">,
+    "token" | "description" | "amount" | "detectedAt" | "txHash" | "movement"
+  >[];
+  moves: readonly Uncounted[];
+  previous: string | null;
+  at: number;
+};
 
 /** Pure. */
 export function briefOf(focus: string, material: Material): Brief {
-  const { facts, paths, market, previous } = material;
-  const coins = [...new Set([...(focus === "" ? [] : [focus]), ...MAJORS])];
+  const { facts, absent, observations, moves, whales, previous, at } = material;
+  const recent = observations.filter((one) => at - one.at < GOOD_MS);
   const of = (subject: string, kinds: readonly Kind[]) =>
     kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
   const chosen = [
-    ...coins.flatMap((coin) => of(coin, OF_A_COIN)),
+    ...coinsOf(focus).flatMap((coin) => of(coin, OF_A_COIN)),
     ...["market", "Base"].flatMap((subject) => of(subject, OF_THE_MARKET)),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
   ];
-  const sources = counted([
-    ...paths.flatMap(pathSources),
-    ...chosen.map((fact) => sourceOfFact(fact)),
-    ...moverSources(material, coins),
-    ...material.whales.map(whaleSource),
-    ...persistentSource(material),
-    ...modelSources(material),
-  ]);
-  const movers = (market?.movers ?? []).map(({ symbol: subject, price: value }) => {
-    return { subject, kind: "price" as const, value };
-  });
+  const said = modelSources(recent);
+  const subjects = new Map(facts.map((fact) => [fact.subject, fact]));
+  for (const fact of facts) if (fact.kind === "name") subjects.set(fact.subject, fact);
   return {
     focus,
-    sources,
-    names: namesOf([...facts, ...movers]),
+    sources: counted([
+      ...moves,
+      ...chosen.map((fact) => sourceOfFact(fact)),
+      ...moverSources(
+        recent.findLast(({ market }) => market !== undefined),
+        facts,
+        coinsOf(focus),
+      ),
+      ...whaleSources(whales, focus),
+      ...persistentSource(observations),
+      ...said,
+    ]),
+    named: [...subjects.values()],
     isPriced: facts.some(({ kind }) => kind === "price" || kind === "lastTrade"),
-    lead: paths[0] === undefined ? null : `${paths[0].token} since the shift began: {f1}, from {f2} to {f3}.`,
-    missing: missingOf(material),
+    lead:
+      moves[0] === undefined
+        ? null
+        : `${moves[0].about?.subject ?? ""} since the shift began: {f1}, from {f2} to {f3}.`,
+    missing: missingOf(recent, absent, observations.at(-1)?.missing ?? []),
     previous,
   };
 }
 
-/** How a token has moved since the shift began, from what, and to what: three facts, of which the first is computed. */
-function pathSources({ token: subject, source, url, points }: Path): Uncounted[] {
-  const [first, last] = [points[0], points.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  const value = (last.usd / first.usd - 1) * 100;
-  const by = { subject, kind: "price" as const, source, url };
-  const moved = { ...by, value, unit: "percent" as const, observedAt: last.at };
-  const begun = { ...by, value: first.usd, unit: "USD" as const, observedAt: first.at };
-  const now = { ...by, value: last.usd, unit: "USD" as const, observedAt: last.at };
-  const when = `(${dateTime(first.at)})`;
-  return [
-    {
-      ...sourceOfFact(moved, "start"),
-      says: `${subject} price since the shift began: ${amountOf(value, "percent")}`,
-    },
-    {
-      ...sourceOfFact(begun, "start"),
-      says: `${subject} price when the shift began: ${amountOf(first.usd, "USD")} ${when}`,
-    },
-    sourceOfFact(now),
-  ];
+/** The largest movers of the latest market data: two facts each, measured where a source has them. */
+function moverSources(
+  observation: Doc<"observations"> | undefined,
+  facts: readonly Fact[],
+  coins: readonly string[],
+): Uncounted[] {
+  const movers = (observation?.market?.movers ?? []).slice(0, MOVERS);
+  return movers.flatMap(({ symbol, price, change24h, source }): Uncounted[] => {
+    if (coins.includes(symbol)) return [];
+    const measured = facts.filter(
+      ({ subject, kind }) => subject === symbol && (kind === "price" || kind === "change24h"),
+    );
+    const name = source === "model" ? modelNamed("market data") : source;
+    const by = { subject: symbol, observedAt: observation?.at ?? 0, source: name, url: "" };
+    return (measured.length > 0 ? measured : factsOf(by, { price, change24h })).map((fact) =>
+      sourceOfFact(fact),
+    );
+  });
 }
 
-/** The largest movers of the latest market data: two facts each, measured where a source has them. */
-function moverSources({ facts, market }: Material, coins: readonly string[]): Uncounted[] {
-  return (market?.movers ?? [])
-    .slice(0, MOVERS)
-    .filter(({ symbol }) => !coins.includes(symbol))
-    .flatMap(({ symbol, price, change24h, source }): Uncounted[] => {
-      const isOf = ({ subject, kind }: Fact) =>
-        subject === symbol && (kind === "price" || kind === "change24h");
-      const measured = facts.filter(isOf);
-      const name = source === "model" ? modelNamed("market data") : source;
-      const by = { subject: symbol, observedAt: market?.at ?? 0, source: name, url: "" };
-      const told = measured.length > 0 ? measured : factsOf(by, { price, change24h });
-      return told.map((fact) => sourceOfFact(fact));
+/** The largest measured movements; no model's. */
+function whaleSources(whales: Material["whales"], focus: string): Uncounted[] {
+  return whales
+    .filter(({ movement, token }) => movement !== undefined && (focus === "" || token === focus))
+    .sort((a, b) => b.amount - a.amount)
+    .slice(0, WHALES)
+    .map(({ token: subject, description, amount: value, detectedAt: observedAt, txHash }) => {
+      const url = txHash === undefined ? "" : `https://basescan.org/tx/${txHash}`;
+      const by = { source: "Base, measured by this service", url, observedAt };
+      const moved = sourceOfFact({ ...by, subject, kind: "moved", value, unit: "USD" });
+      return { ...moved, says: `${subject} on Base: ${description}` };
     });
 }
 
-function whaleSource({
-  token: subject,
-  words,
-  usd: value,
-  at: observedAt,
-  txHash,
-}: Material["whales"][number]) {
-  const source = "Base, measured by this service";
-  const url = txHash === undefined ? "" : `https://basescan.org/tx/${txHash}`;
-  const fact: Fact = { subject, kind: "moved", value, unit: "USD", observedAt, source, url };
-  return { ...sourceOfFact(fact), says: `${subject} on Base: ${words}` };
+/** The trending tokens that most collections saw. */
+function persistentSource(observations: Material["observations"]): Uncounted[] {
+  const seen = new Map<string, { cycles: number; rank: number }>();
+  const markets = observations.flatMap(({ market }) => market ?? []);
+  for (const { symbol, rank } of markets.flatMap(({ trending }) => trending))
+    seen.set(symbol, { cycles: (seen.get(symbol)?.cycles ?? 0) + 1, rank });
+  const last = observations.at(-1);
+  if (last === undefined || markets.length < 2) return [];
+  const listed = [...seen]
+    .sort(([, a], [, b]) => b.cycles - a.cycles || a.rank - b.rank)
+    .slice(0, PERSISTENT)
+    .map(([symbol, { cycles }]) => `${symbol} in ${cycles} of ${markets.length}`);
+  const says = `Most persistent trending tokens, by the collections that saw them: ${listed.join(", ")}`;
+  return [sourceOfWords({ says, observedAt: last.at, name: "counted by this service" })];
 }
 
-function persistentSource({ persistent, cycles, market }: Material): Uncounted[] {
-  if (market === null || cycles < 2) return [];
-  const listed = persistent.map((one) => `${one.symbol} in ${one.cycles} of ${cycles}`).join(", ");
-  const says = `Most persistent trending tokens, by the collections that saw them: ${listed}`;
-  return [sourceOfWords({ says, observedAt: market.at, name: "counted by this service" })];
-}
-
-/** Statements of a model are a source with the model's name, which a citation shows. */
-function modelSources({ sentiment, onchain }: Material): Uncounted[] {
+/** Statements of models are sources with the model's name, which a citation leads to. */
+function modelSources(observations: Material["observations"]): Uncounted[] {
+  const sentiments = observations.filter(({ sentiment }) => sentiment !== undefined).slice(-LAST_CYCLES);
+  const onchains = observations.filter(({ onchain }) => onchain !== undefined).slice(-LAST_CYCLES);
   return [
-    ...sentiment.flatMap(({ at, overall, tokens, degraded, citations }) => {
+    ...sentiments.flatMap(({ at: observedAt, sentiment }): Uncounted[] => {
+      if (sentiment === undefined) return [];
+      const { overall, tokens, degraded, citations } = sentiment;
       const name = modelNamed(`social sentiment${degraded ? ", made without a live search" : ""}`);
-      const [url = null] = citations;
-      const by = { observedAt: at, name, url };
+      const by = { observedAt, name, url: citations[0] ?? null };
       return [
         sourceOfWords({ ...by, says: `Social sentiment: ${overall}`, words: overall }),
-        ...tokens.map(({ token, sentiment: mood, narrative: words }) =>
-          sourceOfWords({ ...by, says: `${token} sentiment: ${mood}. ${words}`, words }),
-        ),
-        ...tokens
-          .flatMap(({ token: subject, buzz }) =>
-            factsOf({ subject, observedAt: at, source: name, url: url ?? "" }, { buzz }),
-          )
-          .map((fact) => sourceOfFact(fact)),
+        ...tokens.flatMap(({ token: subject, sentiment: mood, narrative: words, buzz }) => [
+          sourceOfWords({ ...by, says: `${subject} sentiment: ${mood}. ${words}`, words }),
+          ...factsOf({ subject, observedAt, source: name, url: by.url ?? "" }, { buzz }).map((fact) =>
+            sourceOfFact(fact),
+          ),
+        ]),
       ];
     }),
-    ...onchain.flatMap(({ at, summary, signals }) => {
-      const by = { observedAt: at, name: modelNamed("on-chain signals") };
+    ...onchains.flatMap(({ at: observedAt, onchain }): Uncounted[] => {
+      if (onchain === undefined) return [];
+      const by = { observedAt, name: modelNamed("on-chain signals") };
       return [
-        sourceOfWords({ ...by, says: `On-chain signals: ${summary}`, words: summary }),
-        ...signals.map(({ token, kind, direction, detail: words }) =>
+        sourceOfWords({ ...by, says: `On-chain signals: ${onchain.summary}`, words: onchain.summary }),
+        ...onchain.signals.map(({ token, kind, direction, detail: words }) =>
           sourceOfWords({ ...by, says: `${token} ${kind}, ${direction}: ${words}`, words }),
         ),
       ];
@@ -198,18 +255,80 @@ function modelSources({ sentiment, onchain }: Material): Uncounted[] {
 }
 
 /** What there is nothing of, each once, and why. */
-function missingOf({ market, sentiment, onchain, missing, absent }: Material): Missing[] {
-  const late = "It has not come yet";
-  const silent = [
-    ...(market === null ? ["market"] : []),
-    ...(sentiment.length === 0 ? ["sentiment"] : []),
-    ...(onchain.length === 0 ? ["onchain"] : []),
-  ];
-  const wanted = [...silent.map((collector) => ({ collector, subject: "" })), ...absent];
-  return wanted.map(({ collector, subject }) => {
-    const told = missing.find((one) => one.collector === collector && one.subject === subject);
-    return { collector, subject, reason: told?.reason ?? late };
+function missingOf(
+  observations: Material["observations"],
+  absent: readonly Wanted[],
+  told: readonly Missing[],
+): Missing[] {
+  const silent = MODELS.filter((source) => observations.every((one) => one[source] === undefined));
+  return [...silent.map((collector) => ({ collector, subject: "" })), ...absent].map(
+    ({ collector, subject }) => {
+      const known = told.find((one) => one.collector === collector && one.subject === subject);
+      return { collector, subject, reason: known?.reason ?? "It has not come yet" };
+    },
+  );
+}
+
+/** How the focus, and a major beside it, have moved since a shift began: three facts each, of which the first is computed. */
+async function movesSince(ctx: QueryCtx, focus: string, from: number, to: number): Promise<Uncounted[]> {
+  const tokens = focus === "" ? ["BTC", "ETH"] : [focus, focus === "BTC" ? "ETH" : "BTC"];
+  const moves = await Promise.all(
+    tokens.map(async (token) => {
+      // The two are not mixed: in a quiet hour they differ by more than a price moves.
+      const traded = await moveOf(ctx, { collector: "day", subject: token }, "lastTrade", token, from, to);
+      return traded.length > 0
+        ? traded
+        : moveOf(ctx, { collector: "markets", subject: "" }, "price", token, from, to);
+    }),
+  );
+  return moves.flat();
+}
+
+async function moveOf(
+  ctx: QueryCtx,
+  wanted: Wanted,
+  kind: Kind,
+  subject: string,
+  from: number,
+  to: number,
+): Promise<Uncounted[]> {
+  // The first collection may have found facts that were young enough.
+  const since = from - SHARED_FOR_MS;
+  const rows = await ctx.db
+    .query("facts")
+    .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).gte("slot", slotOf(since)).lte("slot", slotOf(to)))
+    .take(MOST_SLOTS);
+  const facts = rows.flatMap((row) => {
+    if (row.collectedAt < since || row.collectedAt > to) return [];
+    return factsIn(row).find((one) => one.subject === subject && one.kind === kind) ?? [];
   });
+  const [first, last] = [facts[0], facts.at(-1)];
+  if (first === undefined || last === undefined || facts.length < ENOUGH_POINTS) return [];
+  const value = (Number(last.value) / Number(first.value) - 1) * 100;
+  const [begun, now] = [first, last].map((one): Fact => ({ ...one, kind: "price" }));
+  if (begun === undefined || now === undefined) return [];
+  const moved = sourceOfFact({ ...now, value, unit: "percent" }, "start");
+  const was = sourceOfFact(begun, "start");
+  const when = dateTime(begun.observedAt);
+  return [
+    { ...moved, says: `${subject} price since the shift began: ${amountOf(value, "percent")}` },
+    {
+      ...was,
+      says: `${subject} price when the shift began: ${amountOf(Number(begun.value), "USD")} (${when})`,
+    },
+    sourceOfFact(now),
+  ];
+}
+
+/** The last report or on-demand result on a focus, in a line. Its figures are from another time and must not be repeated. */
+async function previousOn(ctx: QueryCtx, focus: string): Promise<string | null> {
+  const rows = [await latestReportOn(ctx, focus), await resultOn(ctx, { focus })];
+  const [latest] = rows
+    .flatMap((row) => (row?.result === undefined ? [] : [{ at: row.generatedAt, result: row.result }]))
+    .sort((a, b) => b.at - a.at);
+  if (latest === undefined) return null;
+  const { marketOutlook, shortSummary } = latest.result;
+  return `${iso(latest.at)}, ${marketOutlook}: ${withoutCitations(shortSummary)}`;
 }
 
 /** The brief as the writer reads it. */
@@ -226,7 +345,14 @@ export function describeBrief({ sources, previous, missing }: Brief): string {
   ].join("\n");
 }
 
-const NAMES = new Map<string, string>(Object.entries({ ...COLLECTIONS, ...MODELS }));
+const NAMES = new Map<string, string>(
+  Object.entries({
+    ...COLLECTIONS,
+    market: "market data",
+    sentiment: "social sentiment",
+    onchain: "on-chain signals",
+  }),
+);
 
 export function nameOf({ collector, subject }: Pick<Missing, "collector" | "subject">): string {
   const name = NAMES.get(collector) ?? collector;

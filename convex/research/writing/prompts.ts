@@ -3,7 +3,7 @@ import { wireSchema } from "../../lib/answers/schema";
 import { formOf } from "../../lib/answers/template";
 import { symbol, text, usdOrNull } from "../../lib/answers/parts";
 import type { Question } from "../../providers/models/structure";
-import { SLOT_RULES } from "../../evidence/text/sources";
+import { SLOT_RULES } from "../../lib/figures/ledger";
 import { MAX_WORDS, mend, MIN_WORDS, OUTLOOKS, SUMMARY_LIMIT } from "./result";
 
 /** The research desk's questions to its models, and the shapes of their answers. */

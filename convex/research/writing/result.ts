@@ -1,5 +1,4 @@
-import { withoutBrackets } from "../../evidence/text/marks";
-import { withoutTrailing } from "../../lib/text/strings";
+import { withoutCitations, withoutTrailing } from "../../lib/text/strings";
 import type { Outlook, Texts } from "../tables";
 
 /** The contract of a ResearchResult: what is demanded, and what is repaired by rule. */
@@ -52,7 +51,7 @@ export function mend(result: Texts): Texts | null {
 
 /** The number of words that readers see, without brackets; two characters of Chinese or Japanese count as one. */
 export function countWords(prose: string): number {
-  const shown = withoutBrackets(prose);
+  const shown = withoutCitations(prose);
   const signs = shown.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu)?.length ?? 0;
   return shown.split(/[ \t\n]+/).filter((word) => /[^\p{P}\s]/u.test(word)).length + Math.floor(signs / 2);
 }

@@ -1,4 +1,4 @@
-import { sourceOfFact, type Uncounted } from "../../../convex/evidence/text/sources";
+import { sourceOfFact, type Uncounted } from "../../../convex/lib/figures/ledger";
 import { amountOf } from "../../../convex/lib/facts";
 import { unitOf } from "../../../convex/lib/facts";
 import type { Fact, Kind } from "../../../convex/lib/facts";

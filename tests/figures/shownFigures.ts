@@ -1,4 +1,4 @@
-import type { Source } from "../../../convex/evidence/text/sources";
+import type { Source } from "../../convex/lib/figures/ledger";
 
 /** Reads the figures of a settled text again, without the code that printed them, as a careful reader would. */
 
@@ -14,7 +14,7 @@ const SCALES: readonly [pattern: RegExp, times: number][] = [
 ];
 
 /** Every figure outside quotations and brackets, except time spans and "of the 50". */
-export function shownFigures(text: string, point: "." | ",") {
+export function shownFigures(text: string) {
   const brackets: { ids: number[]; label: string }[] = [];
   const open = text
     .replace(/\[(\d+(?:, \d+)*(?:[:;] [^\]]*)?)\]/g, (_whole, told: string) => {
@@ -29,12 +29,15 @@ export function shownFigures(text: string, point: "." | ",") {
     open.matchAll(/[−-]?\d(?:[\d.,]|[\u00A0\u202F](?=\d{3}))*(?<=\d)/g),
     ({ 0: told, index }) => {
       const behind = open.slice(index + told.length);
-      if (/^[-\s]?(?:h\b|hours?|Stunden|horas|heures|小时|days?)/.test(behind) || /^50$/.test(told))
+      if (
+        /^[-\s]?(?:h\b|hours?|Stunden|horas|heures|小时|days?)/.test(behind) ||
+        (/^(?:50|10)$/.test(told) && /of (?:the )?$/.test(open.slice(0, index)))
+      )
         return [];
       const scale = behind.trimStart();
       const [, times = 1] = SCALES.find(([pattern]) => pattern.test(scale)) ?? [];
       const bare = told.replace("−", "-").replace(/\s/g, "");
-      const decimal = bare.replaceAll(point === "." ? "," : ".", "").replace(",", ".");
+      const decimal = bare.replaceAll(",", "");
       const place = times / 10 ** (decimal.split(".")[1] ?? "").length;
       // Between a figure and its bracket there are only its unit, or figures that share the bracket.
       const hasUnit =

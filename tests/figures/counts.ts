@@ -1,6 +1,6 @@
-import { settle } from "../../../convex/evidence/text/settlement";
-import type { Altered } from "../../../tests/evidence/corpus/alterations";
-import type { Report } from "../../../tests/evidence/corpus/reports";
+import { settle } from "../../convex/lib/figures/settle";
+import type { Altered } from "./corpus/alterations";
+import type { Report } from "./corpus/reports";
 import { kept, wordsOf } from "./keptWords";
 import { isTrue, shownFigures } from "./shownFigures";
 
@@ -22,17 +22,17 @@ export function countsOf(texts: readonly (Report & Partial<Altered>)[]) {
   };
 }
 
-type Held = Pick<Report, "text" | "scene" | "point"> & Partial<Altered>;
+type Held = Pick<Report, "text" | "scene"> & Partial<Altered>;
 
 /** A text as readers get it, with every figure that its bracket does not support, and the altered one if it has no bracket. */
-export function settledReport({ text: told, scene, point, figure: altered }: Held) {
+export function settledReport({ text: told, scene, figure: altered }: Held) {
   const numbers: number[] = [];
   const settled = settle(told, scene.ledger, { kept: numbers });
   const cited = numbers.flatMap((id) => scene.ledger.facts.get(id) ?? []);
   const alteredDigits = altered?.replace(/^\D+/, "") ?? "";
   // If another figure of the text has the same value, it is unclear which is shown.
   const digits = told.split(alteredDigits).length === 2 ? alteredDigits : "";
-  const untrue = shownFigures(settled.text, point)
+  const untrue = shownFigures(settled.text)
     .filter((one) => (one.ids === null ? one.text === digits : !isTrue(one, cited)))
     .map(({ text, label }) => `${text} [${label}]`);
   return { settled, untrue };

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 
-/** What is stored of the shapes of `evidence/shapes`. Written by `npm run codegen`; a test holds both against one another. */
+/** What is stored of the shapes of `lib/figures/shapes`. Written by `npm run codegen`; a test holds both against one another. */
 
 export const vCitedSource = v.object({
   id: v.number(),

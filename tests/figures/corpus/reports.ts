@@ -8,7 +8,7 @@ import {
   type Ledger,
   type Source,
   type Uncounted,
-} from "../../../convex/evidence/text/sources";
+} from "../../../convex/lib/figures/ledger";
 import { KINDS } from "../../../convex/lib/facts";
 import type { Fact, Kind } from "../../../convex/lib/facts";
 import { factsOf } from "../../../convex/lib/facts";
@@ -114,7 +114,7 @@ export function numbered(text: string, { keys }: Scene): string {
 }
 
 /** A whole report, or a paragraph of one. */
-export type Report = { name: string; scene: Scene; point: "." | ","; text: string };
+export type Report = { name: string; scene: Scene; text: string };
 
 /** Paragraphs by their subject; and whole reports, each by one hand, as it was written. */
 const FILES = ["paragraphs", "reports", "heldout", "blind", "second"];
@@ -123,10 +123,8 @@ const FILES = ["paragraphs", "reports", "heldout", "blind", "second"];
 export function writings(): Report[] {
   return FILES.flatMap((file) =>
     partsOf(file).map(({ title, text }, at) => {
-      const [language = "", named = ""] = title.split(" ");
-      const scene = sceneNamed(named);
-      const point = /^(?:de|es|fr|pt)$/.test(language) ? "," : ".";
-      return { name: `${title}, ${file} ${at}`, scene, point, text: numbered(text, scene) };
+      const scene = sceneNamed(title.split(" ")[1] ?? "");
+      return { name: `${title}, ${file} ${at}`, scene, text: numbered(text, scene) };
     }),
   );
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 /** What accompanies a text whose figures come from facts. Times are epoch ms; callers see them written out. */
 
 export const citedSource = z.object({
-  id: z.int().describe("Its number in the texts' citations"),
+  id: z.number().describe("Its number in the texts' citations"),
   name: z.string().describe("The source; a language model is named as one, and is unverified"),
   url: z.string().nullable().describe("A public address of the same data"),
   observedAt: z.number(),

@@ -1,0 +1,280 @@
+import { measureOf } from "../facts";
+import { mentionsIn } from "../money/names";
+import { bigUsd, percent } from "../text/numbers";
+import { linesOf, plain } from "../text/sentences";
+import { dollars, groupedDigits, smallFigure } from "../text/strings";
+import type { Ledger, Source } from "./ledger";
+import { NAMES, replaceFigures } from "./written";
+
+/**
+ * A writer's text as readers get it. The writer states figures by the numbers of facts: code prints the figure of fact 12
+ * for `{f12}`, the result of an operation for `{f2-f19}`, `{f27/f10}`, `{f10%f11}` and `{f3+f4}`, and a number in brackets
+ * for the citation `[f12]`. A figure without a slot stays only if a fact that its sentence cites rounds to it; it is then
+ * printed from that fact. A sentence with any other figure goes back to the writer, and is left out if it comes again.
+ * Pure.
+ */
+
+export type Settled = {
+  text: string;
+  /** Figures printed from facts. */
+  figures: number;
+  /** Figures that no fact has, each with its place and the reason. */
+  leftovers: string[];
+  /** Sentences that were left out. */
+  removed: number;
+  sentences: number;
+};
+
+export type How = {
+  /** The facts cited so far, in the order of their numbers; new ones are added. */
+  kept?: number[];
+  /** A summary or title: without citations. */
+  isBare?: boolean;
+  /** A text without citations: a figure may be that of any fact about a coin that its sentence names. */
+  isUncited?: boolean;
+  /** A sentence may only state something about a fact, by its number, and nothing that matches. */
+  refused?: RegExp;
+  /** What happens to a sentence with a figure that no fact has: it is left out, or the figure is marked as the model's. */
+  left?: "drop" | "mark";
+};
+
+/** A longer sentence is not read but left out. */
+const MOST_CHARS = 1_500;
+
+export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
+  const settled: Settled = { text: "", figures: 0, leftovers: [], removed: 0, sentences: 0 };
+  const kept = how.kept ?? [];
+  const before: string[] = [];
+  const lines = linesOf(plain(text)).flatMap(({ lead, sentences }) => {
+    const shown = sentences.flatMap((sentence) => {
+      const named = mentionsIn(sentence, ledger.names).map(({ subject }) => subject);
+      const read = settleSentence(sentence, { named, before }, ledger, { ...how, kept: [...kept] });
+      before.push(...named);
+      const isOut = (read.problems.length > 0 && how.left !== "mark") || !read.isBound;
+      settled.sentences += 1;
+      settled.removed += isOut ? 1 : 0;
+      settled.leftovers.push(...read.problems.map((why) => `at “${sentence.slice(0, 120)}”: ${why}`));
+      if (isOut) return [];
+      settled.figures += read.figures;
+      kept.splice(0, Infinity, ...read.kept);
+      return [read.text];
+    });
+    if (sentences.length > 0 && shown.length === 0) return [];
+    return [lead + shown.reduce((all, one) => all + (/^$|[。！？][^ ]*$/u.test(all) ? "" : " ") + one, "")];
+  });
+  settled.text = lines
+    .join("\n")
+    .replace(/\n{3,}/g, "\n\n")
+    .trim();
+  return settled;
+}
+
+/** What writers add to a slot although code prints it: `{f2}%`, `${f1}`, `{f4} billion`. A hyphen may be a range's. */
+const SLOT =
+  /(?:(?<![\p{L}\d}\]])(?:US)?[+±~≈$-]{1,3})?\{(?<slot>[^{}\n]{1,80})\}(?: ?(?:%|percent|USD|dollars|bps|gwei|thousand|million|billion|trillion|[TBMKk])(?![\p{L}\d])| (?:out )?of 10\b)*/gu;
+/** `[f12]`, `[f1, f2]`; several in a row are one. */
+const CITATION =
+  /(?: ?\[\s*f\d+(?:\s*[,;+]\s*f?\d+)*\s*\][\s,;]{0,3}(?=\[\s*f)| ?\[\s*f\d+(?:\s*[,;+]\s*f?\d+)*\s*\])+/gi;
+
+/** Words right before a figure that state its direction. */
+const DIRECTION =
+  /\b(?:(up|rose|rises?|gain(?:ed|s)?|added|adds|climb(?:ed|s)|rall(?:ied|ies)|rise of|gain of)|down|fell|falls?|lost|loses?|slid|slides|drop(?:ped|s)|declin(?:ed|es)|off|shed|loss of|decline of|drop of)(?: (?:by|of|about|some|just|roughly|another|a further|over|nearly|almost))*\s?$/iu;
+
+const idsIn = (text: string): number[] => Array.from(text.matchAll(/\d+/g), ([id]) => Number(id));
+
+/** @param coins The subjects that the sentence names, and those that the text named before. */
+function settleSentence(
+  sentence: string,
+  { named, before }: { named: readonly string[]; before: readonly string[] },
+  { facts, free, focus }: Ledger,
+  how: How & { kept: number[] },
+) {
+  const problems: string[] = [];
+  const citations = [...sentence.matchAll(CITATION)].flatMap(([all]) => idsIn(all));
+  const slots = [...sentence.matchAll(SLOT)].flatMap(({ groups }) => idsIn(groups?.["slot"] ?? ""));
+  const ids = [...new Set([...citations, ...slots])];
+  problems.push(...ids.flatMap((id) => (facts.has(id) ? [] : [`there is no fact f${id}`])));
+  if (sentence.length > MOST_CHARS) problems.push("the sentence is too long");
+  const known = ids.flatMap((id) => facts.get(id) ?? []);
+  const isOf = ({ about }: Source) => (named.length === 0 ? [focus] : named).includes(about?.subject ?? "");
+  const cited = how.isUncited === true ? [...facts.values()].filter(isOf) : known;
+
+  let figures = 0;
+  const used = new Set<number>();
+  const parts: string[] = [];
+  // One private character stands for each finished part, so that nothing reads it again.
+  const hold = (part: string) => String.fromCharCode(0xe100 + parts.push(part) - 1);
+  const bracket = (of: readonly number[]) => {
+    if (how.isBare === true || of.length === 0) return "";
+    const numbers = of.map((id) => {
+      if (!how.kept.includes(id)) how.kept.push(id);
+      return how.kept.indexOf(id) + 1;
+    });
+    return ` [${[...new Set(numbers)].join(", ")}]`;
+  };
+  const printed = (amount: string, of: readonly Source[]) => {
+    figures += 1;
+    for (const one of of) used.add(one.id);
+    const stranger = of.find((one) => isStranger(one, named, [...before, focus]));
+    if (stranger !== undefined)
+      problems.push(
+        `f${stranger.id} is ${stranger.says}: the sentence does not name ${stranger.about?.subject ?? ""}`,
+      );
+    return hold(amount + bracket(of.map(({ id }) => id)));
+  };
+  /** An amount without its sign if the words before it say the direction; they may not say the other one. */
+  const directed = ({ amount, of }: { amount: string; of: readonly Source[] }, lead: string): string => {
+    const [, up] = DIRECTION.exec(lead) ?? [];
+    const [only] = of;
+    if (of.length !== 1 || only === undefined || !/^[+−].*%$/.test(amount) || !DIRECTION.test(lead))
+      return amount;
+    if ((up !== undefined) !== amount.startsWith("+"))
+      problems.push(`${only.says}: it moved in the other direction`);
+    return amount.slice(1);
+  };
+  let rest = sentence.length > MOST_CHARS ? "…" : sentence;
+  rest = rest.replace(SLOT, (...found) => {
+    const inner = String(found[1]);
+    const made = printedSlot(inner, facts);
+    if (made === null) problems.push(`{${inner}} is no slot, or compares what cannot be compared`);
+    return made === null ? hold("—") : printed(directed(made, rest.slice(0, Number(found.at(-3)))), made.of);
+  });
+  rest = rest.replace(CITATION, (all) => hold(`\uE002${idsIn(all).join(",")}\uE002`));
+  for (const quote of known.flatMap(({ words }) => words ?? []))
+    rest = rest.replace(/(?<=[“"«„])[^“”"«»„]{8,}(?=[”"»“])/gu, (one) =>
+      plain(quote).includes(one) ? hold(one) : one,
+    );
+  for (const pattern of [free, NAMES]) rest = rest.replace(pattern, hold);
+  rest = replaceFigures(rest, cited, {
+    own: (fact, lead) => printed(directed({ amount: amountOf(fact), of: [fact] }, lead), [fact]),
+    foreign: (figure) => {
+      problems.push(whyNot(figure.trim(), known));
+      return hold(how.left === "mark" ? `${figure} [model]` : figure);
+    },
+  });
+  const held = /[\uE100-\uF8FF]/g;
+  while (rest.search(held) !== -1) rest = rest.replace(held, (at) => parts[at.charCodeAt(0) - 0xe100] ?? "");
+  const text = rest
+    .replace(/\s*\uE002([\d,]*)\uE002/g, (_all, of: string) =>
+      bracket(idsIn(of).filter((id) => !used.has(id) && facts.has(id))),
+    )
+    .replace(/ +([.,;:!?。，])/g, "$1");
+  const isBound = how.refused === undefined || (ids.length > 0 && sentence.search(how.refused) === -1);
+  return { text, figures, problems, kept: how.kept, isBound };
+}
+
+/** Whether a sentence names coins, and neither it nor the text before it the one that a figure is of. */
+function isStranger({ about }: Source, named: readonly string[], before: readonly string[]): boolean {
+  if (about === null || /^(?:market|Base|news)$/.test(about.subject)) return false;
+  return named.some((one) => one !== "Base") && ![...named, ...before].includes(about.subject);
+}
+
+function whyNot(figure: string, cited: readonly Source[]): string {
+  const [one] = cited;
+  if (one === undefined) return `“${figure}” cites no fact`;
+  return `“${figure}” does not match a cited fact (${cited
+    .slice(0, 3)
+    .map(({ id, says }) => `f${id} is ${says}`)
+    .join("; ")})`;
+}
+
+/** `f12`, or `f2-f19`, `f27/f10`, `f10%f11+f12`, `f3+f4`. */
+const EXPRESSION = /^f?(\d{1,4}(?:\+f?\d{1,4})*)(?:([-−–/÷%])f?(\d{1,4}(?:\+f?\d{1,4})*))?$/i;
+
+/** What a slot prints, and the facts it is of; `null` if it cannot. */
+function printedSlot(
+  slot: string,
+  facts: ReadonlyMap<number, Source>,
+): { amount: string; of: Source[] } | null {
+  const [whole, left = "", sign, right = ""] = EXPRESSION.exec(slot.replace(/\s/g, "")) ?? [];
+  if (whole === undefined) return null;
+  const sides = [left, right].map((side) => idsIn(side).flatMap((id) => facts.get(id) ?? []));
+  const of = sides.flat();
+  const [first] = of;
+  if (first === undefined || of.length !== idsIn(whole).length) return null;
+  if (of.length === 1)
+    return { amount: first.value === null ? quoted(first.words ?? first.says) : amountOf(first), of };
+  const amount = operated(sides, sign);
+  return amount === null ? null : { amount, of };
+}
+
+/** The result of one operation; `null` if the facts' kinds or units do not fit it. */
+function operated(sides: readonly (readonly Source[])[], sign: string | undefined): string | null {
+  const of = sides.flat();
+  const [first] = of;
+  if (first === undefined || of.some(({ value }) => value === null)) return null;
+  const [a = 0, b = 0] = sides.map((side) => side.reduce((sum, { value }) => sum + (value ?? 0), 0));
+  const isOneUnit = of.every(({ unit }) => unit === first.unit);
+  const isAlike = isOneUnit && new Set(of.map(alikeOf)).size === 1;
+  const isPrice = (one: Source) => one.about !== null && measureOf(one.about.kind).alike === "price";
+  // Amounts at one moment or over one time can be added, each once; prices, changes and rates cannot.
+  const isAmounts = of.every((one) => (one.unit === "USD" && !isPrice(one)) || one.unit === "coins");
+  const isEachOnce = new Set(of.map(({ id }) => id)).size === of.length;
+  if (sides.some((side) => side.length > 1) && !(isAlike && isAmounts)) return null;
+  if (sign === undefined) return isEachOnce ? amountOf({ ...first, value: a }) : null;
+  if (/[-−–]/.test(sign)) {
+    if (!isAlike || !isEachOnce) return null;
+    // The words around it say which of the two is larger.
+    if (first.unit === "percent") return `${percentOf(Math.abs(a - b)).replace(/\s?%$/, "")} points`;
+    return amountOf({ ...first, value: Math.abs(a - b) });
+  }
+  if (b === 0 || a / b <= 0 || !(isAlike || (isOneUnit && isAmounts))) return null;
+  if (/[/÷]/.test(sign)) return `${numeral(a / b)}×`;
+  return first.unit === "percent" ? null : percentOf((100 * a) / b);
+}
+
+/** What facts are measured in: of one kind or family, over one time; coins only with the same coin's. */
+function alikeOf({ about, unit, id }: Source): string {
+  if (about === null) return `words ${id}`;
+  const since = unit === "percent" ? about.since : null;
+  return [measureOf(about.kind).alike ?? about.kind, unit, since, unit === "coins" ? about.subject : ""].join(
+    ":",
+  );
+}
+
+/** A fact's figure in the one style: `$97,250.50`, `$2.10T`, `+1.42 %`. */
+function amountOf({ value, unit, about }: Source): string {
+  const size = Math.abs(value ?? 0);
+  const minus = (value ?? 0) < 0 ? "−" : "";
+  if (unit === "percent") {
+    const isSigned = about !== null && (measureOf(about.kind).isSigned === true || about.since !== null);
+    return (minus !== "" ? minus : isSigned && size > 0 ? "+" : "") + percentOf(size);
+  }
+  if (unit === "USD") return minus + (size >= 1e6 ? bigUsd(size) : dollars(size));
+  if (about?.kind === "buzz") return `${numeral(size)} of 10`;
+  const own = unit === "bps" || unit === "gwei" ? unit : unit === "coins" ? (about?.subject ?? "") : "";
+  return `${minus}${numeral(size)}${own === "" ? "" : `\u00A0${own}`}`;
+}
+
+/** Two decimals, and more only where these would be nothing. */
+const percentOf = (size: number): string =>
+  size === 0 || size >= 0.1 ? percent(size, 2) : percent(Number(size.toPrecision(3)));
+
+function numeral(size: number): string {
+  if (size < 1) return size === 0 ? "0" : smallFigure(size, 3);
+  const [whole = "", part = ""] = size.toFixed(size >= 100 ? 0 : 2).split(".");
+  return groupedDigits(whole) + (part === "" || part === "00" ? "" : `.${part}`);
+}
+
+/** The most words of a quotation. */
+const QUOTED_WORDS = 24;
+
+/** The first words of a fact, without cutting a figure. */
+function quoted(words: string): string {
+  const all = words
+    .replace(/[[\]{}\n]/g, " ")
+    .trim()
+    .split(/\s+/);
+  const few = all.slice(0, QUOTED_WORDS);
+  while (all.length > QUOTED_WORDS && /[\d$€£]/.test(few.at(-1) ?? "")) few.pop();
+  return `“${[...few, ...(all.length > QUOTED_WORDS ? ["…"] : [])].join(" ")}”`;
+}
+
+const MOST_LISTED = 40;
+
+/** The leftovers, in words for the writer; `null` if there are none. */
+export function leftoverProblem(leftovers: readonly string[]): string | null {
+  if (leftovers.length === 0) return null;
+  const listed = leftovers.slice(0, MOST_LISTED).join("; ");
+  return `write every figure as a slot of a given fact, such as {f12}, or leave it out: ${listed}`;
+}
