@@ -8,7 +8,7 @@ import { ownerOf } from "../accounts/model";
 import type { Paragraph } from "./format";
 import { botTokenSeal, configOf, enqueueCard, saveConfig, type ConfigChanges } from "./model";
 import { changeDelivery } from "./owners";
-import { endWebhook, webhooksOf } from "./webhooks/events";
+import { webhooksOf } from "./webhooks/events";
 
 /** Users' messenger settings as stored. */
 
@@ -37,7 +37,7 @@ export const save = change(
 /** Ends all that others may have set on an id that has an owner now. */
 export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
   await saveConfig(ctx, userId, { chatId: null, sealedBotToken: null });
-  for (const { _id } of await webhooksOf(ctx, userId)) await endWebhook(ctx, userId, _id);
+  for (const { _id } of await webhooksOf(ctx, userId)) await ctx.db.delete("webhooks", _id);
 });
 
 /** Tells the chat of an id without an owner, once, that its cards go elsewhere: anybody who knows the id can do that. */

@@ -37,7 +37,7 @@ const DUE: Record<string, Due> = {
     takeUp: internal.payments.claims.forgetReports,
   },
   alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
-  "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.posts.begin },
+  "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.events.begin },
   work: { since: lostSince, takeUp: internal.lib.work.turns.resumeLost },
 };
 

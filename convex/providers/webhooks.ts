@@ -4,11 +4,8 @@ import { SECOND } from "../lib/time";
 
 /** Users' own webhooks, by the Standard Webhooks specification (www.standardwebhooks.com). */
 
-export type PostOutcome =
-  | { kind: "delivered" }
-  /** 410: the receiver wants no more messages. */
-  | { kind: "gone" }
-  | { kind: "failed"; reason: string };
+/** `gone` (410): the receiver wants no more messages. */
+export type PostOutcome = { kind: "delivered" } | { kind: "gone" | "failed"; problem: string };
 
 /**
  * Posts a message, signed now. Redirects are not followed, and only the status of the answer is read, so that a
@@ -37,14 +34,14 @@ export async function postWebhook(message: {
     // The answer has arrived: its unread body is not waited for, and its failures do not matter.
     response.body?.cancel().catch(() => undefined);
     if (status >= 200 && status < 300) return { kind: "delivered" };
-    if (status === 410) return { kind: "gone" };
+    if (status === 410) return { kind: "gone", problem: "The webhook has ended" };
     // Some runtimes show a redirect that was not followed as status 0.
     const isRedirect = status === 0 || (status >= 300 && status < 400);
-    return { kind: "failed", reason: isRedirect ? "It redirects" : `It answers with status ${status}` };
+    return { kind: "failed", problem: isRedirect ? "It redirects" : `It answers with status ${status}` };
   } catch {
     return {
       kind: "failed",
-      reason: signal.aborted ? "It does not answer in time" : "It cannot be reached",
+      problem: signal.aborted ? "It does not answer in time" : "It cannot be reached",
     };
   }
 }

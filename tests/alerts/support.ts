@@ -35,7 +35,7 @@ export async function tick(app: App): Promise<void> {
   await app.t.mutation(internal.alerts.watch.tick, {});
   const posts = await app.rows("webhookPosts");
   if (posts.some(({ state, dueAt }) => /due|retrying/.test(state) && dueAt <= Date.now()))
-    await app.t.mutation(internal.messenger.webhooks.posts.begin, {});
+    await app.t.mutation(internal.messenger.webhooks.events.begin, {});
   await app.settle(1);
 }
 

@@ -10,12 +10,13 @@ import { v } from "convex/values";
 import { internal } from "../../convex/_generated/api";
 import { internalMutation, type MutationCtx } from "../../convex/_generated/server";
 import { seal } from "../../convex/lib/security/seals";
-import { postable } from "../../convex/messenger/webhooks/adding";
-import { secretSeal, tellEverybody, tellOwner } from "../../convex/messenger/webhooks/events";
-import * as posts from "../../convex/messenger/webhooks/posts";
+import { postable } from "../../convex/messenger/webhooks/http";
+import * as events from "../../convex/messenger/webhooks/events";
 import { EVENTS } from "../../convex/messenger/webhooks/tables";
 import { expireLeases } from "../support/rows/leases";
 import { createApp, type App } from "../support/app";
+
+const { secretSeal, tellEverybody, tellOwner } = events;
 
 /** What programs are told of: signals to whoever asks, a report to the user whose shift it is; and how often. */
 
@@ -168,7 +169,7 @@ async function toldAlice(app: App, data: Record<string, unknown> = { n: 1 }): Pr
 }
 
 async function tick(app: App): Promise<void> {
-  await app.t.mutation(internal.messenger.webhooks.posts.begin, {});
+  await app.t.mutation(internal.messenger.webhooks.events.begin, {});
   await app.settle(1);
 }
 
@@ -317,12 +318,12 @@ describe("many webhooks", () => {
           });
           return z
             .custom<(ctx: MutationCtx, given: unknown) => Promise<null>>()
-            .parse(Reflect.get(posts[path], "_handler"))({ ...ctx, db }, given);
+            .parse(Reflect.get(events[path], "_handler"))({ ...ctx, db }, given);
         },
       });
-    const counted = { ...posts, spread: counting("spread"), mark: counting("mark") };
+    const counted = { ...events, spread: counting("spread"), mark: counting("mark") };
     const app = createApp({
-      replaced: { "messenger/webhooks/posts": () => Promise.resolve(counted) },
+      replaced: { "messenger/webhooks/events": () => Promise.resolve(counted) },
     });
     const posted = receiver(() => new Response());
     await app.t.run(async ({ db }) => {
@@ -392,17 +393,16 @@ describe("the events of the last seven days", () => {
     const page = async (query: string) =>
       told.parse((await app.get(`/webhooks/events?userId=alice${query}`)).body);
     const first = await page("");
-    const second = await page(`&cursor=${first.next}`);
+    const second = await page(`&since=${first.next}`);
     expect([first.events.length, second.events.length, second.next]).toEqual([100, 50, null]);
     expect(new Set([...first.events, ...second.events].map(({ id }) => id)).size).toBe(150);
     expect((await read(app, "nobody-asked")).events).toEqual([]);
     expect((await page(`&since=${new Date(Date.now() + 1_000).toISOString()}`)).events).toEqual([]);
-    expect((await app.get("/webhooks/events?userId=alice&since=2026-01-05")).body).toEqual({
-      error: "since must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z",
-    });
-    expect((await app.get("/webhooks/events?userId=alice&cursor=next")).body).toEqual({
-      error: "cursor must be the `next` of an earlier answer",
-    });
+    for (const since of ["2026-01-05", "next"])
+      expect((await app.get(`/webhooks/events?userId=alice&since=${since}`)).body).toEqual({
+        error:
+          "since must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z, or an earlier answer's `next`",
+      });
     await wait(app, 8 * DAY);
     expect((await read(app, "alice")).events).toEqual([]);
   });

@@ -416,7 +416,7 @@ describe("a send that ended", () => {
     const order = { userId: "alice", toAddress: freshAddress(), token: "ETH", amount: "1000" };
     const { body } = await app.post("/mcp/defi/send", order);
     expect(body.status).toBe("confirmed");
-    await app.t.mutation(internal.messenger.webhooks.posts.begin, {});
+    await app.t.mutation(internal.messenger.webhooks.events.begin, {});
     await app.settle();
     expect(posted.map(({ url }) => url)).toEqual(["https://alice.example.com/"]);
     const told: unknown = JSON.parse(posted[0]?.body ?? "");

@@ -1,38 +1,41 @@
 import { v, type Infer } from "convex/values";
-import { getOrThrow } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
-import type { Doc, Id } from "../../_generated/dataModel";
+import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
+import { dueWork } from "../../lib/cronRuns";
 import { AppError } from "../../lib/errors";
+import { literals } from "../../lib/literals";
 import { rowsBy } from "../../lib/records/rows";
 import { outdatedIn, replacing } from "../../lib/security/rotation";
 import { keyIdOf, type SealContext } from "../../lib/security/seals";
-import {
-  MOST_WAITING,
-  vEvent,
-  webhookTables,
-  type Event,
-  type EventType,
-  type OWN_EVENTS,
-  type PUBLIC_EVENTS,
-} from "./tables";
+import { DAY, HOUR, MINUTE } from "../../lib/time";
+import { open, workOn } from "../../lib/work/jobs";
+import { MOST_WAITING, vEvent, webhookTables } from "./tables";
+import type { Event, EventType, OWN_EVENTS, PUBLIC_EVENTS } from "./tables";
 
-/** Users' webhooks, and the events for them. */
+/**
+ * Users' webhooks, the events for them, and which are posted when (`carrier` posts them): two pieces of work at a time,
+ * one for receivers that took their last post, one for those that did not, so that no silence holds up what is well. A
+ * batch is posted at once, and its outcomes are stored in one transaction. A batch that is lost is posted again, under the
+ * same ids.
+ */
 
 /** The most webhooks of a user. */
 const MOST_WEBHOOKS = 3;
+/** How many webhooks get an event in one transaction, and events are in one answer. */
+const PAGE = 100;
+/** The pauses between attempts: three days in all. */
+const PAUSES_MS = [MINUTE, 5 * MINUTE, ...[0.5, 2, 5, 10, 14, 20, 20].map((hours) => hours * HOUR)];
+/** An older post is given up, however few attempts it had. */
+const GIVEN_UP_MS = 3 * DAY + HOUR;
+/** The most posts at once, in all and to one host. */
+const BATCH = 100;
+const MOST_OF_HOST = 10;
+/** How many due posts are looked at for a batch: those of one host may stand in front. */
+const LOOK_AT = 500;
 
-const { url, events } = webhookTables.webhooks.validator.fields;
-/** A webhook as its user sees it. `createdAt` in epoch ms; `problem`: why its latest post failed, if it did. */
-const vWebhook = v.object({
-  webhookId: v.id("webhooks"),
-  url,
-  events,
-  createdAt: v.number(),
-  problem: v.union(v.string(), v.null()),
-});
-export type Webhook = Infer<typeof vWebhook>;
+const { userId, url, events, sealedSigning } = webhookTables.webhooks.validator.fields;
 
 /** A user's webhooks, oldest first. */
 export async function webhooksOf(ctx: QueryCtx, userId: string): Promise<Doc<"webhooks">[]> {
@@ -66,76 +69,159 @@ export async function tellEverybody(
   data: Data,
 ): Promise<void> {
   const event = eventOf(type, data);
-  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.posts.spread, { event, cursor: null });
+  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.spread, { event, cursor: null });
 }
 
 function eventOf(type: EventType, data: Data): Event {
   return { id: `msg_${crypto.randomUUID()}`, type, at: Date.now(), data: JSON.stringify(data) };
 }
 
-/** Queues an event for a webhook; with fifty waiting, the oldest is dropped. */
-export async function post(ctx: MutationCtx, webhook: Doc<"webhooks">, event: Event): Promise<void> {
+/** Queues a public event for all webhooks that ask for it, page after page. */
+export const spread = change(
+  { event: vEvent, cursor: v.union(v.string(), v.null()) },
+  async (ctx, { event, cursor }) => {
+    const found = await ctx.db.query("webhooks").paginate({ cursor, numItems: PAGE });
+    for (const webhook of found.page)
+      if (webhook.events.includes(event.type)) await post(ctx, webhook, event);
+    if (found.isDone) return;
+    const next = { event, cursor: found.continueCursor };
+    await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.spread, next);
+  },
+);
+
+/** Queues an event for a webhook; of one that has been silent for long, the oldest is dropped. */
+async function post(ctx: MutationCtx, webhook: Doc<"webhooks">, event: Event): Promise<void> {
   const { _id: webhookId, userId } = webhook;
-  const latest = await latestPosts(ctx, webhookId);
+  const latest = await rowsBy(ctx.db.query("webhookPosts"), "webhookId", webhookId)
+    .order("desc")
+    .take(MOST_WAITING);
   const oldest = latest[MOST_WAITING - 1];
-  if (oldest !== undefined && latest.every(({ state }) => state === "due" || state === "retrying"))
-    await ctx.db.patch("webhookPosts", oldest._id, { state: "failed", problem: DROPPED });
-  const state = problemIn(latest) === null ? "due" : "retrying";
+  if (oldest !== undefined && latest.every(isWaiting)) {
+    const problem = `It was dropped for newer ones: at most ${MOST_WAITING} may wait for a webhook`;
+    await ctx.db.patch("webhookPosts", oldest._id, { state: "failed", problem });
+  }
+  const state = webhook.problem === undefined ? "due" : "retrying";
   await ctx.db.insert("webhookPosts", { userId, webhookId, event, state, tries: 0, dueAt: Date.now() });
 }
 
-const DROPPED = `It was dropped for newer ones: at most ${MOST_WAITING} may wait for a webhook`;
+const isWaiting = ({ state }: Doc<"webhookPosts">) => state === "due" || state === "retrying";
 
-async function latestPosts(ctx: QueryCtx, webhookId: Id<"webhooks">): Promise<Doc<"webhookPosts">[]> {
-  return rowsBy(ctx.db.query("webhookPosts"), "webhookId", webhookId).order("desc").take(MOST_WAITING);
+export const vLane = literals("due", "retrying");
+
+/** Starts the posting of due events, unless it is under way. */
+export const begin = dueWork(async (ctx) => {
+  for (const lane of ["due", "retrying"] as const) {
+    const subject = `posts to webhooks: ${lane}`;
+    const [first] = await duePosts(ctx, lane, 1);
+    if (first === undefined || (await workOn(ctx, subject)) !== null) continue;
+    // What fails is tried again after a minute, then by the next tick: no pause is longer.
+    await open(ctx, internal.messenger.webhooks.carrier.carry, { lane }, { subject, attempts: 2 });
+  }
+});
+
+function duePosts(ctx: QueryCtx, lane: Infer<typeof vLane>, most: number, now = Date.now()) {
+  return ctx.db
+    .query("webhookPosts")
+    .withIndex("by_state_and_dueAt", (q) => q.eq("state", lane).lte("dueAt", now))
+    .take(most);
 }
 
-/** Why the latest post that was tried has failed; `null` if it was taken, or none was tried. */
-function problemIn(latest: readonly Doc<"webhookPosts">[]): string | null {
-  return latest.find(({ tries }) => tries > 0)?.problem ?? null;
-}
+const vTry = v.object({
+  postId: v.id("webhookPosts"),
+  /** Identifies the attempt. */
+  tries: v.number(),
+  event: vEvent,
+  /** `null`: it has ended. */
+  webhook: v.union(v.object({ userId, url, sealedSigning }), v.null()),
+});
+export type Try = Infer<typeof vTry>;
 
-async function shown(ctx: QueryCtx, { _id, url, events, _creationTime }: Doc<"webhooks">): Promise<Webhook> {
-  const problem = problemIn(await latestPosts(ctx, _id));
-  return { webhookId: _id, url, events, createdAt: _creationTime, problem };
-}
-
-/** @throws AppError `conflict` with three already, or the same address. */
-export const store = internalMutation({
-  args: { userId: v.string(), url, events, sealedSigning: v.string() },
-  returns: vWebhook,
-  handler: async (ctx, given) => {
-    const present = await webhooksOf(ctx, given.userId);
-    if (present.some(({ url }) => url === given.url))
-      throw new AppError("conflict", "This address is already one of the user's webhooks");
-    if (present.length >= MOST_WEBHOOKS)
-      throw new AppError("conflict", `At most ${MOST_WEBHOOKS} webhooks: remove one first`);
-    const row = { ...given, keyId: keyIdOf(given.sealedSigning) };
-    return shown(ctx, await getOrThrow(ctx, "webhooks", await ctx.db.insert("webhooks", row)));
+/** The next batch, the longest due first. Nothing is written: what is posted stays due until its outcome is stored. */
+export const batch = internalQuery({
+  args: { lane: vLane, now: v.number() },
+  returns: v.array(vTry),
+  handler: async (ctx, { lane, now }) => {
+    const ofHost = new Map<string, number>();
+    const batch: Try[] = [];
+    for (const { _id: postId, webhookId, tries, event } of await duePosts(ctx, lane, LOOK_AT, now)) {
+      const row = await ctx.db.get("webhooks", webhookId);
+      const webhook = row && { userId: row.userId, url: row.url, sealedSigning: row.sealedSigning };
+      const host = row === null ? "" : new URL(row.url).host;
+      const many = ofHost.get(host) ?? 0;
+      if (many >= MOST_OF_HOST) continue;
+      ofHost.set(host, many + 1);
+      batch.push({ postId, tries, event, webhook });
+      if (batch.length === BATCH) break;
+    }
+    return batch;
   },
+});
+
+const vResult = v.object({
+  postId: v.id("webhookPosts"),
+  tries: v.number(),
+  /** `gone`: the receiver wants no more, or there is none. */
+  kind: literals("delivered", "gone", "failed"),
+  problem: v.optional(v.string()),
+});
+export type Result = Infer<typeof vResult>;
+
+/** Stores the outcomes of attempts; what another attempt has stored before stays. */
+export const mark = change({ results: v.array(vResult) }, async (ctx, { results }) => {
+  for (const { postId, tries, kind, problem } of results) {
+    const row = await ctx.db.get("webhookPosts", postId);
+    if (row === null || row.tries !== tries || !isWaiting(row)) continue;
+    const pause = kind === "failed" ? PAUSES_MS[tries] : undefined;
+    const dueAt = Date.now() + (pause ?? 0);
+    const isTriedAgain = pause !== undefined && dueAt - row._creationTime <= GIVEN_UP_MS;
+    const state = kind === "delivered" ? "delivered" : isTriedAgain ? "retrying" : "failed";
+    await ctx.db.patch("webhookPosts", postId, { state, problem, dueAt, tries: tries + 1 });
+    const webhook = await ctx.db.get("webhooks", row.webhookId);
+    if (webhook === null) continue;
+    if (kind === "gone") await ctx.db.delete("webhooks", webhook._id);
+    else if (webhook.problem !== problem) await ctx.db.patch("webhooks", webhook._id, { problem });
+  }
+});
+
+/** A webhook as its user sees it. `createdAt` in epoch ms; `problem`: why its latest post failed, if it did. */
+const vWebhook = v.object({
+  webhookId: v.id("webhooks"),
+  url,
+  events,
+  createdAt: v.number(),
+  problem: v.union(v.string(), v.null()),
 });
 
 export const all = internalQuery({
   args: { userId: v.string() },
   returns: v.array(vWebhook),
   handler: async (ctx, { userId }) =>
-    Promise.all((await webhooksOf(ctx, userId)).map((one) => shown(ctx, one))),
+    (await webhooksOf(ctx, userId)).map(({ _id: webhookId, _creationTime: createdAt, ...row }) => {
+      return { webhookId, url: row.url, events: row.events, createdAt, problem: row.problem ?? null };
+    }),
+});
+
+/** @throws AppError `conflict` with three already, or the same address. */
+export const store = internalMutation({
+  args: { userId, url, events, sealedSigning },
+  returns: v.id("webhooks"),
+  handler: async (ctx, given) => {
+    const present = await webhooksOf(ctx, given.userId);
+    if (present.some(({ url }) => url === given.url))
+      throw new AppError("conflict", "This address is already one of the user's webhooks");
+    if (present.length >= MOST_WEBHOOKS)
+      throw new AppError("conflict", `At most ${MOST_WEBHOOKS} webhooks: remove one first`);
+    return ctx.db.insert("webhooks", { ...given, keyId: keyIdOf(given.sealedSigning) });
+  },
 });
 
 /** Ends a user's webhook. @throws AppError `not_found` unless it is theirs. */
-export async function endWebhook(ctx: MutationCtx, userId: string, id: string): Promise<void> {
-  const webhookId = ctx.db.normalizeId("webhooks", id);
+export const remove = change({ userId, webhookId: v.string() }, async (ctx, given) => {
+  const webhookId = ctx.db.normalizeId("webhooks", given.webhookId);
   const row = webhookId === null ? null : await ctx.db.get("webhooks", webhookId);
-  if (row?.userId !== userId) throw new AppError("not_found", "This user has no such webhook");
+  if (row?.userId !== given.userId) throw new AppError("not_found", "This user has no such webhook");
   await ctx.db.delete("webhooks", row._id);
-}
-
-export const remove = change({ userId: v.string(), webhookId: v.string() }, (ctx, { userId, webhookId }) =>
-  endWebhook(ctx, userId, webhookId),
-);
-
-/** The most posts in one answer. */
-const PAGE = 100;
+});
 
 /**
  * The events that were for a user's webhooks, delivered or not, oldest first, each once.
@@ -143,7 +229,7 @@ const PAGE = 100;
  * @returns `next` is `null` if there is no further page.
  */
 export const read = internalQuery({
-  args: { userId: v.string(), after: v.number() },
+  args: { userId, after: v.number() },
   returns: v.object({ events: v.array(vEvent), next: v.union(v.number(), v.null()) }),
   handler: async (ctx, { userId, after }) => {
     const page = await ctx.db

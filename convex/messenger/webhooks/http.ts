@@ -1,12 +1,15 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
+import { assertMay } from "../../accounts/access";
+import { ownHosts } from "../../lib/env";
+import { AppError } from "../../lib/errors";
 import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/described";
 import { absentWhenEmpty, text, userId } from "../../lib/http/input";
 import { charge } from "../../lib/limits/charges";
 import { parseJson } from "../../lib/text/json";
 import { DAY, iso } from "../../lib/time";
-import { assertMay } from "../../accounts/access";
+import { secretSeal } from "./events";
 import { EVENTS } from "./tables";
 
 /** Epoch ms, shown in ISO 8601. */
@@ -31,8 +34,6 @@ const eventShape = z.object({
     .pipe(z.record(z.string(), z.unknown()))
     .describe("docs/clients.md shows it for each type"),
 });
-
-const SINCE_FORM = "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z";
 
 const example = {
   webhookId: "ks9b4n7m2v5c8x1z6q3w0e7r4t9y2u5h",
@@ -86,11 +87,47 @@ const add: MountedEndpoint = endpoint({
     webhook: webhookShape,
     secret: z.string().describe("For verifying signatures; never shown again"),
   }),
-  handler: async (ctx, input, { caller }) => {
-    const { addWebhook } = await import("./adding");
-    return addWebhook(ctx, input, () => charge(ctx, "webhook", caller));
+  handler: async (ctx, { userId, events: asked = EVENTS, ...input }, { caller }) => {
+    const row = { userId, url: postable(input.url), events: EVENTS.filter((type) => asked.includes(type)) };
+    await charge(ctx, "webhook", caller);
+    const secret = `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
+    const { seal } = await import("../../lib/security/seals");
+    const sealed = { ...row, sealedSigning: await seal(secret, secretSeal(row)) };
+    const webhookId = await ctx.runMutation(internal.messenger.webhooks.events.store, sealed);
+    const { url, events } = row;
+    return { webhook: { webhookId, url, events, createdAt: Date.now(), problem: null }, secret };
   },
 });
+
+/** Names of this machine, of home and office networks, of clusters and clouds, and of special use. */
+const LOCAL_NAMES =
+  /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|home|corp|mail|private|svc|arpa|alt|onion|test|example|invalid)$/;
+
+/**
+ * A webhook's address as it is stored: https on a public name. A name is not resolved, because the platform's runtime
+ * cannot: one of a private address is stopped by the platform's network and by TLS. Nobody has a certificate for an
+ * address in numbers, so those are refused however they are written.
+ * @throws AppError `invalid_request` with the reason for an address that nothing is posted to.
+ */
+export function postable(address: string): string {
+  const refuse = (why: string): never => {
+    throw new AppError("invalid_request", `url must ${why}`);
+  };
+  if (!URL.canParse(address)) return refuse("be an https address");
+  const { protocol, hostname, port, username, password, hash, pathname, search } = new URL(address);
+  // A final dot makes no other host.
+  const host = hostname.replace(/\.$/, "");
+  if (protocol !== "https:") return refuse("be an https address");
+  if (username !== "" || password !== "") return refuse("not contain a user name or a password");
+  if (hash !== "") return refuse("not have a part after #");
+  // Other ports would make the service a port scanner.
+  if (port !== "" && port !== "8443") return refuse("be on port 443 or 8443");
+  if (ownHosts().some((own) => own === host || own === `${host}:${port}`))
+    return refuse("not be this service's own address");
+  if (!/^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]+$/.test(host) || LOCAL_NAMES.test(host))
+    return refuse("be at a public name");
+  return `https://${host}${port === "" ? "" : `:${port}`}${pathname}${search}`;
+}
 
 const end: MountedEndpoint = endpoint({
   ...guarded,
@@ -129,24 +166,29 @@ const read: MountedEndpoint = endpoint({
   },
   input: z.object({
     userId,
-    since: absentWhenEmpty(z.iso.datetime({ offset: true, error: SINCE_FORM })).describe(
-      "ISO 8601; by default 7 days ago.",
-    ),
-    cursor: absentWhenEmpty(
-      text(32).regex(/^\d+(?:\.\d+)?$/, "must be the `next` of an earlier answer"),
-    ).describe("The `next` of an earlier answer: what comes after it."),
+    since: absentWhenEmpty(text(40))
+      .transform(sinceOf)
+      .describe("An ISO 8601 time with a zone, or the `next` of an earlier answer; by default 7 days ago."),
   }),
   returns: z.object({
     events: z.array(eventShape),
-    next: z.string().nullable().describe("`cursor` for the next page; null if there is none"),
+    next: z.string().nullable().describe("`since` for the next page; null if there is none"),
   }),
-  handler: async (ctx, { userId, since, cursor }) => {
-    const from = since === undefined ? Date.now() - 7 * DAY : Date.parse(since) - 1;
-    const after = cursor === undefined ? from : Number(cursor);
+  handler: async (ctx, { userId, since: after = Date.now() - 7 * DAY }) => {
     const { events, next } = await ctx.runQuery(internal.messenger.webhooks.events.read, { userId, after });
     const shown = events.map(({ at: timestamp, ...event }) => ({ ...event, timestamp }));
     return { events: shown, next: next === null ? null : String(next) };
   },
 });
+
+/** The moment after which events are read, epoch ms. */
+function sinceOf(written: string | undefined, ctx: z.RefinementCtx): number | undefined {
+  if (written === undefined) return undefined;
+  if (/^\d+(?:\.\d+)?$/.test(written)) return Number(written);
+  if (z.iso.datetime({ offset: true }).safeParse(written).success) return Date.parse(written) - 1;
+  const form = "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z, or an earlier answer's `next`";
+  ctx.addIssue({ code: "custom", message: form });
+  return z.NEVER;
+}
 
 export const webhookEndpoints: MountedEndpoint[] = [list, add, end, read];

@@ -41,6 +41,8 @@ export const webhookTables = {
     sealedSigning: v.string(),
     /** The id of the key that sealed it. */
     keyId: v.string(),
+    /** Why its latest post failed, if it did. */
+    problem: v.optional(v.string()),
   })
     .index("by_userId", ["userId"])
     .index("by_keyId", ["keyId"]),
