@@ -1,6 +1,5 @@
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
-import { linkingEndpoints } from "./messenger/linkingEndpoints";
 import { chatEndpoints } from "./chat/http";
 import { compatEndpoints } from "./compat/http";
 import { compatMessengerEndpoints } from "./compat/messengerHttp";
@@ -34,8 +33,8 @@ export const offered: Record<string, MountedEndpoint[]> = {
   whales: whaleEndpoints,
   alerts: [...alertEndpoints, ...webhookEndpoints],
   payments: [...paidReportEndpoints, ...depositEndpoints],
-  messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...transactionEndpoints],
+  messenger: [...messengerEndpoints, ...botEndpoints],
+  wallets: [...walletEndpoints, ...transactionEndpoints, ...accountEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

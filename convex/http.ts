@@ -9,7 +9,6 @@ const compat = () => import("./compat/http").then(({ compatEndpoints }) => compa
 const compatMessenger = () =>
   import("./compat/messengerHttp").then(({ compatMessengerEndpoints }) => compatMessengerEndpoints);
 const deposits = () => import("./payments/depositHttp").then(({ depositEndpoints }) => depositEndpoints);
-const linking = () => import("./messenger/linkingEndpoints").then(({ linkingEndpoints }) => linkingEndpoints);
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
@@ -60,8 +59,8 @@ const routes: Routes = {
   "/agent/research/paid": { GET: paidReports, POST: paidReports },
   "/indexer/deposit": { POST: deposits },
   "/user/messenger": { POST: messenger },
-  "/messenger/connect": { POST: linking },
-  "/messenger/wallet": { GET: linking },
+  "/messenger/connect": { POST: messenger },
+  "/messenger/wallet": { GET: messenger },
   "/messenger/webhook": { POST: bot },
   "/claim/end": { GET: pages, POST: pages },
   "/mcp/wallet/create": { POST: wallets },

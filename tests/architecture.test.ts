@@ -56,9 +56,9 @@ const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
   // What a chat had is its user's once it is linked.
   "messenger/owners": "alerts",
   // A link answers with the user's wallet, which is made for it.
-  "messenger/linkingEndpoints": "wallets",
+  "messenger/http": "wallets",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/works": "pages",
+  "bot/desk": "pages",
   "alerts/watch": "pages",
   "signals/cards": "pages",
 };

@@ -127,7 +127,7 @@ async function bind(ctx: MutationCtx, userId: string, login: string): Promise<vo
   if (own !== null) await ctx.db.delete("accounts", own._id);
   await changeRules(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
   const messengerId = messengerOf(login);
-  if (messengerId !== null) await ctx.runMutation(internal.messenger.links.own, { userId, messengerId });
+  if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
 }
 
 /** Carries out a claim whose time is over, if its login can still own the id. */
@@ -145,7 +145,7 @@ export const settle = change({ userId: v.string() }, async (ctx, { userId }) => 
 async function linkedElsewhere(ctx: MutationCtx, login: string): Promise<string | null> {
   const messengerId = messengerOf(login);
   const linked =
-    messengerId === null ? null : await ctx.runQuery(internal.messenger.links.find, { messengerId });
+    messengerId === null ? null : await ctx.runQuery(internal.messenger.linking.find, { messengerId });
   return linked?.confirmed === true ? "This messenger account is linked to another userId" : null;
 }
 
@@ -278,7 +278,7 @@ export const takeLogin = change({ userId: v.string() }, async (ctx, { userId }) 
   await cancelLooser(ctx, userId, now);
   for (const { _id } of await keysOf(ctx, userId)) await ctx.db.patch("keys", _id, { revokedAt: now });
   // The messenger account that was the login may be in others' hands.
-  if (messengerOf(row.login ?? "") !== null) await ctx.runMutation(internal.messenger.links.end, { userId });
+  if (messengerOf(row.login ?? "") !== null) await ctx.runMutation(internal.messenger.linking.end, { userId });
   await changeRules(ctx, userId, { login, claimed: true });
   await announce(ctx, userId, { actor: OPERATOR, action: "login changed" }, [
     [{ bold: "🔐 Your account has another login" }],

@@ -85,7 +85,7 @@ export const erase = mutation({
     const isRunning = deletion !== undefined && deletion.finishedAt === undefined;
     const running = isRunning ? deletion : { requestedAt: Date.now(), erased: 0 };
     if (!isRunning) await saveAccount(ctx, userId, { deletion: running });
-    await ctx.runMutation(internal.messenger.links.end, { userId });
+    await ctx.runMutation(internal.messenger.linking.end, { userId });
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
     await ctx.scheduler.runAfter(0, internal.accounts.data.step, { userId });
     return running;

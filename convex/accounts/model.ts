@@ -163,7 +163,7 @@ export async function changeRules(ctx: MutationCtx, userId: string, changes: Cha
 export async function freeze(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
   const now = Date.now();
   const row = await accountOf(ctx, userId);
-  await ctx.runMutation(internal.messenger.links.restore, { userId });
+  await ctx.runMutation(internal.messenger.linking.restore, { userId });
   await cancelLooser(ctx, userId, now);
   await changeRules(ctx, userId, { frozenAt: now, thawsAt: undefined, formerLink: undefined });
   const byChat = row?.login !== undefined && messengerOf(row.login) !== null;

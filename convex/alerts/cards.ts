@@ -6,7 +6,7 @@ import { dateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import { alertOf, type Alert } from "./model";
 import type { Condition, Observation } from "./tables";
-import { describe, HOW_TO_SAY, lineOf, observed } from "./grammar";
+import { describe, hours, HOW_TO_SAY, lineOf, observed } from "./grammar";
 
 /** Alerts in the messenger. Only buttons set or end an alert; words that are typed later do not. */
 
@@ -122,8 +122,8 @@ function shortOf({ words, condition }: Alert): string {
   return words.length <= SHORT ? words : typeset(lineOf(condition));
 }
 
-/** What a price is, and what it was some time before. */
-export type Move = { priceUsd: number; before: { priceUsd: number; span: string } | null };
+/** What a price is, and how it has moved within some hours, if that is known. */
+export type Move = { priceUsd: number; percent: number | null; windowHours: number };
 
 /** The card of a firing: first the news, then the condition. */
 export function firingCard(condition: Condition, observation: Observation, move: Move | null): Paragraph[] {
@@ -131,13 +131,12 @@ export function firingCard(condition: Condition, observation: Observation, move:
   const wish = `Your alert: ${describe(condition)}.`;
   if (move === null || condition.kind === "digest")
     return [[{ bold: `🔔 ${observed(condition, observation)}` }], [wish]];
-  const { priceUsd, before } = move;
+  const { priceUsd, percent, windowHours } = move;
   const now = dollars(priceUsd);
-  const change = before === null ? 0 : (priceUsd / before.priceUsd - 1) * 100;
   const moved =
-    before === null
+    percent === null
       ? `🔔 ${condition.token}: ${now}`
-      : `${change < 0 ? "🔴" : "🟢"} ${condition.token} ${signed(change)} in ${before.span}: ${now} (was ${dollars(before.priceUsd)})`;
+      : `${percent < 0 ? "🔴" : "🟢"} ${condition.token} ${signed(percent)} in ${hours(windowHours)}: ${now} (was ${dollars(priceUsd / (1 + percent / 100))})`;
   return [[{ bold: moved }], [`${wish}\n${dateTime(observedAt)} (${sourceName(source)})`]];
 }
 

@@ -140,11 +140,6 @@ async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
   return (await ctx.runQuery(internal.market.collections.latest, query)).facts;
 }
 
-/** Renews the list of the largest coins. */
-export const refreshList = providerAction({}, async (ctx) => {
-  await listed(ctx, 4 * MINUTE);
-});
-
 /** Takes a sample of each of these coins: from the list of coins, which is one answer for all, otherwise from an exchange. */
 export async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
   const facts = await listed(ctx, 4 * MINUTE);

@@ -130,24 +130,19 @@ function offsetAt(timeZone: string, at: number): number {
 }
 
 /**
- * When the clocks of a zone next show a time, later than `after` (epoch ms). If clocks skip an hour, the next one
- * counts; if they repeat an hour, the first one counts: so there is one digest a day.
+ * When the clocks of a zone next show a time, later than `after` (epoch ms). If they skip it, the hour after counts: so
+ * there is one digest a day.
  */
 export function nextTime(time: string, timeZone: string, after: number): number {
   const [hours = 0, minutes = 0] = time.split(":").map(Number);
-  const ofDay = hours * HOUR + minutes * MINUTE;
   const today = Math.floor((after + offsetAt(timeZone, after)) / DAY);
-  for (const day of [today - 1, today, today + 1, today + 2]) {
-    const wall = day * DAY + ofDay;
-    // The offsets before and after the day's change of clocks; the one that shows the time first counts.
-    const candidates = [
-      wall - offsetAt(timeZone, wall - DAY),
-      wall - offsetAt(timeZone, wall + DAY),
-    ].toSorted((a, b) => a - b);
-    const shown = candidates.find((at) => at + offsetAt(timeZone, at) === wall) ?? candidates.at(-1) ?? wall;
-    if (shown > after) return shown;
+  for (let day = today; ; day++) {
+    const wall = day * DAY + hours * HOUR + minutes * MINUTE;
+    // The offset just before: of a repeated time the first one counts.
+    const guess = wall - offsetAt(timeZone, wall - offsetAt(timeZone, wall - DAY) - 1);
+    const at = wall - offsetAt(timeZone, guess) === guess ? guess : wall - offsetAt(timeZone, wall - DAY);
+    if (at > after) return at;
   }
-  throw new Error("No moment of the day fits the requested time");
 }
 
 export const EXAMPLES = [

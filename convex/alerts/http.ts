@@ -10,7 +10,7 @@ import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { iso } from "../lib/time";
-import { conditionShape } from "./lines";
+import { conditionShape } from "./reading";
 import type { Alert } from "./model";
 import type { Condition } from "./tables";
 

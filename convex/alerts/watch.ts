@@ -18,7 +18,6 @@ import { digestCard, expiredCard, firedButtons, firingCard, type Move } from "./
 import {
   CLOCK,
   describe,
-  hours,
   isAlwaysSampled,
   isEvent,
   isNews,
@@ -28,7 +27,7 @@ import {
 } from "./grammar";
 import { cursorOf, switchOff } from "./model";
 import { lastObservation, newestAt, observationsAfter } from "./observations";
-import type { Observation } from "./tables";
+import { vObservation, type Observation } from "./tables";
 
 /**
  * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject
@@ -99,65 +98,63 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
   }
 }
 
-/** Of the observations behind the cursor at `from`, `done` are compared, and the next one with the alerts before `page`. */
-const vRest = v.object({ from: v.number(), done: v.number(), page: v.union(v.string(), v.null()) });
-
 /**
- * Compares the new observations of a subject with its alerts, in their order. One transaction fires a page of
- * them. Doing it twice fires nothing twice, because an alert that has fired is quiet.
+ * Compares the new observations of a subject with its alerts, in their order, and lets those fire whose level was
+ * crossed. Doing it twice fires nothing twice, because an alert that has fired is quiet.
  */
-export const compare = change(
-  { subject: v.string(), rest: v.optional(vRest) },
-  async (ctx, { subject, rest }) => {
-    const cursor = await cursorOf(ctx, subject);
-    if (cursor === null || (rest !== undefined && rest.from !== cursor.at)) return;
-    const { done = 0, page = null } = rest ?? {};
-    const found = await observationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
-    let { last } = cursor;
-    for (const [n, one] of found.observations.entries()) {
-      if (!isNews(one, last, subject)) continue;
-      const crossed = n < done ? null : crossedBy(ctx, subject, one, last);
-      last = one;
-      if (crossed === null || (await crossed().first()) === null) continue;
-      const alerts = await crossed().paginate({ numItems: BATCH, cursor: n === done ? page : null });
-      await fireAll(ctx, subject, one, alerts.page);
-      // One page of a query is what a transaction may read.
-      const next = {
-        from: cursor.at,
-        ...(alerts.isDone ? { done: n + 1, page: null } : { done: n, page: alerts.continueCursor }),
-      };
-      await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject, rest: next });
-      return;
+export const compare = change({ subject: v.string() }, async (ctx, { subject }) => {
+  const cursor = await cursorOf(ctx, subject);
+  if (cursor === null) return;
+  const found = await observationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
+  let { last } = cursor;
+  for (const one of found.observations) {
+    if (!isNews(one, last, subject)) continue;
+    const crossed = crossedBy(ctx, subject, one, last);
+    if (crossed !== null && (await crossed.first()) !== null) {
+      const next = { subject, one, last, page: null };
+      await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAll, next);
     }
-    await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
-    if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-  },
-);
+    last = one;
+  }
+  await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
+  if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+});
 
 /** The alerts whose level the last observation was not beyond, and this one is; `null` if there can be none. */
 function crossedBy(ctx: QueryCtx, subject: string, { value }: Observation, last: Observation | null) {
-  const of = (side: "over" | "under") => {
-    const from = last?.value ?? 0;
-    return ctx.db.query("alerts").withIndex("by_level", (q) => {
-      const levels = q.eq("state", "active").eq("subject", subject).eq("side", side);
-      if (isEvent(subject)) return levels.lte("level", value);
-      return side === "over"
-        ? levels.gt("level", from).lte("level", value)
-        : levels.gte("level", value).lt("level", from);
-    });
-  };
-  if (isEvent(subject)) return () => of("over");
-  if (last === null || last.value === value) return null;
-  return () => of(last.value < value ? "over" : "under");
+  const isNew = isEvent(subject);
+  if (!isNew && (last === null || last.value === value)) return null;
+  const from = last?.value ?? 0;
+  const side = isNew || from < value ? "over" : "under";
+  return ctx.db.query("alerts").withIndex("by_level", (q) => {
+    const levels = q.eq("state", "active").eq("subject", subject).eq("side", side);
+    if (isNew) return levels.lte("level", value);
+    return side === "over"
+      ? levels.gt("level", from).lte("level", value)
+      : levels.gte("level", value).lt("level", from);
+  });
 }
 
-async function fireAll(ctx: MutationCtx, subject: string, one: Observation, alerts: Doc<"alerts">[]) {
-  const ready = alerts.filter(({ readyAt }) => readyAt <= one.at);
-  if (ready.length === 0) return;
-  const move = await moveOf(ctx, subject, one);
-  for (const alert of ready)
-    await fire(ctx, alert, one, one.at + QUIET_MS, firingCard(alert.condition, one, move));
-}
+/** Fires the alerts that an observation has crossed and that are not quiet, page after page. */
+export const fireAll = change(
+  {
+    subject: v.string(),
+    one: vObservation,
+    last: v.union(vObservation, v.null()),
+    page: v.union(v.string(), v.null()),
+  },
+  async (ctx, { subject, one, last, page: cursor }) => {
+    const crossed = await crossedBy(ctx, subject, one, last)?.paginate({ numItems: BATCH, cursor });
+    if (crossed === undefined) return;
+    const ready = crossed.page.filter(({ readyAt }) => readyAt <= one.at);
+    const move = ready.length === 0 ? null : await moveOf(ctx, subject, one);
+    for (const alert of ready)
+      await fire(ctx, alert, one, one.at + QUIET_MS, firingCard(alert.condition, one, move));
+    if (crossed.isDone) return;
+    const next = { subject, one, last, page: crossed.continueCursor };
+    await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAll, next);
+  },
+);
 
 /**
  * Fires an alert for an observation, once, in one transaction: a row, a card for the user's own chat, and a row for each
@@ -197,25 +194,15 @@ async function fire(
   });
 }
 
-/** The samples of an hour and a few minutes. */
-const HOUR_ROWS = 70;
-
 /** The move of a coin's price that an observation shows; `null` if it is not about a price. */
 async function moveOf(ctx: QueryCtx, subject: string, one: Observation): Promise<Move | null> {
   const about = subjectOf(subject);
-  if (about.kind === "price") {
-    const { observations } = await observationsAfter(ctx, subject, one.at - HOUR - 5 * MINUTE, HOUR_ROWS);
-    const [first] = observations;
-    const minutes = first === undefined ? 0 : Math.round((one.at - first.at) / MINUTE);
-    const span = minutes < 50 ? `${minutes} min` : hours(1);
-    const before = first === undefined || minutes === 0 ? null : { priceUsd: first.value, span };
-    return { priceUsd: one.value, before };
-  }
-  if (about.kind !== "change") return null;
-  const price = await lastObservation(ctx, `price:${about.token}`, one.at);
-  if (price === null) return null;
-  const before = { priceUsd: price.value / (1 + one.value / 100), span: hours(about.windowHours) };
-  return { priceUsd: price.value, before };
+  if (about.kind !== "price" && about.kind !== "change") return null;
+  const windowHours = about.kind === "change" ? about.windowHours : 1;
+  const of = (subject: string) => lastObservation(ctx, subject, one.at);
+  const price = about.kind === "price" ? one : await of(`price:${about.token}`);
+  const change = about.kind === "change" ? one : await of(`change:${about.token}:1`);
+  return price === null ? null : { priceUsd: price.value, percent: change?.value ?? null, windowHours };
 }
 
 /** Sends the digests whose time has come, each once, and says when the next one is due. */

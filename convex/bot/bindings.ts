@@ -1,31 +1,141 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
-import { confirmedCard, endedCard, listCard } from "../alerts/cards";
-import { alertsOf, confirm as confirmAlert, findAlert, switchOff } from "../alerts/model";
-import { payerOf } from "../lib/limits/callers";
-import { dateTime } from "../lib/time";
-import { end, vJob } from "../lib/work/jobs";
-import { configOf, linkOfAccount, placeIn } from "../messenger/model";
-import { dropLink, isLogin, userInSay } from "../messenger/owners";
-import { activeShiftsOf } from "../research/model";
-import { stopButton } from "../research/cards";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { freeze, thaw } from "../accounts/model";
 import { replaceId } from "../accounts/profile";
 import { addRecipient, allListed, removeRecipient } from "../accounts/recipients";
+import { confirmedCard, endedCard, listCard } from "../alerts/cards";
+import { alertsOf, confirm as confirmAlert, findAlert, switchOff } from "../alerts/model";
+import { siteUrl } from "../lib/env";
+import { payerOf } from "../lib/limits/payers";
+import { isSymbol } from "../lib/money/tokens";
+import { dateTime, HOUR } from "../lib/time";
+import { end, vJob } from "../lib/work/jobs";
+import { listedSymbol } from "../market/facts";
+import type { Button, Paragraph } from "../messenger/format";
+import { configOf, linkOfAccount, placeIn } from "../messenger/model";
+import { dropLink, isLogin, userInSay } from "../messenger/owners";
+import { fullTextCard, sourcesCard, stopButton } from "../research/cards";
+import { activeShiftsOf, latestReportsOf } from "../research/model";
+import type { Result } from "../research/tables";
+import { publishedHead } from "../signals/anchors";
+import { latestCard } from "../signals/cards";
+import { latestSignals, recordFor } from "../signals/model";
+import { TOKENS } from "../signals/rules";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
-import { needsAccount, notice, ONLY_LOGIN, recipientsCard } from "./cards";
-import { focusIn } from "./grammar";
-import { orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
-import { focusNamed, nameOf, READS } from "./reads";
+import { walletOf } from "../wallets/model";
+import { alertCard, lastHours } from "../whales/cards";
+import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
+import { needsAccount, notice, ONLY_LOGIN, recipientsCard, recordCard, statusCard, walletCard } from "./cards";
+import { help, orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
+import { focusIn, hoursIn, tokenIn } from "./grammar";
 import { vMessage } from "./tables";
 
 /**
  * Commands that need no provider: each is done, and its answer queued, in one transaction, for one update once. They read
  * or they change something.
  */
+
+type Read = (ctx: QueryCtx, request: Request) => Outcome | Promise<Outcome>;
+
+/** Whose a messenger account is by its own word, and the hash of the code that has linked it, confirmed or not. */
+export const account = internalQuery({
+  args: { messengerId: v.string() },
+  returns: v.object({ userId: v.union(v.string(), v.null()), usedCode: v.union(v.string(), v.null()) }),
+  handler: async (ctx, { messengerId }) => {
+    const link = await linkOfAccount(ctx, messengerId);
+    const userId = link?.confirmedAt === undefined ? null : link.userId;
+    return { userId, usedCode: link?.codeHash ?? null };
+  },
+});
+
+/** The symbol or name of a token as research knows it. */
+export const focus = internalQuery({
+  args: { argument: v.string(), now: v.number() },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, { argument, now }) => focusNamed(ctx, argument, now),
+});
+
+/** What research is about: the token of an argument; "" for the whole market, `null` for words that name no token. */
+async function focusNamed(ctx: QueryCtx, argument: string, now: number): Promise<string | null> {
+  const name = focusIn(argument) ?? "?";
+  if (name === "") return "";
+  // The exchanges may know a symbol that no list has; a name they do not know.
+  const focus = (await listedSymbol(ctx, name, now)) ?? name;
+  return isSymbol(focus) ? focus : null;
+}
+
+function nameOf(focus: string): string {
+  return focus === "" ? "the whole market" : focus;
+}
+
+const SIGNALS: readonly Button[] = [
+  { text: "BTC", command: "signals BTC" },
+  { text: "ETH", command: "signals ETH" },
+  { text: "Record", command: "record" },
+];
+
+/** The alerts that /whales shows. */
+const MOST_SHOWN = 10;
+/** How far /whales looks back by default. */
+const SHOWN_HOURS = 6;
+
+const READS: Readonly<Record<string, Read>> = {
+  help: () => ({ answer: help() }),
+  alerts: async (ctx, { userId }) => listCard(await alertsOf(ctx, userId)),
+  wallet: async (ctx, { userId }) => ({ answer: walletCard(await walletOf(ctx, userId, "custody")) }),
+
+  signals: async (ctx, { argument }) => {
+    const token = tokenIn(TOKENS, argument);
+    if (token === null)
+      return reply("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC.");
+    const signals = await latestSignals(ctx, token === undefined ? TOKENS : [token]);
+    if (signals.length === 0) return reply("No signal has been issued yet: they come at 08:00 UTC.");
+    return { answer: latestCard(signals, await publishedHead(ctx)), buttons: [SIGNALS] };
+  },
+  record: async (ctx) => {
+    const whole = await recordFor(ctx, "ALL");
+    const answer = recordCard(whole, await publishedHead(ctx), siteUrl());
+    return { answer, buttons: [SIGNALS.slice(0, 2)] };
+  },
+  whales: async (ctx, { argument, now }) => {
+    const hours = hoursIn(argument, SHOWN_HOURS);
+    if (hours === null)
+      return reply("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24");
+    const alerts = (await latestAlerts(ctx, now - hours * HOUR)).map(publicAlert);
+    if (alerts.length === 0 && !(await hasLooked(ctx)))
+      return reply(
+        "I have not looked for whales yet: I read Base every two minutes and ask an agent every hour.",
+      );
+    const card = alertCard({ window: lastHours(hours), at: now, alerts, most: MOST_SHOWN });
+    const all = { words: "All of them, with their transactions", href: `${siteUrl()}/whales` };
+    return { answer: [...card, [all]] };
+  },
+
+  report: (ctx, request) => lastResult(ctx, request, "report", fullTextCard),
+  sources: (ctx, request) => lastResult(ctx, request, "sources", sourcesCard),
+  status: async (ctx, { userId, now }) => {
+    const reports = await latestReportsOf(ctx, userId);
+    return { answer: statusCard(await activeShiftsOf(ctx, userId), reports, now) };
+  },
+};
+
+/** Shows a part of the last result on a focus. Results are for everybody, no matter who asked for them. */
+async function lastResult(
+  ctx: QueryCtx,
+  { argument, now }: Request,
+  name: "report" | "sources",
+  card: (focus: string, result: Result) => Paragraph[],
+): Promise<Outcome> {
+  const focus = await focusNamed(ctx, argument, now);
+  if (focus === null) return reply("Name one token by its symbol, such as ", { command: name }, " BTC.");
+  const found = await ctx.runQuery(internal.research.results.current, { focus });
+  if (found !== null) return { answer: card(focus, found.result) };
+  const of = focus === "" ? "" : ` ${focus}`;
+  return reply(`There is no research on ${nameOf(focus)} yet: `, { command: "research" }, `${of} writes it.`);
+}
 
 type Binding = (ctx: MutationCtx, request: Request) => Outcome | Promise<Outcome>;
 
@@ -83,11 +193,10 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
     if (active.length === 0) return reply("You have no research shift running.");
     const token = focusIn(argument);
     const meant = active.filter((one) => argument === "" || one._id === argument || one.focus === token);
-    if (meant.length === 0)
-      return {
-        answer: notice("That shift has ended already. These are running:"),
-        buttons: active.map(({ _id, token: of }) => [stopButton(_id, of ?? null)]),
-      };
+    if (meant.length === 0) {
+      const buttons = active.map(({ _id, token: of }) => [stopButton(_id, of ?? null)]);
+      return { answer: notice("That shift has ended already. These are running:"), buttons };
+    }
     for (const { _id: jobId } of meant)
       await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
     return {
@@ -107,7 +216,7 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
   },
   freeze: async (ctx, { sender, now }) => {
     const userId = await userInSay(ctx, sender.messengerId, now);
-    if (userId === null) return needsAccount("freeze");
+    if (userId === null) return needsAccount();
     await freeze(ctx, userId, "chat");
     return { answer: [] };
   },

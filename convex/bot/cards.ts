@@ -34,25 +34,18 @@ export const ALREADY_LINKED: Paragraph = [
 ];
 
 /**
- * The answer to a request that needs an account. The web application makes a link code and leads back by
- * `t.me/<bot>?start=CODE-<then>`, where the request is one tap away; without one, an account id is owned by its link.
- * @param then The request, as a deep link names it: `portfolio`, `follow-SOL`.
+ * The answer to a request that needs an account. The web application makes a link code, and leads back by
+ * `t.me/<bot>?start=CODE`; without one, an account id is owned by its link.
  */
-export function needsAccount(then: string): Pick<Card, "buttons"> & { answer: Paragraph[] } {
+export function needsAccount(): Pick<Card, "buttons"> & { answer: Paragraph[] } {
   const address = optional("WEB_APP_URL");
   if (address === undefined) return { answer: HOW_TO_OWN };
   const url = new URL(address);
   url.searchParams.set("link", "messenger");
-  url.searchParams.set("then", then);
   return {
-    answer: notice("This needs your account. Link it, and I go on from here."),
+    answer: notice("This needs your account: link it, and send that again."),
     buttons: [[{ text: "Link my account", href: url.href }]],
   };
-}
-
-/** A request in the form that a deep link can contain. */
-export function requestOf(name: string, argument: string): string {
-  return /^[A-Za-z0-9]{1,20}$/.test(argument) ? `${name}-${argument}` : name;
 }
 
 const HOW_TO_OWN: Paragraph[] = [
@@ -78,16 +71,15 @@ export function recipientsCard(
     { code: address },
     countsFrom > now ? ` counts from ${dateTime(countsFrom)} on` : "",
   ]);
-  const buttons = listed.map(({ address }) => [
-    { text: `Remove ${address.slice(0, 6)}…${address.slice(-4)}`, command: `recipients off ${address}` },
-  ]);
   return {
     answer: [
       [{ bold: "📒 Your recipients" }],
       ...(lines.length === 0 ? [["There is none yet: I send to listed addresses only."]] : lines),
       ["To add one: ", { command: "recipients" }, " add 0x… (it counts two hours later)."],
     ],
-    buttons,
+    buttons: listed.map(({ address }) => [
+      { text: `Remove ${address.slice(0, 6)}…${address.slice(-4)}`, command: `recipients off ${address}` },
+    ]),
   };
 }
 
@@ -131,28 +123,16 @@ export function walletCard(wallet: Doc<"wallets"> | null): Paragraph[] {
   return [[{ bold: "💼 Your wallet on Base" }], [{ code: wallet.address }]];
 }
 
-/**
- * The card after a code has linked an account.
- * @param linked.account The name by which the web application shows its user.
- * @param linked.walletAddress `null` for a user without a wallet.
- */
-export function linkedCard({
-  account,
-  walletAddress,
-}: {
-  account: string;
-  walletAddress: string | null;
-}): Paragraph[] {
-  const wallet = walletAddress === null ? [] : ["Its wallet on Base is ", { code: walletAddress }, ". "];
+/** The card after a code has linked an account. @param account The name by which the web application shows its user. */
+export function linkedCard(account: string, walletAddress: string): Paragraph[] {
   return [
     [{ bold: "✅ Linked" }, `\nThis account is linked to ${account} in the web application.`],
-    [...wallet, "Reports and alerts come to this chat from now on."],
+    ["Its wallet on Base is ", { code: walletAddress }, ". Reports and alerts come to this chat from now on."],
     [
       "If you did not make this code yourself, send ",
       { command: "unlink" },
-      ": it belongs to somebody else.",
+      ": it belongs to somebody else. The web application's profile unlinks, too.",
     ],
-    ["Unlink at any time, here with ", { command: "unlink" }, " or in the web application's profile."],
   ];
 }
 

@@ -1,27 +1,47 @@
+import { createFunctionHandle } from "convex/server";
+import { pick } from "convex-helpers";
+import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { SAID } from "../alerts/grammar";
-import { optional, required } from "../lib/env";
-import { failureOf, messageOf } from "../lib/errors";
+import { openCard, proposalCard } from "../alerts/cards";
+import { answerWords, type Answered } from "../alerts/desk";
+import { HOW_TO_SAY, SAID } from "../alerts/grammar";
+import { DEFAULT_AGENT } from "../chat/agents";
+import { answer as answerQuestion } from "../chat/replies";
+import { optional, required, siteUrl } from "../lib/env";
+import { AppError, failureOf, messageOf } from "../lib/errors";
+import type { Caller } from "../lib/limits/callers";
+import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
+import { failureOfAttempt } from "../lib/refreshes";
+import { sha256Hex } from "../lib/security/digests";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
+import { pseudonymOf } from "../lib/security/pseudonyms";
+import type { Ticket } from "../lib/tables";
 import { reasonOf } from "../lib/text/failures";
 import { withoutTrailing } from "../lib/text/strings";
-import { SECOND, sleep } from "../lib/time";
+import { MINUTE, roundedNow, SECOND, sleep } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import { chatUser } from "../messenger/model";
+import { focusOf } from "../market/listing";
+import { connectAccount } from "../messenger/http";
+import { chatUser, isChatUser } from "../messenger/model";
+import { wordsAsParagraphs } from "../messenger/words";
 import { botUsername, showTyping } from "../providers/messenger";
-import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, PRIVATE_ONLY, requestOf } from "./cards";
+import { snapshotCard } from "../research/cards";
+import { portfolioOf } from "../wallets/holdings";
+import { ensureWallet, NO_WALLET } from "../wallets/model";
+import { foundFor } from "../wallets/orders/execution";
+import { ALREADY_LINKED, CODE_SHOWN, FAILED, FORWARDED, linkedCard, needsAccount } from "./cards";
+import { notice, portfolioCard, PRIVATE_ONLY, TOO_MANY_CODES, USAGE } from "./cards";
 import { commandNamed, help, reply, type Command, type Outcome, type Request } from "./commands";
-import { parseCommand, parseMention, pastedStart, showsCode } from "./grammar";
-import { priceOutcome } from "./prices";
-import { vMessage, type Message, type Sender } from "./tables";
-import { answerTo, plainWords, WORKS, type Worked } from "./works";
+import { orderIn, parseCommand, parseMention, pastedStart, showsCode, type Order } from "./grammar";
+import { priceCommand, priceOutcome, startOutcome } from "./prices";
+import { vMessage, vOutcome, type Message, type Sender } from "./tables";
 
 /** One message to its answer. The text is data, no matter who wrote it; a tapped button stands for its command. */
 export const answer = worker(vMessage.fields, async (ctx, { job, ...message }) => {
   const { sender } = message;
-  const { userId } = await ctx.runQuery(internal.bot.reads.account, { messengerId: sender.messengerId });
+  const { userId } = await ctx.runQuery(internal.bot.bindings.account, { messengerId: sender.messengerId });
   const asked = askedIn(message);
   // Before a group sees the bot type, it has to be known that the words are for this bot.
   if (asked.to !== null && !sender.alone && !(await isMe(asked.to))) return "over";
@@ -34,12 +54,7 @@ export const answer = worker(vMessage.fields, async (ctx, { job, ...message }) =
     const { bind: name, argument, owner } = worked;
     await ctx.runMutation(internal.bot.bindings.bind, { ...message, job, name, argument, userId: owner });
   } else {
-    const { answer, buttons, picture } = worked;
-    const outcome = {
-      answer: answer.map((paragraph) => [...paragraph]),
-      ...(buttons === undefined ? {} : { buttons: buttons.map((row) => [...row]) }),
-      ...(picture === undefined ? {} : { picture }),
-    };
+    const outcome = parse(vOutcome, worked);
     await ctx.runMutation(internal.bot.updates.settle, { ...message, job, userId, outcome });
   }
 });
@@ -82,7 +97,7 @@ async function outcomeOf(
   if (forwarded && traits.includes("binds")) return reply(FORWARDED);
   if (access !== "anywhere" && !sender.alone) return reply(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "");
   const owner = ownerFor(command, sender, userId);
-  if (owner === null) return needsAccount(requestOf(name, argument));
+  if (owner === null) return needsAccount();
   const work = WORKS[name];
   return work === undefined ? { bind: name, argument, owner } : work(ctx, { ...request, userId: owner });
 }
@@ -122,4 +137,178 @@ async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promi
     if (await Promise.race([done, sleep(TYPING_MS).then(() => false)])) break;
   }
   return work;
+}
+
+/** Commands that ask providers. Every one can be repeated: it is, after it was cut off. */
+
+/** `wait`: research is under way. `bind`: the command is done by a transaction (`bindings`) after all. */
+type Worked = Outcome | "wait" | { bind: string; argument: string; owner: string };
+type Work = (ctx: ActionCtx, request: Request) => Promise<Worked>;
+
+/** On-demand results are fresh for this long. */
+const FRESH_MS = 15 * MINUTE;
+/** The same default as at the endpoint. */
+const SLIPPAGE_BPS = 100;
+
+const WORKS: Readonly<Record<string, Work>> = {
+  price: (ctx, { argument }) => priceCommand(ctx, argument),
+
+  /** The same words make the same proposal, so an interrupted attempt does no harm. */
+  alert: async (ctx, request) => {
+    const { userId, argument } = request;
+    if (argument === "") return reply(HOW_TO_SAY);
+    if (/^(?:set|once|off) +\S{1,40}$/.test(argument)) return { bind: "alert", argument, owner: userId };
+    const caller = callerOf(request);
+    await charge(ctx, "alert", caller);
+    return shown(await answerWords(ctx, { caller, userId, text: argument }));
+  },
+
+  /** The stored result while it is fresh; otherwise it is made, and each further look joins the work under way. */
+  research: async (ctx, request) => {
+    const { argument, now } = request;
+    const caller = callerOf(request);
+    const named = await ctx.runQuery(internal.bot.bindings.focus, { argument, now });
+    if (named === null)
+      return reply("Name one token by its symbol, such as ", { command: "research" }, " BTC.");
+    const focus = await focusOf(ctx, named === "" ? undefined : named, caller);
+    const stored = await ctx.runQuery(internal.research.results.current, { focus });
+    if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) {
+      const { result, fetchedAt: generatedAt } = stored;
+      const token = focus === "" ? null : focus;
+      const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
+      const then = [button("Full text", "report"), button("Sources", "sources")];
+      return {
+        answer: snapshotCard({ token, generatedAt, result }, siteUrl()),
+        buttons: [[...then, button("Follow for 8 h", "follow")]],
+      };
+    }
+    required("LLM_GATEWAY_API_KEY");
+    const ticket: Ticket = await ctx.runMutation(internal.research.results.begin, { focus, caller });
+    const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
+    if (outcome.state === "failed") throw failureOfAttempt(outcome);
+    return "wait";
+  },
+
+  ask: async (ctx, request) =>
+    request.argument === ""
+      ? reply("Put your question after the command: ", { command: "ask" }, " How is Ethereum doing?")
+      : answerTo(ctx, request),
+
+  portfolio: async (ctx, { userId }) => {
+    const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
+    return { answer: portfolioCard({ address, ...(await portfolioOf(ctx, address)) }) };
+  },
+
+  /** A deep link (t.me/<bot>?start=CODE) arrives as this command. */
+  start: (ctx, request) =>
+    request.argument === "" || !request.sender.alone ? startOutcome(ctx) : connect(ctx, request),
+  connect: (ctx, request) => connect(ctx, request),
+
+  swap: (ctx, request) => orderNamed(ctx, request, "swap"),
+  send: (ctx, request) => orderNamed(ctx, request, "send"),
+};
+
+/** Who asks: the user, or the account alone, which is nobody's. */
+function callerOf({ sender, userId }: Request): Caller {
+  return userId === "" || isChatUser(userId)
+    ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }
+    : { userId, address: null, signedIn: true };
+}
+
+/** Plain words in a chat with the bot alone: an order, the wish for an alert, or a question. */
+async function plainWords(ctx: ActionCtx, request: Request, forwarded: boolean): Promise<Outcome> {
+  const { sender, userId, argument: text } = request;
+  const order = forwarded || userId === "" ? null : orderIn(text);
+  if (order !== null) return orderCard(ctx, request, order);
+  const whose = userId === "" ? chatUser(sender.messengerId) : userId;
+  const alert = await answerWords(ctx, { caller: callerOf(request), userId: whose, text });
+  return alert.kind === "none" || alert.kind === "unread" ? answerTo(ctx, request) : shown(alert);
+}
+
+/** The model's answer to a question. */
+async function answerTo(ctx: ActionCtx, request: Request): Promise<Outcome> {
+  const { updateId, sender, userId, argument: question } = request;
+  const caller = callerOf(request);
+  await charge(ctx, "chat", caller);
+  required("LLM_GATEWAY_API_KEY");
+  // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
+  const own = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;
+  const args = own === null ? null : { ...own, now: roundedNow() };
+  const response = await answerQuestion(ctx, {
+    agentId: DEFAULT_AGENT,
+    question,
+    messages: args === null ? [] : await ctx.runQuery(internal.chat.memory.turns, args),
+    caller,
+    personal: sender.alone,
+    proven: own !== null,
+  });
+  if (own !== null) {
+    const reply = pick(response, ["answer", "model", "tokensUsed"]);
+    await ctx.runMutation(internal.chat.memory.keep, { ...own, question, reply, key: `update:${updateId}` });
+  }
+  const answer = wordsAsParagraphs(response.answer, response.sources);
+  if (answer.length === 0) throw new AppError("upstream", "The model's answer had no words. Ask again.");
+  return { answer };
+}
+
+async function shown(answered: Answered): Promise<Outcome> {
+  if (answered.kind === "open") return openCard(answered);
+  if (answered.kind !== "proposed") return { answer: notice(answered.say) };
+  const { alert, present } = answered.proposed;
+  const card = proposalCard(alert, present);
+  if (alert.condition.kind === "digest") return card;
+  const handle = await createFunctionHandle(internal.pages.pictures.alert);
+  return { ...card, picture: { handle, subject: alert.alertId } };
+}
+
+/** The hash of a link code, as a job has it. */
+const HASH = /^[0-9a-f]{64}$/;
+
+/** Links the account with a code from the web application. */
+async function connect(ctx: ActionCtx, request: Request): Promise<Worked> {
+  const { sender, argument } = request;
+  const { messengerId, messengerUsername } = sender;
+  const { userId: linked, usedCode } = await ctx.runQuery(internal.bot.bindings.account, { messengerId });
+  const codeHash = HASH.test(argument) ? argument : "";
+  // The same code once more is the same link: whoever was cut off behind it is told of it.
+  if (linked !== null && (codeHash === "" || usedCode !== codeHash)) return reply(...ALREADY_LINKED);
+  if (argument === "") return needsAccount();
+  required("WALLET_ENCRYPTION_KEY");
+  try {
+    const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
+    const { userId, walletAddress } = await connectAccount(ctx, account, null);
+    return { answer: linkedCard(pseudonymOf(userId), walletAddress) };
+  } catch (error) {
+    if (failureOf(error)?.code === "rate_limited") return reply(TOO_MANY_CODES);
+    throw error;
+  }
+}
+
+async function orderNamed(ctx: ActionCtx, request: Request, name: "swap" | "send"): Promise<Outcome> {
+  const order = orderIn(request.argument) ?? orderIn(`${name} ${request.argument}`);
+  return order?.kind === name ? orderCard(ctx, request, order) : reply(...USAGE[name]);
+}
+
+/** An order, rehearsed: its own card is shown, and a tap carries it out. */
+async function orderCard(
+  ctx: ActionCtx,
+  { updateId, sender, userId }: Request,
+  order: Order,
+): Promise<Outcome> {
+  await charge(ctx, "transfer", { userId, address: null });
+  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
+  if (wallet === null) throw new AppError("not_found", NO_WALLET);
+  const { walletId, address } = wallet;
+  const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
+  const payer = { userId, walletId, address };
+  const found = await foundFor(ctx, { payer, request, caller: { address: null }, asked: "chat" });
+  const card = await ctx.runMutation(internal.wallets.orders.chatOrders.propose, {
+    userId,
+    walletId,
+    request,
+    messengerId: sender.messengerId,
+    idempotencyKey: `chat_${updateId}`,
+    ...found,
+  });
+  return card === null ? reply("It was shown already.") : { answer: card.paragraphs, buttons: card.buttons };
 }

@@ -36,20 +36,6 @@ export function showsCode({ name, argument }: ParsedCommand): boolean {
   return ["connect", "start"].includes(name) && argument !== "";
 }
 
-const CARRIED = /^([2-9A-HJ-NP-Z]{8})-([a-z0-9_]{1,32})(?:-([A-Za-z0-9]{1,20}))?$/;
-
-/** A link code and the request that came with it, as the bot's command; `then` is empty without a request. */
-export function carriedIn(argument: string): { code: string; then: string } {
-  const [, code = argument, name = "", more = ""] = CARRIED.exec(argument) ?? [];
-  return { code, then: more === "" ? name : `${name} ${more}` };
-}
-
-/** The hash of a link code, and the request that came with it, as a job keeps them; "" for no hash. */
-export function hashIn(argument: string): { hash: string; then: string } {
-  const [, hash = "", then = ""] = /^([0-9a-f]{64})(?: (.*))?$/.exec(argument) ?? [];
-  return { hash, then };
-}
-
 /** What a pasted link to the bot (`https://t.me/<bot>?start=own_…`) starts it with; `null` for any other text. */
 export function pastedStart(text: string): string | null {
   return /^https:\/\/t\.me\/\w{1,64}\?start=([A-Za-z0-9_-]{1,64})$/.exec(typed(text))?.[1] ?? null;

@@ -1,15 +1,14 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { lastObservation } from "../alerts/observations";
+import { internalQuery, type ActionCtx } from "../_generated/server";
 import { COIN, lineOf } from "../alerts/grammar";
-import { factsIn, latestOf, symbolAmong } from "../market/facts";
-import type { Fact } from "../lib/facts";
+import { lastObservation } from "../alerts/observations";
 import { isMajor, symbolIn } from "../lib/money/tokens";
 import { sourceName } from "../lib/publicSources";
 import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
-import { dateTime, DAY, MINUTE } from "../lib/time";
+import { dateTime, DAY, HOUR, MINUTE } from "../lib/time";
+import { factsIn, latestOf, symbolAmong } from "../market/facts";
 import type { Button } from "../messenger/format";
 import { reply, type Outcome } from "./commands";
 
@@ -26,66 +25,52 @@ type Known = typeof vKnown.type;
 
 const LIST = { collector: "markets", subject: "" } as const;
 const FRESH_MS = 5 * MINUTE;
-/** An older price does not count as the present price. */
-const OLDEST_MS = DAY;
 
 /**
- * What is stored of coins, by their written symbols or names: only what has a price. `unknown` are major coins without
- * one; `isOld`: the list of the largest coins is to be collected for the next caller.
+ * What is stored of coins, by their written symbols or names: from samples or from the list of the largest coins,
+ * whichever is newer, and of the last day. `wanted`: old prices, and major coins without one; `isOld`: new coins may be
+ * missing.
  */
 export const stored = internalQuery({
   args: { written: v.array(v.string()), now: v.number() },
-  returns: v.object({ known: v.array(vKnown), unknown: v.array(v.string()), isOld: v.boolean() }),
+  returns: v.object({ known: v.array(vKnown), wanted: v.array(v.string()), isOld: v.boolean() }),
   handler: async (ctx, { written, now }) => {
     const row = await latestOf(ctx, LIST, now);
     const facts = row === null ? [] : factsIn(row);
     const known: Known[] = [];
-    const unknown: string[] = [];
+    const wanted: string[] = [];
     for (const one of written) {
       const name = symbolIn(one.trim());
       const token = symbolAmong(facts, name) ?? name;
-      const price = COIN.test(token) ? await knownPrice(ctx, token, facts, now) : null;
-      if (price !== null) known.push(price);
-      else if (isMajor(token)) unknown.push(token);
+      if (!COIN.test(token)) continue;
+      const factOf = (kind: "price" | "change24h") =>
+        facts.find((fact) => fact.subject === token && fact.kind === kind && now - fact.observedAt < DAY);
+      const sample = await lastObservation(ctx, `price:${token}`, now);
+      const listed = factOf("price");
+      const isSampled = (sample?.observedAt ?? 0) >= (listed?.observedAt ?? 1);
+      const { value, observedAt, source } = (isSampled ? sample : listed) ?? { value: null, observedAt: 0 };
+      const day = factOf("change24h");
+      // The list has the price of exactly a day ago; samples may have one of an hour earlier.
+      const isListed = !isSampled || now - (day?.observedAt ?? 0) < 2 * FRESH_MS;
+      const change = (isListed ? day : await lastObservation(ctx, `change:${token}:24`, now))?.value;
+      if (typeof value === "number" && source !== undefined) {
+        const moved = typeof change === "number" ? change : null;
+        known.push({ token, priceUsd: value, change: moved, observedAt, source: sourceName(source) });
+      }
+      if (now - observedAt > FRESH_MS && (observedAt > 0 || isMajor(token))) wanted.push(token);
     }
-    return { known, unknown, isOld: row === null || now - row.collectedAt > FRESH_MS };
+    return { known, wanted, isOld: now - (row?.collectedAt ?? 0) > HOUR };
   },
 });
 
-/** From samples or from the list of the largest coins, whichever is newer. */
-async function knownPrice(
-  ctx: QueryCtx,
-  token: string,
-  facts: readonly Fact[],
-  now: number,
-): Promise<Known | null> {
-  const fact = (kind: "price" | "change24h") => {
-    const one = facts.find((each) => each.subject === token && each.kind === kind);
-    return one !== undefined && typeof one.value === "number" && now - one.observedAt < OLDEST_MS
-      ? { ...one, value: one.value }
-      : null;
-  };
-  const [listed, listedChange] = [fact("price"), fact("change24h")];
-  const sample = await lastObservation(ctx, `price:${token}`, now);
-  const price = sample !== null && sample.observedAt >= (listed?.observedAt ?? 0) ? sample : listed;
-  if (price === null) return null;
-  // The list has the price of exactly a day ago; samples may have one of an hour earlier.
-  const isListed = now - (listedChange?.observedAt ?? 0) < 2 * FRESH_MS;
-  const own = isListed || price === listed ? null : await lastObservation(ctx, `change:${token}:24`, now);
-  const { value: priceUsd, observedAt, source } = price;
-  const change = own?.value ?? listedChange?.value ?? null;
-  return { token, priceUsd, change, observedAt, source: sourceName(source) };
-}
-
-/** Stored prices; those of major coins that are not stored yet are fetched first. */
+/** Stored prices; those that are old, and those of major coins that are not stored yet, are asked for first. */
 async function pricesOf(ctx: ActionCtx, written: string[]): Promise<Known[]> {
   const look = () => ctx.runQuery(internal.bot.prices.stored, { written, now: Date.now() });
-  const { known, unknown, isOld } = await look();
-  if (isOld) await ctx.scheduler.runAfter(0, internal.alerts.desk.refreshList, {});
-  if (unknown.length === 0) return known;
+  const { known, wanted, isOld } = await look();
+  if (wanted.length === 0 && !isOld) return known;
   // Loaded by the action that needs it: this file's query does without.
   const { sampleCoins } = await import("../alerts/desk");
-  await sampleCoins(ctx, unknown);
+  await sampleCoins(ctx, wanted);
   return (await look()).known;
 }
 

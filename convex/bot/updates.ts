@@ -5,15 +5,16 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { hasLeft } from "../lib/limits/charges";
-import { SECOND, MINUTE } from "../lib/time";
+import { pseudonymOf } from "../lib/security/pseudonyms";
+import { reasonOf } from "../lib/text/failures";
+import { dateTime, SECOND, MINUTE } from "../lib/time";
 import { failureHandler, open, rest, underWay, end, vFailure, vJob } from "../lib/work/jobs";
-import { codeHash } from "../messenger/codes";
 import { moveChat } from "../messenger/delivery/outbox";
-import { codeByHash, userOfAccount } from "../messenger/model";
+import { codeByHash, codeHash, userOfAccount } from "../messenger/model";
+import { walletOf } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, LATE, notice, PRIVATE_ONLY } from "./cards";
-import { commandNamed, putAnswer } from "./commands";
-import { carriedIn, parseCommand, parseMention, showsCode, type ParsedCommand } from "./grammar";
-import { ownerAnswer } from "./owning";
+import { commandNamed, orReason, putAnswer, reply, type Outcome } from "./commands";
+import { parseCommand, parseMention, pastedStart, showsCode, type ParsedCommand } from "./grammar";
 import { vMessage, vOutcome, type Message } from "./tables";
 
 /** Messages to the bot, each from its receipt to its answer. */
@@ -77,17 +78,63 @@ async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCom
 /** The words with the hash of a link code in its place: a code is written down nowhere. Without a key none is valid. */
 function withoutCode(text: string, command: ParsedCommand | null): string {
   if (command === null || !showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
-  const { code, then } = carriedIn(command.argument);
-  return `/${command.name} ${codeHash(code)} ${then}`.trim();
+  return `/${command.name} ${codeHash(command.argument)}`;
 }
 
 /** A code that a whole group has read is invalidated, no matter which bot it was meant for. */
 async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<boolean> {
   // Without a key no code is valid.
   if (!showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return false;
-  const shown = await codeByHash(ctx, "link", codeHash(carriedIn(command.argument).code));
+  const shown = await codeByHash(ctx, "link", codeHash(command.argument));
   if (shown !== null) await ctx.db.delete("codes", shown._id);
   return shown !== null;
+}
+
+/** How a link for an owner starts the bot; the code follows. */
+const OWNER_LINK = /^own_([2-9A-HJ-NP-Z]{12})$/;
+
+/**
+ * The answer to a link for an owner, or to the tap that owns; `null` for any other message. It is given at once, so that no
+ * job keeps the code.
+ */
+async function ownerAnswer(ctx: MutationCtx, message: Message): Promise<Outcome | null> {
+  const { sender, text, forwarded } = message;
+  if (!sender.alone || forwarded) return null;
+  const command = parseCommand(text);
+  const started = pastedStart(text) ?? (command?.name === "start" ? command.argument : "");
+  const [, offered] = OWNER_LINK.exec(started) ?? [];
+  if (offered !== undefined) return orReason(() => offer(ctx, offered, sender.messengerId));
+  if (command?.name === "own") return orReason(() => own(ctx, command.argument, sender.messengerId));
+  return null;
+}
+
+async function own(ctx: MutationCtx, code: string, messengerId: string): Promise<Outcome> {
+  const from: number | null = await ctx.runMutation(internal.accounts.claims.own, { code, messengerId });
+  if (from === null) return { answer: [[{ bold: "🔐 Owned" }], [OWNED]] };
+  const later = `The account has a wallet, so it is yours from ${dateTime(from)}, unless somebody who knows its id ends your claim before. Until then everything stays as it is.`;
+  return { answer: [[{ bold: "🔐 Not yours yet" }], [later]] };
+}
+
+const OWNED =
+  "It is yours. From now on, whoever only knows the account id moves none of its money, and changes nothing about where its cards go, without your tap here.";
+
+async function offer(ctx: MutationCtx, code: string, messengerId: string): Promise<Outcome> {
+  const offered = await ctx.runQuery(internal.accounts.claims.offered, { code, messengerId });
+  if ("refusal" in offered) return reply(reasonOf({ code: "conflict", message: offered.refusal }));
+  const { userId, waits } = offered;
+  const wallet = await walletOf(ctx, userId, "custody");
+  return {
+    answer: [
+      [{ bold: "🔐 Is this your wallet?" }],
+      [wallet === null ? "There is no wallet yet." : { code: wallet.address }],
+      [`Its account is called ${pseudonymOf(userId)}.`],
+      [
+        "If you tap Own, this chat decides: orders with only the account id wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
+      ],
+      ...(waits ? [["It is yours 48 hours after your tap."]] : []),
+    ],
+    buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
+  };
 }
 
 /** Stores an answer, with the end of its job. */

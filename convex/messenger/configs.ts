@@ -1,13 +1,14 @@
 import { v } from "convex/values";
-import { internalQuery, type MutationCtx } from "../_generated/server";
+import { internalQuery } from "../_generated/server";
+import { permitNow } from "../accounts/access";
+import { ownerOf } from "../accounts/model";
+import { recordAudit } from "../lib/records/audit";
 import { change } from "../lib/changes";
 import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
-import { permitNow } from "../accounts/access";
-import { ownerOf } from "../accounts/model";
 import type { Paragraph } from "./format";
-import { botTokenSeal, configOf, enqueueCard, saveConfig, type ConfigChanges } from "./model";
-import { changeDelivery } from "./owners";
+import { botTokenSeal, configOf, saveConfig } from "./model";
+import { FREEZE, tellEverywhere } from "./notices";
 import { webhooksOf } from "./webhooks/events";
 
 /** Users' messenger settings as stored. */
@@ -16,7 +17,8 @@ import { webhooksOf } from "./webhooks/events";
 const vChange = v.optional(v.union(v.string(), v.null()));
 
 /**
- * Stores a user's settings; the bot token is already sealed.
+ * Stores a user's settings; the bot token is already sealed. Where cards go elsewhere from now on, every chat that the
+ * user has is told, by the bot that has written there until now.
  * @throws AppError `unauthorized`, `forbidden`
  */
 export const save = change(
@@ -28,27 +30,24 @@ export const save = change(
   },
   async (ctx, { userId, keyHash, ...changes }) => {
     await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
-    if ((await ownerOf(ctx, userId)) !== null) return changeDelivery(ctx, userId, changes);
-    await tellLeft(ctx, userId, changes);
+    const isOwned = (await ownerOf(ctx, userId)) !== null;
+    const before = await configOf(ctx, userId);
+    const isOther = (field: "chatId" | "sealedBotToken") =>
+      changes[field] !== undefined && (changes[field] ?? undefined) !== before?.[field];
+    if (isOther("chatId") || isOther("sealedBotToken")) {
+      const paragraphs = isOwned ? ELSEWHERE : LEFT;
+      await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
+    }
     await saveConfig(ctx, userId, changes);
+    if (isOwned) await recordAudit(ctx, { actor: userId, action: "delivery changed", subject: userId });
   },
 );
 
-/** Ends all that others may have set on an id that has an owner now. */
-export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
-  await saveConfig(ctx, userId, { chatId: null, sealedBotToken: null });
-  for (const { _id } of await webhooksOf(ctx, userId)) await ctx.db.delete("webhooks", _id);
-});
-
-/** Tells the chat of an id without an owner, once, that its cards go elsewhere: anybody who knows the id can do that. */
-async function tellLeft(ctx: MutationCtx, userId: string, changes: ConfigChanges): Promise<void> {
-  const before = await configOf(ctx, userId);
-  const isSame = changes.chatId === undefined || changes.chatId === before?.chatId;
-  if (before?.chatId === undefined || (isSame && changes.sealedBotToken === undefined)) return;
-  const { chatId, sealedBotToken } = before;
-  await enqueueCard(ctx, { userId, chatId, sealedBotToken, kind: "change of chat", paragraphs: LEFT });
-}
-
+const ELSEWHERE: Paragraph[] = [
+  [{ bold: "🔀 Your cards go elsewhere" }],
+  ["Your account has other messenger settings. If that was not you, freeze it and set them back."],
+];
+/** Of an id without an owner: anybody who knows it can do that. */
 const LEFT: Paragraph[] = [
   [{ bold: "🔀 Your account has new messenger settings" }],
   [
@@ -58,6 +57,12 @@ const LEFT: Paragraph[] = [
     "If that was not you: set this chat again, and move what its wallets hold to an account id that nobody can guess.",
   ],
 ];
+
+/** Ends all that others may have set on an id that has an owner now. */
+export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
+  await saveConfig(ctx, userId, { chatId: null, sealedBotToken: null });
+  for (const { _id } of await webhooksOf(ctx, userId)) await ctx.db.delete("webhooks", _id);
+});
 
 /** The sealed token of a user's own bot. */
 export const sealedToken = internalQuery({

@@ -87,7 +87,8 @@ export function renderCard(paragraphs: readonly Paragraph[]): string[] {
   return packed(
     paragraphs.flatMap((paragraph) => {
       const spans = paragraph.map(typesetSpan);
-      return fits(spans) ? [rendered(spans)] : packed(linesOf(spans).flatMap(piecesOf), "\n");
+      const html = rendered(spans);
+      return fits(html) ? [html] : packed(linesOf(spans).flatMap(piecesOf), "\n");
     }),
     GAP,
   );
@@ -117,7 +118,7 @@ function lengthOf(html: string): number {
   return html.replace(/<a href="[^"]*">|<\/a>/g, "").length;
 }
 
-const fits = (spans: readonly Span[]): boolean => lengthOf(rendered(spans)) <= PART_LIMIT;
+const fits = (html: string): boolean => lengthOf(html) <= PART_LIMIT;
 
 /** A part's text without markup. */
 export function plainText(html: string): string {
@@ -129,36 +130,29 @@ export function plainText(html: string): string {
     .replaceAll("&amp;", "&");
 }
 
-/** A span with another text; `null` for one that is not cut. */
-function restyled(span: Span): ((text: string) => Span) | null {
-  if (typeof span === "string") return (text) => text;
-  return "bold" in span ? (bold) => ({ bold }) : null;
-}
-
+/** The lines of a paragraph: a text goes on in the next one, in its style. */
 function linesOf(spans: readonly Span[]): Span[][] {
   const lines: Span[][] = [[]];
   for (const span of spans) {
-    const style = restyled(span);
-    const [first = "", ...rest] = style === null ? [] : spanText(span).split("\n");
-    lines.at(-1)?.push(style === null ? span : style(first));
-    lines.push(...rest.map((text) => (style === null ? [] : [style(text)])));
+    const isBold = typeof span === "object" && "bold" in span;
+    const isText = isBold || typeof span === "string";
+    const [first = "", ...rest] = isText ? spanText(span).split("\n") : [];
+    const styled = (text: string): Span => (isBold ? { bold: text } : text);
+    lines.at(-1)?.push(isText ? styled(first) : span);
+    lines.push(...rest.map((text) => [styled(text)]));
   }
   return lines;
 }
 
-/** A line's HTML, in pieces where it is longer than a part. */
+/** A line's HTML; where it is longer than a part, its text in pieces. */
 function piecesOf(line: readonly Span[]): string[] {
-  if (fits(line)) return [rendered(line)];
-  return line.flatMap((span) => {
-    const style = restyled(span);
-    const texts = style === null ? [] : halves(spanText(span), (text) => fits([style(text)]));
-    return style === null ? [rendered([span])] : texts.map((text) => rendered([style(text)]));
-  });
+  const html = rendered(line);
+  return fits(html) ? [html] : halves(line.map(spanText).join("")).map((text) => rendered([text]));
 }
 
 /** Cuts a text in two until its pieces fit: after a sentence, otherwise at a space, otherwise anywhere. */
-function halves(text: string, isShort: (text: string) => boolean): string[] {
-  if (isShort(text) || text.length < 2) return [text];
+function halves(text: string): string[] {
+  if (fits(rendered([text])) || text.length < 2) return [text];
   const most = Math.min(PART_LIMIT, Math.floor(text.length * 0.9) || 1);
   const head = text.slice(0, most);
   const sentence = /^[^]*[.!?]\s/.exec(head)?.[0].length ?? 0;
@@ -166,20 +160,17 @@ function halves(text: string, isShort: (text: string) => boolean): string[] {
   // A pictogram may have two halves of its own.
   const anywhere = /.[\uD800-\uDBFF]$/s.test(head) ? most - 1 : most;
   const cut = sentence || space || anywhere;
-  return [...halves(text.slice(0, cut), isShort), ...halves(text.slice(cut), isShort)];
+  return [...halves(text.slice(0, cut)), ...halves(text.slice(cut))];
 }
 
 function rendered(spans: readonly Span[]): string {
+  const behind = (at: number) =>
+    spans
+      .slice(at + 1)
+      .map(spanText)
+      .join("");
   return spans
-    .map((span, at) =>
-      renderSpan(
-        span,
-        spans
-          .slice(at + 1)
-          .map(spanText)
-          .join(""),
-      ),
-    )
+    .map((span, at) => renderSpan(span, behind(at)))
     .join("")
     .trim();
 }

@@ -1,10 +1,13 @@
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { WithoutSystemFields } from "convex/server";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { required } from "../lib/env";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
+import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import { keyIdOf, type SealContext } from "../lib/security/seals";
 import { cancel, open } from "../lib/work/jobs";
 import { dateTime } from "../lib/time";
@@ -212,6 +215,28 @@ export async function linkOfAccount(
 export async function userOfAccount(ctx: QueryCtx, messengerId: string): Promise<string | null> {
   const link = await linkOfAccount(ctx, messengerId);
   return link?.confirmedAt === undefined ? null : link.userId;
+}
+
+/** 32 characters without 0, 1, I and O, so that a byte's low five bits choose one evenly. */
+const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
+
+/** The length of a link code: 40 random bits. */
+export const CODE_LENGTH = 8;
+
+/** Random characters, of five bits each. */
+export function newCode(length: number): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(length));
+  return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
+}
+
+/**
+ * The stored form of a code: HMAC-SHA256 under a subkey of the deployment's, because 40 bits could be searched through.
+ * Lower case, spaces and dashes make no difference.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
+ */
+export function codeHash(code: string): string {
+  const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "messenger link code");
+  return bytesToHex(hmacSha256(key, utf8ToBytes(code.replace(/[\s-]/g, "").toUpperCase())));
 }
 
 type Code = Doc<"codes">;

@@ -5,18 +5,7 @@ import { recordAudit } from "../lib/records/audit";
 import { dateTime } from "../lib/time";
 import { changeRules, formerLinkOf, LOOSENING_MS, loginOf, ownerOf } from "../accounts/model";
 import type { Paragraph } from "./format";
-import {
-  chatUser,
-  codeOf,
-  configOf,
-  enqueueCard,
-  linkedChat,
-  linkOf,
-  linkOfAccount,
-  saveConfig,
-  userOfAccount,
-  type ConfigChanges,
-} from "./model";
+import { chatUser, codeOf, enqueueCard, linkOf, linkOfAccount, userOfAccount } from "./model";
 import { FREEZE, tellEverywhere } from "./notices";
 
 /**
@@ -71,32 +60,6 @@ export async function noteLink(ctx: MutationCtx, userId: string, messengerId: st
 }
 
 /**
- * Changes where an owner's cards go, for a caller who may. The linked account and the previous chat are notified.
- * @param changes As `saveConfig`.
- */
-export async function changeDelivery(
-  ctx: MutationCtx,
-  userId: string,
-  changes: ConfigChanges,
-): Promise<void> {
-  const before = await configOf(ctx, userId);
-  const paragraphs: Paragraph[] = [
-    [{ bold: "🔀 Your cards go elsewhere" }],
-    ["Your account has other messenger settings. If that was not you, freeze it and set them back."],
-  ];
-  const card = { userId, kind: "change of chat" as const, paragraphs };
-  const isMoved = changes.chatId !== undefined && changes.chatId !== before?.chatId;
-  if (isMoved || typeof changes.sealedBotToken === "string") {
-    if (before?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: before.chatId });
-    const linked = await linkedChat(ctx, userId);
-    if (linked !== null && linked !== before?.chatId)
-      await enqueueCard(ctx, { ...card, chatId: linked, bot: "default", buttons: FREEZE });
-  }
-  await saveConfig(ctx, userId, changes);
-  await recordAudit(ctx, { actor: userId, action: "delivery changed", subject: userId });
-}
-
-/**
  * Unlinks an account, and withdraws the open code of its user. A confirmed account is notified that its link has ended,
  * and keeps its say for two hours, unless it has unlinked itself.
  */
@@ -142,8 +105,6 @@ export async function restoreLink(ctx: MutationCtx, userId: string, now: number)
   const paragraphs = [
     [{ bold: "🔐 This chat is not linked any more: the account that it was linked to was frozen" }],
   ];
-  await enqueueCard(ctx, {
-    ...{ userId, chatId: present.messengerId, bot: "default" },
-    ...{ kind: "change of chat", paragraphs },
-  });
+  const to = { userId, chatId: present.messengerId, bot: "default" } as const;
+  await enqueueCard(ctx, { ...to, kind: "change of chat", paragraphs });
 }

@@ -6,8 +6,7 @@ import { microUsd } from "../lib/money/amounts";
 import { rowsBy } from "../lib/records/rows";
 import { sha256Hex } from "../lib/security/digests";
 import { MINUTE } from "../lib/time";
-import { newCode } from "../messenger/codes";
-import { codeByHash, replaceCode } from "../messenger/model";
+import { codeByHash, newCode, replaceCode } from "../messenger/model";
 import { ownerOf } from "../accounts/model";
 
 /**

@@ -31,21 +31,19 @@ const SHOWN = 30;
  * A block for each type with alerts; what does not fit is counted.
  * @param card.window Their period, in words. @param card.at Epoch ms.
  * @param card.alerts In any order: the measured ones come first, the larger before others.
- * @param card.most How many are shown. @param card.page For a list in pages, the largest first: its number, from 1.
+ * @param card.most How many are shown.
  */
 export function alertCard(card: {
   window: string;
   at: number;
   alerts: readonly CardAlert[];
   most?: number;
-  page?: number;
 }): Paragraph[] {
-  const { window, at, alerts, most: size = SHOWN, page } = card;
-  const number = page ?? 1;
-  const rank = ({ source }: CardAlert) => (page === undefined && source === "measured" ? 0 : 1);
+  const { window, at, alerts, most = SHOWN } = card;
+  const rank = ({ source }: CardAlert) => (source === "measured" ? 0 : 1);
   const ranked = alerts.toSorted((a, b) => rank(a) - rank(b) || b.amount - a.amount);
-  const listed = ranked.slice((number - 1) * size, number * size);
-  const more = Math.max(0, alerts.length - number * size);
+  const listed = ranked.slice(0, most);
+  const more = Math.max(0, alerts.length - most);
   const blocks = ALERT_TYPES.map((type): Paragraph => {
     const ofType = listed.filter(({ alertType }) => alertType === type);
     return ofType.length === 0 ? [] : [{ bold: TITLES[type] }, ...ofType.flatMap(line)];

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { LEAST_FLOW_USD } from "../../convex/alerts/grammar";
-import { readLine } from "../../convex/alerts/lines";
+import { readLine } from "../../convex/alerts/reading";
 import { difference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/reading";
 import type { Fact } from "../../convex/lib/facts";
 import { FLOOR_USD } from "../../convex/whales/coins";

@@ -1,7 +1,7 @@
+import { codeHash } from "../../convex/messenger/model";
 import { loseScheduled } from "../support/rows/leases";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { codeHash } from "../../convex/messenger/codes";
 import type { App } from "../support/app";
 import {
   ALICE,
@@ -165,7 +165,7 @@ test("a code is written down nowhere, and whoever was cut off behind the link is
   // A server took it, linked the account, and was lost before it could say so.
   await loseScheduled(app);
   const account = { codeHash: codeHash(code), messengerId: String(ALICE), by: "account" as const };
-  await app.t.mutation(internal.messenger.links.link, account);
+  await app.t.mutation(internal.messenger.linking.link, account);
   await app.pass(5 * 60_000);
   await arrived(app, 1);
   expect(app.cards().map(({ text }) => text)).toEqual([expect.stringContaining("Linked")]);

@@ -93,7 +93,7 @@ export async function userWithCode(app: App, subject: string) {
 export async function confirm(app: Pick<App, "t">, messengerId: string): Promise<void> {
   const link = await app.t.run((ctx) => linkOfAccount(ctx, messengerId));
   const codeHash = link?.codeHash ?? "";
-  await app.t.mutation(internal.messenger.links.link, { codeHash, messengerId, by: "account" });
+  await app.t.mutation(internal.messenger.linking.link, { codeHash, messengerId, by: "account" });
 }
 
 /** A signed-in user whose messenger account is linked over HTTP, and confirmed in the bot unless told otherwise. */

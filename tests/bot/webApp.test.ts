@@ -6,30 +6,24 @@ import { say, test, userWithCode } from "./support";
 describe("where an account is needed", () => {
   test.override({ settings: { env: { WEB_APP_URL: "https://app.example/me?theme=dark" } } });
 
-  test("a button leads to the web application with the request, which comes back with the code", async ({
-    app,
-  }) => {
+  test("a button leads to the web application, whose code links", async ({ app }) => {
     const [card = ""] = await say(app, "/follow SOL");
-    expect(card).toContain("This needs your account. Link it, and I go on from here.");
+    expect(card).toContain("This needs your account: link it, and send that again.");
     const [{ text: words, url = "" } = {}] = app.cards().at(-1)?.keyboard?.flat() ?? [];
     expect([words, url]).toEqual([
       "Link my account",
-      "https://app.example/me?theme=dark&link=messenger&then=follow-SOL",
+      "https://app.example/me?theme=dark&link=messenger",
     ]);
     const { code } = await userWithCode(app, "alice");
-    const [linked] = await say(app, `/start ${code}-follow-SOL`);
+    const [linked] = await say(app, `/start ${code}`);
     expect(linked).toContain("Linked");
-    const [goOn] = app.cards().at(-1)?.keyboard?.flat() ?? [];
-    expect(goOn).toMatchObject({ text: "Go on: /follow SOL", callback_data: "follow SOL" });
-    // Nothing of it was done without a tap.
-    expect(await app.rows("shifts")).toEqual([]);
   });
 
-  test("a code with dashes is a code, and one shown in a group is withdrawn whatever came with it", async ({
+  test("a code with dashes is a code, and one shown in a group is withdrawn", async ({
     app,
   }) => {
     const { code } = await userWithCode(app, "alice");
-    await say(app, `/start@simulated_123456_bot ${code}-portfolio`, { chat: -100_777 });
+    await say(app, `/start@simulated_123456_bot ${code}`, { chat: -100_777 });
     const [refused] = await say(app, `/connect ${code}`);
     expect(refused).toContain("This code is unknown");
     const other = await userWithCode(app, "bob");

@@ -42,7 +42,7 @@ describe("a card whose asker cannot be told", () => {
   test("is sent once all the same", async ({ app }) => {
     await app.t.run(async (ctx) => {
       // Takes other arguments, and so fails when it is told.
-      const handle = await createFunctionHandle(internal.messenger.links.end);
+      const handle = await createFunctionHandle(internal.messenger.linking.end);
       const onSettled = { handle, subject: "none" };
       await enqueueCard(ctx, {
         userId: ALICE,

@@ -8,19 +8,16 @@ import { log } from "../../lib/log";
 import { takeNoted } from "../../lib/outside/notes";
 import { open } from "../../lib/security/seals";
 import { worker } from "../../lib/work/desk";
-import { isReachable, sendMessage, sendPhoto } from "../../providers/messenger";
+import { sendMessage, sendPhoto } from "../../providers/messenger";
 import { botTokenSeal } from "../model";
 import type { Picture } from "../tables";
 import type { Step, Try } from "./outbox";
 
 /** Delivers one card: claims it, sends part after part, and stores the outcome of each. */
 export const deliver = worker({ messageId: v.id("messages") }, async (ctx, work) => {
-  let next = await ctx.runMutation(internal.messenger.delivery.outbox.claim, work);
-  while (next !== null) {
-    const step = await stepOf(ctx, next);
-    const outcome = { ...work, step, noted: takeNoted() };
-    next = await ctx.runMutation(internal.messenger.delivery.outbox.mark, outcome);
-  }
+  const advance = (step: Step | null): Promise<Try | null> =>
+    ctx.runMutation(internal.messenger.delivery.outbox.advance, { ...work, step, noted: takeNoted() });
+  for (let next = await advance(null); next !== null;) next = await advance(await stepOf(ctx, next));
 });
 
 /** Sends the next part, by the user's own bot or the default one; the default chat only by the default bot. */
@@ -37,8 +34,6 @@ async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
   const skip = (reason: string): Step => ({ kind: "closed", state: "skipped", reason });
   if (botToken === undefined) return skip("No bot is configured: set messengerBotToken and messengerChatId");
   if (chatId === undefined) return skip("No chat is configured: set messengerChatId");
-  // A second send in doubt has to count: it waits until the messenger answers.
-  if (next.isDoubtful && !(await isReachable(botToken))) return { kind: "away" };
   const to = { chatId, threadId: next.threadId, keyboard: next.keyboard, edits: next.edits };
   if (picture === null) return sendMessage(botToken, { ...to, text: part });
   const png = await drawingOf(ctx, picture);

@@ -49,8 +49,6 @@ const vStep = v.union(
     state: v.union(v.literal("skipped"), v.literal("failed")),
     reason: v.string(),
   }),
-  /** The messenger does not answer: nothing was sent, so waiting longer costs nothing. */
-  v.object({ kind: v.literal("away") }),
   /** There is no picture: the card is sent as text, in the same attempt. */
   v.object({ kind: v.literal("undrawn") }),
 );
@@ -85,8 +83,6 @@ export function afterStep(row: Row, step: Step, now: number): Change {
       return afterRefusal(row, step, now);
     case "closed":
       return { state: step.state, error: step.reason };
-    case "away":
-      return postpone(row, backoff(row), "The messenger cannot be reached", now);
     case "undrawn":
       return withoutPicture(row);
   }
@@ -126,12 +122,11 @@ const vTry = v.object({
   keyboard: vKeyboard,
   /** The message that the part replaces. */
   edits: v.union(vReplaced, v.null()),
+  /** `null`: the default bot. */
   sealedBotToken: v.union(v.string(), v.null()),
   /** `null`: the service's own. */
   chatId: v.union(v.string(), v.null()),
   threadId: v.union(v.number(), v.null()),
-  /** It may have arrived already. */
-  isDoubtful: v.boolean(),
 });
 export type Try = Infer<typeof vTry>;
 
@@ -140,37 +135,32 @@ type Card = Omit<Doc<"messages">, "picture" | "replaces" | "threadId"> & {
   [Field in "picture" | "replaces" | "threadId"]?: Doc<"messages">[Field] | undefined;
 };
 
-/** Takes the card for one attempt; `null` if it is settled. */
-export const claim = internalMutation({
-  args: { messageId: v.id("messages"), job: vJob },
-  returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId, job }) => {
-    const row = await ctx.db.get("messages", messageId);
-    const change = row === null ? null : beginTry(row, Date.now());
-    if (row !== null && change !== null) return apply(ctx, row, job, change);
-    await end(ctx, job);
-    return null;
-  },
-});
-
-/** Stores the outcome of the current part; returns the next one to send, if any. The result of an earlier attempt is ignored. */
-export const mark = internalMutation({
-  args: { messageId: v.id("messages"), job: vJob, step: vStep, noted: vNoted },
+/**
+ * Begins an attempt at a card (`step` is null), or stores the outcome of the current part.
+ * @returns The next part to send, if any. The result of an earlier attempt is ignored.
+ */
+export const advance = internalMutation({
+  args: { messageId: v.id("messages"), job: vJob, step: v.union(vStep, v.null()), noted: vNoted },
   returns: v.union(vTry, v.null()),
   handler: async (ctx, { messageId, job, step, noted }) => {
     await keepNoted(ctx, noted);
     if ((await underWay(ctx, job)) === null) return null;
     const row = await ctx.db.get("messages", messageId);
-    if (row?.state !== "sending") {
+    const isCurrent = row !== null && (step === null || row.state === "sending");
+    const change = !isCurrent
+      ? null
+      : step === null
+        ? beginTry(row, Date.now())
+        : afterStep(row, step, Date.now());
+    if (row === null || change === null) {
       await end(ctx, job);
       return null;
     }
-    if (step.kind === "migrated") {
-      const { chatId } = await placeOf(ctx, row);
-      const from = chatId ?? optional("MESSENGER_CHAT_ID");
+    if (step?.kind === "migrated") {
+      const from = (await routeOf(ctx, row)).chatId ?? optional("MESSENGER_CHAT_ID");
       if (from !== undefined) await moveChat(ctx, from, step.chatId);
     }
-    return apply(ctx, row, job, afterStep(row, step, Date.now()));
+    return apply(ctx, row, job, change);
   },
 });
 
@@ -201,22 +191,23 @@ async function apply(ctx: MutationCtx, row: Card, job: Job, change: Change): Pro
   }
 }
 
-type Where = { chatId: string | null; threadId: number | null };
-
-/** Where a card goes: to its own chat, else to the user's, else to the account of their link. */
-async function placeOf(ctx: QueryCtx, row: Card): Promise<Where> {
+/** Where a card goes, and by whose bot: to its own chat, else to the user's, else to the account of their link. */
+async function routeOf(ctx: QueryCtx, row: Card) {
   const config = await configOf(ctx, row.userId);
-  const own = row.chatId === undefined ? (config?.chatId ?? (await linkedChat(ctx, row.userId))) : row.chatId;
-  const { chatId, threadId } = own === null ? { chatId: null, threadId: undefined } : placeIn(own);
-  const isByDefault = botOf(row, config) === null;
-  const named = chatId ?? (isByDefault ? optional("MESSENGER_CHAT_ID") : undefined) ?? "";
-  const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", named))?.to;
-  return { chatId: moved ?? chatId, threadId: row.threadId ?? threadId ?? null };
-}
-
-/** The sealed token of the user's bot that sends a card; `null`: the default one does. */
-function botOf({ bot, sealedBotToken }: Card, config: Doc<"messengerConfigs"> | null): string | null {
-  return bot === "default" ? null : (sealedBotToken ?? config?.sealedBotToken ?? null);
+  const linked = await linkedChat(ctx, row.userId);
+  const sealedBotToken =
+    row.bot === "default" ? null : (row.sealedBotToken ?? config?.sealedBotToken ?? null);
+  const named = row.chatId ?? config?.chatId ?? linked;
+  const { chatId = null, threadId } = named === null ? {} : placeIn(named);
+  const known = chatId ?? (sealedBotToken === null ? optional("MESSENGER_CHAT_ID") : undefined) ?? "";
+  const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", known))?.to;
+  return {
+    config,
+    linked,
+    sealedBotToken,
+    chatId: moved ?? chatId,
+    threadId: row.threadId ?? threadId ?? null,
+  };
 }
 
 async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | null> {
@@ -224,54 +215,40 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
     await apply(ctx, row, job, { state: "skipped", error });
     return null;
   };
-  const config = await configOf(ctx, row.userId);
-  const { chatId, threadId } = await placeOf(ctx, row);
-  const sealedBotToken = botOf(row, config);
-  const isByDefault = sealedBotToken === null;
-  if (isByDefault && (await isAnothers(ctx, row, chatId)))
-    return skip("The default bot does not write to this chat for this user");
-  const isUnasked = isByDefault && row.kind !== ANSWER && !(await isProven(ctx, row, chatId));
-  const isFirst = row.partsSent + row.doubts + row.postponements === 0;
-  // A limit of the chat, however many have named it.
-  if (isUnasked && isFirst && !(await hasLeft(ctx, "namedChat", `chat:${chatId ?? "the service's own"}`)))
-    return skip("This chat gets too many cards from people who named it");
+  const { userId, kind, partsSent } = row;
+  const { config, linked, chatId, threadId, sealedBotToken } = await routeOf(ctx, row);
   const now = Date.now();
+  let part = row.parts[partsSent] ?? "";
+  // Cards of nobody are the service's own.
+  if (sealedBotToken === null && userId !== NOBODY) {
+    // The bot brings the user of a chat's account notices and buttons there, so nobody else may write.
+    const whose = chatId === null ? null : await userOfAccount(ctx, chatId);
+    if (whose !== null && whose !== userId)
+      return skip("The default bot does not write to this chat for this user");
+    const former = (await formerLinkOf(ctx, userId, now))?.messengerId;
+    const isOwn = chatId !== null && (chatId === linked || chatId === former);
+    if (kind !== ANSWER && !isOwn) {
+      // A limit of the chat, however many have named it.
+      const isFirst = partsSent + row.doubts + row.postponements === 0;
+      if (isFirst && !(await hasLeft(ctx, "namedChat", `chat:${chatId ?? "the service's own"}`)))
+        return skip("This chat gets too many cards from people who named it");
+      const isNotice = OWNERSHIP.some((one) => one === kind);
+      const mark = kind === NOTIFICATION ? "words" : isNotice ? "notice" : "card";
+      if (chatId !== null && partsSent === 0) part = marked(part, mark);
+    }
+  }
   if (config !== null && row.chatId === undefined && now - config.updatedAt > DAY)
     await ctx.db.patch("messengerConfigs", config._id, { updatedAt: now });
-  const part = row.parts[row.partsSent] ?? "";
-  const isNotice = OWNERSHIP.some((kind) => kind === row.kind);
-  const mark = row.kind === NOTIFICATION ? "words" : isNotice ? "notice" : "card";
   return {
-    userId: row.userId,
-    part: isUnasked && chatId !== null && row.partsSent === 0 ? marked(part, mark) : part,
-    picture: row.partsSent === 0 ? (row.picture ?? null) : null,
-    keyboard: row.partsSent === row.parts.length - 1 ? (row.keyboard ?? []) : [],
-    edits: row.partsSent === 0 ? (row.replaces ?? null) : null,
+    userId,
+    part,
+    picture: partsSent === 0 ? (row.picture ?? null) : null,
+    keyboard: partsSent === row.parts.length - 1 ? (row.keyboard ?? []) : [],
+    edits: partsSent === 0 ? (row.replaces ?? null) : null,
     sealedBotToken,
     chatId,
     threadId,
-    isDoubtful: row.doubts > 0,
   };
-}
-
-/**
- * Whether a chat belongs to an account that is confirmed as another user's: the bot brings that user's own notices and
- * buttons there, so nobody else may write. The service's own cards and answers belong to nobody.
- */
-async function isAnothers(ctx: QueryCtx, { userId }: Card, chatId: string | null): Promise<boolean> {
-  if (userId === NOBODY || chatId === null) return false;
-  const whose = await userOfAccount(ctx, chatId);
-  return whose !== null && whose !== userId;
-}
-
-/** Whether a chat is the user's by its account's own word; nobody's cards are the service's own. */
-async function isProven(ctx: QueryCtx, { userId }: Card, chatId: string | null): Promise<boolean> {
-  if (userId === NOBODY) return true;
-  if (chatId === null) return false;
-  return (
-    chatId === (await linkedChat(ctx, userId)) ||
-    chatId === (await formerLinkOf(ctx, userId, Date.now()))?.messengerId
-  );
 }
 
 async function settle(ctx: MutationCtx, row: Card): Promise<void> {
