@@ -3,7 +3,6 @@ import { internal } from "../../convex/_generated/api";
 import type { App } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 import { buy, EIGHT, issued } from "../signals/support";
-import { agentSays, alert, watchNow } from "../whales/support";
 import { ALICE, BOT_NAME, createBotApp, deliver, GROUP, linkedUser, say, tap, test } from "./support";
 
 /** What is tapped rather than typed, and what a chat sees while the bot works. */
@@ -33,26 +32,6 @@ describe("a tapped button", () => {
     expect((await app.rows("messages")).map(({ state }) => state).filter((one) => one !== "sent")).toEqual(
       [],
     );
-  });
-
-  test("of a list turns its pages", async ({ app }) => {
-    agentSays(
-      app,
-      Array.from({ length: 19 }, (_, i) =>
-        alert({ amount: 1_000_000 * (40 - i), description: `Move N${i}.` }),
-      ),
-    );
-    await watchNow(app);
-    const [first = ""] = await say(app, "/whales");
-    expect([first.includes("Move N7."), first.includes("Move N8."), buttonsOf(app)]).toEqual([
-      ...[true, false],
-      [["Smaller ▶"]],
-    ]);
-    const [second] = await tap(app, "Smaller ▶");
-    expect(second?.text).toMatch(/Move N8\.[^]*Move N15\.[^]*… and 3 more/);
-    expect(buttonsOf(app)).toEqual([["◀ Larger", "Smaller ▶"]]);
-    const [third] = await tap(app, "Smaller ▶");
-    expect([third?.text.includes("Move N18."), buttonsOf(app)]).toEqual([true, [["◀ Larger"]]]);
   });
 
   test("of a result brings its text, its sources, and for a linked user a shift", async ({ app }) => {

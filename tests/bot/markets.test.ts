@@ -63,6 +63,19 @@ describe("/whales", () => {
     expect((await say(app, "/whales 3"))[0]).toContain("ETH: $4.20M");
   });
 
+  test("shows the ten largest, and the page with all", async ({ app }) => {
+    agentSays(
+      app,
+      Array.from({ length: 19 }, (_, i) =>
+        alert({ amount: 1_000_000 * (40 - i), description: `Move N${i}.` }),
+      ),
+    );
+    await watchNow(app);
+    const [card = ""] = await say(app, "/whales");
+    expect([card.includes("Move N9."), card.includes("Move N10.")]).toEqual([true, false]);
+    expect(card).toMatch(/… and 9 more[^]*<a href="[^"]+\/whales">/);
+  });
+
   test("says that it has not looked yet, before the first look", async ({ app }) => {
     expect(await say(app, "/whales")).toEqual([
       "I have not looked for whales yet: I read Base every two minutes and ask an agent every hour.",
