@@ -6,7 +6,7 @@ import { dateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import { alertOf, type Alert } from "./model";
 import type { Condition, Observation } from "./tables";
-import { describe, hours, HOW_TO_SAY, lineOf, observed } from "./grammar";
+import { describe, hours, HOW_TO_SAY, lineOf, movedWords, observed } from "./grammar";
 
 /** Alerts in the messenger. Only buttons set or end an alert; words that are typed later do not. */
 
@@ -129,6 +129,10 @@ export type Move = { priceUsd: number; percent: number | null; windowHours: numb
 export function firingCard(condition: Condition, observation: Observation, move: Move | null): Paragraph[] {
   const { observedAt, source } = observation;
   const wish = `Your alert: ${describe(condition)}.`;
+  if (condition.kind === "flow") {
+    const link = { words: "Its transaction", href: source };
+    return [[{ bold: `🔔 ${movedWords(condition, observation)}` }, `\n${dateTime(observedAt)} · `, link], [wish]];
+  }
   if (move === null || condition.kind === "digest")
     return [[{ bold: `🔔 ${observed(condition, observation)}` }], [wish]];
   const { priceUsd, percent, windowHours } = move;

@@ -211,10 +211,18 @@ export function observed(condition: Condition, { value, observedAt, source }: Ob
     case "funding":
       return `${condition.token} funding is at ${rate(value)}, ${when}`;
     case "flow":
-      return `${COINS[condition.token].name}: ${bigUsd(value)} ${condition.direction === "in" ? "went to" : "left"} an exchange, ${when}`;
+      return `${movedWords(condition, { value })}, ${when}`;
     case "digest":
       return `It is ${condition.time} in ${condition.timeZone}`;
   }
+}
+
+/** `USDC: $12.4M went to an exchange`. */
+export function movedWords(
+  { token, direction }: Extract<Condition, { kind: "flow" }>,
+  { value }: Pick<Observation, "value">,
+): string {
+  return `${COINS[token].name}: ${bigUsd(value)} ${direction === "in" ? "went to" : "left"} an exchange`;
 }
 
 /** A funding rate as exchanges quote it. */

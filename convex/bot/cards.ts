@@ -101,20 +101,23 @@ export const ONLY_LOGIN: Paragraph = [
   " replaces an account id that has leaked. To unlink it, first ask the people who run this service to give your account a login to the web application.",
 ];
 
-/** The commands, one line each, after an introduction. */
+/** The commands, one line each, after an introduction; those for everybody first. */
 export function helpCard(
-  commands: readonly { name: string; argument: string; summary: string }[],
+  commands: readonly { name: string; argument: string; access: string; summary: string }[],
   introduction?: string,
 ): Paragraph[] {
-  const lines = commands.flatMap(({ name, argument, summary }): Paragraph => [
-    "\n",
-    { command: name },
-    `${argument === "" ? "" : ` ${argument}`}: ${summary}`,
-  ]);
+  const ofUsers = ({ access }: { access: string }) => access === "linked" || access === "alone";
+  const lines = (some: typeof commands) =>
+    some.flatMap(({ name, argument, summary }): Paragraph => [
+      "\n",
+      { command: name },
+      `${argument === "" ? "" : ` ${argument}`}: ${summary}`,
+    ]);
   return [
     ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
     ["I follow crypto markets, run research, and show your wallet. I move nothing without your tap."],
-    [{ bold: "Commands" }, ...lines],
+    [{ bold: "For everybody" }, ...lines(commands.filter((one) => !ofUsers(one)))],
+    [{ bold: "For your account" }, ...lines(commands.filter(ofUsers))],
   ];
 }
 

@@ -1,6 +1,6 @@
 import type { QueryCtx } from "../_generated/server";
 import { bigUsd } from "../lib/text/numbers";
-import { DAY, dateTime, iso } from "../lib/time";
+import { DAY, dateTime, HOUR } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import { COINS, isCoin } from "./coins";
 import { ALERT_TYPES } from "./kinds";
@@ -60,9 +60,9 @@ export function lastHours(hours: number): string {
   return `Last ${hours === 1 ? "hour" : `${hours} hours`}`;
 }
 
-/** For a card with news since the card before. @param since Epoch ms. */
-export function newSince(since: number): string {
-  return `New since ${iso(since).slice(11, 16)} UTC`;
+/** `New in the last 48 hours`, for a card with news since the card before. @param since Epoch ms. */
+export function newSince(since: number, now: number): string {
+  return `New in the l${lastHours(Math.max(1, Math.round((now - since) / HOUR))).slice(1)}`;
 }
 
 type CardAlert = Pick<

@@ -118,11 +118,11 @@ describe("what has no text (W23: autobot #123; grammY #686)", () => {
     const photo = { sticker: undefined, photo: [{ file_id: "x" }], caption: "/price BTC" };
     const [answer] = await told(app, written(undefined, photo));
     expect(answer).toContain("BTC");
-    expect(answer).not.toContain("Commands");
+    expect(answer).not.toContain("For everybody");
   });
 
   test("and no caption gets the help once an hour", async ({ app }) => {
-    expect(await say(app, undefined)).toEqual([expect.stringContaining("Commands")]);
+    expect(await say(app, undefined)).toEqual([expect.stringContaining("For everybody")]);
     expect(await say(app, undefined, { answers: 0 })).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
 import { formatUnits } from "../../lib/money/amounts";
+import { usd } from "../../lib/text/numbers";
 import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
 import { allListed, listedOf } from "../../accounts/recipients";
@@ -52,21 +53,26 @@ export function questionCard(row: Order, facts: Facts): Paragraph[] {
   const { found, recipient, movedUsd, leftUsd, payer, asker, expiresAt } = facts;
   const { request } = row;
   const { valueUsd, costBps, mostFeeEth } = found;
-  const lines = [
+  const ends = [
     `From your ${payer.kind} wallet ${payer.address}`,
     ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
     ...(recipient === null ? [] : [recipientWords(recipient)]),
+  ];
+  const lines = [
     valueUsd === null ? "There is no live price for it." : `Worth ${valueUsd.toFixed(2)} USD`,
     ...(costBps === null
       ? []
       : [`By the price feeds it costs at most ${(Math.max(0, costBps) / 100).toFixed(2)} %`]),
     ...(mostFeeEth === null ? [] : [`Network fees: at most ${feeWords(mostFeeEth, row.etherPrice)}`]),
-    `Moved in the last 24 hours: ${movedUsd} USD; ${leftUsd} USD are left`,
+    `Moved in the last 24 hours: ${usd(Number(movedUsd))} USD; ${usd(Number(leftUsd))} USD are left`,
   ];
   return [
-    [{ bold: asker === null ? "🔐 Your order" : "🔐 Your approval is asked for" }],
-    [requestWords(request, row.minBuyAmount)],
-    ...lines.map((line) => [line]),
+    [
+      { bold: asker === null ? "🔐 Your order" : "🔐 Your approval is asked for" },
+      `\n${requestWords(request, row.minBuyAmount)}`,
+    ],
+    [ends.join("\n")],
+    [lines.join("\n")],
     [
       `${asker === null ? "" : `${asker} has asked for this. `}Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
     ],
@@ -177,7 +183,11 @@ export function endCard({ request, traded, txHash }: Order, fault: string | null
   const lines = [
     requestWords(request, undefined),
     ...(fault === null ? arrived : [TECHNICAL.test(fault) ? NOT_NOW : fault]),
-    ...(txHash === undefined ? [] : [`Transaction ${txHash}`]),
   ];
-  return [[{ bold: fault === null ? "✅ Done" : "⚠️ Not done" }], ...lines.map((line) => [line])];
+  const short = `Transaction ${txHash?.slice(0, 8)}…${txHash?.slice(-4)}`;
+  const link = { words: short, href: `https://basescan.org/tx/${txHash}` };
+  return [
+    [{ bold: fault === null ? "✅ Done" : "⚠️ Not done" }, ...lines.map((line) => `\n${line}`)],
+    ...(txHash === undefined ? [] : [[link]]),
+  ];
 }
