@@ -54,7 +54,7 @@ const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
   // To which addresses nothing may be sent is known where it is sent.
   "accounts/recipients": "wallets",
   // What a chat had is its user's once it is linked.
-  "messenger/owners": "alerts",
+  "messenger/linking": "alerts",
   // A link answers with the user's wallet, which is made for it.
   "messenger/http": "wallets",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.

@@ -152,7 +152,6 @@ import type * as messenger_http from "../messenger/http.js";
 import type * as messenger_linking from "../messenger/linking.js";
 import type * as messenger_model from "../messenger/model.js";
 import type * as messenger_notices from "../messenger/notices.js";
-import type * as messenger_owners from "../messenger/owners.js";
 import type * as messenger_settings from "../messenger/settings.js";
 import type * as messenger_tables from "../messenger/tables.js";
 import type * as messenger_webhooks_carrier from "../messenger/webhooks/carrier.js";
@@ -487,7 +486,6 @@ declare const fullApi: ApiFromModules<{
   "messenger/linking": typeof messenger_linking;
   "messenger/model": typeof messenger_model;
   "messenger/notices": typeof messenger_notices;
-  "messenger/owners": typeof messenger_owners;
   "messenger/settings": typeof messenger_settings;
   "messenger/tables": typeof messenger_tables;
   "messenger/webhooks/carrier": typeof messenger_webhooks_carrier;

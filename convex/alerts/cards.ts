@@ -131,7 +131,10 @@ export function firingCard(condition: Condition, observation: Observation, move:
   const wish = `Your alert: ${describe(condition)}.`;
   if (condition.kind === "flow") {
     const link = { words: "Its transaction", href: source };
-    return [[{ bold: `🔔 ${movedWords(condition, observation)}` }, `\n${dateTime(observedAt)} · `, link], [wish]];
+    return [
+      [{ bold: `🔔 ${movedWords(condition, observation)}` }, `\n${dateTime(observedAt)} · `, link],
+      [wish],
+    ];
   }
   if (move === null || condition.kind === "digest")
     return [[{ bold: `🔔 ${observed(condition, observation)}` }], [wish]];

@@ -15,16 +15,7 @@ import { PRICED_TOKENS } from "../market/tables";
 import { signalsDigest } from "../signals/cards";
 import { whalesDigest } from "../whales/cards";
 import { digestCard, expiredCard, firedButtons, firingCard, type Move } from "./cards";
-import {
-  CLOCK,
-  describe,
-  isAlwaysSampled,
-  isEvent,
-  isNews,
-  nextTime,
-  QUIET_MS,
-  subjectOf,
-} from "./grammar";
+import { CLOCK, describe, isAlwaysSampled, isEvent, isNews, nextTime, QUIET_MS, subjectOf } from "./grammar";
 import { cursorOf, switchOff } from "./model";
 import { lastObservation, newestAt, observationsAfter } from "./observations";
 import { vObservation, type Observation } from "./tables";

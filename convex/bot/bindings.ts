@@ -1,6 +1,5 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { freeze, thaw } from "../accounts/model";
 import { replaceId } from "../accounts/profile";
@@ -15,7 +14,7 @@ import { end, vJob } from "../lib/work/jobs";
 import { listedSymbol } from "../market/facts";
 import type { Button, Paragraph } from "../messenger/format";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";
-import { dropLink, isLogin, userInSay } from "../messenger/owners";
+import { dropLink, isLogin, userInSay } from "../messenger/linking";
 import { fullTextCard, sourcesCard, stopButton } from "../research/cards";
 import { activeShiftsOf, latestReportsOf } from "../research/model";
 import type { Result } from "../research/tables";
@@ -28,7 +27,15 @@ import { answer } from "../wallets/orders/questions";
 import { walletOf } from "../wallets/model";
 import { alertCard, lastHours } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
-import { needsAccount, notice, ONLY_LOGIN, recipientsCard, recordCard, statusCard, walletCard } from "./cards";
+import {
+  needsAccount,
+  notice,
+  ONLY_LOGIN,
+  recipientsCard,
+  recordCard,
+  statusCard,
+  walletCard,
+} from "./cards";
 import { help, orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
 import { focusIn, hoursIn, tokenIn } from "./grammar";
 import { vMessage } from "./tables";
@@ -155,13 +162,14 @@ export const bind = internalMutation({
 const BINDINGS: Readonly<Record<string, Binding>> = {
   ...READS,
 
-  /** A tap on an alert's button: `set ID`. */
+  /** A tap on an alert's button: `set ID`, `once ID` or `off ID`. */
   alert: async (ctx, { userId, argument, isTap }) => {
-    const [what = "", which = ""] = argument.split(" ");
-    const change = ALERT_TAPS[what];
-    if (!isTap || change === undefined) return listCard(await alertsOf(ctx, userId));
+    if (!isTap) return listCard(await alertsOf(ctx, userId));
+    const [what, which = ""] = argument.split(" ");
     const row = await findAlert(ctx, userId, which);
-    return row === null ? GONE : change(ctx, row);
+    if (row === null) return GONE;
+    if (what === "off") return endedCard(await switchOff(ctx, row));
+    return confirmedCard(await confirmAlert(ctx, row, what === "once" || row.once));
   },
 
   follow: async (ctx, { sender, userId, argument, now }) => {
@@ -263,13 +271,6 @@ async function decided(
   if (decision === null) return reply("You were not asked that.");
   return { answer: decidedCard(decision.order, decision.standing) };
 }
-
-/** What a tap does with an alert. */
-const ALERT_TAPS: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">) => Promise<Outcome>>> = {
-  set: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row)),
-  once: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, true)),
-  off: async (ctx, row) => endedCard(await switchOff(ctx, row)),
-};
 
 /** The answer to a button of an alert that no longer exists. */
 const GONE: Outcome = {

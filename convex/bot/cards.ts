@@ -130,7 +130,11 @@ export function walletCard(wallet: Doc<"wallets"> | null): Paragraph[] {
 export function linkedCard(account: string, walletAddress: string): Paragraph[] {
   return [
     [{ bold: "✅ Linked" }, `\nThis account is linked to ${account} in the web application.`],
-    ["Its wallet on Base is ", { code: walletAddress }, ". Reports and alerts come to this chat from now on."],
+    [
+      "Its wallet on Base is ",
+      { code: walletAddress },
+      ". Reports and alerts come to this chat from now on.",
+    ],
     [
       "If you did not make this code yourself, send ",
       { command: "unlink" },

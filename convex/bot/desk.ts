@@ -33,7 +33,7 @@ import { ensureWallet, NO_WALLET } from "../wallets/model";
 import { foundFor } from "../wallets/orders/execution";
 import { ALREADY_LINKED, CODE_SHOWN, FAILED, FORWARDED, linkedCard, needsAccount } from "./cards";
 import { notice, portfolioCard, PRIVATE_ONLY, TOO_MANY_CODES, USAGE } from "./cards";
-import { commandNamed, help, reply, type Command, type Outcome, type Request } from "./commands";
+import { commandNamed, help, reply, type Outcome, type Request } from "./commands";
 import { orderIn, parseCommand, parseMention, pastedStart, showsCode, type Order } from "./grammar";
 import { priceCommand, priceOutcome, startOutcome } from "./prices";
 import { vMessage, vOutcome, type Message, type Sender } from "./tables";
@@ -96,17 +96,11 @@ async function outcomeOf(
   const { name, access, traits } = command;
   if (forwarded && traits.includes("binds")) return reply(FORWARDED);
   if (access !== "anywhere" && !sender.alone) return reply(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "");
-  const owner = ownerFor(command, sender, userId);
-  if (owner === null) return needsAccount();
+  // An account that is linked to nobody has alerts all the same.
+  const owner = userId ?? (access === "own" ? chatUser(sender.messengerId) : "");
+  if (owner === "" && access === "linked") return needsAccount();
   const work = WORKS[name];
   return work === undefined ? { bind: name, argument, owner } : work(ctx, { ...request, userId: owner });
-}
-
-/** Whose the command is; `null` if it needs a user and there is none. */
-function ownerFor({ access }: Command, sender: Sender, userId: string | null): string | null {
-  if (userId !== null) return userId;
-  if (access === "own") return chatUser(sender.messengerId);
-  return access === "linked" ? null : "";
 }
 
 /** What is said of a failure, and what still works for somebody who has asked a question. */

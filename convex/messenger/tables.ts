@@ -63,8 +63,8 @@ export const messengerTables = {
   chatMoves: defineTable({ from: v.string(), to: v.string() }).index("by_from", ["from"]),
 
   /**
-   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/linking` (linked,
-   * confirmed), and by `messenger/owners` when either side unlinks and when the user's data is deleted.
+   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/linking`:
+   * linked, confirmed, and gone when either side unlinks or the user's data is deleted.
    */
   messengerLinks: defineTable({
     /** The messenger's id of the account, which is also the id of its private chat with any bot. */
@@ -88,7 +88,7 @@ export const messengerTables = {
   /**
    * Codes by which somebody shows whose they are. A `link` binds a messenger account to its user, and a `proof` an
    * account of the network: the latest of a user (written by `messenger/model`), until it is used (`messenger/linking`,
-   * `social/authors`), withdrawn by unlinking (`messenger/owners`) or shown in a group (`bot/updates`).
+   * `social/authors`), withdrawn by unlinking or shown in a group (`bot/updates`).
    */
   codes: defineTable({
     kind: literals("link", "proof"),

@@ -97,7 +97,12 @@ async function tellNews(ctx: MutationCtx, now: number): Promise<void> {
   const handle: string = await createFunctionHandle(internal.whales.hour.delivered);
   await enqueueServiceCard(ctx, {
     kind: "whale alerts",
-    paragraphs: alertCard({ window: newSince(since, now), at: now, alerts: rows.map(publicAlert), most: LINES }),
+    paragraphs: alertCard({
+      window: newSince(since, now),
+      at: now,
+      alerts: rows.map(publicAlert),
+      most: LINES,
+    }),
     onSettled: { handle, subject: String(now) },
   });
 }

@@ -10,18 +10,13 @@ describe("where an account is needed", () => {
     const [card = ""] = await say(app, "/follow SOL");
     expect(card).toContain("This needs your account: link it, and send that again.");
     const [{ text: words, url = "" } = {}] = app.cards().at(-1)?.keyboard?.flat() ?? [];
-    expect([words, url]).toEqual([
-      "Link my account",
-      "https://app.example/me?theme=dark&link=messenger",
-    ]);
+    expect([words, url]).toEqual(["Link my account", "https://app.example/me?theme=dark&link=messenger"]);
     const { code } = await userWithCode(app, "alice");
     const [linked] = await say(app, `/start ${code}`);
     expect(linked).toContain("Linked");
   });
 
-  test("a code with dashes is a code, and one shown in a group is withdrawn", async ({
-    app,
-  }) => {
+  test("a code with dashes is a code, and one shown in a group is withdrawn", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     await say(app, `/start@simulated_123456_bot ${code}`, { chat: -100_777 });
     const [refused] = await say(app, `/connect ${code}`);

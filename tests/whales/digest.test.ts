@@ -23,7 +23,9 @@ const kinds = async (app: App) => (await app.rows("messages")).map(({ kind }) =>
 const whales = async (app: App) => (await kinds(app)).filter((kind) => kind === "whale alerts").length;
 
 describe("cards of whales", () => {
-  test("are at most a third of a service's cards in nine days, and every alert is on one", async ({ app }) => {
+  test("are at most a third of a service's cards in nine days, and every alert is on one", async ({
+    app,
+  }) => {
     for (let hour = 0; hour < 9 * 24; hour++) {
       vi.setSystemTime(EIGHT + hour * HOUR + 4 * 60_000);
       const amounts = [1.1, 7.3, 365].map((millions) => (millions + hour / 10) * 1e6);

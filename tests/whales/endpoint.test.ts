@@ -103,11 +103,7 @@ describe("the card", () => {
       alert({ token: "USDC", alertType: "large_transfer", amount: 25_000_000, direction: "neutral" }),
     ]);
     await watchHour(app);
-    expect(
-      app
-        .cards()[0]
-        ?.text.replace(/ · \d+ \w+ \d{4}, [\d:]+ UTC/, " · now"),
-    ).toBe(
+    expect(app.cards()[0]?.text.replace(/ · \d+ \w+ \d{4}, [\d:]+ UTC/, " · now")).toBe(
       [
         "<b>🐋 Whale alerts</b>\nNew in the last hour · now",
         "<b>📥 Exchange inflow</b>\n🔴 <b>BTC: $1.25B went to exchanges</b> · A large deposit. · agent-reported\n🔴 <b>ETH: $4.20M went to exchanges</b> · Deposited &lt;fast&gt; &amp; whole. · tx 0x123456…cdef · agent-reported",

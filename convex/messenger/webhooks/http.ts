@@ -186,7 +186,8 @@ function sinceOf(written: string | undefined, ctx: z.RefinementCtx): number | un
   if (written === undefined) return undefined;
   if (/^\d+(?:\.\d+)?$/.test(written)) return Number(written);
   if (z.iso.datetime({ offset: true }).safeParse(written).success) return Date.parse(written) - 1;
-  const form = "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z, or an earlier answer's `next`";
+  const form =
+    "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z, or an earlier answer's `next`";
   ctx.addIssue({ code: "custom", message: form });
   return z.NEVER;
 }
