@@ -37,7 +37,7 @@ export type Present = { latest: Observation | null; holds: boolean };
 
 /** What was understood and the value now, with buttons to set it. */
 export function proposalCard(alert: Alert, { latest, holds }: Present): AlertCard {
-  const { words, state, readBy, condition } = alert;
+  const { words, state, condition } = alert;
   if (state === "active")
     return {
       answer: [[{ bold: "🔔 You have that alert already" }, `\n${words}`]],
@@ -51,7 +51,7 @@ export function proposalCard(alert: Alert, { latest, holds }: Present): AlertCar
         now === null ? "" : `\nNow: ${now}`,
         holds ? "\nAlready true now; I'll tell you the next time." : "",
       ],
-      [readBy === "model" ? "I read that from your words. " : "", "Right? Nothing is set until you tap Set."],
+      ["Right? Nothing is set until you tap Set."],
     ],
     buttons: [
       [

@@ -41,12 +41,12 @@ export const answerWords = counted(
     const words = wellFormed(text).trim();
     if (words.length > MAX_ASKED) return { kind: "none", say: SAID.none };
     const reading = await readWords(ctx, words, caller, await listed(ctx, DAY));
-    if (reading.kind !== "line") return reading;
-    const { readBy, line } = reading;
-    const present = await presentOf(ctx, line.condition);
-    const doubt = readBy === "model" ? doubtByPrice(line.condition, present) : null;
+    if (reading.kind !== "read") return reading;
+    const { condition, isRestated } = reading;
+    const present = await presentOf(ctx, condition);
+    const doubt = isRestated ? doubtByPrice(condition, present) : null;
     if (doubt !== null) return { kind: "open", ...doubt };
-    return { kind: "proposed", proposed: await keep(ctx, { ...line, readBy }, choice, present) };
+    return { kind: "proposed", proposed: await keep(ctx, condition, choice, present) };
   },
 );
 
@@ -58,7 +58,7 @@ export const proposeAlert = counted(
   ): Promise<Proposed> => {
     if ("condition" in wanted) {
       const { condition, ...choice } = wanted;
-      return keep(ctx, { condition, readBy: "grammar" }, choice, await presentOf(ctx, condition));
+      return keep(ctx, condition, choice, await presentOf(ctx, condition));
     }
     const answered = await answerWords(ctx, wanted);
     if (answered.kind === "proposed") return answered.proposed;
@@ -71,13 +71,12 @@ export const proposeAlert = counted(
 
 async function keep(
   ctx: ActionCtx,
-  { condition, readBy }: { condition: Condition; readBy: "grammar" | "model" },
+  condition: Condition,
   { userId, once, until }: Choice,
   present: Present,
 ): Promise<Proposed> {
   const alert: Alert = await ctx.runMutation(internal.alerts.model.propose, {
     condition,
-    readBy,
     userId,
     ...(once === true ? { once } : {}),
     ...(until === undefined ? {} : { expiresAt: until }),

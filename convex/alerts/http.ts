@@ -24,14 +24,12 @@ const alertShape = z.object({
   state: z.enum(["proposed", "active", "off"]),
   words: z.string().describe("Its condition in words"),
   condition: conditionShape,
-  readBy: z.enum(["grammar", "model"]).describe("Who read the words"),
   once: z.boolean().describe("Whether it ends when it has fired"),
   createdAt: moment,
   confirmedAt: moment.nullable(),
   endedAt: moment.nullable(),
   expiresAt: moment.nullable().describe("When it ends by itself, unless it is confirmed again"),
   fired: z.int().describe("How often it has fired"),
-  lastFiredAt: moment.nullable(),
 });
 
 const nowShape = z
@@ -49,14 +47,12 @@ const example = {
     direction: "above" as const,
     levelUsd: 100_000,
   },
-  readBy: "grammar" as const,
   once: false,
   createdAt: EXAMPLE_TIME,
   confirmedAt: null,
   endedAt: null,
   expiresAt: null,
   fired: 0,
-  lastFiredAt: null,
 };
 
 /** An alert decides what its owner is told, so for a `userId` with an owner the rules of delivery settings apply. */

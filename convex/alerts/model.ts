@@ -38,7 +38,6 @@ const vAlert = v.object({
   /** What it waits for, in words. */
   words: v.string(),
   condition: vCondition,
-  readBy: fields.readBy,
   once: v.boolean(),
   createdAt: v.number(),
   confirmedAt: vTime,
@@ -46,7 +45,6 @@ const vAlert = v.object({
   /** When an active alert ends by itself unless its user confirms it again; when an ended one would have. */
   expiresAt: vTime,
   fired: v.number(),
-  lastFiredAt: vTime,
 });
 export type Alert = Infer<typeof vAlert>;
 
@@ -55,7 +53,7 @@ export type Alert = Infer<typeof vAlert>;
  * active, that one is returned.
  */
 export const propose = internalMutation({
-  args: alertTables.alerts.validator.pick("userId", "condition", "readBy", "once", "expiresAt"),
+  args: alertTables.alerts.validator.pick("userId", "condition", "once", "expiresAt"),
   returns: vAlert,
   handler: async (ctx, proposal) => {
     const { userId, condition } = proposal;
@@ -144,7 +142,7 @@ export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> 
 
 export function alertOf(row: Doc<"alerts">): Alert {
   const { _id: alertId, _creationTime: createdAt, once = false } = row;
-  const none = { confirmedAt: null, endedAt: null, expiresAt: null, lastFiredAt: null };
+  const none = { confirmedAt: null, endedAt: null, expiresAt: null };
   return parse(vAlert, { ...none, ...row, alertId, createdAt, once, words: describe(row.condition) });
 }
 

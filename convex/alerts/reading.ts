@@ -168,7 +168,8 @@ function zoneNamed(name: string): string {
 }
 
 export type Reading =
-  | { kind: "line"; line: Line; readBy: "grammar" | "model" }
+  /** `isRestated`: a model has read them. */
+  | { kind: "read"; condition: Condition; isRestated: boolean }
   /** They ask for an alert, but leave something open. */
   | ({ kind: "open" } & Doubt)
   /** They ask for no alert, or could not be read: there is no model, or it failed. */
@@ -182,14 +183,16 @@ export async function readWords(
   facts: readonly Fact[],
 ): Promise<Reading> {
   const own = readLine(words);
-  if (own !== null) return { kind: "line", line: own, readBy: "grammar" };
+  if (own !== null) return { kind: "read", condition: own.condition, isRestated: false };
   const restated = await restate(ctx, words, caller);
   if (restated === null) return { kind: "unread", say: SAID.unread };
   const { line, ask } = restated;
   const read = line === null ? null : readLine(line);
   if (read !== null) {
     const say = difference(read, words, facts);
-    return say === null ? { kind: "line", line: read, readBy: "model" } : { kind: "open", say };
+    return say === null
+      ? { kind: "read", condition: read.condition, isRestated: true }
+      : { kind: "open", say };
   }
   if (line === null && ask === null) return { kind: "none", say: SAID.none };
   return { kind: "open", say: ask ?? "I could not read that." };

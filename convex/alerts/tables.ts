@@ -62,8 +62,6 @@ export const alertTables = {
   alerts: defineTable({
     userId: v.string(),
     condition: vCondition,
-    /** Who read the words: the rules of the grammar, or a model whose line kept to them. */
-    readBy: literals("grammar", "model"),
     /** It ends when it has fired. */
     once: v.optional(v.boolean()),
     /** `proposed`: waits for its user's yes. */
@@ -81,9 +79,8 @@ export const alertTables = {
     endedAt: v.optional(v.number()),
     /** Epoch ms: when an active one ends by itself. On proposals only where their user has named a date. */
     expiresAt: v.optional(v.number()),
+    /** How often it has fired. */
     fired: v.number(),
-    /** Epoch ms. */
-    lastFiredAt: v.optional(v.number()),
   })
     .index("by_userId_and_state", ["userId", "state"])
     .index("by_level", ["state", "subject", "side", "level"])

@@ -166,7 +166,7 @@ async function fire(
     .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", alertId).eq("observedAt", observedAt))
     .unique();
   if (known !== null) return;
-  await ctx.db.patch("alerts", alertId, { readyAt, fired: alert.fired + 1, lastFiredAt: Date.now(), ...end });
+  await ctx.db.patch("alerts", alertId, { readyAt, fired: alert.fired + 1, ...end });
   const text = paragraphs.map((spans) => spans.map(spanText).join("")).join("\n");
   const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text, observedAt });
   const handle =

@@ -19,7 +19,7 @@ describe("an alert", () => {
     await priced(app, START, 100_000);
     const { body } = await ask(app, "BTC above 101k");
     const { alert } = proposed.parse(body);
-    expect(alert).toMatchObject({ state: "proposed", words: "BTC at $101,000 or above", readBy: "grammar" });
+    expect(alert).toMatchObject({ state: "proposed", words: "BTC at $101,000 or above" });
     await priced(app, START + 5 * MINUTE, 102_000);
     await tick(app);
     await priced(app, START + 10 * MINUTE, 100_000);

@@ -103,7 +103,7 @@ describe("active alerts", () => {
     const propose = (level: number) =>
       app.t.action(async (ctx) => {
         const condition = { kind: "price", token: "BTC", direction: "above", levelUsd: level } as const;
-        const args = { userId: chat, condition, readBy: "grammar" as const };
+        const args = { userId: chat, condition };
         return ctx.runMutation(internal.alerts.model.propose, args);
       });
     for (let i = 0; i < 4; i++) {

@@ -14,7 +14,7 @@ export type Source = "coinbase" | "chainlink" | "coingecko";
 
 /** A proposal as the service answers it. */
 export const proposed = z.object({
-  alert: z.looseObject({ alertId: z.string(), state: z.string(), words: z.string(), readBy: z.string() }),
+  alert: z.looseObject({ alertId: z.string(), state: z.string(), words: z.string() }),
   now: z.object({ at: z.string(), value: z.number(), source: z.string() }).nullable(),
   holdsNow: z.boolean(),
 });
