@@ -8,12 +8,12 @@ import { answerWords, type Answered } from "../alerts/desk";
 import { HOW_TO_SAY, SAID } from "../alerts/grammar";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
+import { hasEnded } from "../lib/cache";
 import { optional, required, siteUrl } from "../lib/env";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
-import { failureOfAttempt } from "../lib/refreshes";
 import { sha256Hex } from "../lib/security/digests";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { pseudonymOf } from "../lib/security/pseudonyms";
@@ -178,8 +178,7 @@ const WORKS: Readonly<Record<string, Work>> = {
     }
     required("LLM_GATEWAY_API_KEY");
     const ticket: Ticket = await ctx.runMutation(internal.research.results.begin, { focus, caller });
-    const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
-    if (outcome.state === "failed") throw failureOfAttempt(outcome);
+    await hasEnded(ctx, ticket);
     return "wait";
   },
 

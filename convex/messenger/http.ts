@@ -113,18 +113,18 @@ export function settingsEndpoint(named: {
 }
 
 const messengerId = z
-  .union([z.string(), z.int()], "must be a messenger account's id")
-  .transform((value) => String(value).trim())
-  .pipe(z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/, "must be a messenger account's id"))
-  .meta({
-    description: "The messenger's id of the account.",
-    accepts: () => ({
-      anyOf: [
-        { type: "string", pattern: String.raw`^\s*[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\s*$` },
-        { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-      ],
-    }),
-  });
+  .union(
+    [
+      z
+        .string()
+        .trim()
+        .regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/),
+      z.int().nonnegative(),
+    ],
+    "must be a messenger account's id",
+  )
+  .transform(String)
+  .describe("The messenger's id of the account: up to 64 letters, digits, _ and -, or a number.");
 
 /**
  * If the operator has set a secret, only bots that have it can link accounts and look them up.
