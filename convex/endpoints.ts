@@ -34,7 +34,7 @@ export const offered: Record<string, MountedEndpoint[]> = {
   alerts: [...alertEndpoints, ...webhookEndpoints],
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...transactionEndpoints, ...accountEndpoints],
+  wallets: [...walletEndpoints, ...transactionEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

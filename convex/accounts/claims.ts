@@ -278,7 +278,8 @@ export const takeLogin = change({ userId: v.string() }, async (ctx, { userId }) 
   await cancelLooser(ctx, userId, now);
   for (const { _id } of await keysOf(ctx, userId)) await ctx.db.patch("keys", _id, { revokedAt: now });
   // The messenger account that was the login may be in others' hands.
-  if (messengerOf(row.login ?? "") !== null) await ctx.runMutation(internal.messenger.linking.end, { userId });
+  if (messengerOf(row.login ?? "") !== null)
+    await ctx.runMutation(internal.messenger.linking.end, { userId });
   await changeRules(ctx, userId, { login, claimed: true });
   await announce(ctx, userId, { actor: OPERATOR, action: "login changed" }, [
     [{ bold: "🔐 Your account has another login" }],

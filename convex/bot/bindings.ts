@@ -7,7 +7,7 @@ import { addRecipient, allListed, removeRecipient } from "../accounts/recipients
 import { confirmedCard, endedCard, listCard } from "../alerts/cards";
 import { alertsOf, confirm as confirmAlert, findAlert, switchOff } from "../alerts/model";
 import { siteUrl } from "../lib/env";
-import { payerOf } from "../lib/limits/payers";
+import { payerOf } from "../lib/limits/callers";
 import { isSymbol } from "../lib/money/tokens";
 import { dateTime, HOUR } from "../lib/time";
 import { end, vJob } from "../lib/work/jobs";
