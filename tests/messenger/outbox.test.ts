@@ -213,7 +213,7 @@ describe("a card in several parts", () => {
 
   test("cut off after its first part goes on with the second, and repeats none", async ({ app }) => {
     app.standins.fail("messenger", { mode: "slow", ms: 0, times: 1 });
-    app.standins.fail("messenger", { mode: "hang", times: 1 });
+    app.standins.fail("messenger", { mode: "slow", times: 1 });
     expect(await sent(app)).toMatchObject({ postponements: 1 });
   });
 });
