@@ -8,6 +8,7 @@ import { charge } from "../lib/limits/charges";
 import { mentionsIn, namesOf } from "../lib/money/names";
 import { symbolIn } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
+import { counted } from "../lib/outside/providerCalls";
 import { plain } from "../lib/text/sentences";
 import type { Question } from "../providers/models/structure";
 import type { Doubt } from "./cards";
@@ -175,27 +176,24 @@ export type Reading =
   | { kind: "none" | "unread"; say: string };
 
 /** @param facts Of the lists of the market, with the names of coins. @throws AppError `rate_limited` */
-export async function readWords(
-  ctx: ActionCtx,
-  words: string,
-  caller: Caller,
-  facts: readonly Fact[],
-): Promise<Reading> {
-  const own = readLine(words);
-  if (own !== null) return { kind: "read", condition: own.condition, isRestated: false };
-  const restated = await restate(ctx, words, caller);
-  if (restated === null) return { kind: "unread", say: SAID.unread };
-  const { line, ask } = restated;
-  const read = line === null ? null : readLine(line);
-  if (read !== null) {
-    const say = difference(read, words, facts);
-    return say === null
-      ? { kind: "read", condition: read.condition, isRestated: true }
-      : { kind: "open", say };
-  }
-  if (line === null && ask === null) return { kind: "none", say: SAID.none };
-  return { kind: "open", say: ask ?? "I could not read that." };
-}
+export const readWords = counted(
+  async (ctx, words: string, caller: Caller, facts: readonly Fact[]): Promise<Reading> => {
+    const own = readLine(words);
+    if (own !== null) return { kind: "read", condition: own.condition, isRestated: false };
+    const restated = await restate(ctx, words, caller);
+    if (restated === null) return { kind: "unread", say: SAID.unread };
+    const { line, ask } = restated;
+    const read = line === null ? null : readLine(line);
+    if (read !== null) {
+      const say = difference(read, words, facts);
+      return say === null
+        ? { kind: "read", condition: read.condition, isRestated: true }
+        : { kind: "open", say };
+    }
+    if (line === null && ask === null) return { kind: "none", say: SAID.none };
+    return { kind: "open", say: ask ?? "I could not read that." };
+  },
+);
 
 /** How a line differs from the words in its coin or its numbers, as a question; `null` if it does not. */
 export function difference(line: Line, words: string, facts: readonly Fact[]): string | null {

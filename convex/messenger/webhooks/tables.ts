@@ -29,8 +29,9 @@ export const MOST_WAITING = 50;
 
 export const webhookTables = {
   /**
-   * Addresses to which users want events posted. Written by `messenger/webhooks`. Deleted when its user removes it or its
-   * receiver wants no more; a stranger's after 30 days in which it took no post.
+   * Addresses to which users want events posted. Written by `messenger/webhooks`, and by `messenger/configs`, which ends
+   * all of an id that has got an owner. Deleted when its user removes it or its receiver wants no more; a stranger's after
+   * 30 days in which it took no post.
    */
   webhooks: defineTable({
     userId: v.string(),
