@@ -33,6 +33,12 @@ const TOPICS: readonly Topic[] = [
   { parts: ["signal", "entry", "tp1", "sl"], mark: "Live price:", tell: tradingSignal },
   { parts: ["line", "ask"], mark: "Words: ", tell: restated },
   { parts: ["review"], mark: "Review of the", tell: signalReview },
+  // What a deployment asks to see whether anybody answers.
+  {
+    parts: ["answer", "reason"],
+    mark: "",
+    tell: () => ({ answer: "yes", reason: "It wets what it touches." }),
+  },
 ];
 
 /** @param schema The one sent with the prompt; without it, the model keeps to the form in the system's message. */
