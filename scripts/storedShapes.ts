@@ -13,7 +13,7 @@ import {
   tokenFigures,
 } from "../convex/market/shapes";
 import { shiftStatus } from "../convex/research/views";
-import { signalStats } from "../convex/signals/shapes";
+import { signalStats, standing } from "../convex/signals/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
 /** Its type is nobody's to know: to work out those of all of them takes the compiler a tenth of its time. */
@@ -64,7 +64,7 @@ export const STORED: Readonly<
   },
   "signals/validators": {
     from: "signals/shapes",
-    validators: { vRecord: validatorOf(signalStats) },
+    validators: { vRecord: validatorOf(signalStats), vStanding: validatorOf(standing) },
   },
   "whales/validators": {
     from: "whales/shapes",

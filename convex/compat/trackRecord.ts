@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { resultsOf, standingOf } from "../signals/model";
+import { excessPointsOf, standingOf } from "../signals/record";
 import type { Signal } from "../signals/tables";
 import type { trackRecord } from "./views";
 
@@ -7,19 +7,18 @@ import type { trackRecord } from "./views";
 
 export function trackRecordView(signals: readonly Signal[]): z.output<typeof trackRecord> {
   const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
-  const { wins, losses, winrate, excessPoints } = standingOf(trades);
-  const results = resultsOf(trades);
-  const average = results.reduce((sum, one) => sum + one, 0) / results.length;
+  const { wins, losses, winrate, ...results } = standingOf(trades);
+  const excess = trades.reduce((sum, one) => sum + (excessPointsOf(one) ?? 0), 0);
   return {
-    n: results.length,
-    excess: figure(excessPoints / results.length),
+    n: results.trades,
+    excess: figure(excess / results.trades),
     total: trades.length,
     wins,
     losses,
     winrate: figure(winrate),
-    avgPnl: figure(average),
-    bestPnl: figure(Math.max(0, ...results)),
-    worstPnl: figure(Math.min(...results)),
+    avgPnl: figure(results.averagePnlPercent),
+    bestPnl: figure(Math.max(0, results.bestPnlPercent ?? 0)),
+    worstPnl: figure(results.worstPnlPercent),
   };
 }
 

@@ -5,10 +5,10 @@ import { siteUrl } from "../lib/env";
 import { points, signed } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
 import { VERDICT_WORDS } from "../signals/record";
-import type { Token } from "../signals/rules";
+import { afterCosts, type Token } from "../signals/rules";
 import type { SignalStats } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
-import { equityOf, signalView } from "../signals/views";
+import { signalView } from "../signals/views";
 import { Chart, isDrawn, type Point } from "./chart";
 import type { Page } from "./layout";
 import { Code, Empty, Ending, Facts, money, orNone, Side, Table, type Fact } from "./parts";
@@ -107,7 +107,14 @@ function curvesOf(all: readonly Signal[]): Curves {
       const changes = [...worth.values()];
       return { at, value: changes.reduce((sum, one) => sum + one, 0) / changes.length };
     });
-  const ended = equityOf(all).map((one) => ({ at: Date.parse(one.closedAt), value: one.sumPercent }));
+  let value = 0;
+  const ended = all
+    .toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0))
+    .flatMap(({ closedAt, pnlPercent, costBps }) => {
+      if (closedAt === undefined || typeof pnlPercent !== "number") return [];
+      value += afterCosts(pnlPercent, costBps);
+      return [{ at: closedAt, value }];
+    });
   return { signals: thinned(ended), held: thinned(held) };
 }
 

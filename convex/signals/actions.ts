@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
@@ -9,10 +9,10 @@ import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { providerAction } from "../lib/outside/providerCalls";
 import { vRefresh } from "../lib/cache";
-import { HOUR, MINUTE, roundedNow, SECOND } from "../lib/time";
+import { HOUR, MINUTE, SECOND } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { livePrice } from "../market/live";
-import { askCandles, askDay, type Candle } from "../providers/data/coinbase";
+import { askCandles } from "../providers/data/coinbase";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { UnusableAnswer } from "../providers/models/gateway";
 import { completeStructured } from "../providers/models/structure";
@@ -21,11 +21,22 @@ import { carry } from "../wallets/orders/desk";
 import { anchorData } from "./chain";
 import type { Task } from "./issue";
 import { reviewLedger, reviewProblem, settledReasoning, settledReview, type Reviewed } from "./ledgers";
-import { outcomesKey, standingOf } from "./model";
-import { assembled, point } from "./path";
-import { PROMPT_VERSION, reviewQuestion, signalQuestion, type Hour, type MarketContext } from "./prompts";
-import { daysOfWeek, entered, HOURS, problemsOf, shortfallOf, TOKENS, type Token } from "./rules";
-import type { Head, Standing, Stretch } from "./tables";
+import { outcomesKey } from "./model";
+import { PROMPT_VERSION, reviewQuestion, signalQuestion, type MarketContext } from "./prompts";
+import { standingOf } from "./record";
+import {
+  daysOfWeek,
+  entered,
+  HOURS,
+  problemsOf,
+  shortfallOf,
+  TOKENS,
+  type Stated,
+  type Token,
+} from "./rules";
+import type { Standing } from "./shapes";
+import type { Head, vAnswer } from "./tables";
+import { outcomeOf, point, type OpenSignal, type Stretch } from "./tracker";
 
 /** What the room asks the outside: a model for signals and reviews, exchanges for prices, the chain for anchors. */
 
@@ -34,94 +45,70 @@ const PRICE_AGE_MS = 15 * SECOND;
 
 /** Asks for the signals of a day that are still to be issued, and stores them together. */
 export const issue = worker({ day: v.string() }, async (ctx, { day, job }) => {
-  const tasks = await ctx.runQuery(internal.signals.issue.tasks, { day, now: roundedNow() });
+  const tasks = await ctx.runQuery(internal.signals.issue.tasks, { day });
   if (tasks.length === 0) return "over";
-  const answers = await Promise.allSettled(tasks.map((task) => propose(ctx, task)));
-  const issued = answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const refused = answers.flatMap((one, index) => {
-    const token = tasks[index]?.token;
-    return one.status === "rejected" && one.reason instanceof UnusableAnswer && token !== undefined
-      ? [{ token, detail: one.reason.problem }]
-      : [];
-  });
-  const isOver = await ctx.runMutation(internal.signals.issue.store, { job, day, issued, refused });
+  const proposed = await Promise.allSettled(tasks.map((task) => propose(ctx, task)));
+  const answers = proposed.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const isOver = await ctx.runMutation(internal.signals.issue.store, { job, day, answers });
   if (isOver) return undefined;
-  const failure = answers.find((one) => one.status === "rejected" && !(one.reason instanceof UnusableAnswer));
-  throw failure?.status === "rejected" ? failure.reason : new AppError("conflict", "The day is over");
+  const failure = proposed.find((one) => one.status === "rejected");
+  throw failure?.reason ?? new AppError("conflict", "The day is over");
 });
 
 /**
- * A model's signal at a measured price.
- * @throws AppError `upstream`; `UnusableAnswer` if the model proposes nothing that may be issued.
+ * A model's signal at a measured price, or why it proposes nothing that may be issued.
+ * @throws AppError `upstream`, also if the price moved while the model answered.
  */
-async function propose(ctx: ActionCtx, task: Task) {
+async function propose(ctx: ActionCtx, task: Task): Promise<Infer<typeof vAnswer>> {
   const { token } = task;
   const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
   const priceNow = () => livePrice(ctx, token, Date.now() - PRICE_AGE_MS);
   // The levels are checked against this price; checking the model against itself would check nothing.
-  const before = await priceNow();
-  const context = {
-    ...task,
-    ...(await marketContext(ctx, task)),
-    nowMs: Date.now(),
-    price: before,
-    costBps,
-  };
-  const market = { priceUsd: before.priceUsd, costBps };
+  const price = await priceNow();
+  const context = { ...task, ...(await marketContext(ctx, token)), nowMs: Date.now(), price, costBps };
+  const market = { priceUsd: price.priceUsd, costBps };
   const question = {
     ...signalQuestion(context),
-    demands: (proposal: Parameters<typeof problemsOf>[0]) =>
-      problemsOf(proposal, market) ?? shortfallOf(proposal, market),
+    demands: (given: Stated) => problemsOf(given, market) ?? shortfallOf(given, market),
     // What is still below its break-even is issued as a HOLD.
-    mend: <Given extends Parameters<typeof problemsOf>[0]>(proposal: Given) =>
-      problemsOf(proposal, market) === null ? proposal : null,
+    mend: <Given extends Stated>(given: Given) => (problemsOf(given, market) === null ? given : null),
   };
   const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
-  const { value: proposal, model } = await completeStructured(ctx, question, patience);
-  const { priceUsd, source, observedAt } = await priceNow();
-  const problem = problemsOf(proposal, { priceUsd, costBps });
-  if (problem !== null) {
-    throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
+  try {
+    const { value: proposal, model } = await completeStructured(ctx, question, patience);
+    const { priceUsd, source, observedAt } = await priceNow();
+    const problem = problemsOf(proposal, { priceUsd, costBps });
+    if (problem !== null)
+      throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
+    const reasoning = settledReasoning(proposal, context);
+    return {
+      ...entered({ ...proposal, reasoning }, { priceUsd, costBps }),
+      token,
+      model,
+      promptVersion: PROMPT_VERSION,
+      price: { usd: priceUsd, source, observedAt },
+      costBps,
+    };
+  } catch (error) {
+    if (error instanceof UnusableAnswer) return { token, refused: error.problem };
+    throw error;
   }
-  const reasoning = settledReasoning(proposal, context);
-  return {
-    ...entered({ ...proposal, reasoning }, { priceUsd, costBps }),
-    token,
-    model,
-    promptVersion: PROMPT_VERSION,
-    price: { usd: priceUsd, source, observedAt },
-    costBps,
-  };
 }
 
-/** The market of the last hours; the service's own hourly closes stand in for hours that no exchange has. */
-async function marketContext(ctx: ActionCtx, { token, closes }: Task): Promise<MarketContext> {
+/** The market of the last hours, as far as it is in reach. */
+async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContext> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { interval: "hour", from: to - HOURS * HOUR, to } as const;
-  const [candles, day, perpetuals] = await Promise.all([
+  const [candles, perpetuals] = await Promise.all([
     reached(askCandles(ctx, token, range, deadlines.publicData), "signals.context is incomplete"),
-    reached(askDay(ctx, token, deadlines.publicData), "signals.context is incomplete"),
     reached(askPerpetuals(ctx, deadlines.publicData), "signals.context is incomplete"),
   ]);
-  const traded = (candles ?? []).map(({ openedAt, close, low, high, volume }): Hour => {
-    return { endsAt: openedAt + HOUR, close, source: "coinbase", range: { low, high, volume } };
-  });
-  const own = closes
-    .filter(
-      ({ hourEndsAt }) => hourEndsAt > range.from && !traded.some(({ endsAt }) => endsAt === hourEndsAt),
-    )
-    .map(({ hourEndsAt, priceUsd, source }): Hour => {
-      return { endsAt: hourEndsAt, close: priceUsd, source, range: null };
-    });
   const perpetual = perpetuals?.find(({ symbol }) => symbol === token);
-  return {
-    hours: [...traded, ...own].toSorted((a, b) => a.endsAt - b.endsAt),
-    day: day === null ? null : { ...day, source: "coinbase" },
-    funding:
-      perpetual === undefined
-        ? null
-        : { percent: perpetual.fundingPercent, openInterestUsd: perpetual.openInterest },
-  };
+  const funding =
+    perpetual === undefined
+      ? null
+      : { percent: perpetual.fundingPercent, openInterestUsd: perpetual.openInterest };
+  return { hours: candles ?? [], funding };
 }
 
 /** The answer of a provider; `null` if it cannot be reached, which is logged for the operator. */
@@ -136,31 +123,32 @@ async function reached<Value>(asking: Promise<Value>, event: string): Promise<Va
   }
 }
 
-/** Looks at the price of each token with open signals, and at its path since the last look. */
+/** Looks at the path of each open signal's price, and closes those that have ended. */
 export const look = providerAction({}, async (ctx) => {
-  for (const { token, signalIds, from, to } of await ctx.runQuery(internal.signals.tracker.open, {})) {
-    // A measurement is stored, so that it is among the samples, at this look and at later ones.
-    await reached(livePrice(ctx, token), "signals.no measured price");
-    const seen = await pathOf(ctx, token, { from, to: Math.min(to, Date.now()) });
-    await ctx.runMutation(internal.signals.tracker.settle, { signalIds, seen });
+  for (const { id, ...signal } of await ctx.runQuery(internal.signals.tracker.open, {})) {
+    const outcome = outcomeOf(signal, await pathOf(ctx, signal), Date.now());
+    if (outcome !== null) await ctx.runMutation(internal.signals.tracker.close, { id, outcome });
   }
 });
 
-/** The known path of a price: one-minute candles of the exchange, in order, and the service's own samples in their gaps. */
-async function pathOf(ctx: ActionCtx, token: Token, span: { from: number; to: number }): Promise<Stretch[]> {
-  const from = Math.floor(span.from / MINUTE) * MINUTE;
-  const range = { interval: "minute", from, to: span.to + 1 } as const;
+/** What is known of the price in a signal's life: candles of the exchange, and the service's own samples. */
+async function pathOf(
+  ctx: ActionCtx,
+  { token, generatedAt, expiresAt }: Pick<OpenSignal, "token" | "generatedAt" | "expiresAt">,
+): Promise<Stretch[]> {
+  // A measurement is stored, so that it is among the samples, at this look and at later ones.
+  await reached(livePrice(ctx, token), "signals.no measured price");
+  const from = Math.floor(generatedAt / MINUTE) * MINUTE;
+  const range = { interval: "minute", from, to: expiresAt + 1 } as const;
   const asking = askCandles(ctx, token, range, deadlines.publicData);
-  const candles = ((await reached(asking, "signals.no candles")) ?? []).map(stretchOf);
-  const samples = await ctx.runQuery(internal.market.samples.between, { token, ...span });
-  return assembled(
-    candles,
-    samples.map(({ observedAt, priceUsd }) => point(observedAt, priceUsd, "sample")),
-  );
-}
-
-function stretchOf({ openedAt, open, high, low, close }: Candle): Stretch {
-  return { from: openedAt, to: openedAt + MINUTE, open, high, low, close, by: "candle" };
+  const candles = (await reached(asking, "signals.no candles")) ?? [];
+  const samples = await ctx.runQuery(internal.market.samples.between, { token, from, to: expiresAt });
+  return [
+    ...candles.map(({ openedAt, open, high, low, close }): Stretch => {
+      return { from: openedAt, to: openedAt + MINUTE, open, high, low, close, by: "candle" };
+    }),
+    ...samples.map(({ observedAt, priceUsd }) => point(observedAt, priceUsd, "sample")),
+  ];
 }
 
 /** Two calls of a minute in all, and a margin. */
@@ -208,10 +196,7 @@ export const anchor = providerAction({}, async (ctx) => {
   try {
     const address = serviceAddress("anchor");
     if (address === null) return;
-    const head: Head | null = await ctx.runQuery(internal.signals.anchors.due, {
-      address,
-      now: Date.now(),
-    });
+    const head: Head | null = await ctx.runQuery(internal.signals.anchors.due, { address });
     if (head === null) return;
     const orderId: Id<"orders"> | null = await ctx.runMutation(internal.signals.anchors.store, {
       address,

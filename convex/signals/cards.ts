@@ -8,11 +8,11 @@ import { dateTime, DAY } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { Picture } from "../messenger/tables";
 import type { PublishedHead } from "./anchors";
-import { latestSignals, standingOf } from "./model";
-import { VERDICT_WORDS } from "./record";
+import { latestSignals } from "./model";
+import { standingOf, VERDICT_WORDS } from "./record";
 import { afterCosts, breakEvenOf, chanceOf, positionOf, signalId, TOKENS } from "./rules";
-import type { SignalStats } from "./shapes";
-import type { Signal, Standing, Week } from "./tables";
+import type { SignalStats, Standing } from "./shapes";
+import type { Signal, Week } from "./tables";
 
 /** The messenger's cards of signals. */
 
@@ -84,16 +84,11 @@ export function weekCard(
   { review, whole, head }: { review: string | null; whole: WholeRecord; head: PublishedHead | null },
 ): Paragraph[] {
   const days = Object.keys(recap.days).toSorted();
-  const results = Object.values(recap.days).flatMap(({ BTC, ETH }) =>
-    [BTC, ETH].flatMap((one) =>
-      typeof one?.pnlPercent === "number" ? [afterCosts(one.pnlPercent, one.costBps)] : [],
-    ),
-  );
-  const average = recap.totalAfterCostsPercent / recap.trades;
+  const { averagePnlPercent: average, bestPnlPercent: best, worstPnlPercent: worst } = recap;
   const spread =
-    results.length === 0
+    average === null || best === null || worst === null
       ? ""
-      : `\nAfter costs: average ${signed(average)} · best ${signed(Math.max(...results))} · worst ${signed(Math.min(...results))}`;
+      : `\nA trade: average ${signed(average)}, best ${signed(best)}, worst ${signed(worst)} before costs`;
   return [
     [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
     [...standingLines(recap), spread],
@@ -110,13 +105,15 @@ export function weekCard(
 
 /** The results of the whole record: first in plain words, then the excess over chance and what the confidence was worth. */
 export function recordLines({ summary, edge, reliability }: WholeRecord): Span[] {
-  const { days, excessPoints, lowPoints, highPoints, afterCosts: net, verdict } = edge;
+  const { days, excessPoints, lowPoints, highPoints, afterCostsPoints, verdict } = edge;
   const title = { bold: "Whole record" };
   if (excessPoints === null) return [title, `\n${summary}`];
+  const side = excessPoints < 0 ? "below" : "above";
+  const bounds = `${points(lowPoints)} to ${points(highPoints)}`;
   return [
     title,
     ` · ${many(days, "day")}\n${summary}`,
-    `\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(net.excessPoints ?? 0)} after costs: ${VERDICT_WORDS[verdict].within}`,
+    `\n${Math.abs(excessPoints).toFixed(1)} points ${side} chance (${bounds}), ${points(afterCostsPoints ?? 0)} after costs: ${VERDICT_WORDS[verdict].within}`,
     ...(reliability.says === null ? [] : [`\n${reliability.says}`]),
   ];
 }
@@ -152,17 +149,10 @@ function ending({
 function standingLines(standing: Standing): Span[] {
   const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
   const open = pending === 0 ? "" : ` · open ${pending}`;
-  const excess = trades === 0 ? "" : ` · ${overChance(standing.excessPoints / trades)} a trade`;
-  return [
-    `Won ${wins} · lost ${losses} · expired ${expired}${open}`,
-    ...(trades === 0
-      ? []
-      : [
-          `\n${many(trades, "trade")}: `,
-          { bold: `${signed(totalAfterCostsPercent)} after costs` },
-          `, ${signed(totalPnlPercent)} before${excess}`,
-        ]),
-  ];
+  const counts = `Won ${wins} · lost ${losses} · expired ${expired}${open}`;
+  if (trades === 0) return [counts];
+  const net = { bold: `${signed(totalAfterCostsPercent)} after costs` };
+  return [counts, `\n${many(trades, "trade")}: `, net, `, ${signed(totalPnlPercent)} before`];
 }
 
 function weekSignal(one: Signal | null | undefined): string {
@@ -189,11 +179,6 @@ const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 function weekday(day: string): string {
   return WEEKDAYS[new Date(day).getUTCDay()] ?? day;
-}
-
-/** `2.1 points above chance`. */
-function overChance(excess: number): string {
-  return `${points(Math.abs(excess)).replace("+", "")} points ${excess < 0 ? "below" : "above"} chance`;
 }
 
 export async function picturesOf(signals: readonly Pick<Signal, "token" | "day">[]): Promise<Picture> {

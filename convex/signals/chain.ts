@@ -2,7 +2,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/security/digests";
 import { iso } from "../lib/time";
 import type { Doc } from "../_generated/dataModel";
-import type { Head, Outcome, Signal } from "./tables";
+import type { Head, Issued, Outcome, Signal } from "./tables";
 
 /**
  * The chain of signal events: each contains the hash of its content and of the event before it. If one is changed,
@@ -49,25 +49,11 @@ export async function append(ctx: MutationCtx, statement: Statement): Promise<vo
   await ctx.db.insert("signalEvents", linked(await headOf(ctx), statement));
 }
 
-export function issuedStatement(signal: Signal): Statement {
-  const { token, day, model, promptVersion, entry, tp1, tp2, sl, confidence, reasoning, costBps } = signal;
-  const content = {
-    signal: signal.signal,
-    entry,
-    tp1,
-    tp2,
-    sl,
-    confidence,
-    reasoning,
-    costBps,
-    model,
-    promptVersion,
-    generatedAt: iso(signal.generatedAt),
-    expiresAt: iso(signal.expiresAt),
-    priceSource: signal.price.source,
-    priceObservedAt: iso(signal.price.observedAt),
-  };
-  return { kind: "issued", token, day, content };
+export function issuedStatement(issued: Issued): Statement {
+  const { token, day, price, generatedAt, expiresAt, ...content } = issued;
+  const times = { generatedAt: iso(generatedAt), expiresAt: iso(expiresAt) };
+  const measured = { priceSource: price.source, priceObservedAt: iso(price.observedAt) };
+  return { kind: "issued", token, day, content: { ...content, ...times, ...measured } };
 }
 
 export function closedStatement({ token, day }: Signal, { closedAt, ...outcome }: Outcome): Statement {

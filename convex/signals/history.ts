@@ -4,11 +4,10 @@ import { DAY, dayOf } from "../lib/time";
 import { enqueueOwnCard } from "../messenger/notices";
 import { publishedHead } from "./anchors";
 import { latestCard, picturesOf, recapCard, todayNotice } from "./cards";
-import { headOf } from "./chain";
 import { allSignals, latestSignals, recordFor, signalIn, signalsOfDay } from "./model";
 import { reviewedDay } from "./recaps";
 import { isIssueTime } from "./rules";
-import { vEvent, vHead, vSignal, vToken } from "./tables";
+import { vSignal, vToken } from "./tables";
 import { vRecord } from "./validators";
 
 /** Signals and their history, and their card for those who ask. */
@@ -88,18 +87,5 @@ export const page = internalQuery({
           );
     const found = (await indexed.order("desc").take(limit)).map(signalIn);
     return { signals: found, record: await recordFor(ctx, token ?? "ALL") };
-  },
-});
-
-/** Events of the chain after a sequence number, in order, and its head. */
-export const chain = internalQuery({
-  args: { after: v.number(), limit: v.number() },
-  returns: v.object({ events: v.array(vEvent), head: v.union(vHead, v.null()) }),
-  handler: async (ctx, { after, limit }) => {
-    const rows = await ctx.db
-      .query("signalEvents")
-      .withIndex("by_sequence", (q) => q.gt("sequence", after))
-      .take(limit);
-    return { events: rows.map(({ _id, _creationTime, ...event }) => event), head: await headOf(ctx) };
   },
 });

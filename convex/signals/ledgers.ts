@@ -13,7 +13,8 @@ import type { Fact } from "../lib/facts";
 import { sourceName } from "../lib/publicSources";
 import type { SignalContext } from "./prompts";
 import type { Proposal } from "./rules";
-import type { Signal, Standing } from "./tables";
+import type { Standing } from "./shapes";
+import type { Signal } from "./tables";
 
 /**
  * What reviews and the reasoning of a signal may state: wins, losses and results as facts of the record, and the
@@ -80,19 +81,11 @@ export function settledReview(review: string, ledger: Ledger, { wins, losses, ex
  */
 export function settledReasoning(
   { reasoning, tp1, tp2, sl, confidence }: Proposal,
-  { token: subject, nowMs, price, day, funding, record: { wins, losses } }: SignalContext,
+  { token: subject, nowMs, price, funding, record: { wins, losses } }: SignalContext,
 ): string {
   const by = (source: string, observedAt = nowMs) => ({ subject, observedAt, source, url: "" });
   const facts = [
     ...factsOf(by(price.source, price.observedAt), { price: price.priceUsd }),
-    ...(day === null
-      ? []
-      : factsOf(by(sourceName(day.source)), {
-          dayHigh: day.high,
-          dayLow: day.low,
-          dayVolume: day.volume,
-          dayChange: (price.priceUsd / day.open - 1) * 100,
-        })),
     ...(funding === null
       ? []
       : factsOf(by(sourceName("hyperliquid")), {

@@ -1,13 +1,14 @@
+import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { log } from "../lib/log";
 import { dayOf, iso } from "../lib/time";
 import { tellEverybody } from "../messenger/webhooks/events";
 import { append, closedStatement, issuedStatement } from "./chain";
-import { excessPointsOf, ratio, recordOf, rounded, sum, winrateOf } from "./record";
-import { afterCosts, LIFETIME_MS, TOKENS, type Token } from "./rules";
+import { recordOf } from "./record";
+import { LIFETIME_MS, TOKENS, type Token } from "./rules";
 import type { SignalStats } from "./shapes";
-import type { Outcome, Scope, Signal, Standing } from "./tables";
+import type { Outcome, Signal, vIssue } from "./tables";
 import { signalView } from "./views";
 
 /** Signals in the database: what others read of them, and their changes, each with its event. */
@@ -56,12 +57,16 @@ export function outcomesKey(signals: readonly Pick<Signal, "token" | "status">[]
 }
 
 /** The record of a token's closed signals, or of all. */
-export async function recordFor(ctx: QueryCtx, scope: Scope): Promise<SignalStats> {
-  const row = await ctx.db
+export async function recordFor(ctx: QueryCtx, scope: Token | "ALL"): Promise<SignalStats> {
+  const row = await keptRecords(ctx);
+  return row?.period === "all" ? row.records[scope] : recordOf([]);
+}
+
+async function keptRecords(ctx: QueryCtx) {
+  return ctx.db
     .query("recaps")
-    .withIndex("by_period", (q) => q.eq("period", "all").eq("of", scope))
+    .withIndex("by_period", (q) => q.eq("period", "all").eq("of", "ALL"))
     .unique();
-  return row?.period === "all" ? row.record : recordOf([]);
 }
 
 /** More than ten years of them; a transaction reads no more. */
@@ -73,53 +78,30 @@ export async function allSignals(ctx: QueryCtx): Promise<Signal[]> {
   return rows.map(signalIn).toReversed();
 }
 
-async function keepRecord(ctx: MutationCtx): Promise<void> {
+async function keepRecords(ctx: MutationCtx): Promise<void> {
   const signals = await allSignals(ctx);
-  for (const of of ["ALL", ...TOKENS] as const) {
-    const record = recordOf(of === "ALL" ? signals : signals.filter(({ token }) => token === of));
-    const kept = { period: "all" as const, of, record, generatedAt: Date.now() };
-    const row = await ctx.db
-      .query("recaps")
-      .withIndex("by_period", (q) => q.eq("period", "all").eq("of", of))
-      .unique();
-    if (row === null) await ctx.db.insert("recaps", kept);
-    else await ctx.db.replace("recaps", row._id, kept);
-  }
+  const of = (wanted: Token) => recordOf(signals.filter(({ token }) => token === wanted));
+  const records = { ALL: recordOf(signals), BTC: of("BTC"), ETH: of("ETH") };
+  const kept = { period: "all", of: "ALL", records, generatedAt: Date.now() } as const;
+  const row = await keptRecords(ctx);
+  if (row === null) await ctx.db.insert("recaps", kept);
+  else await ctx.db.replace("recaps", row._id, kept);
 }
 
-type Issue = Pick<
-  Signal,
-  | "token"
-  | "signal"
-  | "entry"
-  | "tp1"
-  | "tp2"
-  | "sl"
-  | "confidence"
-  | "reasoning"
-  | "model"
-  | "promptVersion"
-  | "price"
-  | "costBps"
->;
-
 /** Stores a day's signal of a token with its event. @returns `null` if the day is decided or over. */
-export async function issueSignal(ctx: MutationCtx, day: string, issue: Issue): Promise<Signal | null> {
+export async function issueSignal(
+  ctx: MutationCtx,
+  day: string,
+  issue: Infer<typeof vIssue>,
+): Promise<Signal | null> {
   const newest = await ctx.db.query("signals").withIndex("by_generatedAt").order("desc").first();
   // Callers page by this time, so no two signals have the same.
   const generatedAt = Math.max(Date.now(), (newest?.generatedAt ?? 0) + 1);
   if (dayOf(generatedAt) !== day || (await isDecided(ctx, day, issue.token))) return null;
-  const signal: Signal = {
-    ...issue,
-    day,
-    generatedAt,
-    expiresAt: generatedAt + LIFETIME_MS,
-    status: "PENDING",
-    evaluatedUntil: generatedAt,
-    gapMinutes: 0,
-  };
+  const issued = { ...issue, day, generatedAt, expiresAt: generatedAt + LIFETIME_MS };
+  const signal: Signal = { ...issued, status: "PENDING" };
   await ctx.db.insert("signals", signal);
-  await append(ctx, issuedStatement(signal));
+  await append(ctx, issuedStatement(issued));
   await tellEverybody(ctx, "signal.issued", signalView(signal));
   return signal;
 }
@@ -141,42 +123,9 @@ export async function noteMissing(
 
 /** Ends a pending signal: its row, its event and the record. */
 export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome: Outcome): Promise<void> {
-  await ctx.db.patch("signals", row._id, { ...outcome, evaluatedUntil: outcome.closedAt });
+  await ctx.db.patch("signals", row._id, outcome);
   const signal = signalIn(row);
   await append(ctx, closedStatement(signal, outcome));
   await tellEverybody(ctx, "signal.closed", signalView({ ...signal, ...outcome }));
-  await keepRecord(ctx);
-}
-
-/** The results of a few signals: of a day, of a week. */
-export function standingOf(signals: readonly Signal[]): Standing {
-  const count = (wanted: Signal["status"]) => signals.filter(({ status }) => status === wanted).length;
-  const [wins, losses] = [count("WIN"), count("LOSS")];
-  const results = resultsOf(signals);
-  const net = signals.flatMap((one) => resultsOf([one]).map((pnl) => afterCosts(pnl, one.costBps)));
-  return {
-    wins,
-    losses,
-    expired: count("EXPIRED"),
-    pending: count("PENDING"),
-    winrate: winrateOf(wins, losses),
-    trades: results.length,
-    totalPnlPercent: rounded(sum(results), 6),
-    totalAfterCostsPercent: rounded(sum(net), 6),
-    excessPoints: rounded(sum(signals.map((one) => excessPointsOf(one) ?? 0)), 6),
-  };
-}
-
-/** The results of those that have one, in percent and before costs. */
-export function resultsOf(signals: readonly Pick<Signal, "pnlPercent">[]): number[] {
-  return signals.flatMap(({ pnlPercent }) => (typeof pnlPercent === "number" ? [pnlPercent] : []));
-}
-
-/** Their mean, best and worst; `null` without any. */
-export function spreadOf(results: readonly number[]) {
-  return {
-    averagePnlPercent: ratio(sum(results), results.length),
-    bestPnlPercent: results.length === 0 ? null : Math.max(...results),
-    worstPnlPercent: results.length === 0 ? null : Math.min(...results),
-  };
+  await keepRecords(ctx);
 }

@@ -1,30 +1,20 @@
 import * as z from "zod";
 import { citableLine, SLOT_RULES, type Ledger } from "../lib/figures/ledger";
 import { line, usd, usdOrNull } from "../lib/answers/parts";
-import { iso } from "../lib/time";
+import { HOUR, iso } from "../lib/time";
+import type { Candle } from "../providers/data/coinbase";
 import type { Question } from "../providers/models/structure";
 import type { Task } from "./issue";
 import { HOURS, MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK } from "./rules";
-import type { Signal } from "./tables";
 
 /** What the room asks the model, and the shapes of what comes back. */
 
 /** Stored with every signal. A changed prompt needs a new version. */
-export const PROMPT_VERSION = "signal-4";
-
-export type Hour = {
-  /** Epoch ms, a full hour. */
-  endsAt: number;
-  close: number;
-  source: string;
-  /** `null` if only the service's own last price of the hour is known. */
-  range: { low: number; high: number; volume: number } | null;
-};
+export const PROMPT_VERSION = "signal-5";
 
 export type MarketContext = {
-  /** At most 48, oldest first. */
-  hours: Hour[];
-  day: { low: number; high: number; open: number; volume: number; source: string } | null;
+  /** The candles of the last 48 hours that are known, oldest first; none where the exchange is out of reach. */
+  hours: readonly Candle[];
   /** Percent per hour; if it is positive, long positions pay it. */
   funding: { percent: number; openInterestUsd: number } | null;
 };
@@ -73,12 +63,10 @@ export function signalQuestion(context: SignalContext) {
     `Token: ${token}`,
     `Now: ${iso(nowMs)}`,
     `Live price: $${price.priceUsd} (${price.source}, ${iso(price.observedAt)})`,
-    describeDay(context),
     describeFunding(context),
     describeMoves(context),
     describeHours(context.hours),
     describeRecord(context),
-    describeYesterday(context),
   ];
   return {
     name: "trading_signal",
@@ -95,17 +83,12 @@ export function signalQuestion(context: SignalContext) {
   } satisfies Question<typeof proposalShape>;
 }
 
-function describeYesterday({ yesterday }: SignalContext): string {
-  if (yesterday.length === 0) return "Yesterday's signals: none.";
-  return `Yesterday's signals:\n${yesterday.map(describeSignal).join("\n")}`;
-}
-
 /** How many hours back the moves in the prompt go. */
 const MOVES = [1, 6, 24] as const;
 
 /** How the price has moved, and how far it usually moves, in percent. */
 function describeMoves({ hours, price }: SignalContext): string {
-  const closes = hours.toSorted((a, b) => a.endsAt - b.endsAt).map(({ close }) => close);
+  const closes = hours.map(({ close }) => close);
   const percent = (from: number, to: number) => `${((to / from - 1) * 100).toFixed(2)} %`;
   const since = MOVES.flatMap((back) => {
     const from = closes.at(-1 - back);
@@ -119,29 +102,21 @@ function describeMoves({ hours, price }: SignalContext): string {
   return `Moves: ${since.join(", ")}. Typical move over 6 hours: ${typical.toFixed(2)} %.`;
 }
 
-function describeDay({ token, day }: SignalContext): string {
-  if (day === null) return "Last 24 hours: not known.";
-  const { open, low, high, volume, source } = day;
-  return `Last 24 hours: from $${open}, low $${low}, high $${high}, volume ${volume} ${token} (${source})`;
-}
-
 function describeFunding({ funding }: SignalContext): string {
   if (funding === null) return "Funding: not known.";
   const { percent, openInterestUsd } = funding;
   return `Funding: ${percent} % an hour, paid by longs where positive; open interest $${Math.round(openInterestUsd)} (hyperliquid)`;
 }
 
-function describeHours(hours: readonly Hour[]): string {
+function describeHours(hours: readonly Candle[]): string {
   if (hours.length === 0) return "Hourly closes: none are known.";
-  const lines = hours
-    .toSorted((a, b) => a.endsAt - b.endsAt)
-    .map(({ endsAt, close, source, range }) => {
-      const rest = range === null ? "" : `, low $${range.low}, high $${range.high}, volume ${range.volume}`;
-      return `${iso(endsAt)} $${close} (${source}${rest})`;
-    });
+  const lines = hours.map(
+    ({ openedAt, close, low, high, volume }) =>
+      `${iso(openedAt + HOUR)} $${close} (low $${low}, high $${high}, volume ${volume})`,
+  );
   const missing = HOURS - hours.length;
   const gaps = missing === 0 ? "" : ` (${missing} of ${HOURS} hours are missing)`;
-  return `Hourly closes, with range and volume where known${gaps}:\n${lines.join("\n")}`;
+  return `Hourly closes by coinbase, with range and volume${gaps}:\n${lines.join("\n")}`;
 }
 
 function describeRecord({ token, record: { wins, losses, reliability } }: SignalContext): string {
@@ -175,14 +150,4 @@ export function reviewQuestion(
     // A wrong figure in the second answer is left out with its sentence.
     mend: (given) => given,
   } satisfies Question<typeof reviewShape>;
-}
-
-function describeSignal(one: Signal): string {
-  const levels = one.signal === "HOLD" ? "" : `, tp1 $${one.tp1}, tp2 $${one.tp2}, sl $${one.sl}`;
-  const standing = `${one.status}${result(one.pnlPercent)}`;
-  return `${one.token} ${one.day}: ${one.signal} at $${one.entry}${levels}, confidence ${one.confidence}, ${standing}`;
-}
-
-function result(pnlPercent: number | null | undefined): string {
-  return typeof pnlPercent === "number" ? ` (${pnlPercent > 0 ? "+" : ""}${pnlPercent} %)` : "";
 }

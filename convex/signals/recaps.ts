@@ -11,9 +11,10 @@ import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work/j
 import { enqueueServiceCard } from "../messenger/notices";
 import { publishedHead } from "./anchors";
 import { pictureOfWeek, weekCard } from "./cards";
-import { outcomesKey, recordFor, resultsOf, signalsOfDay, spreadOf, standingOf } from "./model";
+import { outcomesKey, recordFor, signalsOfDay } from "./model";
+import { standingOf } from "./record";
 import { daysOfWeek, weekDueAt, type Token } from "./rules";
-import { vSignal, vWeek, type Week } from "./tables";
+import { vSignal, vWeek, type Signal, type Week } from "./tables";
 
 /** The reviews of days, and the recaps of weeks. */
 
@@ -77,17 +78,9 @@ export const openDue = cron("recap the week's signals", async (ctx) => {
   if ((await recapOf(ctx, "week", week)) !== null || (await workOn(ctx, subject)) !== null) return;
   const { wins, losses, expired, pending } = await figuresOf(ctx, week);
   if (wins + losses + expired + pending === 0) return finish(ctx, week, null);
-  await open(
-    ctx,
-    internal.signals.actions.reviewWeek,
-    { week },
-    {
-      queue: "models",
-      attempts: ATTEMPTS,
-      onFailure: failureHandler(internal.signals.recaps.weekFailed, { week }),
-      subject,
-    },
-  );
+  const onFailure = failureHandler(internal.signals.recaps.weekFailed, { week });
+  const terms = { queue: "models", attempts: ATTEMPTS, onFailure, subject } as const;
+  await open(ctx, internal.signals.actions.reviewWeek, { week }, terms);
 });
 
 export const ofWeek = internalQuery({
@@ -116,14 +109,8 @@ async function finish(
   if ((await recapOf(ctx, "week", week)) !== null) return;
   const figures = await figuresOf(ctx, week);
   const { review, model } = written ?? { review: null, model: null };
-  await ctx.db.insert("recaps", {
-    period: "week",
-    of: week,
-    figures,
-    review,
-    model,
-    generatedAt: Date.now(),
-  });
+  const recap = { period: "week", of: week, figures, review, model, generatedAt: Date.now() } as const;
+  await ctx.db.insert("recaps", recap);
   const about = { review, whole: await recordFor(ctx, "ALL"), head: await publishedHead(ctx) };
   await enqueueServiceCard(ctx, {
     kind: "weekly recap",
@@ -136,15 +123,12 @@ async function figuresOf(ctx: QueryCtx, week: string): Promise<Week> {
   const days = await Promise.all(
     daysOfWeek(week).map(async (day) => ({ day, signals: await signalsOfDay(ctx, day) })),
   );
-  const signals = days.flatMap((one) => one.signals);
+  const byToken = (signals: readonly Signal[], wanted: Token) =>
+    signals.find(({ token }) => token === wanted) ?? null;
   return {
+    ...standingOf(days.flatMap(({ signals }) => signals)),
     days: Object.fromEntries(
-      days.map(({ day, signals: own }) => {
-        const of = (wanted: Token) => own.find(({ token }) => token === wanted) ?? null;
-        return [day, { BTC: of("BTC"), ETH: of("ETH") }];
-      }),
+      days.map(({ day, signals }) => [day, { BTC: byToken(signals, "BTC"), ETH: byToken(signals, "ETH") }]),
     ),
-    ...standingOf(signals),
-    ...spreadOf(resultsOf(signals)),
   };
 }

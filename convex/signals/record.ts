@@ -1,26 +1,21 @@
+import { signed } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
-import { afterCosts, breakEvenOf, chanceOf, dayStart, positionOf, type Position } from "./rules";
-import type { SignalStats } from "./shapes";
-import type { Signal } from "./tables";
 import { DAY } from "../lib/time";
+import { afterCosts, breakEvenOf, chanceOf, dayStart, positionOf, type Position } from "./rules";
+import type { SignalStats, Standing } from "./shapes";
+import type { Signal } from "./tables";
 
 /**
  * The record of the signals, computed from their rows: nothing is kept beside them. Pure. Percentages are numbers: 1.5 is
  * 1.5 %. A rate of nothing is null.
  */
 
-export type RecordRow = Pick<
-  Signal,
-  "token" | "day" | "signal" | "entry" | "tp1" | "sl" | "confidence" | "costBps" | "gapMinutes"
-> &
-  Partial<Pick<Signal, "closedAt" | "exitPrice" | "pnlPercent">> & { status: Signal["status"] };
-
 /** With fewer results there is no verdict, and no ratio. */
 const RECORD_FROM = 30;
 /** With more minutes without a candle, nobody knows how a trade ended. */
 const MAX_GAP_MINUTES = 5;
 
-export function recordOf(rows: readonly RecordRow[]): SignalStats {
+export function recordOf(rows: readonly Signal[]): SignalStats {
   const closed = rows
     .filter(({ status }) => status !== "PENDING")
     .toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0));
@@ -28,7 +23,7 @@ export function recordOf(rows: readonly RecordRow[]): SignalStats {
     const position = positionOf(row);
     return position === null ? [] : [{ ...row, position }];
   });
-  const count = (wanted: RecordRow["status"]) => closed.filter(({ status }) => status === wanted).length;
+  const count = (wanted: Signal["status"]) => closed.filter(({ status }) => status === wanted).length;
   const [wins, losses, expired] = [count("WIN"), count("LOSS"), count("EXPIRED")];
   const results = trades.flatMap(({ pnlPercent, costBps }) =>
     typeof pnlPercent === "number" ? [{ gross: pnlPercent, net: afterCosts(pnlPercent, costBps) }] : [],
@@ -46,7 +41,7 @@ export function recordOf(rows: readonly RecordRow[]): SignalStats {
     holds: closed.length - trades.length,
     missingDays: missingDaysOf(closed),
     gaps: trades.filter(hasGaps).length,
-    winrate: winrateOf(wins, losses),
+    winrate: ratio(100 * wins, wins + losses),
     trades: net.length,
     beforeCosts: resultsOf(results.map((one) => one.gross)),
     afterCosts: after,
@@ -57,16 +52,27 @@ export function recordOf(rows: readonly RecordRow[]): SignalStats {
   };
 }
 
-type Trade = RecordRow & { position: Position };
-
-function hasGaps({ gapMinutes }: Pick<RecordRow, "gapMinutes">): boolean {
-  return gapMinutes > MAX_GAP_MINUTES;
+/** The results of a few signals: of a day, of a week. */
+export function standingOf(signals: readonly Signal[]): Standing {
+  const { n, wins, losses, expired, winrate, trades, beforeCosts, afterCosts: after } = recordOf(signals);
+  return {
+    wins,
+    losses,
+    expired,
+    pending: signals.length - n,
+    winrate,
+    trades,
+    totalPnlPercent: beforeCosts.totalPnlPercent,
+    totalAfterCostsPercent: after.totalPnlPercent,
+    averagePnlPercent: beforeCosts.expectancyPercent,
+    bestPnlPercent: beforeCosts.bestPnlPercent,
+    worstPnlPercent: beforeCosts.worstPnlPercent,
+  };
 }
 
-/** wins / (wins + losses), 0 to 100; `null` when there are none. */
-export function winrateOf(wins: number, losses: number): number | null {
-  return ratio(100 * wins, wins + losses);
-}
+type Trade = Signal & { position: Position };
+
+const hasGaps = ({ gapMinutes = 0 }: Signal) => gapMinutes > MAX_GAP_MINUTES;
 
 function resultsOf(results: readonly number[]): SignalStats["afterCosts"] {
   const gains = sum(results.filter((one) => one > 0));
@@ -92,80 +98,69 @@ function riskOf(results: readonly number[]): SignalStats["risk"] {
   return {
     sharpe: deviation < LEAST_DEVIATION ? null : ratio(mean, deviation),
     sortino: ratio(mean, downside),
-    maxDrawdownPercent: rounded(Math.max(...fallsOf(results))),
+    maxDrawdownPercent: deepestFallOf(results),
   };
 }
 
-/** After each result, how far the sum of all so far is below its highest, or 0. */
-export function fallsOf(results: readonly number[]): number[] {
-  let [total, peak] = [0, 0];
-  return results.map((one) => {
+function deepestFallOf(results: readonly number[]): number {
+  let [total, peak, deepest] = [0, 0, 0];
+  for (const one of results) {
     total += one;
     peak = Math.max(peak, total);
-    return peak - total;
-  });
+    deepest = Math.max(deepest, peak - total);
+  }
+  return rounded(deepest);
 }
 
 /** Bought at the first signal, held to the end of the last, each token with the same stake; `null` without a signal. */
-function heldOf(closed: readonly RecordRow[]): number | null {
+function heldOf(closed: readonly Signal[]): number | null {
   const changes = grouped(closed, ({ token }) => token).flatMap((own) => {
     const byDay = own.toSorted((a, b) => (a.day < b.day ? -1 : 1));
     const [first, last] = [byDay[0], byDay.at(-1)];
-    return first === undefined || last === undefined
-      ? []
-      : [100 * ((last.exitPrice ?? last.entry) / first.entry - 1)];
+    if (first === undefined || last === undefined) return [];
+    return [100 * ((last.exitPrice ?? last.entry) / first.entry - 1)];
   });
   return ratio(sum(changes), changes.length);
 }
 
 /** Days between the first and the last closed signal on which a token got none, counted for each token. */
-function missingDaysOf(closed: readonly RecordRow[]): number {
+function missingDaysOf(closed: readonly Signal[]): number {
   const days = closed.map(({ day }) => dayStart(day));
   if (days.length === 0) return 0;
   const span = (Math.max(...days) - Math.min(...days)) / DAY + 1;
   return new Set(closed.map(({ token }) => token)).size * span - closed.length;
 }
 
-/** Where a trade ended on the way from stop (0) to target (1), minus its chance; `null` without a price. */
-function excessAt({ position, exitPrice }: Trade): number | null {
+/**
+ * Where a trade ended on the way from stop (0) to target (1), minus its chance: at least and at most, and at least after
+ * costs. Without a price it was stopped, or won; with gaps it ended at its chance, or on the other side of it.
+ */
+export type Excess = { least: number; most: number; net: number };
+
+function excessOf(trade: Trade): Excess {
+  const { position, exitPrice, costBps } = trade;
   const { tp1, sl } = position;
-  return exitPrice == null ? null : (exitPrice - sl) / (tp1 - sl) - chanceOf(position);
-}
-
-/** The least that it can have been: with gaps at most its chance, without a price stopped. */
-function leastExcess(trade: Trade): number {
-  const excess = excessAt(trade) ?? -chanceOf(trade.position);
-  return hasGaps(trade) ? Math.min(0, excess) : excess;
-}
-
-/** The most: what is not known does not count against the signals either. */
-function mostExcess(trade: Trade): number {
-  const excess = excessAt(trade) ?? 1 - chanceOf(trade.position);
-  return hasGaps(trade) ? Math.max(0, excess) : excess;
+  const chance = chanceOf(position);
+  const known = exitPrice == null ? null : (exitPrice - sl) / (tp1 - sl) - chance;
+  const [low, high] = [known ?? -chance, known ?? 1 - chance];
+  const [least, most] = hasGaps(trade) ? [Math.min(0, low), Math.max(0, high)] : [low, high];
+  return { least, most, net: least - (breakEvenOf(position, costBps) - chance) };
 }
 
 /** Its score minus its chance, in points; `null` if it is open, or no trade. */
-export function excessPointsOf(row: RecordRow): number | null {
+export function excessPointsOf(row: Signal): number | null {
   const position = positionOf(row);
   if (position === null || row.exitPrice === undefined) return null;
-  return rounded(100 * leastExcess({ ...row, position }), 6);
+  return rounded(100 * excessOf({ ...row, position }).least, 6);
 }
-
-/** A day's mean excess: `least` and `most` before costs, `net` is the least after costs. */
-export type DayExcess = { least: number; most: number; net: number };
 
 /** BTC and ETH move together, so a day is one observation. */
-function dayExcesses(trades: readonly Trade[]): DayExcess[] {
-  const mean = (day: readonly Trade[], of: (one: Trade) => number) => sum(day.map(of)) / day.length;
-  return grouped(trades, ({ day }) => day).map((day) => ({
-    least: mean(day, leastExcess),
-    most: mean(day, mostExcess),
-    net: mean(day, (one) => leastExcess(one) - costShareOf(one)),
-  }));
-}
-
-function costShareOf({ position, costBps }: Trade): number {
-  return breakEvenOf(position, costBps) - chanceOf(position);
+function dayExcesses(trades: readonly Trade[]): Excess[] {
+  return grouped(trades, ({ day }) => day).map((day) => {
+    const all = day.map(excessOf);
+    const mean = (of: keyof Excess) => sum(all.map((one) => one[of])) / all.length;
+    return { least: mean("least"), most: mean("most"), net: mean("net") };
+  });
 }
 
 /** An e-value that says enough: without an edge it is ever reached with a probability of 5 % at most. */
@@ -175,44 +170,36 @@ const DECISIVE = 20;
 const [LEAST, LEAST_NET] = [-(5 / 9) - 1e-6, -1 - 1e-6];
 
 /** Whether the days decide. @param trades How many trades they are. */
-export function verdictOf(days: readonly DayExcess[], trades: number): SignalStats["edge"]["verdict"] {
+export function verdictOf(days: readonly Excess[], trades: number): SignalStats["edge"]["verdict"] {
   if (trades < RECORD_FROM) return "no record yet";
-  if (
-    wealth(
-      days.map(({ net }) => net),
-      0,
-      LEAST_NET,
-    ) >= DECISIVE
-  )
-    return "better than chance";
-  if (
-    wealth(
-      days.map(({ most }) => most),
-      0,
-      LEAST,
-      -1,
-    ) >= DECISIVE
-  )
-    return "worse than chance";
-  return "not told from chance";
+  const net = days.map((one) => one.net);
+  const most = days.map((one) => one.most);
+  if (wealth(net, 0, LEAST_NET) >= DECISIVE) return "better than chance";
+  return wealth(most, 0, LEAST, -1) >= DECISIVE ? "worse than chance" : "not told from chance";
 }
 
 /** The excess over chance, with bounds that each hold at 95 % however often one looks. */
 function edgeOf(trades: readonly Trade[]): SignalStats["edge"] {
   const days = dayExcesses(trades);
-  const [least, most, net] = [
-    days.map((one) => one.least),
-    days.map((one) => one.most),
-    days.map((one) => one.net),
-  ];
-  const meanPoints = (values: readonly number[]) => ratio(100 * sum(values), values.length);
+  const meanPoints = (of: keyof Excess) => ratio(100 * sum(days.map((one) => one[of])), days.length);
   return {
     days: days.length,
-    excessPoints: meanPoints(least),
-    lowPoints: rounded(100 * bound(least, LEAST, 1)),
-    highPoints: rounded(100 * bound(most, LEAST, -1)),
-    eValue: shownWealth(least, LEAST),
-    afterCosts: { excessPoints: meanPoints(net), eValue: shownWealth(net, LEAST_NET) },
+    excessPoints: meanPoints("least"),
+    afterCostsPoints: meanPoints("net"),
+    lowPoints: rounded(
+      100 *
+        bound(
+          days.map((one) => one.least),
+          1,
+        ),
+    ),
+    highPoints: rounded(
+      100 *
+        bound(
+          days.map((one) => one.most),
+          -1,
+        ),
+    ),
     verdict: verdictOf(days, trades.length),
   };
 }
@@ -220,8 +207,6 @@ function edgeOf(trades: readonly Trade[]): SignalStats["edge"] {
 const STAKES = [0.1, 0.2, 0.3, 0.4, 0.8, 1.2];
 /** No bet may cost more than this share of what is owned. */
 const MOST_AT_STAKE = 0.7;
-/** Larger e-values say no more, and JSON cannot represent all of them. */
-const GREATEST_WEALTH = 1e12;
 
 /**
  * What a gambler owns, from 1, who stakes shares of it on days above the mean `m` (below it with `sign` -1): with that
@@ -236,14 +221,10 @@ function wealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 
   return sum(owned) / owned.length;
 }
 
-function shownWealth(days: readonly number[], floor: number): number {
-  return rounded(Math.min(wealth(days, 0, floor), GREATEST_WEALTH));
-}
-
 /** The mean nearest to the middle that the days rule out, found by halving. */
-function bound(days: readonly number[], floor: number, sign: 1 | -1): number {
-  const isOut = (m: number) => wealth(days, m, floor, sign) >= DECISIVE;
-  let [out, within] = [sign === 1 ? floor : 1, days.length === 0 ? 0 : sum(days) / days.length];
+function bound(days: readonly number[], sign: 1 | -1): number {
+  const isOut = (m: number) => wealth(days, m, LEAST, sign) >= DECISIVE;
+  let [out, within] = [sign === 1 ? LEAST : 1, days.length === 0 ? 0 : sum(days) / days.length];
   if (!isOut(out)) return out;
   for (let step = 0; step < 50; step++) {
     const middle = (out + within) / 2;
@@ -297,14 +278,8 @@ function summaryOf(
   { net, held, verdict }: { net: number; held: number | null; verdict: SignalStats["edge"]["verdict"] },
 ): string {
   if (trades === 0) return "No trade has ended yet.";
-  const holding = held === null ? "" : `; buying and holding ${signedPercent(held)}`;
-  return `${many(trades, "trade")}: ${signedPercent(net)} after costs${holding}. ${VERDICT_WORDS[verdict].alone}.`;
-}
-
-function signedPercent(value: number): string {
-  const shown = Math.abs(value).toFixed(2);
-  if (shown === "0.00") return "0.00 %";
-  return `${value > 0 ? "+" : "−"}${shown} %`;
+  const holding = held === null ? "" : `; buying and holding ${signed(held)}`;
+  return `${many(trades, "trade")}: ${signed(net)} after costs${holding}. ${VERDICT_WORDS[verdict].alone}.`;
 }
 
 function grouped<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[][] {
@@ -317,7 +292,7 @@ function grouped<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[][
   return [...groups.values()];
 }
 
-export function sum(values: readonly number[]): number {
+function sum(values: readonly number[]): number {
   return values.reduce((total, one) => total + one, 0);
 }
 
@@ -327,6 +302,6 @@ export function rounded(value: number, decimals = 10): number {
 }
 
 /** `null` if there is nothing to divide by. */
-export function ratio(over: number, under: number): number | null {
+function ratio(over: number, under: number): number | null {
   return under === 0 || !Number.isFinite(over / under) ? null : rounded(over / under);
 }

@@ -39,8 +39,9 @@ export type Levels = {
   sl: number | null;
 };
 
-/** What a model proposes. */
-export type Proposal = Levels & { confidence: number; reasoning: string };
+/** What a model proposes; and that without its words. */
+export type Proposal = Stated & { reasoning: string };
+export type Stated = Levels & { confidence: number };
 
 /** The levels of a signal that takes a position. */
 export type Position = { signal: "BUY" | "SELL"; entry: number; tp1: number; sl: number };
@@ -59,7 +60,7 @@ export type Market = {
 };
 
 /** What is wrong with a proposed signal in this market, for the model to mend; `null` if it may be issued. */
-export function problemsOf(proposal: Omit<Proposal, "reasoning">, market: Market): string | null {
+export function problemsOf(proposal: Stated, market: Market): string | null {
   const { signal, entry, confidence } = proposal;
   const { priceUsd } = market;
   const problems: string[] = [];
@@ -113,10 +114,7 @@ function levelProblems(
  * Why a proposal whose levels are right is no trade: its own confidence does not earn its costs. `null` if it does, and
  * for a HOLD.
  */
-export function shortfallOf(
-  proposal: Omit<Proposal, "reasoning">,
-  { priceUsd, costBps }: Market,
-): string | null {
+export function shortfallOf(proposal: Stated, { priceUsd, costBps }: Market): string | null {
   const position = positionOf({ ...proposal, entry: priceUsd });
   if (position === null) return null;
   const needed = 100 * breakEvenOf(position, costBps);
@@ -164,11 +162,8 @@ const ISSUE_HOUR = 8;
 /** A week's recap is due this long after the week began: Sunday 23:55. */
 const RECAP_AFTER_MS = 6 * DAY + 23 * HOUR + 55 * MINUTE;
 
-/** The first moment of a day; `NaN` if it is not a day. */
 export function dayStart(day: string): number {
-  const start = Date.parse(`${day}T00:00:00.000Z`);
-  // Some read 30 February as 2 March.
-  return Number.isNaN(start) || dayOf(start) === day ? start : Number.NaN;
+  return Date.parse(`${day}T00:00:00.000Z`);
 }
 
 export function dayAfter(day: string, days = 1): string {

@@ -37,7 +37,7 @@ export const publicSignal = z.object({
     .nullable()
     .optional()
     .describe("One-minute candles, or prices measured now and then; null if no price was known"),
-  gapMinutes: z.number().describe("Minutes of its path so far that no candle covers"),
+  gapMinutes: z.number().optional().describe("Minutes of its path that no candle covers"),
   exitPrice: numberOrNull
     .optional()
     .describe("USD: the level touched, or the price at expiry; null if no price was known"),
@@ -65,8 +65,6 @@ const result = z.object({
   worstPnlPercent: numberOrNull,
   profitFactor: numberOrNull.describe("Sum of the gains / sum of the losses; null without a losing trade"),
 });
-
-const eValue = z.number().nonnegative();
 
 export const signalStats = z.object({
   summary: z.string().describe("The result in two sentences"),
@@ -107,16 +105,13 @@ export const signalStats = z.object({
     .object({
       days: count.describe("Days with a trade: BTC and ETH move together, so a day is one observation"),
       excessPoints: numberOrNull.describe("Mean over days; null before the first"),
+      afterCostsPoints: numberOrNull,
       lowPoints: z.number().describe("Bound that holds with 95 % at all times together"),
       highPoints: z.number().describe("The other bound, of the same kind"),
-      eValue: eValue.describe(
-        "The wealth of a bet on an edge that began with 1: without an edge, the probability that it ever reaches 20 is at most 5 %",
-      ),
-      afterCosts: z.object({ excessPoints: numberOrNull, eValue }),
       verdict: z
         .enum(["no record yet", "better than chance", "worse than chance", "not told from chance"])
         .describe(
-          "No record yet: below 30 trades. Better: the e-value after costs is at least 20. Worse: highPoints is below 0",
+          "No record yet: below 30 trades. Better: after costs, too, at most 5 % of records without an edge ever read so. Worse: highPoints is below 0",
         ),
     })
     .describe(
@@ -146,8 +141,11 @@ export const standing = z.object({
   trades: z.number().describe("BUY and SELL that were closed at a price: the n of the results"),
   totalPnlPercent: z.number(),
   totalAfterCostsPercent: z.number(),
-  excessPoints: z.number().describe("Sum of score minus chance over the trades; a day proves nothing"),
+  averagePnlPercent: numberOrNull.describe("Of a trade, as best and worst before costs"),
+  bestPnlPercent: numberOrNull,
+  worstPnlPercent: numberOrNull,
 });
+export type Standing = z.output<typeof standing>;
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 export const chainHead = z.object({ sequence: z.int().positive(), hash });
@@ -155,6 +153,13 @@ export const chainHead = z.object({ sequence: z.int().positive(), hash });
 /** A value of an event's content, which is a flat object. */
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 export const eventContent = z.record(z.string(), scalar);
+
+export const anchorShape = z.object({
+  address: z.string(),
+  nonce: z.int().nonnegative(),
+  txHashes: z.array(z.string()).describe("Its tries; at most one is in a block"),
+  status: z.enum(["pending", "confirmed", "failed"]),
+});
 
 export const signalEvent = chainHead.extend({
   kind: z.enum(["issued", "closed", "none"]),
@@ -164,22 +169,7 @@ export const signalEvent = chainHead.extend({
   contentHash: hash.describe("SHA-256 of the content's canonical JSON: keys sorted, no white space"),
   previousHash: hash.describe("`hash` of the event before; 64 zeros before the first"),
   hash: hash.describe("SHA-256 of the canonical JSON of sequence, kind, contentHash and previousHash"),
+  anchors: z
+    .array(anchorShape)
+    .describe("Transactions on Base whose data are the text `signal record SEQUENCE HASH` of this event"),
 });
-
-export const anchorShape = z.object({
-  nonce: z.int().nonnegative(),
-  sequence: z.int().nullable().describe("The event whose hash it holds; null if it holds none"),
-  hash: z.string().nullable(),
-  txHashes: z.array(z.string()).describe("Its tries; at most one is in a block"),
-  status: z.enum(["pending", "confirmed", "failed"]),
-  signedAt: z.iso.datetime(),
-});
-
-const equityPoint = z.object({
-  id: z.string(),
-  closedAt: z.iso.datetime(),
-  afterCostsPercent: z.number(),
-  sumPercent: z.number().describe("This result and those of all trades of the record before it"),
-  fallPercent: z.number().nonnegative().describe("How far the sum is below its highest so far"),
-});
-export type EquityPoint = z.output<typeof equityPoint>;

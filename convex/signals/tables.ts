@@ -3,27 +3,11 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import type { RecordsOf } from "../lib/records/records";
 import { vPriceSource } from "../market/tables";
-import { vRecord } from "./validators";
+import { vRecord, vStanding } from "./validators";
 
 export const vToken = literals("BTC", "ETH");
 
-/** What decided how a signal ended: candles of one minute, or prices measured now and then where there were none. */
-const vDecider = literals("candle", "sample");
-export type Decider = Infer<typeof vDecider>;
-
-/** The price in [from, to], epoch ms: a candle. A sample has no length. */
-export const vStretch = v.object({
-  from: v.number(),
-  to: v.number(),
-  open: v.number(),
-  high: v.number(),
-  low: v.number(),
-  close: v.number(),
-  by: vDecider,
-});
-export type Stretch = Infer<typeof vStretch>;
-
-const vOutcome = v.object({
+export const vOutcome = v.object({
   status: literals("WIN", "LOSS", "EXPIRED"),
   /** USD: the level touched, or the price at expiry, never beyond a level; `null` if no price was known. */
   exitPrice: v.union(v.number(), v.null()),
@@ -31,8 +15,9 @@ const vOutcome = v.object({
   pnlPercent: v.union(v.number(), v.null()),
   /** The touch, to the candle's minute, or the expiry. */
   closedAt: v.number(),
-  decidedBy: v.union(vDecider, v.null()),
-  /** Whole minutes from the issue to the end that no candle covers. */
+  /** Candles of one minute, or prices measured now and then where there were none. */
+  decidedBy: v.union(v.literal("candle"), v.literal("sample"), v.null()),
+  /** Minutes from the issue to the end that no candle covers. */
   gapMinutes: v.number(),
 });
 export type Outcome = Infer<typeof vOutcome>;
@@ -61,16 +46,20 @@ export const vIssue = vProposal.extend({
   costBps: v.number(),
 });
 
-export const vSignal = vIssue.extend({
+/** What came of asking for a signal: why a token gets none, or the signal. */
+export const vAnswer = v.union(vIssue, v.object({ token: vToken, refused: v.string() }));
+
+export const vIssued = vIssue.extend({
   /** UTC, `2026-11-20`. */
   day: v.string(),
   generatedAt: v.number(),
   expiresAt: v.number(),
+});
+export type Issued = Infer<typeof vIssued>;
+
+export const vSignal = vIssued.extend({
   status: v.union(v.literal("PENDING"), vOutcome.fields.status),
-  /** Until when the path is finally known, epoch ms. */
-  evaluatedUntil: v.number(),
-  gapMinutes: v.number(),
-  ...vOutcome.omit("status", "gapMinutes").partial().fields,
+  ...vOutcome.omit("status").partial().fields,
 });
 export type Signal = Infer<typeof vSignal>;
 
@@ -85,39 +74,18 @@ export const vEvent = vHead.extend({
   content: v.string(),
   contentHash: v.string(),
   previousHash: v.string(),
+  /** The transactions that put this event's hash on Base, where it was the head. */
+  anchors: v.optional(v.array(v.id("orders"))),
 });
-
-/** The results of some signals, in percent. */
-const vStanding = v.object({
-  wins: v.number(),
-  losses: v.number(),
-  expired: v.number(),
-  pending: v.number(),
-  /** 0 to 100; `null` if none was won or lost. */
-  winrate: v.union(v.number(), v.null()),
-  /** BUY and SELL that were closed at a price. */
-  trades: v.number(),
-  totalPnlPercent: v.number(),
-  totalAfterCostsPercent: v.number(),
-  excessPoints: v.number(),
-});
-export type Standing = Infer<typeof vStanding>;
 
 export const vWeek = vStanding.extend({
   /** By UTC day, Monday to Sunday; `null` where a token got none. */
   days: v.record(v.string(), v.object({ BTC: v.union(vSignal, v.null()), ETH: v.union(vSignal, v.null()) })),
-  averagePnlPercent: v.union(v.number(), v.null()),
-  bestPnlPercent: v.union(v.number(), v.null()),
-  worstPnlPercent: v.union(v.number(), v.null()),
 });
 export type Week = Infer<typeof vWeek>;
 
-const vScope = literals("ALL", "BTC", "ETH");
-export type Scope = Infer<typeof vScope>;
-
 export const signalTables = {
-  /** Trading signals, one a token and day. Written by `signals/model`, each change with an event, and by
-   * `signals/tracker` (how far the path was followed). Kept. */
+  /** Trading signals, one a token and day. Written by `signals/model`, each change with an event. Kept. */
   signals: defineTable(vSignal)
     .index("by_day", ["day", "token"])
     .index("by_token", ["token", "generatedAt"])
@@ -126,17 +94,14 @@ export const signalTables = {
 
   /**
    * The tamper-evident record, an append-only chain: a signal was issued, it was closed, or a token got none on a day.
-   * Written by `signals/chain` in the mutation that makes the change. Kept.
+   * Written by `signals/chain` in the mutation that makes the change; `signals/anchors` notes the anchors. Kept.
    */
-  signalEvents: defineTable(vEvent)
-    .index("by_sequence", ["sequence"])
-    .index("by_day", ["day", "token"])
-    .index("by_kind", ["kind", "sequence"]),
+  signalEvents: defineTable(vEvent).index("by_sequence", ["sequence"]).index("by_day", ["day", "token"]),
 
   /**
    * What is said about days, weeks and all signals. A day's review is replaced when outcomes change; a week's recap is
-   * written once; the record of everything is computed anew from the signals whenever one closes. Written by `signals/recaps` and
-   * `signals/model`. Kept.
+   * written once; the record of everything, one row, is computed anew from the signals whenever one closes. Written by
+   * `signals/recaps` and `signals/model`. Kept.
    */
   recaps: defineTable(
     v.union(
@@ -159,7 +124,12 @@ export const signalTables = {
         model: v.union(v.string(), v.null()),
         generatedAt: v.number(),
       }),
-      v.object({ period: v.literal("all"), of: vScope, record: vRecord, generatedAt: v.number() }),
+      v.object({
+        period: v.literal("all"),
+        of: v.literal("ALL"),
+        records: v.object({ ALL: vRecord, BTC: vRecord, ETH: vRecord }),
+        generatedAt: v.number(),
+      }),
     ),
   ).index("by_period", ["period", "of"]),
 };

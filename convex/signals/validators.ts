@@ -38,10 +38,9 @@ export const vRecord = v.object({
   edge: v.object({
     days: v.number(),
     excessPoints: v.union(v.number(), v.null()),
+    afterCostsPoints: v.union(v.number(), v.null()),
     lowPoints: v.number(),
     highPoints: v.number(),
-    eValue: v.number(),
-    afterCosts: v.object({ excessPoints: v.union(v.number(), v.null()), eValue: v.number() }),
     verdict: literals("no record yet", "better than chance", "worse than chance", "not told from chance"),
   }),
   reliability: v.object({
@@ -50,4 +49,18 @@ export const vRecord = v.object({
       v.object({ from: v.number(), to: v.number(), n: v.number(), winrate: v.union(v.number(), v.null()) }),
     ),
   }),
+});
+
+export const vStanding = v.object({
+  wins: v.number(),
+  losses: v.number(),
+  expired: v.number(),
+  pending: v.number(),
+  winrate: v.union(v.number(), v.null()),
+  trades: v.number(),
+  totalPnlPercent: v.number(),
+  totalAfterCostsPercent: v.number(),
+  averagePnlPercent: v.union(v.number(), v.null()),
+  bestPnlPercent: v.union(v.number(), v.null()),
+  worstPnlPercent: v.union(v.number(), v.null()),
 });

@@ -35,7 +35,7 @@ test("chat knows the day's signals and the last large movements, unverified ones
       status: "PENDING",
       generatedAt: now,
       expiresAt: now + 6 * 3_600_000,
-      ...{ model: "m", promptVersion: "signal-4", costBps: 15, gapMinutes: 0, evaluatedUntil: now },
+      ...{ model: "m", promptVersion: "signal-4", costBps: 15 },
       price: { usd: 100_000, source: "coinbase", observedAt: now },
     });
   });

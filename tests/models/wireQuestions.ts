@@ -5,6 +5,7 @@ import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
 import { reviewLedger } from "../../convex/signals/ledgers";
 import { reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
+import { standingOf } from "../../convex/signals/record";
 import type { Market } from "../../scripts/standins/market";
 
 /** Every question that the service asks the gateway for JSON, as it is asked at a moment of the simulated market. */
@@ -19,21 +20,7 @@ const EVIDENCE = [
   "On-chain signals: none could be collected.",
 ].join("\n");
 
-const NO_WEEK = {
-  days: {},
-  wins: 0,
-  losses: 0,
-  expired: 0,
-  pending: 0,
-  winrate: null,
-  trades: 0,
-  totalPnlPercent: 0,
-  totalAfterCostsPercent: 0,
-  excessPoints: 0,
-  averagePnlPercent: null,
-  bestPnlPercent: null,
-  worstPnlPercent: null,
-};
+const NOTHING = standingOf([]);
 
 /** Calls `use` with each question in turn, by its name in the service. */
 export async function questions(
@@ -59,28 +46,25 @@ export async function questions(
   );
   await use("trading signal", (at, market) => {
     const priceUsd = market.coin("BTC", at).price;
-    const hours = [3, 2, 1].map((ago) => ({
-      endsAt: at - ago * 3_600_000,
-      close: market.coin("BTC", at - ago * 3_600_000).price,
-      source: "coinbase",
-      range: null,
-    }));
+    const hours = [3, 2, 1].map((ago) => {
+      const { price: close } = market.coin("BTC", at - ago * 3_600_000);
+      return { openedAt: at - (ago + 1) * 3_600_000, open: close, high: close, low: close, close, volume: 1 };
+    });
     const price = { priceUsd, source: "coinbase", observedAt: at };
     const record = { wins: 0, losses: 0, reliability: null };
-    const known = { hours, day: null, funding: null, closes: [], yesterday: [] };
-    return signalQuestion({ ...known, token: "BTC", nowMs: at, price, costBps: 15, record });
+    return signalQuestion({ hours, funding: null, token: "BTC", nowMs: at, price, costBps: 15, record });
   });
   await use("day's review", (at) =>
     reviewQuestion(
       `Review of the day ${iso(at).slice(0, 10)} (UTC).`,
-      reviewLedger([], NO_WEEK, at),
+      reviewLedger([], NOTHING, at),
       () => null,
     ),
   );
   await use("week's review", (at) =>
     reviewQuestion(
       `Review of the week from Monday ${iso(at).slice(0, 10)} (UTC).`,
-      reviewLedger([], NO_WEEK, at),
+      reviewLedger([], NOTHING, at),
       () => null,
     ),
   );

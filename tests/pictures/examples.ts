@@ -1,7 +1,7 @@
 import { alertPicture, signalsPicture, weekPicture } from "../../convex/pages/picture";
 import type { SignalData } from "../../convex/pages/signal";
 import type { PricePoint } from "../../convex/market/views";
-import { signalExample } from "../../convex/signals/http";
+import { signalExample } from "../../convex/signals/proof";
 import type { PublicSignal } from "../../convex/signals/shapes";
 
 /** A picture of each kind, of prices that swing as prices do and are the same every time. */

@@ -19,8 +19,7 @@ const SIGNAL = {
   costPercent: 0.15,
   breakEvenPercent: 57.5,
   model: expect.stringContaining("simulated"),
-  promptVersion: "signal-4",
-  gapMinutes: 0,
+  promptVersion: "signal-5",
   status: "PENDING",
   generatedAt: expect.stringMatching(/^2026-01-05T08:00:/),
   expiresAt: expect.stringMatching(/^2026-01-05T14:00:/),
@@ -31,7 +30,6 @@ describe("without the gateway's key", () => {
     "/mcp/signals/latest",
     "/mcp/signals/latest?token=BTC&userId=alice",
     "/mcp/signals/history",
-    "/mcp/signals/history?days=7",
     "/mcp/signals/recap",
     "/signals/latest",
     "/signals/history",
@@ -80,7 +78,7 @@ describe("/mcp/signals/latest", () => {
     expect(body.signals).toEqual({
       BTC: {
         ...{ ...SIGNAL, status: "WIN", closedAt: expect.any(String), decidedBy: "candle", exitPrice: 101 },
-        ...{ pnlPercent: 1, afterCostsPercent: 0.85, excessPoints: 50 },
+        ...{ pnlPercent: 1, afterCostsPercent: 0.85, excessPoints: 50, gapMinutes: 0 },
       },
     });
   });
@@ -177,32 +175,6 @@ describe("/mcp/signals/history", () => {
     });
     expect(btc.signals).toMatchObject([{ id: "BTC-2026-01-07" }, { id: "BTC-2026-01-06" }]);
   });
-
-  test("with days is a window back from now, of up to 100 signals", async ({ app }) => {
-    for (let day = 0; day < 8; day++) {
-      await issued(app, buy);
-      await wait(app, DAY);
-    }
-    const shown = async (query: string) => {
-      const { status, body } = await app.get(`/mcp/signals/history?${query}`);
-      expect(status).toBe(200);
-      return body.count;
-    };
-    expect(await shown("")).toBe(10);
-    expect(await shown("days=7")).toBe(14);
-    expect(await shown("days=14")).toBe(16);
-    expect(await shown("days=2&token=BTC")).toBe(2);
-    expect(await shown("days=14&limit=3")).toBe(3);
-    const { body } = await app.post("/mcp/signals/history", { days: 1 });
-    expect(body).toMatchObject({ count: 2, stats: { expired: expect.any(Number) } });
-    for (const days of ["0", "366", "2.5", "week"]) {
-      const refused = await app.get(`/mcp/signals/history?days=${days}`);
-      expect([refused.status, refused.body]).toEqual([
-        400,
-        { error: "days must be a whole number from 1 to 365" },
-      ]);
-    }
-  });
 });
 
 describe("every signal", () => {
@@ -219,10 +191,12 @@ describe("every signal", () => {
     const sheet = await app.t.fetch("/signals/export.csv");
     expect(sheet.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     const [names, ...lines] = (await sheet.text()).trimEnd().split("\r\n");
-    expect(names?.split(",").slice(0, 4)).toEqual(["id", "token", "signal", "status"]);
-    expect(lines.map((line) => line.split(",").slice(0, 4))).toEqual([
-      ["BTC-2026-01-05", "BTC", "BUY", "WIN"],
-      ["ETH-2026-01-05", "ETH", "BUY", "LOSS"],
+    const columns = names?.split(",") ?? [];
+    const of = (line: string) =>
+      ["id", "tp1", "status", "exitPrice"].map((name) => line.split(",")[columns.indexOf(name)]);
+    expect(lines.map(of)).toEqual([
+      ["BTC-2026-01-05", "101", "WIN", "101"],
+      ["ETH-2026-01-05", "101", "LOSS", "99"],
     ]);
     expect(lines.every((line) => line.split(",").length === names?.split(",").length)).toBe(true);
   });
@@ -243,10 +217,12 @@ describe("/mcp/signals/recap", () => {
       trades: 2,
       totalPnlPercent: 0,
       totalAfterCostsPercent: -0.3,
-      excessPoints: 0,
+      averagePnlPercent: 0,
+      bestPnlPercent: 1,
+      worstPnlPercent: -1,
       byToken: {
-        BTC: expect.objectContaining({ wins: 1, winrate: 100, totalPnlPercent: 1, excessPoints: 50 }),
-        ETH: expect.objectContaining({ losses: 1, winrate: 0, totalPnlPercent: -1, excessPoints: -50 }),
+        BTC: expect.objectContaining({ wins: 1, winrate: 100, totalPnlPercent: 1 }),
+        ETH: expect.objectContaining({ losses: 1, winrate: 0, totalPnlPercent: -1 }),
       },
       notice: null,
       yesterday: expect.objectContaining({ date: "2026-01-04", wins: 0, trades: 0 }),
@@ -327,7 +303,7 @@ describe("/mcp/signals/recap", () => {
     const card = app.cards().at(-1);
     expect(card?.chatId).toBe("11");
     expect(card?.text).toMatch(
-      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Today · 2026-01-05<\/b>\n\nWon 1 · lost 1 · expired 0\n2 trades: <b>−0\.30\u202F% after costs<\/b>, 0\.00\u202F% before · 0\.0 points above chance a trade\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+0\.85\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.15\u202F%\n\n<b>Whole record<\/b> · 1 day\n2 trades: −0\.30.% after costs; buying and holding 0\.00.%\. Too early to call it anything\.\n[^]*\n\n<b>Review<\/b>, a model's view\n/u,
+      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Today · 2026-01-05<\/b>\n\nWon 1 · lost 1 · expired 0\n2 trades: <b>−0\.30\u202F% after costs<\/b>, 0\.00\u202F% before\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+0\.85\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.15\u202F%\n\n<b>Whole record<\/b> · 1 day\n2 trades: −0\.30.% after costs; buying and holding 0\.00.%\. Too early to call it anything\.\n[^]*\n\n<b>Review<\/b>, a model's view\n/u,
     );
   });
 });

@@ -1,3 +1,4 @@
+import { stringToHex } from "viem";
 import { beforeAll, expect, test } from "vitest";
 import { linked, type Statement } from "../../convex/signals/chain";
 import type { Head } from "../../convex/signals/tables";
@@ -22,7 +23,7 @@ beforeAll(async () => {
   await issued(app, "Nothing today.");
   await wait(app, DAY);
   await issued(app, hold);
-  honest = await recordFrom(async (path) => (await app.get(path)).body, Date.now());
+  honest = await recordFrom(async (path) => (await app.get(path)).body);
   const minutes = minutesOf(app);
   market = (token, from, to) =>
     Promise.resolve((minutes.get(token) ?? []).filter(({ openedAt }) => openedAt >= from && openedAt <= to));
@@ -56,8 +57,7 @@ test("an honest record holds, and the verifier says what it could not check", as
     ...["issued", "issued", "closed", "closed", "issued", "issued", "closed", "closed"],
     ...["none", "none", "issued", "issued"],
   ]);
-  const head = honest.head?.hash ?? "";
-  expect(await verify(honest, { head, market })).toEqual({
+  expect(await verify(honest, { head: honest.head, market })).toEqual({
     problems: [],
     notes: [],
     unchecked: ["since when the events are fixed: --rpc URL --anchor ADDRESS"],
@@ -83,10 +83,10 @@ function retold(change: (events: Told[]) => Told[] | void): SignalRecord {
     const { token, day } = content;
     if ((token !== "BTC" && token !== "ETH") || typeof day !== "string") throw new Error("It is of a day");
     const { content: json, token: _token, day: _day, ...links } = linked(head, { kind, token, day, content });
-    events.push({ ...links, content: JSON.parse(json) });
+    events.push({ ...links, content: JSON.parse(json), anchors: [] });
     head = { sequence: links.sequence, hash: links.hash };
   }
-  return { ...copy, events, head };
+  return { ...copy, events, head: head?.hash };
 }
 
 const at = (events: Told[], index: number): Content => {
@@ -157,11 +157,8 @@ const FORGERIES: [name: string, record: () => SignalRecord][] = [
     "a signal that is shown otherwise",
     () => edited((all) => void Object.assign(all.signals[1] ?? {}, { sl: 97 })),
   ],
-  ["figures of another record", () => edited((all) => void (all.stats.ALL = all.stats.BTC))],
-  [
-    "a head that cards did not publish",
-    () => edited((all) => Object.assign(all.head ?? {}, { hash: "b".repeat(64) })),
-  ],
+  ["figures of another record", () => edited((all) => void (all.stats[""] = all.stats["BTC"]))],
+  ["a head that cards did not publish", () => edited((all) => void (all.head = "b".repeat(64)))],
 ];
 
 test.each(FORGERIES)("%s is found", async (_name, record) => {
@@ -172,26 +169,24 @@ test.each(FORGERIES)("%s is found", async (_name, record) => {
 test("a chain told anew, whose figures all follow from it, is found by the head of a card", async () => {
   const record = retold((all) => void Object.assign(at(all, 0), { reasoning: "I knew it." }));
   expect((await verify(record, { market })).problems).toEqual([]);
-  const { problems } = await verify(record, { market, head: honest.head?.hash ?? "" });
+  const { problems } = await verify(record, { market, head: honest.head });
   expect(problems.join()).toContain("history was rewritten");
 });
 
 test("anchors of a rewritten chain, and hidden ones, are found", async () => {
-  const head = honest.head ?? { sequence: 0, hash: "" };
-  const text = (hash: string) => `0x${Buffer.from(`signal record ${head.sequence} ${hash}`).toString("hex")}`;
-  const mined = (data: string) => ({ from: "0xA", nonce: 0, data, minedAt: Date.now() });
-  const check = async (data: string, anchors: SignalRecord["anchors"]) =>
-    verify(
-      { ...honest, anchors },
-      {
-        anchor: {
-          address: "0xa",
-          chain: { count: () => Promise.resolve(1), mined: () => Promise.resolve(mined(data)) },
-        },
-      },
+  const { sequence, hash } = event(honest, honest.events.length - 1);
+  const input = (told: string) => stringToHex(`signal record ${sequence} ${told}`);
+  const check = async (held: string, txHashes: string[]) => {
+    const record = edited(
+      (all) => void (event(all, sequence - 1).anchors = [{ address: ACCOUNT, txHashes }]),
     );
-  const shown = { "0xA": { "0": ["0x1"] } };
-  expect((await check(text(head.hash), shown)).problems).toEqual([]);
-  expect((await check(text("c".repeat(64)), shown)).problems.join()).toContain("history was rewritten");
-  expect((await check(text(head.hash), {})).problems.join()).toContain("does not show it");
+    const mined = { from: ACCOUNT, nonce: 0, input: input(held), minedAt: Date.now() };
+    const chain = { count: () => Promise.resolve(1), mined: () => Promise.resolve(mined) };
+    return (await verify(record, { anchor: { address: ACCOUNT, chain } })).problems;
+  };
+  expect(await check(hash, ["0x1"])).toEqual([]);
+  expect((await check("c".repeat(64), ["0x1"])).join()).toContain("history was rewritten");
+  expect((await check(hash, [])).join()).toContain("has sent 1 transactions, and the record shows 0");
 });
+
+const ACCOUNT = `0x${"a".repeat(40)}` as const;

@@ -55,7 +55,6 @@ describe("the weekly recap", () => {
       trades: 4,
       totalPnlPercent: 1,
       totalAfterCostsPercent: 0.4,
-      excessPoints: 50,
       averagePnlPercent: 0.25,
       bestPnlPercent: 1,
       worstPnlPercent: -1,
@@ -78,9 +77,9 @@ describe("the weekly recap", () => {
     const text = app.cards().at(-1)?.text ?? "";
     expect(text).toContain("<b>🏆 Weekly recap</b>\n2026-01-05 to 2026-01-11, UTC");
     expect(text).toContain(
-      "Won 1 · lost 1 · expired 2\n4 trades: <b>+0.40 % after costs</b>, +1.00 % before · 12.5 points above chance a trade",
+      "Won 1 · lost 1 · expired 2\n4 trades: <b>+0.40 % after costs</b>, +1.00 % before",
     );
-    expect(text).toContain("After costs: average +0.10 % · best +0.85 % · worst −1.15 %");
+    expect(text).toMatch(/A trade: average \+0\.25.%, best \+1\.00.%, worst −1\.00.% before costs/);
     expect(text).toContain(
       "<b>Mon</b> · BTC 🟢 ✅ won +0.85 % · ETH 🟢 ❌ lost −1.15 %\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.35 %",
     );

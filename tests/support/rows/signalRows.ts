@@ -21,10 +21,9 @@ export async function insertSignals({ t }: App, count: number): Promise<void> {
       await db.insert("signals", signal);
       await db.insert("signalEvents", closedEvent(signal, index + 1));
     }
-    for (const of of ["ALL", ...TOKENS] as const) {
-      const record = recordOf(closed.filter(({ token }) => of === "ALL" || token === of));
-      await db.insert("recaps", { period: "all", of, record, generatedAt: Date.now() });
-    }
+    const record = (of: string) => recordOf(closed.filter(({ token }) => of === "ALL" || token === of));
+    const records = { ALL: record("ALL"), BTC: record("BTC"), ETH: record("ETH") };
+    await db.insert("recaps", { period: "all", of: "ALL", records, generatedAt: Date.now() });
     for (const [index, token] of TOKENS.entries())
       await db.insert("signals", issued(token, Date.now() - HOUR + index));
   });
@@ -56,7 +55,6 @@ function issued(token: "BTC" | "ETH", generatedAt: number): Fields<"signals"> {
     expiresAt: generatedAt + 6 * HOUR,
     ...{ model: "simulated", promptVersion: "signal-4", costBps: 15 },
     price: { usd: 100, source: "coinbase", observedAt: generatedAt },
-    ...{ evaluatedUntil: generatedAt, gapMinutes: 0 },
   };
 }
 
@@ -66,7 +64,7 @@ function closedSignal(token: "BTC" | "ETH", midnight: number, i: number): Fields
   return {
     ...issued(token, generatedAt),
     ...{ status, pnlPercent: status === "WIN" ? 1 : -0.8, closedAt: generatedAt + HOUR },
-    ...{ exitPrice: 101, decidedBy: "candle" },
+    ...{ exitPrice: 101, decidedBy: "candle", gapMinutes: 0 },
   };
 }
 

@@ -4,14 +4,12 @@ import { internal } from "../../convex/_generated/api";
 import * as z from "zod";
 import { recordOf } from "../../convex/signals/record";
 import { signalStats } from "../../convex/signals/shapes";
-import { dayOf } from "../../convex/lib/time";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 import { test } from "./support";
 import { noPrices } from "../support/outside";
 
-const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, noCandles, track, wait } =
-  given;
+const { buy, sell, hold, EIGHT, HOUR, MINUTE, endings, issued, marketAt, noCandles, track, wait } = given;
 
 /** The whole record: won, lost, expired, and the sum of results. */
 const totals = async (app: App) => {
@@ -74,30 +72,6 @@ describe("the outcome tracker", () => {
     }
   });
 
-  test("asks for the candles since its last look alone", async ({ app }) => {
-    await issued(app, buy);
-    const asked = () =>
-      app.standins
-        .sent("coinbase")
-        .filter(({ path, query }) => query?.granularity === "60" && path.includes("BTC"))
-        .map(({ query }) => [query?.start?.slice(11, 16), query?.end?.slice(11, 16)]);
-    for (const _look of [1, 2]) {
-      await wait(app, 30 * MINUTE);
-      await track(app);
-    }
-    expect(asked()).toEqual([
-      ["08:00", "08:29"],
-      ["08:30", "08:59"],
-    ]);
-    await wait(app, 5 * HOUR + 2 * MINUTE);
-    await track(app);
-    // Three hundred candles a question.
-    expect(asked().slice(2)).toEqual([
-      ["09:00", "13:59"],
-      ["14:00", "14:00"],
-    ]);
-  });
-
   test("expires HOLD at the live price without a result, whatever the price did", async ({ app }) => {
     await issued(app, hold);
     marketAt(app, { BTC: 150, ETH: 50 });
@@ -113,20 +87,6 @@ describe("the outcome tracker", () => {
     expect(await totals(app)).toEqual([0, 0, 2, 0]);
   });
 
-  test("asks for one price per token and tick, and for none when nothing is pending", async ({ app }) => {
-    const priced = () => app.standins.sent("coinbase").filter(({ path }) => path.endsWith("/ticker"));
-    await track(app);
-    expect(priced()).toHaveLength(0);
-    await issued(app, buy);
-    await wait(app, DAY);
-    await issued(app, buy);
-    await wait(app, 10 * MINUTE);
-    const before = priced().length;
-    await track(app);
-    expect(priced().length - before).toBe(2);
-    expect(await app.rows("signals")).toHaveLength(4);
-  });
-
   test("run twice, and twice at once, ends a signal once", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
@@ -137,31 +97,6 @@ describe("the outcome tracker", () => {
     await track(app);
     expect((await given.events(app)).filter(({ kind }) => kind === "closed")).toHaveLength(2);
     expect(await totals(app)).toEqual([2, 0, 0, 2]);
-  });
-
-  test("closes more than a batch of open signals, look by look", async ({ app }) => {
-    await issued(app, buy);
-    const [row] = await app.rows("signals");
-    if (row === undefined) throw new Error("There is a signal");
-    const { _id, _creationTime, ...signal } = row;
-    await app.t.run(async (ctx) => {
-      for (let n = 1; n <= 60; n++) {
-        const generatedAt = signal.generatedAt - n * MINUTE;
-        await ctx.db.insert("signals", {
-          ...signal,
-          day: dayOf(generatedAt - n * DAY),
-          generatedAt,
-          evaluatedUntil: generatedAt,
-        });
-      }
-    });
-    await wait(app, 30 * MINUTE);
-    marketAt(app, { BTC: 101, ETH: 101 });
-    await track(app);
-    // Twenty a look.
-    for (const _look of [1, 2, 3]) await track(app);
-    expect((await endings(app)).filter(([status]) => status === "PENDING")).toEqual([]);
-    expect((await totals(app))[0]).toBe(62);
   });
 });
 
@@ -223,30 +158,6 @@ describe("where the price comes from", () => {
       wins: 1,
       gaps: 1,
       edge: { days: 1, excessPoints: 0, verdict: "no record yet" },
-    });
-  });
-
-  test("with none in reach nothing changes until 6 hours behind the expiry, then it expires without a result", async ({
-    app,
-  }) => {
-    await issued(app, buy);
-    noCandles(app);
-    noPrices(app);
-    app.standins.fail("llm", { mode: "status", status: 401 });
-    await wait(app, 11.9 * HOUR);
-    await track(app);
-    expect((await endings(app)).map(([status]) => status)).toEqual(["PENDING", "PENDING"]);
-    await wait(app, HOUR);
-    await track(app);
-    expect(await endings(app)).toEqual([
-      ["EXPIRED", null, null],
-      ["EXPIRED", null, null],
-    ]);
-    expect(await totals(app)).toEqual([0, 0, 2, 0]);
-    const { body } = await app.get("/mcp/signals/history");
-    expect(body).toMatchObject({
-      stats: { expired: 2, trades: 0, edge: { days: 1, excessPoints: -50 } },
-      count: 2,
     });
   });
 });

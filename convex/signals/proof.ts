@@ -1,0 +1,123 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import { EXAMPLE_TIME, EXAMPLE_TX } from "../lib/http/described";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { wholeNumberOr } from "../lib/http/input";
+import { issuedStatement, linked } from "./chain";
+import { anchorShape, chainHead, eventContent, publicSignal, signalEvent, type PublicSignal } from "./shapes";
+import type { Issued, Signal } from "./tables";
+import { signalView } from "./views";
+
+/** What anybody can check the signals with: the chain of their events, its anchors, and all of them as a table. */
+
+/** The example of the API document: one signal, from issue to end, as the code makes it. */
+const issuedExample: Issued = {
+  token: "BTC",
+  day: "2026-01-05",
+  signal: "BUY",
+  entry: 97_250,
+  tp1: 98_200,
+  tp2: 99_100,
+  sl: 96_300,
+  confidence: 68,
+  reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
+  model: "claude-haiku-4.5",
+  promptVersion: "signal-5",
+  price: { usd: 97_250, source: "coinbase", observedAt: Date.UTC(2026, 0, 5, 9, 29, 40) },
+  costBps: 15,
+  generatedAt: Date.parse(EXAMPLE_TIME),
+  expiresAt: Date.UTC(2026, 0, 5, 15, 30),
+};
+export const storedExample: Signal = {
+  ...issuedExample,
+  status: "WIN",
+  closedAt: Date.UTC(2026, 0, 5, 12),
+  exitPrice: 98_200,
+  pnlPercent: 0.976864,
+  gapMinutes: 0,
+  decidedBy: "candle",
+};
+export const signalExample = signalView(storedExample);
+
+const anchorExample = {
+  address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+  nonce: 0,
+  txHashes: [EXAMPLE_TX],
+  status: "confirmed" as const,
+};
+
+const proof: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/proof",
+  summary:
+    "The tamper-evident record of signals: hash-chained events and the chain's head. `npm run verify-signals` checks it.",
+  description:
+    "An event when a signal is issued, when it is closed, and for each day on which a token got none, in order. Each carries the SHA-256 of its content and of the event before it, so nothing can be changed or left out without changing the head that cards have published. Where the operator has an account for it, the head goes to Base once a day: `anchors`.",
+  example: {
+    input: { after: 0, limit: 1 },
+    output: {
+      events: [shownEvent({ ...linked(null, issuedStatement(issuedExample)), anchors: [anchorExample] })],
+      head: { sequence: 2, hash: "9c".repeat(32) },
+      count: 1,
+    },
+  },
+  input: z.object({
+    after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe(
+      "Only events behind this sequence number, default 0",
+    ),
+    limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
+  }),
+  returns: z.object({
+    events: z.array(signalEvent),
+    head: chainHead.nullable().describe("null before the first event"),
+    count: z.number().describe("How many events this answer holds"),
+  }),
+  handler: async (ctx, input) => {
+    const { events, head } = await ctx.runQuery(internal.signals.anchors.events, input);
+    return { events: events.map(shownEvent), head, count: events.length };
+  },
+});
+
+type Event = ReturnType<typeof linked> & { anchors: z.output<typeof anchorShape>[] };
+
+function shownEvent({ token: _, day: __, content, ...link }: Event) {
+  return { ...link, content: eventContent.parse(JSON.parse(content)) };
+}
+
+const asJson: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/export.json",
+  summary: "Every signal with its levels, times and outcome, oldest first.",
+  description: "All of them in one answer, for those who compute on them; /mcp/signals/history has pages.",
+  example: { input: {}, output: { signals: [signalExample], count: 1 } },
+  input: z.object({}),
+  returns: z.object({ signals: z.array(publicSignal), count: z.int() }),
+  handler: async (ctx) => {
+    const signals = (await ctx.runQuery(internal.signals.history.all, {})).map(signalView);
+    return { signals, count: signals.length };
+  },
+});
+
+const asSheet: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/export.csv",
+  summary: "Every signal as comma-separated values, oldest first.",
+  description: "As RFC 4180 has them, with a line of names, for spreadsheets.",
+  media: "text/csv",
+  input: z.object({}),
+  returns: z.string(),
+  handler: async (ctx) => sheetOf((await ctx.runQuery(internal.signals.history.all, {})).map(signalView)),
+});
+
+/** Lines of comma-separated values (RFC 4180), with a line of names. */
+function sheetOf(signals: readonly PublicSignal[]): string {
+  const names = publicSignal.keyof().options;
+  const cell = (value: string | number | null | undefined) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = signals.map((one) => names.map((name) => cell(one[name])).join(","));
+  return [names.join(","), ...lines, ""].join("\r\n");
+}
+
+export const proofEndpoints: MountedEndpoint[] = [proof, asJson, asSheet];
