@@ -265,8 +265,8 @@ import type * as signals_http from "../signals/http.js";
 import type * as signals_issue from "../signals/issue.js";
 import type * as signals_ledgers from "../signals/ledgers.js";
 import type * as signals_model from "../signals/model.js";
-import type * as signals_path from "../signals/path.js";
 import type * as signals_prompts from "../signals/prompts.js";
+import type * as signals_proof from "../signals/proof.js";
 import type * as signals_recaps from "../signals/recaps.js";
 import type * as signals_record from "../signals/record.js";
 import type * as signals_rules from "../signals/rules.js";
@@ -325,7 +325,6 @@ import type * as whales_coins from "../whales/coins.js";
 import type * as whales_cursor from "../whales/cursor.js";
 import type * as whales_hour from "../whales/hour.js";
 import type * as whales_http from "../whales/http.js";
-import type * as whales_kinds from "../whales/kinds.js";
 import type * as whales_labels from "../whales/labels.js";
 import type * as whales_model from "../whales/model.js";
 import type * as whales_movements from "../whales/movements.js";
@@ -333,7 +332,6 @@ import type * as whales_prompts from "../whales/prompts.js";
 import type * as whales_shapes from "../whales/shapes.js";
 import type * as whales_tables from "../whales/tables.js";
 import type * as whales_validators from "../whales/validators.js";
-import type * as whales_values from "../whales/values.js";
 
 import type {
   ApiFromModules,
@@ -599,8 +597,8 @@ declare const fullApi: ApiFromModules<{
   "signals/issue": typeof signals_issue;
   "signals/ledgers": typeof signals_ledgers;
   "signals/model": typeof signals_model;
-  "signals/path": typeof signals_path;
   "signals/prompts": typeof signals_prompts;
+  "signals/proof": typeof signals_proof;
   "signals/recaps": typeof signals_recaps;
   "signals/record": typeof signals_record;
   "signals/rules": typeof signals_rules;
@@ -659,7 +657,6 @@ declare const fullApi: ApiFromModules<{
   "whales/cursor": typeof whales_cursor;
   "whales/hour": typeof whales_hour;
   "whales/http": typeof whales_http;
-  "whales/kinds": typeof whales_kinds;
   "whales/labels": typeof whales_labels;
   "whales/model": typeof whales_model;
   "whales/movements": typeof whales_movements;
@@ -667,7 +664,6 @@ declare const fullApi: ApiFromModules<{
   "whales/shapes": typeof whales_shapes;
   "whales/tables": typeof whales_tables;
   "whales/validators": typeof whales_validators;
-  "whales/values": typeof whales_values;
 }>;
 
 /**

@@ -21,11 +21,9 @@ const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED
 
 /** The day's new signals. */
 export function issuedCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
+  const at = Math.max(...signals.map(({ generatedAt }) => generatedAt));
   return [
-    [
-      { bold: "📈 Trading signals · 1h" },
-      `\n${dateTime(Math.max(...signals.map(({ generatedAt }) => generatedAt)))}`,
-    ],
+    [{ bold: "📈 Trading signals · 1h" }, `\n${dateTime(at)}`],
     ...signals.flatMap((signal) => [levelLines(signal), [quoted(signal.reasoning)]]),
     ...headLine(head),
   ];
@@ -35,10 +33,10 @@ export function issuedCard(signals: readonly Signal[], head: PublishedHead | nul
 export function latestCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
   return [
     [{ bold: "📈 Latest signals · 1h" }],
-    ...signals.flatMap((signal) => [
-      [...levelLines(signal), `\nIssued ${dateTime(signal.generatedAt)} · ${ending(signal)}`],
-      [quoted(signal.reasoning)],
-    ]),
+    ...signals.flatMap((signal) => {
+      const standing = `\nIssued ${dateTime(signal.generatedAt)} · ${ending(signal)}`;
+      return [[...levelLines(signal), standing], [quoted(signal.reasoning)]];
+    }),
     ...headLine(head),
   ];
 }
@@ -127,21 +125,13 @@ function levelLines(signal: Signal): Span[] {
     tp1 === null || tp2 === null || sl === null
       ? `\nNo position around ${dollars(entry)}`
       : `\nEntry ${dollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
-  return [
-    { bold: title },
-    ` · ${confidenceWords(signal)}`,
-    levels,
-    `\nPrice at issue by ${sourceName(price.source)} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
-  ];
+  const costs = `costs ${percent(signal.costBps / 100)}`;
+  const terms = `\nPrice at issue by ${sourceName(price.source)} · ${costs} · valid until ${dateTime(signal.expiresAt)}`;
+  return [{ bold: title }, ` · ${confidenceWords(signal)}`, levels, terms];
 }
 
 /** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
-function ending({
-  status,
-  pnlPercent,
-  exitPrice,
-  costBps,
-}: Pick<Signal, "status" | "pnlPercent" | "exitPrice" | "costBps">): string {
+function ending({ status, pnlPercent, exitPrice, costBps }: Signal): string {
   if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${signed(afterCosts(pnlPercent, costBps))}`;
   return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
 }
@@ -175,10 +165,8 @@ export function headLine(head: PublishedHead | null): Paragraph[] {
   return [[`🔗 Record ${head.sequence}: ${head.hash}${anchor}`]];
 }
 
-const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-
 function weekday(day: string): string {
-  return WEEKDAYS[new Date(day).getUTCDay()] ?? day;
+  return new Date(day).toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" });
 }
 
 export async function picturesOf(signals: readonly Pick<Signal, "token" | "day">[]): Promise<Picture> {
@@ -193,12 +181,11 @@ export async function pictureOfWeek(week: string): Promise<Picture> {
 /** `confidence 64%; by chance 45%, earns its costs from 52%`. */
 function confidenceWords(signal: Signal): string {
   const position = positionOf(signal);
+  const stated = `confidence ${signal.confidence}%`;
+  if (position === null) return stated;
   const share = (value: number) => `${(100 * value).toFixed(0)}%`;
-  const chance =
-    position === null
-      ? ""
-      : `; by chance ${share(chanceOf(position))}, earns its costs from ${share(breakEvenOf(position, signal.costBps))}`;
-  return `confidence ${signal.confidence}%${chance}`;
+  const needed = share(breakEvenOf(position, signal.costBps));
+  return `${stated}; by chance ${share(chanceOf(position))}, earns its costs from ${needed}`;
 }
 
 /** The part of a user's daily digest that is about signals. */

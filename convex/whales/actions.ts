@@ -4,21 +4,20 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { purseOf } from "../lib/limits/costs";
 import { AppError, failureOf, messageOf } from "../lib/errors";
+import { deadlines } from "../lib/outside/deadlines";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/outside/providerCalls";
 import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
-import { worker } from "../lib/work/desk";
+import { readFeeds } from "../market/live";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
 import { movedIn, readSafe, type Moved } from "../providers/chain/blocks";
 import { readOutcomes, type Outcome } from "../providers/chain/receipts";
 import { UPSTREAM } from "../providers/chain/rpc/client";
-import { CHAIN, coinAt, CONTRACTS, familyOf, isCoin } from "./coins";
-import { WINDOW_HOURS } from "./kinds";
+import { CHAIN, coinAt, COINS, CONTRACTS, familyOf, isCoin } from "./coins";
 import { PARTIES } from "./labels";
-import { largeIn, measuredIn, NATIVE, worthOf, type Transfer } from "./movements";
-import { PROMPT, readAnswer } from "./prompts";
+import { largeIn, measuredIn, NATIVE, priceIn, worthOf, type Prices, type Transfer } from "./movements";
+import { PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
 import type { Measured, Reported } from "./tables";
-import { feedPrices, priceIn, type Prices } from "./values";
 
 /** What the room asks the outside: the agent, once an hour, and the chain, every five minutes. */
 
@@ -39,18 +38,16 @@ const AMOUNT = 0.1;
 export const ask = providerAction({ watchId: v.id("whaleWatches") }, async (ctx, { watchId }) => {
   const now = Date.now();
   try {
-    const response = await answerOf(await sendPrompt(purseOf("service"), PROMPT, now));
-    const { alerts, ...read } = readAnswer(response);
+    const { alerts, note } = readAnswer(await answerOf(await sendPrompt(purseOf("service"), PROMPT, now)));
     const verified = await verifiedIn(alerts);
     const checked = alerts.map((alert, index) => ({ ...alert, verified: verified[index] === true }));
-    const answer = { watchId, alerts: checked, ...read, isFailed: false };
+    const answer = { watchId, alerts: checked, note, isFailed: false };
     await ctx.runMutation(internal.whales.hour.finish, answer);
   } catch (error) {
     const waitMs = failureOf(error)?.retryAfterMs;
     await ctx.runMutation(internal.whales.hour.finish, {
       watchId,
       alerts: [],
-      dropped: 0,
       isFailed: true,
       note: messageOf(error),
       ...(waitMs === undefined ? {} : { pausedUntil: now + waitMs }),
@@ -129,6 +126,20 @@ function agrees({ token, amount, occurredAt }: Reported, outcome: Outcome, price
   });
 }
 
+const FEEDS = [...new Set(Object.values(COINS).map(({ feed }) => feed))];
+
+/** The feeds' live prices, in one call. @throws AppError `upstream` if the chain cannot be reached */
+async function feedPrices(): Promise<Prices> {
+  const quotes = await readFeeds(FEEDS, deadlines.price);
+  return new Map(
+    FEEDS.flatMap((name) => {
+      const quote = quotes[name];
+      if (quote === undefined) return [];
+      return [[name, { usd: quote.usd, source: "chainlink", observedAt: quote.observedAt }]];
+    }),
+  );
+}
+
 /** Blocks per run: ten minutes of the chain, so that an outage is made up five times as fast as it lasted. */
 const MOST_BLOCKS = 300;
 /** Blocks to request at once, half as many after each refusal. */
@@ -142,7 +153,7 @@ const AT_ONCE = 15;
  * Follows Base up to its safe block, and makes alerts of the large movements of labelled exchanges, and of minted and
  * burned coins. What a run has read stays read, whatever happens next.
  */
-export const follow = worker({}, async (ctx) => {
+export const follow = providerAction({}, async (ctx) => {
   try {
     await readOn(ctx);
   } catch (error) {
@@ -150,7 +161,6 @@ export const follow = worker({}, async (ctx) => {
     if (failure === null) throw error;
     log.warn("whales.unmeasured", { reason: failure.message });
   }
-  return "over";
 });
 
 async function readOn(ctx: ActionCtx): Promise<void> {

@@ -4,7 +4,6 @@ import { enqueueOwnCard } from "../messenger/notices";
 import { alertCard, lastHours } from "./cards";
 import { latestAlerts, publicAlert } from "./model";
 import { vPublicAlert } from "./validators";
-import { rowsBy } from "../lib/records/rows";
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({
@@ -30,31 +29,21 @@ export const send = internalMutation({
 });
 
 /** More measured alerts than one block has. */
-const OF_ONE_BLOCK = 500;
+const PAGE = 500;
 
-/**
- * A page of the measured alerts, by block, the latest first.
- * @param before Only alerts in blocks below this one; by default all. The alerts of one block are on one page.
- * @returns `next`: `before` of the next page; `null` after the last.
- */
+/** The measured alerts in blocks below `before`, the latest first; `next` is `before` of the next page, `null` after the last. */
 export const page = internalQuery({
-  args: { before: v.optional(v.number()), limit: v.number() },
+  args: { before: v.number() },
   returns: v.object({ alerts: v.array(vPublicAlert), next: v.union(v.number(), v.null()) }),
-  handler: async (ctx, { before, limit }) => {
+  handler: async (ctx, { before }) => {
     const rows = await ctx.db
       .query("whaleAlerts")
-      .withIndex("by_blockNumber", (q) => {
-        const measured = q.gte("blockNumber", 0);
-        return before === undefined ? measured : measured.lt("blockNumber", before);
-      })
+      .withIndex("by_blockNumber", (q) => q.gte("blockNumber", 0).lt("blockNumber", before))
       .order("desc")
-      .take(limit);
-    const last = rows.length < limit ? undefined : rows.at(-1)?.blockNumber;
-    if (last === undefined) return { alerts: rows.map(publicAlert), next: null };
-    const ofLast = await rowsBy(ctx.db.query("whaleAlerts"), "blockNumber", last)
-      .order("desc")
-      .take(OF_ONE_BLOCK);
-    const whole = [...rows.filter(({ blockNumber }) => blockNumber !== last), ...ofLast];
-    return { alerts: whole.map(publicAlert), next: last };
+      .take(PAGE);
+    // The alerts of one block are on one page.
+    const cut = rows.length < PAGE ? undefined : rows.at(-1)?.blockNumber;
+    const whole = rows.filter(({ blockNumber }) => blockNumber !== cut);
+    return { alerts: whole.map(publicAlert), next: cut === undefined ? null : cut + 1 };
   },
 });

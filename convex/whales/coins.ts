@@ -1,12 +1,15 @@
 import type { FeedName } from "../market/feeds";
 import { TOKENS } from "../wallets/tokens";
 
-/** The coins that are measured on Base, and how amounts become figures. */
+/** What an alert may be about: the kinds of movements, and the coins that are measured on Base. */
 
 export const CHAIN = "base";
 
 /** Movements from this value on are alerts, from any source. USD. */
 export const FLOOR_USD = 1_000_000;
+
+export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
+export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
 
 type Coin = {
   /** As people write it. */

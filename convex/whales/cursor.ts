@@ -3,20 +3,15 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { dueWork } from "../lib/cronRuns";
 import { isSet } from "../lib/env";
-import { open, workOn } from "../lib/work/jobs";
 import { storeMeasured } from "./model";
 import { vMeasured } from "./tables";
 
 /** How far the chain has been read. Only blocks that the node calls safe are read, so none of them goes again. */
 
-/** The single run at a time. */
-const RUN = "whales on Base";
-
-/** Starts a run of `follow`, unless one is running. */
+/** Starts a run of `follow`. Of two runs at once one finds the cursor moved, and ends. */
 export const begin = dueWork(async (ctx) => {
   // Without its own RPC the service does not follow the chain: the public one is not meant for it.
-  if (!isSet("CHAIN_RPC_URL") || (await workOn(ctx, RUN)) !== null) return;
-  await open(ctx, internal.whales.actions.follow, {}, { subject: RUN, attempts: 1 });
+  if (isSet("CHAIN_RPC_URL")) await ctx.scheduler.runAfter(0, internal.whales.actions.follow, {});
 });
 
 /** The last block that was read; `null` before the first run. */

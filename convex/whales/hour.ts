@@ -35,7 +35,7 @@ export const begin = cron("look for whales", async (ctx) => {
   if (pausedUntil > now) {
     const note = `The agent API takes no prompts until ${iso(pausedUntil)}`;
     log.warn("whales.skipped", { reason: note });
-    const ended = { hour, state: "failed", startedAt: now, endedAt: now, note, pausedUntil } as const;
+    const ended = { hour, state: "failed", startedAt: now, note, pausedUntil } as const;
     await ctx.db.insert("whaleWatches", ended);
     return tellNews(ctx, now);
   }
@@ -48,22 +48,19 @@ export const finish = change(
   {
     watchId: v.id("whaleWatches"),
     alerts: v.array(vReported.extend({ verified: v.boolean() })),
-    dropped: v.number(),
     /** Why there is no list of alerts; `null` if there is one. */
     note: v.union(v.string(), v.null()),
     isFailed: v.boolean(),
     pausedUntil: v.optional(v.number()),
   },
-  async (ctx, { watchId, alerts, dropped, note, isFailed, pausedUntil }) => {
+  async (ctx, { watchId, alerts, note, isFailed, pausedUntil }) => {
     const row = await ctx.db.get("whaleWatches", watchId);
     if (row?.state !== "asking") return;
     const now = Date.now();
-    const { stored, merged } = await storeReported(ctx, alerts, now);
+    await storeReported(ctx, alerts, now);
     if (note !== null) log.warn("whales.note", { watchId, note });
     await ctx.db.patch("whaleWatches", watchId, {
       state: isFailed ? "failed" : "done",
-      endedAt: now,
-      ...(isFailed ? {} : { counts: { stored, merged, dropped } }),
       ...(note === null ? {} : { note }),
       ...(pausedUntil === undefined ? {} : { pausedUntil }),
     });

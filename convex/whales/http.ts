@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { needsWhileEmpty } from "../lib/env";
 import { EXAMPLE_USER } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { absentWhenEmpty, optionalUserId, wholeNumber, wholeNumberOr } from "../lib/http/input";
+import { optionalUserId, wholeNumberOr } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
@@ -61,15 +61,12 @@ const measured: MountedEndpoint = endpoint({
   description:
     "What the service has read about each on Base: transaction, place in it, block, addresses with their labels' sources, quantity and price. Blocks are read once the node calls them safe, minutes after they were made.",
   example: {
-    input: { limit: 1 },
-    output: { count: 1, alerts: [measuredExample], next: 40_412_812 },
+    input: {},
+    output: { count: 1, alerts: [measuredExample], next: null },
   },
   input: z.object({
-    before: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER)).describe(
+    before: wholeNumberOr(Number.MAX_SAFE_INTEGER, 0, Number.MAX_SAFE_INTEGER).describe(
       "Only alerts in blocks below this one; use an answer's `next` for the following page.",
-    ),
-    limit: wholeNumberOr(100, 1, 500).describe(
-      "1 to 500, default 100; the alerts of one block are never split",
     ),
   }),
   returns: z.object({
@@ -77,9 +74,8 @@ const measured: MountedEndpoint = endpoint({
     alerts: z.array(publicAlertShape),
     next: z.int().nullable().describe("`before` for the next page; null after the last"),
   }),
-  handler: async (ctx, { before, limit }) => {
-    const args = { limit, ...(before === undefined ? {} : { before }) };
-    const { alerts, next } = await ctx.runQuery(internal.whales.alerts.page, args);
+  handler: async (ctx, { before }) => {
+    const { alerts, next } = await ctx.runQuery(internal.whales.alerts.page, { before });
     return { count: alerts.length, alerts, next };
   },
 });

@@ -54,13 +54,9 @@ export type Told = Reported & { verified: boolean };
 type Alike = Pick<Reported, "token" | "alertType" | "amount" | "chain" | "txHash">;
 
 /** Stores what the agent tells, each movement once. A known alert keeps its first report, and only adds a missing transaction. */
-export async function storeReported(
-  ctx: MutationCtx,
-  alerts: readonly Told[],
-  now: number,
-): Promise<{ stored: number; merged: number }> {
+export async function storeReported(ctx: MutationCtx, alerts: readonly Told[], now: number): Promise<void> {
   const movements = distinct(alerts);
-  const known = matches(movements, await latestAlerts(ctx, now - SAME_WITHIN_MS));
+  const known = knownOf(movements, await latestAlerts(ctx, now - SAME_WITHIN_MS));
   for (const alert of movements) {
     const row = known.get(alert);
     if (row === undefined) await insert(ctx, withoutFalseTime(alert, now), now);
@@ -69,8 +65,6 @@ export async function storeReported(
       await ctx.db.patch("whaleAlerts", row._id, { txHash, verified });
     }
   }
-  const merged = alerts.length - movements.length + known.size;
-  return { stored: alerts.length - merged, merged };
 }
 
 /** Stores what was measured; it takes the place of the agent's report of the same movement. */
@@ -80,10 +74,11 @@ export async function storeMeasured(
   now: number,
 ): Promise<void> {
   if (alerts.length === 0) return;
-  const reported = (await latestAlerts(ctx, now - SAME_WITHIN_MS)).filter(
-    ({ movement }) => movement === undefined,
+  const recent = await latestAlerts(ctx, now - SAME_WITHIN_MS);
+  const known = knownOf(
+    alerts,
+    recent.filter(({ movement }) => movement === undefined),
   );
-  const known = matches(alerts, reported);
   for (const alert of alerts) {
     const row = known.get(alert);
     const fields = { ...alert, verified: true, blockNumber: alert.movement.blockNumber };
@@ -121,37 +116,38 @@ function distinct(alerts: readonly Told[]): Told[] {
 }
 
 function isRepeat(one: Told, other: Told): boolean {
-  if (isSameTransaction(one, other)) return true;
   const isToldOtherwise = one.alertType !== other.alertType || one.token !== other.token;
-  return isSameAmount(one, other, 0) && (isToldOtherwise || one.description === other.description);
+  const isEqual = mayBeSame(one, other) && one.amount === other.amount;
+  return (
+    isSameTransaction(one, other) || (isEqual && (isToldOtherwise || one.description === other.description))
+  );
 }
 
-/** What two alerts may have in common so that they are the same movement, the surest first. */
-const WAYS: ((one: Alike, row: Alike) => boolean)[] = [
-  isSameTransaction,
-  (one, row) => isSameAmount(one, row, SAME_AMOUNT_OTHER_TYPE),
-  (one, row) => one.alertType === row.alertType && isSameAmount(one, row, SAME_AMOUNT),
-];
-
-/** Which alerts are known; of two rows the one with the nearest amount, and no row for two alerts. */
-function matches<Alert extends Alike>(
+/** Which alerts are known, as which row: the surest pairs first, and no row for two alerts. */
+function knownOf<Alert extends Alike>(
   alerts: readonly Alert[],
   rows: readonly Doc<"whaleAlerts">[],
 ): Map<Alert, Doc<"whaleAlerts">> {
+  const pairs = alerts
+    .flatMap((alert) => rows.map((row) => ({ alert, row, unlike: unlikeness(alert, row) })))
+    .filter(({ unlike }) => Number.isFinite(unlike))
+    .toSorted((a, b) => a.unlike - b.unlike);
   const known = new Map<Alert, Doc<"whaleAlerts">>();
   const taken = new Set<Id<"whaleAlerts">>();
-  for (const isSame of WAYS) {
-    for (const alert of alerts) {
-      if (known.has(alert)) continue;
-      const [row] = rows
-        .filter((one) => !taken.has(one._id) && isSame(alert, one))
-        .toSorted((a, b) => apart(alert, a) - apart(alert, b));
-      if (row === undefined) continue;
-      known.set(alert, row);
-      taken.add(row._id);
-    }
+  for (const { alert, row } of pairs) {
+    if (known.has(alert) || taken.has(row._id)) continue;
+    known.set(alert, row);
+    taken.add(row._id);
   }
   return known;
+}
+
+/** How little two alerts look like one movement: 0 for one transaction, `Infinity` for two movements. */
+function unlikeness(one: Alike, other: Alike): number {
+  if (isSameTransaction(one, other)) return 0;
+  const apart = Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
+  const most = one.alertType === other.alertType ? SAME_AMOUNT : SAME_AMOUNT_OTHER_TYPE;
+  return mayBeSame(one, other) && apart <= most ? apart : Infinity;
 }
 
 function isSameTransaction(one: Alike, other: Alike): boolean {
@@ -159,20 +155,11 @@ function isSameTransaction(one: Alike, other: Alike): boolean {
 }
 
 /** At most one of them names its transaction. */
-function isSameAmount(one: Alike, other: Alike, most: number): boolean {
-  return (
-    (one.txHash === undefined || other.txHash === undefined) &&
-    isSameCoin(one, other) &&
-    apart(one, other) <= most
-  );
+function mayBeSame(one: Alike, other: Alike): boolean {
+  return (one.txHash === undefined || other.txHash === undefined) && isSameCoin(one, other);
 }
 
 function isSameCoin(one: Alike, other: Alike): boolean {
   const mayShareChain = one.chain === undefined || other.chain === undefined || one.chain === other.chain;
   return mayShareChain && familyOf(one.token) === familyOf(other.token);
-}
-
-/** The difference between two amounts, as a share of the larger. */
-function apart(one: Alike, other: Alike): number {
-  return Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
 }

@@ -1,11 +1,24 @@
+import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
+import type { FeedName } from "../market/feeds";
 import type { Outcome } from "../providers/chain/receipts";
 import { CHAIN, coinAt, COINS, FLOOR_USD, type CoinSymbol } from "./coins";
 import { LABELS, ZERO } from "./labels";
 import type { AlertType, Direction, Measured } from "./tables";
-import { priceIn, type Prices } from "./values";
 
 /** Reduces the transfers of one transaction to movements, and these to alerts. Pure. */
+
+export type Price = Measured["movement"]["price"];
+/** Of the feeds on Base. */
+export type Prices = ReadonlyMap<FeedName, Price>;
+
+/** @throws AppError `upstream` if its feed has no live price: what cannot be valued now is valued later. */
+export function priceIn(prices: Prices, coin: CoinSymbol): Price {
+  const { feed } = COINS[coin];
+  const price = prices.get(feed);
+  if (price === undefined) throw new AppError("upstream", `The price feed for ${feed} gives no live price`);
+  return price;
+}
 
 /** Addresses in lower case, the amount in the coin's smallest unit. */
 export type Transfer = {
@@ -19,9 +32,6 @@ export type Transfer = {
 
 /** The place of the ether that a transaction itself carries. */
 export const NATIVE = -1;
-
-/** One movement, from its origin to its destination; its position is that of one of its transfers, and unique. */
-type Movement = Transfer;
 
 /** The alerts in one transaction; none if it failed. */
 export function measuredIn(txHash: string, outcome: Outcome, prices: Prices): Measured[] {
@@ -60,7 +70,7 @@ function labelled(address: string): Measured["movement"]["from"] {
 }
 
 /** The movements worth an alert. */
-export function largeIn(transfers: readonly Transfer[], prices: Prices): Movement[] {
+export function largeIn(transfers: readonly Transfer[], prices: Prices): Transfer[] {
   return movementsOf(transfers).filter((one) => worthOf(one, priceIn(prices, one.coin).usd) >= FLOOR_USD);
 }
 
@@ -69,7 +79,7 @@ export function largeIn(transfers: readonly Transfer[], prices: Prices): Movemen
  * count. Transfers of one coin between the same two ends are one movement; so are those through an address that passes
  * on what it gets. Movements within one exchange are left out.
  */
-function movementsOf(transfers: readonly Transfer[]): Movement[] {
+function movementsOf(transfers: readonly Transfer[]): Transfer[] {
   const coins = [...new Set(transfers.map(({ coin }) => coin))];
   return coins
     .flatMap((coin) => {
@@ -119,14 +129,14 @@ function handedOn(transfers: readonly Transfer[]): Transfer[] {
 }
 
 /** The value of a movement in whole USD. */
-export function worthOf({ coin, amount }: Pick<Movement, "coin" | "amount">, priceUsd: number): number {
+export function worthOf({ coin, amount }: Pick<Transfer, "coin" | "amount">, priceUsd: number): number {
   return Math.round(Number(formatUnits(amount, COINS[coin].decimals)) * priceUsd);
 }
 
 type AlertWords = { alertType: AlertType; direction: Direction; description: string };
 
 /** A movement in words. Coins that arrive at an exchange can be sold there; for a stablecoin that means nothing. */
-function alertWords({ coin, from, to, amount }: Movement): AlertWords {
+function alertWords({ coin, from, to, amount }: Transfer): AlertWords {
   const { name, decimals, isStable } = COINS[coin];
   const what = `${grouped(formatUnits(amount, decimals))} ${name}`;
   const source = LABELS.get(from)?.exchange;

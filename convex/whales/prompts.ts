@@ -5,12 +5,13 @@ import { hasFigures } from "../lib/figures/written";
 import { jsonValues } from "../lib/text/json";
 import { inOwnWords } from "../lib/text/prose";
 import { line, symbol, usd } from "../lib/answers/parts";
-import { FLOOR_USD } from "./coins";
-import { ALERT_TYPES, DIRECTIONS, WINDOW_HOURS } from "./kinds";
+import { ALERT_TYPES, DIRECTIONS, FLOOR_USD } from "./coins";
 import { vReported, type Reported } from "./tables";
 
 /** The agent's hourly question, and how its answer is read. */
 
+/** The window of the prompt in hours; one more than the interval, so that a late prompt misses nothing. */
+export const WINDOW_HOURS = 2;
 /** Of a longer list the largest are kept. */
 export const MAX_ALERTS = 30;
 /** No transfer is worth more; a larger number is a mistake in the unit. */
@@ -49,16 +50,15 @@ const answerShape = z.union([
 
 /**
  * Reads the agent's answer: a list of alerts, with any prose and fence around it; each alert is accepted or dropped.
- * @returns The largest first; how many were unusable or too many; why there is no list, `null` if there is one.
+ * @returns The largest first; why there is no list, `null` if there is one.
  */
-export function readAnswer(response: string): { alerts: Reported[]; dropped: number; note: string | null } {
+export function readAnswer(response: string): { alerts: Reported[]; note: string | null } {
   const lists = jsonValues(response).map((json) => answerShape.safeParse(json));
   // A writer corrects itself: the last list counts. A citation such as "[1]" is none.
   const list =
     lists.findLast(({ data }) => data?.some((item) => typeof item === "object")) ??
     lists.findLast(({ data }) => data?.length === 0);
-  if (list?.success !== true)
-    return { alerts: [], dropped: 0, note: "The agent's answer contained no list of alerts" };
+  if (list?.success !== true) return { alerts: [], note: "The agent's answer contained no list of alerts" };
   const usable = list.data
     .flatMap((item) => {
       // The hash is looked up on the chain; other addresses and links are removed.
@@ -72,7 +72,7 @@ export function readAnswer(response: string): { alerts: Reported[]; dropped: num
     const known = { chain: chainOf(chain), occurredAt: timeOf(occurredAt), txHash: hashOf(txHash) };
     return parse(vReported, { ...alert, ...known, description: attributed(alert.description) });
   });
-  return { alerts, dropped: list.data.length - alerts.length, note: null };
+  return { alerts, note: null };
 }
 
 /** The agent's words, attributed to it. */

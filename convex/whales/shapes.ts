@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX } from "../lib/http/described";
 import { absentWhenEmpty, numberFrom } from "../lib/http/input";
-import { ALERT_TYPES, DIRECTIONS } from "./kinds";
+import { ALERT_TYPES, DIRECTIONS } from "./coins";
 
 /** The parts of alerts. */
 

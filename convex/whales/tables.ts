@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { waiting, type RecordsOf } from "../lib/records/records";
-import type { ALERT_TYPES, DIRECTIONS } from "./kinds";
+import type { ALERT_TYPES, DIRECTIONS } from "./coins";
 import { vMovement, vPublicAlert } from "./validators";
 
 /** An alert, from either source. */
@@ -31,13 +31,10 @@ export const whaleTables = {
     /** `asking`: its one action is under way, or was lost. */
     state: literals("asking", "done", "failed"),
     startedAt: v.number(),
-    endedAt: v.optional(v.number()),
     /** For the operator: why it failed, or why an answer brought nothing. */
     note: v.optional(v.string()),
     /** The agent API takes no prompts before this moment. */
     pausedUntil: v.optional(v.number()),
-    /** How many alerts of the answer were new, already known, and unusable. */
-    counts: v.optional(v.object({ stored: v.number(), merged: v.number(), dropped: v.number() })),
   })
     .index("by_hour", ["hour"])
     .index("by_state", ["state"]),

@@ -4,7 +4,6 @@ import { clientOf } from "../chain/support";
 import { until } from "../support/waits";
 import { chain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
-import { cutOff } from "../support/rows/leases";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import {
   BINANCE,
@@ -200,13 +199,10 @@ describe("a second look", () => {
   test("adds nothing, and neither do two at once", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
-    const overtaken = await cutOff(app, internal.whales.actions.follow, "a run", {});
     await Promise.all([
       app.t.mutation(internal.whales.cursor.begin, {}),
       app.t.mutation(internal.whales.cursor.begin, {}),
-      // A run that was lost and one that took its place.
-      app.t.action(internal.whales.actions.follow, { job: overtaken }),
-      app.t.action(internal.whales.actions.follow, { job: overtaken }),
+      app.t.action(internal.whales.actions.follow, {}),
     ]);
     await app.settle();
     await look(app);

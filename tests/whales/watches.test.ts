@@ -26,7 +26,6 @@ describe("an hour's watch", () => {
     expect(watch).toMatchObject({
       hour: START,
       state: "done",
-      counts: { stored: alerts.length, merged: 0, dropped: 0 },
     });
     expect(app.cards()).toHaveLength(1);
     expect(app.cards()[0]?.text).toContain("Whale alerts");
@@ -155,7 +154,7 @@ describe("a question that was cut off with its server", () => {
     await watchNow(app);
     const [watch] = await app.rows("whaleWatches");
     if (watch === undefined) throw new Error("There is a watch");
-    const late = { watchId: watch._id, alerts: [], dropped: 3, note: "late", isFailed: true };
+    const late = { watchId: watch._id, alerts: [], note: "late", isFailed: true };
     await app.t.mutation(internal.whales.hour.finish, late);
     expect(await app.rows("whaleWatches")).toEqual([watch]);
   });
