@@ -168,15 +168,16 @@ export const reviewDay = worker(
   },
 );
 
-/** Writes the review of a week. */
-export const reviewWeek = worker({ week: v.string() }, async (ctx, { week, job }) => {
+/** Writes the review of a week; without the model its recap goes out unreviewed. */
+export const reviewWeek = providerAction({ week: v.string() }, async (ctx, { week }) => {
   const figures = await ctx.runQuery(internal.signals.recaps.ofWeek, { week });
   const reviewed = daysOfWeek(week).flatMap((day) =>
     TOKENS.map((token) => ({ name: `${token} ${day}`, one: figures.days[day]?.[token] ?? null })),
   );
   const about = { occasion: `Review of the week from Monday ${week} (UTC).`, standing: figures, reviewed };
-  const written = await review(ctx, about, "service");
-  await ctx.runMutation(internal.signals.recaps.storeWeek, { week, job, written });
+  const written = await reached(review(ctx, about, "service"), "signals.week is not reviewed");
+  const none = { review: null, model: null };
+  await ctx.runMutation(internal.signals.recaps.storeWeek, { week, ...(written ?? none) });
 });
 
 async function review(

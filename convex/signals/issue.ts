@@ -10,6 +10,7 @@ import { enqueueServiceCard } from "../messenger/notices";
 import { publishedHead } from "./anchors";
 import { issuedCard, picturesOf } from "./cards";
 import { isDecided, issueSignal, noteMissing, recordFor } from "./model";
+import { recapWeek } from "./recaps";
 import { dayAfter, dayStart, isIssueTime, TOKENS } from "./rules";
 import { vAnswer, vToken, type Signal } from "./tables";
 
@@ -21,7 +22,7 @@ const ATTEMPTS = 6;
 const MOST_MISSED = 400;
 
 /**
- * The daily job. A run before 08:00 is late for the day before, whose signal would be useless by then, so it issues
+ * The daily job; it also makes up for a week's recap that was lost. A run before 08:00 is late for the day before, whose signal would be useless by then, so it issues
  * nothing.
  */
 export const openDay = cron("issue the day's signals", async (ctx) => {
@@ -29,6 +30,7 @@ export const openDay = cron("issue the day's signals", async (ctx) => {
   if (!isIssueTime(now)) return;
   const day = dayOf(now);
   await noteMissedDays(ctx, day);
+  await recapWeek(ctx);
   const subject = `signals of ${day}`;
   if ((await isOver(ctx, day)) || (await workOn(ctx, subject)) !== null) return;
   const onFailure = failureHandler(internal.signals.issue.failed, { day });

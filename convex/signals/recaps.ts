@@ -7,7 +7,6 @@ import { vCaller } from "../lib/limits/callers";
 import { beginRefresh, finishRefresh, vResultOf } from "../lib/cache";
 import { vTicket, type Ticket } from "../lib/tables";
 import { MINUTE } from "../lib/time";
-import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work/jobs";
 import { enqueueServiceCard } from "../messenger/notices";
 import { publishedHead } from "./anchors";
 import { pictureOfWeek, weekCard } from "./cards";
@@ -23,8 +22,6 @@ import { vSignal, vWeek, type Signal, type Week } from "./tables";
  * is down.
  */
 const REST_MS = MINUTE;
-/** After 1, 4 and 9 minutes; then a week's recap goes out without a review. */
-const ATTEMPTS = 4;
 
 /** A day's signals as they are now, and the review of exactly these outcomes; `null` while there is none. */
 export async function reviewedDay(ctx: QueryCtx, day: string) {
@@ -68,20 +65,20 @@ export const store = change(
   },
 );
 
-/**
- * The weekly job: has the latest week that is due reviewed, once, no matter how often it runs. If it runs late, on
- * Monday or after, it is still the week before.
- */
+/** The weekly job: has the latest week that is due reviewed. If it runs late, on Monday or after, it is still the week before. */
 export const openDue = cron("recap the week's signals", async (ctx) => {
-  const week = weekDueAt(Date.now());
-  const subject = `recap of ${week}`;
-  if ((await recapOf(ctx, "week", week)) !== null || (await workOn(ctx, subject)) !== null) return;
-  const { wins, losses, expired, pending } = await figuresOf(ctx, week);
-  if (wins + losses + expired + pending === 0) return finish(ctx, week, null);
-  const onFailure = failureHandler(internal.signals.recaps.weekFailed, { week });
-  const terms = { queue: "models", attempts: ATTEMPTS, onFailure, subject } as const;
-  await open(ctx, internal.signals.actions.reviewWeek, { week }, terms);
+  if (!(await recapWeek(ctx))) await finish(ctx, { week: weekDueAt(Date.now()), review: null, model: null });
 });
+
+/** Begins the recap of a week that has none, again if it was lost. @returns Whether the week had a signal. */
+export async function recapWeek(ctx: MutationCtx): Promise<boolean> {
+  const week = weekDueAt(Date.now());
+  const { wins, losses, expired, pending } = await figuresOf(ctx, week);
+  if (wins + losses + expired + pending === 0) return false;
+  if ((await recapOf(ctx, "week", week)) === null)
+    await ctx.scheduler.runAfter(0, internal.signals.actions.reviewWeek, { week });
+  return true;
+}
 
 export const ofWeek = internalQuery({
   args: { week: v.string() },
@@ -89,32 +86,23 @@ export const ofWeek = internalQuery({
   handler: async (ctx, { week }) => figuresOf(ctx, week),
 });
 
-export const storeWeek = change(
-  { week: v.string(), job: vJob, written: v.object({ review: v.string(), model: v.string() }) },
-  async (ctx, { week, job, written }) => {
-    if (await end(ctx, job)) await finish(ctx, week, written);
-  },
-);
+const vReview = v.union(v.string(), v.null());
 
-export const weekFailed = change({ week: v.string(), ...vFailure }, async (ctx, { week, isLast }) => {
-  if (isLast) await finish(ctx, week, null);
-});
+/** Stores the recap and sends its card, once, in one transaction; `null` if no model has reviewed it. */
+export const storeWeek = change({ week: v.string(), review: vReview, model: vReview }, finish);
 
-/** Stores the recap and sends its card, in one transaction. */
 async function finish(
   ctx: MutationCtx,
-  week: string,
-  written: { review: string; model: string } | null,
+  { week, ...written }: { week: string; review: string | null; model: string | null },
 ): Promise<void> {
   if ((await recapOf(ctx, "week", week)) !== null) return;
   const figures = await figuresOf(ctx, week);
-  const { review, model } = written ?? { review: null, model: null };
-  const recap = { period: "week", of: week, figures, review, model, generatedAt: Date.now() } as const;
+  const recap = { period: "week", of: week, figures, ...written, generatedAt: Date.now() } as const;
   await ctx.db.insert("recaps", recap);
-  const about = { review, whole: await recordFor(ctx, "ALL"), head: await publishedHead(ctx) };
+  const [whole, head] = [await recordFor(ctx, "ALL"), await publishedHead(ctx)];
   await enqueueServiceCard(ctx, {
     kind: "weekly recap",
-    paragraphs: weekCard(week, figures, about),
+    paragraphs: weekCard(week, figures, { review: written.review, whole, head }),
     picture: await pictureOfWeek(week),
   });
 }

@@ -126,26 +126,6 @@ describe("a card for a caller without a chat of their own", () => {
     expect(app.cards()).toHaveLength(before);
     expect((await app.rows("messages")).filter(({ userId }) => userId !== "")).toEqual([]);
   });
-
-  test("goes to the account of a link once it is confirmed", async ({ app }) => {
-    await issued(app, buy);
-    const linked = (confirmed: object) =>
-      app.t.run((ctx) =>
-        ctx.db.insert("messengerLinks", {
-          userId: ALICE,
-          messengerId: "42",
-          linkedAt: Date.now(),
-          ...confirmed,
-        }),
-      );
-    const ask = async () => (await app.get(`/mcp/signals/latest?userId=${ALICE}`)).body.messengerSent;
-    const link = await linked({});
-    expect(await ask()).toBe(false);
-    await app.t.run((ctx) => ctx.db.delete("messengerLinks", link));
-    await linked({ confirmedAt: Date.now() });
-    expect(await ask()).toBe(true);
-    expect(app.cards().at(-1)?.chatId).toBe("42");
-  });
 });
 
 describe("/mcp/signals/history", () => {
@@ -265,17 +245,6 @@ describe("/mcp/signals/recap", () => {
     deadlines.caller = 10_000;
     await wait(app, MINUTE);
     expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));
-  });
-
-  test("asks a gateway that is down once a minute, however often it is asked", async ({ app }) => {
-    await decided(app);
-    app.standins.fail("llm", { mode: "status", status: 401 });
-    const ask = async () => (await app.get("/mcp/signals/recap")).body.review;
-    for (let n = 0; n < 5; n++) expect(await ask()).toBeNull();
-    expect(reviews(app)).toHaveLength(1);
-    await wait(app, MINUTE);
-    for (let n = 0; n < 5; n++) expect(await ask()).toBeNull();
-    expect(reviews(app)).toHaveLength(2);
   });
 
   test("is of today: what has not been issued yet is said, and yesterday's is called so", async ({ app }) => {

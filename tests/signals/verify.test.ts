@@ -167,7 +167,10 @@ test.each(FORGERIES)("%s is found", async (_name, record) => {
 });
 
 test("a chain told anew, whose figures all follow from it, is found by the head of a card", async () => {
-  const record = retold((all) => void Object.assign(at(all, 0), { reasoning: "I knew it." }));
+  const reasoning = "I knew it.";
+  const record = retold((all) => void Object.assign(at(all, 0), { reasoning }));
+  expect((await verify(record, { market })).problems.join()).toContain(".reasoning is shown as Up.");
+  record.signals = record.signals.map((one, index) => (index === 0 ? { ...one, reasoning } : one));
   expect((await verify(record, { market })).problems).toEqual([]);
   const { problems } = await verify(record, { market, head: honest.head });
   expect(problems.join()).toContain("history was rewritten");

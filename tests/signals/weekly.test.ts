@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { App } from "../support/app";
-import { loseScheduled } from "../support/rows/leases";
 import * as given from "./support";
 import { test } from "./support";
 
@@ -119,15 +118,5 @@ describe("the weekly recap", () => {
     expect(asked()).toBe(before);
     expect(app.cards().filter(({ text }) => text.includes("Weekly recap"))).toHaveLength(2);
     expect(app.cards().at(-1)?.text).not.toContain("Review");
-  });
-
-  test("is resumed when its writing was lost", async ({ app }) => {
-    await week(app);
-    await until(app, EIGHT + TO_SUNDAY);
-    await app.t.mutation(internal.signals.recaps.openDue, {});
-    await loseScheduled(app);
-    expect(await weeks(app)).toEqual([]);
-    await work(app);
-    expect(await weeks(app)).toMatchObject([{ review: expect.any(String) }]);
   });
 });
