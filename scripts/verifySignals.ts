@@ -10,10 +10,8 @@ import * as z from "zod";
 
 const USAGE = `Usage: npm run verify-signals -- URL [--candles venue|URL] [--rpc URL --anchor ADDRESS] [--head HASH]
 
-  --candles  where one-minute candles are, to compute entries and outcomes again: "venue" is Coinbase's public API
-  --rpc      an RPC of Base, such as https://mainnet.base.org, to read what the account of the anchors has sent
-  --head     the chain's head as it was published on a card, which rules out a rewritten chain
-
+Computes entries and outcomes again from one-minute --candles ("venue": Coinbase's public API), reads from an RPC of Base
+what the account of the anchors has sent, and looks for a hash that a card has published as the --head.
 Exit code 0: everything that was checked holds, and the rest is listed; 1: it does not hold; 2: it could not be read.`;
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
@@ -22,28 +20,41 @@ const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
 
 const price = z.number().positive().nullable();
 const time = z.iso.datetime().transform((text) => Date.parse(text));
-/** What the events tell of a signal. */
-const signalShape = z.object({
-  token: z.enum(["BTC", "ETH"]),
-  day: z.iso.date(),
-  signal: z.enum(["BUY", "SELL", "HOLD"]),
-  entry: z.number().positive(),
-  tp1: price,
-  tp2: price,
-  sl: price,
-  confidence: z.number().int().min(0).max(100),
-  costBps: z.number().nonnegative(),
-  generatedAt: time,
-  expiresAt: time,
-  priceSource: z.string(),
-  priceObservedAt: time,
-  status: z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]),
-  closedAt: time.optional(),
-  exitPrice: price.optional(),
-  pnlPercent: z.number().nullable().optional(),
-  gapMinutes: z.number().nonnegative().optional(),
-});
-export type Signal = z.output<typeof signalShape>;
+/** A signal as its events tell it, and what follows. A HOLD has no levels. */
+const signalShape = z
+  .object({
+    token: z.enum(["BTC", "ETH"]),
+    day: z.iso.date(),
+    signal: z.enum(["BUY", "SELL", "HOLD"]),
+    entry: z.number().positive(),
+    tp1: price,
+    tp2: price,
+    sl: price,
+    confidence: z.number().int().min(0).max(100),
+    costBps: z.number().nonnegative(),
+    generatedAt: time,
+    expiresAt: time,
+    priceSource: z.string(),
+    priceObservedAt: time,
+    status: z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]),
+    closedAt: time.default(NaN),
+    exitPrice: price.default(null),
+    pnlPercent: z.number().nullable().default(null),
+    gapMinutes: z.number().nonnegative().default(0),
+  })
+  .transform(({ tp1, sl, ...one }) => {
+    const [target, stop, side] = [tp1 ?? NaN, sl ?? NaN, { BUY: 1, SELL: -1, HOLD: 0 }[one.signal]];
+    // Where between stop (0) and target (1) a price without direction ends, and what the costs are of that way.
+    const chance = Math.abs(one.entry - stop) / Math.abs(target - stop);
+    const costs = ((one.costBps / 10_000) * one.entry) / Math.abs(target - stop);
+    // A trade's excess over that chance, at least and at most. With gaps it is unknown.
+    const known = one.exitPrice === null ? null : (one.exitPrice - stop) / (target - stop) - chance;
+    const [low, high] = [known ?? -chance, known ?? 1 - chance];
+    const [least, most] = one.gapMinutes > 5 ? [Math.min(0, low), Math.max(0, high)] : [low, high];
+    return { ...one, side, target, stop, chance, costs, least, most, net: least - costs };
+  });
+type Signal = z.output<typeof signalShape>;
+export const signalFrom = (told: unknown): Signal => shaped(signalShape, told, "a signal");
 
 const event = z.object({
   sequence: z.int().positive(),
@@ -55,15 +66,7 @@ const event = z.object({
   anchors: z.array(z.object({ address: z.string(), txHashes: z.array(z.string()) })),
 });
 const shownShape = z.looseObject({ id: z.string() });
-export type SignalRecord = {
-  events: z.output<typeof event>[];
-  /** The hash of the chain's head, as the deployment says. */
-  head: string | undefined;
-  /** Every signal as the deployment shows it, and its statistics of each token and of both. */
-  signals: z.output<typeof shownShape>[];
-  stats: Record<string, unknown>;
-  readAt: number;
-};
+export type SignalRecord = Awaited<ReturnType<typeof recordFrom>>;
 export type Findings = { problems: string[]; notes: string[]; unchecked: string[] };
 
 // 2. The chain.
@@ -93,7 +96,7 @@ function checkChain({ events, head }: SignalRecord, published: string | undefine
 
 // 3. The rules: what may be issued, how it may end, and one story for each token and day.
 
-/** What the events tell of a token's day: raw, and read; none if it got no signal. */
+/** What the events tell of a token's day, raw and read; `null` if it got no signal. */
 type Story = { name: string; sequence: number; told: Record<string, unknown>; signal: Signal | null };
 
 function storiesOf({ events, readAt }: SignalRecord, { problems }: Findings): Story[] {
@@ -109,7 +112,7 @@ function storiesOf({ events, readAt }: SignalRecord, { problems }: Findings): St
   }
   for (const story of stories.values())
     if (story.told["status"] !== "none") {
-      story.signal = shaped(signalShape, story.told, story.name);
+      story.signal = signalFrom(story.told);
       if (!mayBeIssued(story.signal)) problems.push(`${story.name} breaks the rules of issue`);
       if (!mayEnd(story.signal, readAt)) problems.push(`${story.name} cannot have ended like this`);
     }
@@ -123,34 +126,19 @@ function storiesOf({ events, readAt }: SignalRecord, { problems }: Findings): St
 
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
-type Position = { side: 1 | -1; entry: number; tp1: number; sl: number };
-
-function positionOf({ signal, entry, tp1, sl }: Signal): Position | null {
-  if (signal === "HOLD" || tp1 === null || sl === null) return null;
-  return { side: signal === "BUY" ? 1 : -1, entry, tp1, sl };
-}
-
-/** Where between stop (0) and target (1) a price without direction ends, and what the costs are of that way. */
-const chanceOf = ({ entry, tp1, sl }: Position) => Math.abs(entry - sl) / Math.abs(tp1 - sl);
-const costShareOf = ({ entry, tp1, sl }: Position, bps: number) =>
-  ((bps / 10_000) * entry) / Math.abs(tp1 - sl);
-
 const HAIR = 1e-9;
 
-function mayBeIssued(one: Signal): boolean {
-  const { tp2, costBps, generatedAt: at } = one;
-  const isTimely = dayOf(at) === one.day && one.expiresAt === at + 6 * HOUR;
-  if (!isTimely || Math.abs(at - one.priceObservedAt) > MINUTE) return false;
-  const position = positionOf(one);
-  if (position === null) return one.signal === "HOLD" && one.tp1 === null && tp2 === null && one.sl === null;
-  const { side, entry, tp1, sl } = position;
-  const [reward, risk] = [side * (tp1 - entry), side * (entry - sl)];
+function mayBeIssued({ side, entry, target, stop, tp2, ...one }: Signal): boolean {
+  const isTimely = dayOf(one.generatedAt) === one.day && one.expiresAt === one.generatedAt + 6 * HOUR;
+  if (!isTimely || Math.abs(one.generatedAt - one.priceObservedAt) > MINUTE) return false;
+  if (side === 0) return Number.isNaN(target) && Number.isNaN(stop) && tp2 === null;
+  const [reward, risk] = [side * (target - entry), side * (entry - stop)];
   return (
-    side * ((tp2 ?? NaN) - tp1) >= 0 &&
-    reward / entry > costBps / 10_000 &&
+    side * ((tp2 ?? NaN) - target) >= 0 &&
+    reward / entry > one.costBps / 10_000 &&
     risk / entry >= 0.0015 - HAIR &&
     reward / risk >= 0.8 - HAIR &&
-    one.confidence / 100 >= chanceOf(position) + costShareOf(position, costBps) - HAIR
+    one.confidence / 100 >= one.chance + one.costs - HAIR
   );
 }
 
@@ -158,15 +146,16 @@ function mayBeIssued(one: Signal): boolean {
 const SLOWEST = 15 * HOUR;
 
 /** Whether an end is one of this signal's: in its life, at its level, with the result that follows. */
-function mayEnd({ status, signal, entry, ...one }: Signal, readAt: number): boolean {
-  const { generatedAt, expiresAt, closedAt = NaN, exitPrice = null, pnlPercent = null } = one;
-  if (status === "PENDING") return readAt - generatedAt <= SLOWEST;
-  const change = exitPrice === null || signal === "HOLD" ? null : 100 * (exitPrice / entry - 1);
-  const result = change === null ? null : Number((signal === "BUY" ? change : -change).toFixed(6)) + 0;
-  if (result !== pnlPercent) return false;
-  if (status === "EXPIRED") return closedAt === expiresAt;
-  const level = status === "WIN" ? one.tp1 : one.sl;
-  return closedAt >= generatedAt && closedAt <= expiresAt && exitPrice === level && level !== null;
+function mayEnd(
+  { status, side, entry, exitPrice, pnlPercent, closedAt, ...one }: Signal,
+  readAt: number,
+): boolean {
+  if (status === "PENDING") return readAt - one.generatedAt <= SLOWEST;
+  const result = exitPrice === null || side === 0 ? null : side * (exitPrice / entry - 1) * 100;
+  if ((result === null ? null : Number(result.toFixed(6)) + 0) !== pnlPercent) return false;
+  if (status === "EXPIRED") return closedAt === one.expiresAt;
+  const isAtLevel = exitPrice === (status === "WIN" ? one.target : one.stop);
+  return isAtLevel && closedAt >= one.generatedAt && closedAt <= one.expiresAt;
 }
 
 // 4. The record: the same figures, from the events alone.
@@ -213,42 +202,22 @@ function riskOf(results: readonly number[]) {
   const downside = Math.sqrt(meanOf(results.map((one) => Math.min(0, one) ** 2)));
   const sums = results.map((_, index) => sum(results.slice(0, index + 1)));
   const falls = sums.map((one, index) => Math.max(0, ...sums.slice(0, index)) - one);
-  const maxDrawdownPercent = Math.max(0, ...falls);
-  return {
-    sharpe: deviation < HAIR ? null : mean / deviation,
-    sortino: ratio(mean, downside),
-    maxDrawdownPercent,
-  };
-}
-
-/** A trade's excess over the chance of its levels: at least, at most, and at least after costs. With gaps it is unknown. */
-function excessOf({ exitPrice = null, gapMinutes = 0, costBps }: Signal, position: Position) {
-  const { tp1, sl } = position;
-  const chance = chanceOf(position);
-  const known = exitPrice === null ? null : (exitPrice - sl) / (tp1 - sl) - chance;
-  const [low, high] = [known ?? -chance, known ?? 1 - chance];
-  const [least, most] = gapMinutes > 5 ? [Math.min(0, low), Math.max(0, high)] : [low, high];
-  return { least, most, net: least - costShareOf(position, costBps) };
+  const sharpe = deviation < HAIR ? null : mean / deviation;
+  return { sharpe, sortino: ratio(mean, downside), maxDrawdownPercent: Math.max(0, ...falls) };
 }
 
 /** Every figure of a record that follows from its events. */
 export function statisticsOf(signals: readonly Signal[]) {
   const ended = signals.filter(({ status }) => status !== "PENDING");
-  const trades = ended.flatMap((one) => {
-    const position = positionOf(one);
-    return position === null ? [] : [{ ...one, ...excessOf(one, position) }];
-  });
+  const trades = ended.filter(({ side }) => side !== 0).toSorted((a, b) => a.closedAt - b.closedAt);
   const count = (wanted: Signal["status"]) => ended.filter(({ status }) => status === wanted).length;
   // BTC and ETH move together, so a day is one observation.
-  const days = [...new Set(trades.map(({ day }) => day))].map((day) =>
-    trades.filter((one) => one.day === day),
-  );
+  const names = [...new Set(trades.map(({ day }) => day))];
+  const days = names.map((name) => trades.filter(({ day }) => day === name));
   const means = (of: "least" | "most" | "net") => days.map((day) => meanOf(day.map((one) => one[of])));
   const [least, most, net] = [means("least"), means("most"), means("net")];
-  const results = trades
-    .toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0))
-    .flatMap(({ pnlPercent, costBps }) => (pnlPercent == null ? [] : [{ gross: pnlPercent, costBps }]));
-  const afterCosts = results.map(({ gross, costBps }) => Number((gross - costBps / 100).toFixed(6)));
+  const results = trades.flatMap(({ pnlPercent: of, costBps }) => (of === null ? [] : [{ of, costBps }]));
+  const afterCosts = results.map(({ of, costBps }) => Number((of - costBps / 100).toFixed(6)));
   const held = ["BTC", "ETH"].flatMap((token) => {
     const own = ended.filter((one) => one.token === token).toSorted((a, b) => (a.day < b.day ? -1 : 1));
     const [first, last] = [own[0], own.at(-1)];
@@ -263,10 +232,10 @@ export function statisticsOf(signals: readonly Signal[]) {
     losses: count("LOSS"),
     expired: count("EXPIRED"),
     holds: ended.length - trades.length,
-    gaps: trades.filter(({ gapMinutes = 0 }) => gapMinutes > 5).length,
+    gaps: trades.filter(({ gapMinutes }) => gapMinutes > 5).length,
     winrate: ratio(100 * count("WIN"), count("WIN") + count("LOSS")),
     trades: results.length,
-    beforeCosts: resultsOf(results.map(({ gross }) => gross)),
+    beforeCosts: resultsOf(results.map(({ of }) => of)),
     afterCosts: resultsOf(afterCosts),
     buyAndHoldPercent: ratio(sum(held), held.length),
     risk: riskOf(afterCosts),
@@ -306,27 +275,18 @@ export function differences(told: unknown, due: unknown, path: string): string[]
 /** What events tell and signals do not show. */
 const HIDDEN = new Set(["day", "costBps", "priceSource", "priceObservedAt"]);
 
-function checkShown(
-  { signals, stats }: SignalRecord,
-  stories: readonly Story[],
-  { problems }: Findings,
-): void {
+function checkShown({ signals, stats }: SignalRecord, stories: readonly Story[], found: Findings): void {
   const issued = stories.flatMap(({ signal, ...story }) => (signal === null ? [] : [{ ...story, signal }]));
-  for (const { id } of signals)
-    if (!issued.some(({ name }) => name === id)) problems.push(`${id} is shown, but no event issued it`);
+  const shown = new Map(signals.map((one) => [one.id, one]));
   for (const { name, told } of issued) {
     const due = Object.fromEntries(Object.entries(told).filter(([field]) => !HIDDEN.has(field)));
-    problems.push(
-      ...differences(
-        signals.find(({ id }) => id === name),
-        due,
-        name,
-      ),
-    );
+    found.problems.push(...differences(shown.get(name), due, name));
+    shown.delete(name);
   }
+  for (const id of shown.keys()) found.problems.push(`${id} is shown, but no event issued it`);
   for (const [scope, told] of Object.entries(stats)) {
     const own = issued.map(({ signal }) => signal).filter(({ token }) => scope === "" || scope === token);
-    problems.push(...differences(told, statisticsOf(own), `stats of ${scope || "both"}`));
+    found.problems.push(...differences(told, statisticsOf(own), `stats of ${scope || "both"}`));
   }
 }
 
@@ -340,34 +300,29 @@ export type Market = (token: string, from: number, to: number) => Promise<Minute
  * The first level touched decides, the stop where one minute holds both. Of the minute of issue its close counts and how
  * far it went against the position; of the minute of expiry only the open. `null` where minutes are missing that decide.
  */
-function endBy(read: readonly Minute[], signal: Signal) {
-  const { generatedAt: from, expiresAt: to } = signal;
+function endBy(read: readonly Minute[], { generatedAt: from, expiresAt: to, side, target, stop }: Signal) {
   const minutes = new Map(read.map((one) => [one.openedAt, one]));
-  const position = positionOf(signal);
   const last = to - (to % MINUTE);
-  for (let at = from - (from % MINUTE); position !== null && at <= last; at += MINUTE) {
+  for (let at = from - (from % MINUTE); side !== 0 && at <= last; at += MINUTE) {
     const one = minutes.get(at);
     if (one === undefined) return null;
-    const { side, sl, tp1 } = position;
     const [worst, best] = side === 1 ? [one.low, one.high] : [one.high, one.low];
     const [against, towards] = at === last ? [one.open, one.open] : [worst, at < from ? one.close : best];
-    if (side * (against - sl) <= 0) return { status: "LOSS", price: sl, at: Math.max(at, from) };
-    if (side * (towards - tp1) >= 0) return { status: "WIN", price: tp1, at: at < from ? at + MINUTE : at };
+    if (side * (against - stop) <= 0) return { status: "LOSS", price: stop, at: Math.max(at, from) };
+    if (side * (towards - target) >= 0)
+      return { status: "WIN", price: target, at: at < from ? at + MINUTE : at };
   }
   const close = minutes.get(last - MINUTE)?.close;
   if (close === undefined) return null;
-  const levels = position === null ? [close] : [position.tp1, position.sl];
-  return {
-    status: "EXPIRED",
-    price: Math.min(Math.max(close, Math.min(...levels)), Math.max(...levels)),
-    at: to,
-  };
+  const levels = side === 0 ? [close] : [target, stop];
+  const price = Math.min(Math.max(close, Math.min(...levels)), Math.max(...levels));
+  return { status: "EXPIRED", price, at: to };
 }
 
 async function checkMarket(stories: readonly Story[], market: Market, found: Findings): Promise<void> {
   for (const { name, signal } of stories) {
     if (signal === null) continue;
-    const { entry, token, priceObservedAt: seen, status, closedAt = NaN, exitPrice, gapMinutes = 0 } = signal;
+    const { entry, token, priceObservedAt: seen, status, exitPrice } = signal;
     const minutes = await market(token, seen - 2 * MINUTE, signal.expiresAt);
     const around = minutes.filter(({ openedAt }) => Math.abs(openedAt + MINUTE / 2 - seen) <= 1.5 * MINUTE);
     const hair = entry * (signal.priceSource === "coinbase" ? 0.0005 : 0.002);
@@ -380,11 +335,12 @@ async function checkMarket(stories: readonly Story[], market: Market, found: Fin
       found.problems.push(`${name} was entered at ${entry}; the market stood between ${low} and ${high}`);
     if (status === "PENDING" || due === null) continue;
     const isNear = Math.abs((exitPrice ?? Infinity) - due.price) <= 0.0005 * entry;
-    if (due.status !== status || !isNear || Math.abs(closedAt - due.at) > MINUTE)
+    if (due.status !== status || !isNear || Math.abs(signal.closedAt - due.at) > MINUTE)
       found.problems.push(
         `${name}: by the market's minutes it was ${due.status} at ${due.price}, ${dayOf(due.at)}`,
       );
-    if (gapMinutes > 5) found.notes.push(`${name} counts as having gaps, but the market has every minute`);
+    if (signal.gapMinutes > 5)
+      found.notes.push(`${name} counts as having gaps, but the market has every minute`);
   }
 }
 
@@ -396,12 +352,8 @@ type Mined = { from: string; nonce: number; input: string; minedAt: number };
 type Chain = { mined(txHash: string): Promise<Mined | null>; count(address: Address): Promise<number> };
 type Anchor = { address: Address; chain: Chain };
 
-async function checkAnchors(
-  record: SignalRecord,
-  stories: Story[],
-  { address, chain }: Anchor,
-  found: Findings,
-) {
+async function checkAnchors(record: SignalRecord, stories: Story[], anchor: Anchor, found: Findings) {
+  const { address, chain } = anchor;
   const isOwn = (one: { address: string }) => one.address.toLowerCase() === address.toLowerCase();
   const fixed: { sequence: number; minedAt: number }[] = [];
   const nonces = new Set<number>();
@@ -422,7 +374,7 @@ async function checkAnchors(
     const at = Math.min(...fixed.filter((one) => one.sequence >= sequence).map((one) => one.minedAt));
     if (signal === null || !Number.isFinite(at)) return [];
     if (signal.generatedAt > at + MINUTE) found.problems.push(`${name} is from after its anchor`);
-    return [(signal.closedAt ?? Infinity) > at];
+    return [!(signal.closedAt <= at)];
   });
   const early = anchored.filter(Boolean).length;
   found.notes.push(`${early} of ${anchored.length} anchored signals were anchored before their outcome`);
@@ -436,12 +388,8 @@ function chainAt(url: string): Chain {
       const sent = await client.request({ method: "eth_getTransactionByHash", params: [hash] });
       if (sent?.blockHash == null) return null;
       const { timestamp } = await client.getBlock({ blockHash: sent.blockHash });
-      return {
-        from: sent.from,
-        nonce: Number(sent.nonce),
-        input: sent.input,
-        minedAt: 1_000 * Number(timestamp),
-      };
+      const { from, nonce, input } = sent;
+      return { from, nonce: Number(nonce), input, minedAt: 1_000 * Number(timestamp) };
     },
     count: async (address) => {
       if ((await client.getChainId()) !== 8453) throw new Failure(`${url} does not serve Base`);
@@ -490,22 +438,17 @@ const exportShape = z.object({ signals: z.array(shownShape) });
 const historyShape = z.object({ stats: z.unknown() });
 
 /** @param read One answer of the deployment, by its path. */
-export async function recordFrom(read: (path: string) => Promise<unknown>): Promise<SignalRecord> {
-  const proof = async (after: number) => {
-    const path = `/signals/proof?after=${after}&limit=500`;
-    return shaped(proofShape, await read(path), path);
-  };
-  const events: SignalRecord["events"] = [];
+export async function recordFrom(read: (path: string) => Promise<unknown>) {
+  const get = async <Shape extends z.ZodType>(path: string, shape: Shape) =>
+    shaped(shape, await read(path), path);
+  const proof = async (after: number) => get(`/signals/proof?after=${after}&limit=500`, proofShape);
+  const events: z.output<typeof event>[] = [];
   for (let page = await proof(0); page.events.length > 0; page = await proof(events.length))
     events.push(...page.events);
-  const { signals } = shaped(exportShape, await read("/signals/export.json"), "/signals/export.json");
-  const stats: SignalRecord["stats"] = {};
+  const { signals } = await get("/signals/export.json", exportShape);
+  const stats: Record<string, unknown> = {};
   for (const token of ["", "BTC", "ETH"])
-    stats[token] = shaped(
-      historyShape,
-      await read(`/mcp/signals/history?token=${token}`),
-      "the history",
-    ).stats;
+    stats[token] = (await get(`/mcp/signals/history?token=${token}`, historyShape)).stats;
   const head = (await proof(events.length)).head?.hash;
   return { events, head, signals, stats, readAt: Date.now() };
 }
@@ -522,30 +465,22 @@ function venueMarket(base: string): Market {
       const url = `${base}/products/${token}-USD/candles?granularity=60&start=${start}&end=${end}`;
       for (const [at, low, high, open, close] of shaped(z.array(row), await fetched(url), url))
         minutes.push({ openedAt: 1_000 * at, open, high, low, close });
-      // As the venue asks.
-      await new Promise((resolve) => setTimeout(resolve, 150));
     }
     return minutes;
   };
 }
 
-const text = { type: "string" } as const;
-
 export async function main(args: string[]): Promise<number> {
-  const options = { candles: text, rpc: text, anchor: text, head: text, help: { type: "boolean" } } as const;
+  const text = { type: "string" } as const;
+  const options = { candles: text, rpc: text, anchor: text, head: text };
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   const { rpc, anchor: address, candles } = values;
   const [source] = positionals;
-  if (values.help === true) {
-    console.log(USAGE);
-    return 0;
-  }
-  if (source === undefined || positionals.length > 1) throw new Failure("Name one service by its URL");
+  if (source === undefined || positionals.length > 1) throw new Failure(USAGE);
   if ((rpc === undefined) !== (address === undefined))
     throw new Failure("--anchor and --rpc go together: one without the other checks nothing");
   if (address !== undefined && !isAddress(address)) throw new Failure(`${address} is no address`);
-  const base = source.replace(/\/+$/, "");
-  const record = await recordFrom((path) => fetched(base + path));
+  const record = await recordFrom((path) => fetched(source.replace(/\/+$/, "") + path));
   const { problems, notes, unchecked } = await verify(record, {
     head: values.head?.toLowerCase(),
     market: candles === undefined ? undefined : venueMarket(candles === "venue" ? VENUE : candles),
@@ -564,7 +499,7 @@ if (process.argv[1]?.endsWith("verifySignals.ts") === true) {
     process.exitCode = await main(process.argv.slice(2));
   } catch (error) {
     const isKnown = [Failure, TypeError, SyntaxError, BaseError].some((one) => error instanceof one);
-    console.error(isKnown ? `${String(error)}. --help says how it is used.` : error);
+    console.error(isKnown ? String(error) : error);
     process.exitCode = 2;
   }
 }

@@ -20,9 +20,9 @@ import { serviceAddress } from "../wallets/custody/signatures";
 import { carry } from "../wallets/orders/desk";
 import { anchorData } from "./chain";
 import type { Task } from "./issue";
-import { reviewLedger, reviewProblem, settledReasoning, settledReview, type Reviewed } from "./ledgers";
+import { reviewLedger, reviewQuestion, settledReasoning, settledReview, type Reviewed } from "./ledgers";
 import { outcomesKey } from "./model";
-import { PROMPT_VERSION, reviewQuestion, signalQuestion, type MarketContext } from "./prompts";
+import { PROMPT_VERSION, signalQuestion, type MarketContext } from "./prompts";
 import { standingOf } from "./record";
 import {
   daysOfWeek,
@@ -186,7 +186,7 @@ async function review(
   payer: Payer,
 ): Promise<{ review: string; model: string }> {
   const ledger = reviewLedger(reviewed, standing, Date.now());
-  const question = reviewQuestion(occasion, ledger, reviewProblem);
+  const question = reviewQuestion(occasion, ledger);
   const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const { value, model } = await completeStructured(ctx, question, patience);
   return { review: settledReview(value.review, ledger, standing), model };

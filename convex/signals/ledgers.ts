@@ -1,16 +1,21 @@
+import * as z from "zod";
 import {
+  citableLine,
   counted,
   ledgerOf,
   modelNamed,
+  SLOT_RULES,
   sourceOfFact,
   sourceOfWords,
   type Ledger,
 } from "../lib/figures/ledger";
+import { line } from "../lib/answers/parts";
 import { factsOf } from "../lib/facts";
 import { namesOf } from "../lib/money/names";
 import { leftoverProblem, settle } from "../lib/figures/settle";
 import type { Fact } from "../lib/facts";
 import { sourceName } from "../lib/publicSources";
+import type { Question } from "../providers/models/structure";
 import type { SignalContext } from "./prompts";
 import type { Proposal } from "./rules";
 import type { Standing } from "./shapes";
@@ -64,9 +69,23 @@ const PROMISES =
 
 const REVIEW = { isBare: true, refused: PROMISES } as const;
 
-/** What is wrong with the figures of a review, in words for the model; `null` when nothing is. */
-export function reviewProblem(review: string, ledger: Ledger): string | null {
-  return leftoverProblem(settle(review, ledger, REVIEW).leftovers);
+const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
+
+/** @param ledger What the review may state, by number. */
+export function reviewQuestion(occasion: string, ledger: Ledger) {
+  const facts = [...ledger.facts.values()].map(citableLine).join("\n");
+  return {
+    name: "signal_review",
+    system:
+      "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
+      `the method. A few trades prove nothing. You promise nothing. ${SLOT_RULES}`,
+    user: `${occasion}\n\nFacts:\n${facts}`,
+    maxTokens: 1_000,
+    shape: reviewShape,
+    demands: ({ review }) => leftoverProblem(settle(review, ledger, REVIEW).leftovers),
+    // A wrong figure in the second answer is left out with its sentence.
+    mend: (given) => given,
+  } satisfies Question<typeof reviewShape>;
 }
 
 /** A review as readers get it: its figures come from the record. If no sentence stays, it is made from the record. */

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { citableLine, SLOT_RULES, type Ledger } from "../lib/figures/ledger";
 import { line, usd, usdOrNull } from "../lib/answers/parts";
 import { HOUR, iso } from "../lib/time";
 import type { Candle } from "../providers/data/coinbase";
@@ -124,30 +123,4 @@ function describeRecord({ token, record: { wins, losses, reliability } }: Signal
   if (n === 0) return `Your record on ${token}: nothing has been decided yet.`;
   const rate = ((100 * wins) / n).toFixed(1);
   return `Your record on ${token}: of ${n} decided signals ${wins} were won (${rate} %). ${reliability ?? ""}`;
-}
-
-const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
-
-/**
- * @param ledger What the review may state, by number.
- * @param problemOf What is wrong with the figures of a review; `null` if nothing is.
- */
-export function reviewQuestion(
-  occasion: string,
-  ledger: Ledger,
-  problemOf: (review: string, ledger: Ledger) => string | null,
-) {
-  const facts = [...ledger.facts.values()].map(citableLine).join("\n");
-  return {
-    name: "signal_review",
-    system:
-      "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
-      `the method. A few trades prove nothing. You promise nothing. ${SLOT_RULES}`,
-    user: `${occasion}\n\nFacts:\n${facts}`,
-    maxTokens: 1_000,
-    shape: reviewShape,
-    demands: ({ review }) => problemOf(review, ledger),
-    // A wrong figure in the second answer is left out with its sentence.
-    mend: (given) => given,
-  } satisfies Question<typeof reviewShape>;
 }

@@ -3,8 +3,8 @@ import { restatementQuestion } from "../../convex/alerts/reading";
 import { snapshotQuestion, tokenCheck, tokenQuestion } from "../../convex/market/questions";
 import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
-import { reviewLedger } from "../../convex/signals/ledgers";
-import { reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
+import { reviewLedger, reviewQuestion } from "../../convex/signals/ledgers";
+import { signalQuestion } from "../../convex/signals/prompts";
 import { standingOf } from "../../convex/signals/record";
 import type { Market } from "../../scripts/standins/market";
 
@@ -55,17 +55,12 @@ export async function questions(
     return signalQuestion({ hours, funding: null, token: "BTC", nowMs: at, price, costBps: 15, record });
   });
   await use("day's review", (at) =>
-    reviewQuestion(
-      `Review of the day ${iso(at).slice(0, 10)} (UTC).`,
-      reviewLedger([], NOTHING, at),
-      () => null,
-    ),
+    reviewQuestion(`Review of the day ${iso(at).slice(0, 10)} (UTC).`, reviewLedger([], NOTHING, at)),
   );
   await use("week's review", (at) =>
     reviewQuestion(
       `Review of the week from Monday ${iso(at).slice(0, 10)} (UTC).`,
       reviewLedger([], NOTHING, at),
-      () => null,
     ),
   );
 }

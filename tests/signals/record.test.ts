@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { chanceOf, positionOf } from "../../convex/signals/rules";
 import { recordOf, verdictOf, type Excess } from "../../convex/signals/record";
 import type { Signal } from "../../convex/signals/tables";
-import { differences, statisticsOf, type Signal as Told } from "../../scripts/verifySignals";
+import { differences, signalFrom, statisticsOf } from "../../scripts/verifySignals";
 
 /** The record's figures against textbook definitions and another program, and its verdicts on histories without an edge. */
 
@@ -78,11 +78,11 @@ const SETTINGS: Setting[] = [0.8, 1, 2, 4].flatMap((rewardToRisk) =>
 );
 
 /** A signal as the verifier reads it. */
-const told = (one: Signal): Told => ({
-  ...one,
-  priceSource: one.price.source,
-  priceObservedAt: one.price.observedAt,
-});
+const told = ({ price, generatedAt, expiresAt, closedAt = generatedAt, ...one }: Signal) => {
+  const iso = (at: number) => new Date(at).toISOString();
+  const times = { generatedAt: iso(generatedAt), expiresAt: iso(expiresAt), closedAt: iso(closedAt) };
+  return signalFrom({ ...one, ...times, priceSource: price.source, priceObservedAt: iso(price.observedAt) });
+};
 
 const mean = (values: readonly number[]) => values.reduce((all, one) => all + one, 0) / values.length;
 
