@@ -114,7 +114,7 @@ const READS: Readonly<Record<string, Read>> = {
     const alerts = (await latestAlerts(ctx, now - hours * HOUR)).map(publicAlert);
     if (alerts.length === 0 && !(await hasLooked(ctx)))
       return reply(
-        "I have not looked for whales yet: I read Base every two minutes and ask an agent every hour.",
+        "I have not looked for whales yet: I read Base every five minutes and ask an agent every hour.",
       );
     const card = alertCard({ window: lastHours(hours), at: now, alerts, most: MOST_SHOWN });
     const all = { words: "All of them, with their transactions", href: `${siteUrl()}/whales` };

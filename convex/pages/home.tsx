@@ -82,7 +82,7 @@ export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
           <h2 id="whales">Latest whales</h2>
           {alerts.length === 0 ? (
             <Empty>
-              Large movements stand here when there are some: looked for on Base every two minutes, and on
+              Large movements stand here when there are some: looked for on Base every five minutes, and on
               other chains every hour.
             </Empty>
           ) : (

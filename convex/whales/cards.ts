@@ -69,11 +69,14 @@ type CardAlert = Pick<
   "token" | "alertType" | "amount" | "direction" | "description" | "txHash" | "verified" | "source" | "chain"
 >;
 
-/** Where a chain's transactions can be looked at. */
-const EXPLORERS: Readonly<Record<string, string>> = {
-  base: "https://basescan.org/tx/",
-  ethereum: "https://etherscan.io/tx/",
-};
+/** Where a transaction can be looked at: by its chain, else by the form of its hash. */
+function explorerOf(chain: string | undefined, txHash: string): string {
+  if (chain === "base") return `https://basescan.org/tx/${txHash}`;
+  if (chain === "ethereum") return `https://etherscan.io/tx/${txHash}`;
+  // Blockscan knows the chains of the EVM.
+  if (txHash.startsWith("0x")) return `https://blockscan.com/tx/${txHash}`;
+  return txHash.length === 64 ? `https://mempool.space/tx/${txHash}` : `https://solscan.io/tx/${txHash}`;
+}
 
 /** `ETH: $365M left exchanges`. */
 export function newsOf({
@@ -92,12 +95,12 @@ export function addedBy({ description }: Pick<CardAlert, "description">): string
 function line(alert: CardAlert): Span[] {
   const { direction, txHash, verified, source } = alert;
   const added = addedBy(alert);
-  const words = txHash === undefined ? "" : `tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`;
-  const explorer = EXPLORERS[alert.chain ?? ""];
-  const transaction: Span[] =
-    txHash === undefined
-      ? []
-      : [" · ", explorer === undefined ? words : { words, href: `${explorer}${txHash}` }];
+  const transaction: Span[] = [];
+  if (txHash !== undefined)
+    transaction.push(" · ", {
+      words: `tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`,
+      href: explorerOf(alert.chain, txHash),
+    });
   const proof = source === "measured" ? " ✓ measured" : verified ? " ✓ on chain" : "";
   const teller = source === "measured" ? "" : " · agent-reported";
   return [

@@ -78,7 +78,7 @@ describe("/whales", () => {
 
   test("says that it has not looked yet, before the first look", async ({ app }) => {
     expect(await say(app, "/whales")).toEqual([
-      "I have not looked for whales yet: I read Base every two minutes and ask an agent every hour.",
+      "I have not looked for whales yet: I read Base every five minutes and ask an agent every hour.",
     ]);
     agentSays(app, []);
     await watchNow(app);

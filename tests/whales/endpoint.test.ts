@@ -106,7 +106,7 @@ describe("the card", () => {
     expect(app.cards()[0]?.text.replace(/ · \d+ \w+ \d{4}, [\d:]+ UTC/, " · now")).toBe(
       [
         "<b>🐋 Whale alerts</b>\nNew in the last hour · now",
-        "<b>📥 Exchange inflow</b>\n🔴 <b>BTC: $1.25B went to exchanges</b> · A large deposit. · agent-reported\n🔴 <b>ETH: $4.20M went to exchanges</b> · Deposited &lt;fast&gt; &amp; whole. · tx 0x123456…cdef · agent-reported",
+        `<b>📥 Exchange inflow</b>\n🔴 <b>BTC: $1.25B went to exchanges</b> · A large deposit. · agent-reported\n🔴 <b>ETH: $4.20M went to exchanges</b> · Deposited &lt;fast&gt; &amp; whole. · <a href="https://blockscan.com/tx/0x12345678${"a".repeat(52)}cdef">tx 0x123456…cdef</a> · agent-reported`,
         "<b>🔗 Large on-chain move</b>\n🟡 <b>USDC: $25.0M moved</b> · A large deposit. · agent-reported",
         "<b>🧠 Smart money</b>\n🟢 <b>SOL: $1.50M moved by smart money</b> · A large deposit. · agent-reported",
       ].join("\n\n"),
