@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect } from "vitest";
+import { storeReported } from "../../convex/whales/model";
 import { MAX_ALERTS, readAnswer } from "../../convex/whales/prompts";
-import { closeApp, START, type App, test, createApp } from "../support/app";
-import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
+import { START, type App, test, createApp } from "../support/app";
+import { agentSays, alert, hash, HOUR, watchNow } from "./support";
 
 const read = (answer: unknown) => readAnswer(typeof answer === "string" ? answer : JSON.stringify(answer));
 
@@ -183,18 +184,17 @@ describe("an answer", () => {
   });
 });
 
-describe("one movement told twice", () => {
-  /** How many alerts two answers, so many hours apart, leave behind. */
-  async function stored(first: object, second: object, hoursApart = 1): Promise<Record<string, unknown>[]> {
-    const app = createApp();
-    agentSays(app, [first]);
-    await watchHour(app);
-    for (let hour = 1; hour < hoursApart; hour++) await app.pass(HOUR);
-    agentSays(app, [second]);
-    await watchHour(app);
-    return app.rows("whaleAlerts");
+/** Answers, an hour apart, as they leave the alerts: amount in millions, description, transaction. */
+async function told(app: App, ...answers: (readonly object[])[]) {
+  for (const [hour, answer] of answers.entries()) {
+    const alerts = read(answer).alerts.map((one) => ({ ...one, verified: false }));
+    await app.t.run((ctx) => storeReported(ctx, alerts, START + hour * HOUR));
   }
+  const rows = await app.rows("whaleAlerts");
+  return rows.map(({ amount, description, txHash }) => [amount / 1e6, description, txHash]);
+}
 
+describe("one movement told twice", () => {
   test.each([
     [
       "the same transaction, whatever else is told",
@@ -215,75 +215,52 @@ describe("one movement told twice", () => {
     ["another transaction of the same amount", { txHash: hash("1") }, { txHash: hash("2") }, 2],
     ["one transaction that moved two tokens", { txHash: hash("1") }, { txHash: hash("1"), token: "USDC" }, 2],
   ])("%s", async (_name, first, second, count) => {
-    expect(await stored(alert(first), alert(second))).toHaveLength(count);
+    expect(await told(createApp(), [alert(first)], [alert(second)])).toHaveLength(count);
   });
 
-  test("is told anew after six hours", async () => {
-    expect(await stored(alert(), alert(), 5)).toHaveLength(1);
-    closeApp();
-    expect(await stored(alert(), alert(), 7)).toHaveLength(2);
+  test("is told anew after six hours", async ({ app }) => {
+    expect(await told(app, [alert()], [], [], [], [], [alert()])).toHaveLength(1);
+    expect(await told(app, [], [], [], [], [], [], [], [], [], [], [], [], [alert()])).toHaveLength(2);
   });
 
-  test("takes on its transaction, keeps its first telling, and is on no second card", async ({ app }) => {
-    agentSays(app, [alert()]);
-    await watchHour(app);
-    agentSays(app, [alert({ txHash: hash("1"), description: "Told again." })]);
-    await watchNow(app);
-    expect(await app.rows("whaleAlerts")).toMatchObject([
-      { txHash: hash("1"), description: "A large deposit.", messengerSent: true },
-    ]);
-    expect(app.cards()).toHaveLength(1);
+  test("takes on its transaction, and keeps its first telling", async ({ app }) => {
+    const again = alert({ txHash: hash("1"), description: "Told again." });
+    expect(await told(app, [alert()], [again])).toEqual([[4.2, "A large deposit.", hash("1")]]);
   });
 
   test("within one answer is stored once", async ({ app }) => {
-    agentSays(app, [alert(), alert({ txHash: hash("1") }), alert({ txHash: hash("1"), amount: 1_900_000 })]);
-    await watchNow(app);
-    expect(await app.rows("whaleAlerts")).toMatchObject([{ amount: 4_200_000, txHash: hash("1") }]);
+    const answer = [alert(), alert({ txHash: hash("1") }), alert({ txHash: hash("1"), amount: 1_900_000 })];
+    expect(await told(app, answer)).toEqual([[4.2, "A large deposit.", hash("1")]]);
   });
 });
 
 describe("two movements of nearly one amount", () => {
-  const told = async (app: App) =>
-    (await app.rows("whaleAlerts")).map(({ amount, description, txHash }) => [amount, description, txHash]);
   const a = alert({ amount: 50e6, description: "Deposit A" });
   const b = alert({ amount: 49e6, description: "Deposit B", txHash: hash("b") });
   const c = alert({ amount: 48e6, description: "Deposit C", txHash: hash("c") });
 
   test("in one answer are two, and none gets another's transaction", async ({ app }) => {
-    agentSays(app, [a, b, c, alert({ amount: 52e6, description: "Deposit D" })]);
-    await watchNow(app);
-    expect(await told(app)).toEqual([
-      [52e6, "Deposit D", undefined],
-      [50e6, "Deposit A", undefined],
-      [49e6, "Deposit B", hash("b")],
-      [48e6, "Deposit C", hash("c")],
+    expect(await told(app, [a, b, c])).toEqual([
+      [50, "Deposit A", undefined],
+      [49, "Deposit B", hash("b")],
+      [48, "Deposit C", hash("c")],
     ]);
   });
 
   test("told again are the same two by the nearest amounts, and a third is new", async ({ app }) => {
-    agentSays(app, [a, c]);
-    await watchHour(app);
-    const again = [
-      { ...a, amount: 52e6, description: "Another" },
-      { ...a, description: "A again", txHash: hash("a") },
-    ];
-    agentSays(app, [...again, c]);
-    await watchHour(app);
-    expect(await told(app)).toEqual([
-      [50e6, "Deposit A", hash("a")],
-      [48e6, "Deposit C", hash("c")],
-      [52e6, "Another", undefined],
+    const another = { ...a, amount: 52e6, description: "Another" };
+    const again = { ...a, description: "A again", txHash: hash("a") };
+    expect(await told(app, [a, c], [another, again, c])).toEqual([
+      [50, "Deposit A", hash("a")],
+      [48, "Deposit C", hash("c")],
+      [52, "Another", undefined],
     ]);
   });
 
   test("of which one was known leave one of them new", async ({ app }) => {
-    agentSays(app, [a]);
-    await watchHour(app);
-    agentSays(app, [b, c]);
-    await watchHour(app);
-    expect(await told(app)).toEqual([
-      [50e6, "Deposit A", hash("b")],
-      [48e6, "Deposit C", hash("c")],
+    expect(await told(app, [a], [b, c])).toEqual([
+      [50, "Deposit A", hash("b")],
+      [48, "Deposit C", hash("c")],
     ]);
   });
 });

@@ -41,14 +41,6 @@ describe("an hour's watch", () => {
     expect(await app.rows("whaleWatches")).toHaveLength(1);
   });
 
-  test("has its key with the prompt, which asks for nothing but reading", async ({ app }) => {
-    await watchHour(app);
-    await watchHour(app);
-    const [first, second] = prompts(app);
-    expect(first?.body).toEqual({ prompt: expect.stringMatching(/Only read; do not trade/) });
-    expect(second?.body).toEqual(first?.body);
-  });
-
   test("polls 2 s after the prompt and then ever more slowly", async ({ app }) => {
     app.standins.fail("agent", { mode: "job", ends: "never", times: 1 });
     await app.t.mutation(BEGIN, {});
@@ -121,20 +113,6 @@ describe("a prompt that is not taken", () => {
     expect(watches[2]?.note).toBe(`The agent API takes no prompts until ${new Date(resetAt).toISOString()}`);
     expect(prompts(app)).toHaveLength(2);
   });
-
-  test.for([1.77e15, 1.77e18, 1e308])(
-    "429 with a reset time of %d: prompts after a day at the latest",
-    async (resetAt, { app }) => {
-      app.standins.fail("agent", { mode: "status", status: 429, times: 1, body: { error: "x", resetAt } });
-      await watchHour(app);
-      await watchNow(app);
-      expect((await app.rows("whaleWatches")).map(({ state }) => state)).toEqual(["failed", "failed"]);
-      vi.setSystemTime(START + 25 * HOUR);
-      await watchNow(app);
-      expect((await app.rows("whaleWatches"))[2]).toMatchObject({ state: "done" });
-      expect(prompts(app)).toHaveLength(2);
-    },
-  );
 });
 
 describe("a question that was cut off with its server", () => {
@@ -148,15 +126,6 @@ describe("a question that was cut off with its server", () => {
       { state: "done" },
     ]);
     expect(prompts(app)).toHaveLength(1);
-  });
-
-  test("and ends late changes nothing", async ({ app }) => {
-    await watchNow(app);
-    const [watch] = await app.rows("whaleWatches");
-    if (watch === undefined) throw new Error("There is a watch");
-    const late = { watchId: watch._id, alerts: [], note: "late", isFailed: true };
-    await app.t.mutation(internal.whales.hour.finish, late);
-    expect(await app.rows("whaleWatches")).toEqual([watch]);
   });
 });
 
