@@ -25,8 +25,8 @@ export async function whalesPage(ctx: ActionCtx, now: number): Promise<Page> {
       </p>
       {alerts.length === 0 ? (
         <Empty>
-          Nothing was seen in the last week. Base is looked at every five minutes, the other chains every hour.{" "}
-          <Bot />
+          Nothing was seen in the last week. Base is looked at every five minutes, the other chains every
+          hour. <Bot />
         </Empty>
       ) : (
         <div class="card">
