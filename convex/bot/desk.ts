@@ -87,7 +87,8 @@ async function outcomeOf(
   const request: Request = { updateId, sender, userId: userId ?? "", argument, isTap, now: Date.now() };
   if (parsed === null) {
     // The name of a coin asks only for its price, which needs no model.
-    const price = await priceOutcome(ctx, withoutTrailing(argument, "? "));
+    const isName = argument.split(/\s+/).length <= 3;
+    const price = isName ? await priceOutcome(ctx, withoutTrailing(argument, "? ")) : null;
     if (price !== null) return price;
     return sender.alone ? plainWords(ctx, request, forwarded) : answerTo(ctx, request);
   }

@@ -87,9 +87,11 @@ function alertButton({ token, priceUsd }: Known, text: string, factor: number): 
   return { text, command: `alert ${lineOf({ kind: "price", token, direction, levelUsd })}` };
 }
 
+const LONGEST_NAME = 40;
+
 /** The answer with a coin's price, by its written symbol or name; `null` if no such coin has a price. */
 export async function priceOutcome(ctx: ActionCtx, written: string): Promise<Outcome | null> {
-  if (written.length > 40 || /\s\S+\s\S+\s/.test(written)) return null;
+  if (written.length > LONGEST_NAME) return null;
   const [known] = await pricesOf(ctx, [written]);
   if (known === undefined) return null;
   const alerts = [
