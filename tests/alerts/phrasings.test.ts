@@ -26,7 +26,7 @@ function isTaken(words: string, line: string): boolean {
 
 describe("a hundred phrasings in ten languages", () => {
   test("are taken where the model restates them rightly, but for two amounts and numbers in letters", () => {
-    expect([ENGLISH.length, ABROAD.length, new Set(ALL.map(([words]) => words)).size]).toEqual([60, 40, 100]);
+    expect([ENGLISH.length, ABROAD.length, new Set(ALL.map(([words]) => words)).size]).toEqual([55, 45, 100]);
     expect(ALL.filter(([words, line]) => !isTaken(words, line)).map(([words]) => words)).toEqual([
       "hey so basically I'm long and liquidated at 91.5k on btc so warn me at 93k when it comes down",
       "bitcoin fifty percent down in a week",
