@@ -1,6 +1,6 @@
 /**
- * How people ask for alerts, each with the one line that says the same: fifty-five in English, five in each of nine other languages. Nothing
- * in the service knows them; who adds one writes down what somebody said, before looking at what is read from it.
+ * How people ask for alerts, each with the one line that says the same: fifty-five in English, five in each of nine other
+ * languages. Nothing in the service knows them; who adds one writes down what somebody said, before looking at what is read from it.
  */
 export type Phrasing = readonly [words: string, line: string];
 
