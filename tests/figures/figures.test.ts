@@ -81,6 +81,9 @@ describe("what is shown", () => {
     expect(shown("Bitcoin is at {BTC.price}. I see $120,000 ahead.", { left: "mark" })).toBe(
       "Bitcoin is at $105,440.25 [1]. I see $120,000 [model] ahead.",
     );
+    expect(shown("Ether is at {BTC.price}. Bitcoin fell {BTC.change24h} {f999}.", { left: "mark" })).toBe(
+      "Ether is at $105,440.25 [1] [model]. Bitcoin fell +5.08 % [2] — [model].",
+    );
   });
 
   test("without citations, of the coin that a sentence names alone", () => {

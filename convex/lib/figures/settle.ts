@@ -120,24 +120,23 @@ function settleSentence(
       problems.push(
         `f${stranger.id} is ${stranger.says}: the sentence does not name ${stranger.about?.subject ?? ""}`,
       );
-    return hold(amount + bracket(of.map(({ id }) => id)));
+    return hold(amount + bracket(of.map(({ id }) => id)) + (stranger === undefined ? "" : " [model]"));
   };
   /** An amount without its sign if the words before it say the direction; they may not say the other one. */
   const directed = ({ amount, of }: { amount: string; of: readonly Source[] }, lead: string): string => {
-    const [, up] = DIRECTION.exec(lead) ?? [];
-    const [only] = of;
-    if (of.length !== 1 || only === undefined || !/^[+−].*%$/.test(amount) || !DIRECTION.test(lead))
-      return amount;
-    if ((up !== undefined) !== amount.startsWith("+"))
-      problems.push(`${only.says}: it moved in the other direction`);
-    return amount.slice(1);
+    const found = DIRECTION.exec(lead);
+    const [only, ...more] = of;
+    if (found === null || only === undefined || more.length > 0 || !/^[+−].*%$/.test(amount)) return amount;
+    if ((found[1] !== undefined) === amount.startsWith("+")) return amount.slice(1);
+    problems.push(`${only.says}: it moved in the other direction`);
+    return amount;
   };
   let rest = sentence.length > MOST_CHARS ? "…" : sentence;
   rest = rest.replace(SLOT, (...found) => {
     const inner = String(found[1]);
     const made = printedSlot(inner, facts);
     if (made === null) problems.push(`{${inner}} is no slot, or compares what cannot be compared`);
-    return made === null ? hold("—") : printed(directed(made, rest.slice(0, Number(found.at(-3)))), made.of);
+    return made === null ? hold("— [model]") : printed(directed(made, rest.slice(0, Number(found.at(-3)))), made.of);
   });
   rest = rest.replace(CITATION, (all) => hold(`\uE002${idsIn(all).join(",")}\uE002`));
   for (const quote of known.flatMap(({ words }) => words ?? []))
