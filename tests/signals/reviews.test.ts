@@ -31,7 +31,7 @@ describe("a day's review", () => {
   test("prints the record's results in the place of slots", async ({ app }) => {
     await decided(app);
     const body = await review(app, "The desk won {f1} and lost {f2}, a result of {f7} after costs.");
-    expect(body.review).toMatch(/^The desk won 1 and lost 1, a result of −0\.3% after costs\.$/);
+    expect(body.review).toMatch(/^The desk won 1 and lost 1, a result of −0\.30\u202F% after costs\.$/);
   });
 
   test("says what the record says where nothing is left", async ({ app }) => {

@@ -165,7 +165,10 @@ function settleSentence(
 /** Whether a sentence names coins, and neither it nor the text before it the one that a figure is of. */
 function isStranger({ about }: Source, named: readonly string[], before: readonly string[]): boolean {
   if (about === null || /^(?:market|Base|news)$/.test(about.subject)) return false;
-  return named.some((one) => one !== "Base") && ![...named, ...before].includes(about.subject);
+  // A signal of a day is about its coin: `BTC 2026-01-05`.
+  const coinOf = (subject: string) => subject.split(" ")[0];
+  const coins = [...named, ...before].map(coinOf);
+  return named.some((one) => one !== "Base") && !coins.includes(coinOf(about.subject));
 }
 
 function whyNot(figure: string, cited: readonly Source[]): string {
