@@ -161,7 +161,13 @@ export const writeAnswer = worker(
     const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
     const { value, model } = await completeStructured(ctx, tokenQuestion(context, check), patience);
     const { token, observedAt: figuresAt } = check.figures(value.token);
-    const result = { token, answer: value.answer, model, priceSource: token?.source ?? null, figuresAt };
+    const result = {
+      token,
+      answer: check.mended(value).answer,
+      model,
+      priceSource: token?.source ?? null,
+      figuresAt,
+    };
     await ctx.runMutation(internal.market.snapshots.storeAnswer, {
       of: { key, attempt, job },
       question,

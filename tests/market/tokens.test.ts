@@ -141,7 +141,7 @@ describe("an answer's figures", () => {
     expect(asked(app)[0]?.at(-1)?.content).toMatch(
       /Sizes, by CoinGecko: BTC rank 1, market capitalisation \d+/,
     );
-    expect(body.answer).toMatch(/Its market capitalisation is \$[\d.]+ trillion/);
+    expect(body.answer).toMatch(/Its market capitalisation is \$[\d.]+T/);
   });
 });
 

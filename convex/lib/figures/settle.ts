@@ -136,7 +136,9 @@ function settleSentence(
     const inner = String(found[1]);
     const made = printedSlot(inner, facts);
     if (made === null) problems.push(`{${inner}} is no slot, or compares what cannot be compared`);
-    return made === null ? hold("— [model]") : printed(directed(made, rest.slice(0, Number(found.at(-3)))), made.of);
+    return made === null
+      ? hold("— [model]")
+      : printed(directed(made, rest.slice(0, Number(found.at(-3)))), made.of);
   });
   rest = rest.replace(CITATION, (all) => hold(`\uE002${idsIn(all).join(",")}\uE002`));
   for (const quote of known.flatMap(({ words }) => words ?? []))
