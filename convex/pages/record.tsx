@@ -51,14 +51,13 @@ export async function recordPage(ctx: ActionCtx): Promise<Page> {
           <div class="card">
             <Table
               name="Signals, newest first; results after costs"
-              heads={["Signal", "Side", "End", "Entry", "Exit"]}
+              heads={["Signal", "Side", "End", "Entry"]}
               wide={3}
               rows={signals.map((signal) => [
                 <a href={`/signals/${signal.id}`}>{signal.id}</a>,
                 <Side side={signal.signal} />,
                 <Ending signal={signal} />,
                 money(signal.entry),
-                orNone(signal.exitPrice ?? null, money, ""),
               ])}
             />
             <p>
@@ -169,8 +168,8 @@ function Curves({ curves: { signals, held }, trades }: { curves: Curves; trades:
         axis={(value) => signed(value, Number.isInteger(value) ? 0 : 1)}
         levels={[
           { kind: "zero", value: 0 },
-          { kind: sum >= 0 ? "up" : "down", value: sum, name: signed(sum, 1), from: to },
-          { kind: "held", value: kept, name: signed(kept, 1), from: to },
+          { kind: sum >= 0 ? "up" : "down", value: sum, name: signed(sum), from: to },
+          { kind: "held", value: kept, name: signed(kept), from: to },
         ]}
         lines={[
           { kind: "held", points: held },
