@@ -83,6 +83,7 @@ function tokenAnswer(prompt: string, { market }: Scene): unknown {
   const sentences = [
     `${token.name} (${token.symbol}) trades at ${usd(token.price)}, ${percent(token.change24h)} over 24 hours.`,
     `Its market capitalisation is ${bigUsd(token.marketCap)} with ${bigUsd(token.volume24h)} traded in a day.`,
+    ...(others.length === 0 ? [] : [`These figures are ${token.name}'s alone.`]),
     ...others.map(({ name, symbol, price }) => `${name} (${symbol}) trades at ${usd(price)}.`),
   ];
   return { token, answer: sentences.join(" ") };
