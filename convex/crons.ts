@@ -5,7 +5,6 @@ const crons = cronJobs();
 
 crons.interval("collect data for research shifts", { minutes: 5 }, internal.research.shifts.collectDue, {});
 crons.interval("write due research reports", { minutes: 5 }, internal.research.reports.claimDue, {});
-crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
 // The contract names the minute.
 // oxlint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issue.openDay, {});

@@ -330,11 +330,11 @@ describe("the house", () => {
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 3,
       "providers/chain/node": 1,
-      "providers/chain/rpc/client": 2,
+      "providers/chain/rpc": 2,
       "providers/models/gateway": 1,
       "providers/webhooks": 1,
     });
-    for (const path of ["providers/chain/rpc/client", "providers/models/gateway"]) {
+    for (const path of ["providers/chain/rpc", "providers/models/gateway"]) {
       expect(modules.find((one) => one.path === path)?.source).toContain("noteCall(");
     }
   });

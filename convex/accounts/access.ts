@@ -199,11 +199,16 @@ export const touch = change({ keyHash: v.string() }, async (ctx, { keyHash }) =>
 
 /**
  * Whether naming a `userId` identifies the caller. For an id without an owner it does, since only its user knows it; an
- * owned one needs its owner's token. To be called in the transaction that decides.
+ * owned one needs its owner's token, or a key. To be called in the transaction that decides.
+ * @throws AppError as `keyOf`.
  */
-export async function mayActAs(ctx: QueryCtx, userId: string | undefined): Promise<boolean> {
+export async function mayActAs(
+  ctx: QueryCtx,
+  userId: string | undefined,
+  keyHash?: string,
+): Promise<boolean> {
   if (userId === undefined) return false;
-  return (await credentialOrId(ctx, await ownerOf(ctx, userId), { now: 0 })) !== "id";
+  return (await credentialOrId(ctx, await ownerOf(ctx, userId), { keyHash, now: Date.now() })) !== "id";
 }
 
 /** The caller's `userId`, for actions. @throws AppError `unauthorized`, `not_found` before their first sign-in. */

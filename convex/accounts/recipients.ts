@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { recipientFrom } from "../wallets/recipients";
+import { recipientFrom } from "../wallets/tokens";
 import { rowsByBoth } from "../lib/records/rows";
 import { dateTime } from "../lib/time";
 import {

@@ -29,8 +29,9 @@ import { wordsAsParagraphs } from "../messenger/words";
 import { botUsername, showTyping } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
 import { portfolioOf } from "../wallets/holdings";
-import { ensureWallet, NO_WALLET } from "../wallets/model";
-import { foundFor } from "../wallets/orders/execution";
+import { NO_WALLET } from "../wallets/model";
+import { foundFor } from "../wallets/orders/rehearsal";
+import { ensureWallet } from "../wallets/wallets";
 import { ALREADY_LINKED, CODE_SHOWN, FAILED, FORWARDED, linkedCard, needsAccount } from "./cards";
 import { notice, portfolioCard, PRIVATE_ONLY, TOO_MANY_CODES, USAGE } from "./cards";
 import { commandNamed, help, reply, type Outcome, type Request } from "./commands";
@@ -296,7 +297,7 @@ async function orderCard(
   const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
   const payer = { userId, walletId, address };
   const found = await foundFor(ctx, { payer, request, caller: { address: null }, asked: "chat" });
-  const card = await ctx.runMutation(internal.wallets.orders.chatOrders.propose, {
+  const card = await ctx.runMutation(internal.wallets.orders.questions.propose, {
     userId,
     walletId,
     request,

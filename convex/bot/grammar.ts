@@ -3,7 +3,7 @@ import { checksummed } from "../lib/money/addresses";
 import { symbolIn, WRITTEN } from "../lib/money/tokens";
 import { PRINTABLE } from "../lib/records/ids";
 import { readCommand, unitsOf } from "../social/commands";
-import { recipientProblem } from "../wallets/recipients";
+import { recipientProblem } from "../wallets/tokens";
 import type { vSymbol } from "../wallets/tables";
 
 /** Reads texts to the bot. Pure. */

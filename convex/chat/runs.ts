@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { mutation } from "../_generated/server";
 import { change } from "../lib/changes";
-import { creditsForTokens } from "../credits/rates";
+import { creditsForTokens } from "../credits/model";
 import { release, reserve, settle } from "../credits/reservations";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";

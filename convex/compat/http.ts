@@ -1,28 +1,23 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { deadlines } from "../lib/outside/deadlines";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { wholeNumberOr } from "../lib/http/input";
+import { deadlines } from "../lib/outside/deadlines";
 import { DAY, dayOf, HOUR, wholeMinute } from "../lib/time";
 import { assertIssued, reviewedDay } from "../signals/http";
 import { TOKENS } from "../signals/rules";
 import { signalToken } from "../signals/shapes";
+import type { Signal } from "../signals/tables";
 import { hours } from "../whales/shapes";
-import {
-  latestSignal,
-  latestView,
-  pastSignal,
-  pastView,
-  trackRecord,
-  whaleAlert,
-  whaleAlertView,
-} from "./views";
+import type { AlertType } from "../whales/tables";
 
-/** Market endpoints under the names and in the shapes of earlier clients. Each is mapped to the endpoint of today. */
+/**
+ * Market endpoints under the names and in the shapes of earlier clients, each mapped to the endpoint of today. They
+ * expect a number in every figure: they get 0 for one that does not exist, where this service says `null` otherwise.
+ */
 
 const MAX_DAYS = 365;
 const DEFAULT_DAYS = 7;
-
 const days = wholeNumberOr(DEFAULT_DAYS, 1, MAX_DAYS).describe(
   `How many days to look back, 1 to ${MAX_DAYS}; ${DEFAULT_DAYS} when left out.`,
 );
@@ -33,12 +28,26 @@ function windowOf(token: "BTC" | "ETH" | undefined, days: number) {
   return { token: token ?? null, since: wholeMinute(Date.now()) - days * DAY, limit };
 }
 
+const signalType = z.enum(["BUY", "SELL", "HOLD"]);
+const status = z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]);
+
+const latestSignal = z.object({
+  signalType,
+  entryPrice: z.number().describe("USD"),
+  target1: z.number().describe("USD; the entry price for HOLD"),
+  target2: z.number().describe("USD; the entry price for HOLD"),
+  stopLoss: z.number().describe("USD; the entry price for HOLD"),
+  confidence: z.number().describe("0 to 100"),
+  status,
+  reasoning: z.string(),
+});
+
 const latest: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/latest",
   summary: "The latest signals as a bare map; now /mcp/signals/latest.",
   description:
-    "With `token` it has only that token's key, otherwise both; null means that no signal was issued yet. Every level is a number: a HOLD has no targets and no stop, so its entry price is used.",
+    "With `token` it has only that token's key, otherwise both; null means that no signal was issued yet. Every level is a number: a HOLD has no targets and no stop, so its levels are its entry price.",
   example: {
     input: { token: "BTC" },
     output: {
@@ -60,11 +69,18 @@ const latest: MountedEndpoint = endpoint({
     await assertIssued(ctx, token);
     const tokens = token === undefined ? [...TOKENS] : [token];
     const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
+    const viewOf = ({ signal: signalType, entry, tp1, tp2, sl, confidence, status, reasoning }: Signal) => ({
+      signalType,
+      entryPrice: entry,
+      target1: tp1 ?? entry,
+      target2: tp2 ?? entry,
+      stopLoss: sl ?? entry,
+      confidence,
+      status,
+      reasoning,
+    });
     return Object.fromEntries(
-      tokens.map((one) => {
-        const row = rows.find((signal) => signal.token === one);
-        return [one, row === undefined ? null : latestView(row)];
-      }),
+      tokens.map((one) => [one, rows.filter((signal) => signal.token === one).map(viewOf)[0] ?? null]),
     );
   },
 });
@@ -73,8 +89,7 @@ const history: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/history",
   summary: "Signals of the last days, newest first; now /mcp/signals/history.",
-  description:
-    "The window is so many days back from this moment. `isWin` is null while a signal is open, and when it has expired.",
+  description: "`isWin` is null while a signal is open, and when it has expired.",
   example: {
     input: { token: "BTC", days: 7 },
     output: {
@@ -91,42 +106,93 @@ const history: MountedEndpoint = endpoint({
     },
   },
   input: z.object({ token: signalToken, days }),
-  returns: z.object({ signals: z.array(pastSignal) }),
+  returns: z.object({
+    signals: z.array(
+      z.object({
+        token: z.enum(["BTC", "ETH"]),
+        signalType,
+        entryPrice: z.number().describe("USD"),
+        isWin: z.boolean().nullable(),
+        status,
+        pnlPercent: z
+          .number()
+          .nullable()
+          .describe("Signed by direction, 1.5 is 1.5 %; null while it is open, and for HOLD"),
+      }),
+    ),
+  }),
   handler: async (ctx, { token, days }) => {
     await assertIssued(ctx, token);
     const { signals } = await ctx.runQuery(internal.signals.history.page, windowOf(token, days));
-    return { signals: signals.map(pastView) };
+    return {
+      signals: signals.map(({ token, signal: signalType, entry: entryPrice, status, pnlPercent = null }) => {
+        const isWin = status === "WIN" ? true : status === "LOSS" ? false : null;
+        return { token, signalType, entryPrice, isWin, status, pnlPercent };
+      }),
+    };
   },
 });
+
+/** How the signals of a window ended. HOLDs are no trades. */
+function resultsOf(signals: readonly Signal[]) {
+  const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
+  const countOf = (status: Signal["status"]) => trades.filter((one) => one.status === status).length;
+  const [wins, losses] = [countOf("WIN"), countOf("LOSS")];
+  const results = trades.flatMap(({ pnlPercent }) => pnlPercent ?? []);
+  return {
+    total: trades.length,
+    wins,
+    losses,
+    winrate: figure((100 * wins) / (wins + losses)),
+    avgPnl: figure(results.reduce((sum, one) => sum + one, 0) / results.length),
+    // Earlier clients put a + before it.
+    bestPnl: figure(Math.max(0, ...results)),
+    worstPnl: figure(Math.min(...results)),
+  };
+}
+
+/** A figure with two decimals, never -0. It is 0 for the result of a division by 0. */
+function figure(value: number): number {
+  return Number.isFinite(value) ? Number(value.toFixed(2)) + 0 : 0;
+}
+
+const percent = z.number().describe("Percent; 0 without a result");
 
 const winrates: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/winrate",
   summary: "How the signals of the last days ended; now the `stats` of /mcp/signals/history.",
-  description:
-    "Every figure is a number, and 0 without a signal: `total` says whether there was one. The percentages have at most two decimals.",
+  description: "Every figure is a number, and 0 without a signal: `total` says whether there was one.",
   example: {
     input: { token: "BTC", days: 30 },
-    output: {
-      n: 24,
-      excess: 1.8,
-      total: 24,
-      wins: 13,
-      losses: 8,
-      winrate: 61.9,
-      avgPnl: 0.31,
-      bestPnl: 1.4,
-      worstPnl: -1.02,
-    },
+    output: { total: 24, wins: 13, losses: 8, winrate: 61.9, avgPnl: 0.31, bestPnl: 1.4, worstPnl: -1.02 },
   },
   input: z.object({ token: signalToken, days }),
-  returns: trackRecord,
+  returns: z.object({
+    total: z.int().describe("BUY and SELL signals that were closed: won, lost or expired"),
+    wins: z.int(),
+    losses: z.int(),
+    winrate: z.number().describe("wins / (wins + losses), 0 to 100"),
+    avgPnl: percent,
+    bestPnl: percent,
+    worstPnl: percent,
+  }),
   handler: async (ctx, { token, days }) => {
-    const { trackRecordView } = await import("./trackRecord");
     const { signals } = await ctx.runQuery(internal.signals.history.page, windowOf(token, days));
-    return trackRecordView(signals);
+    return resultsOf(signals);
   },
 });
+
+/** From so many USD on, a movement is highly significant. */
+const HIGH_USD = 10_000_000;
+
+/** What a kind of movement implies, whatever the market does: the alert itself says which way it points. */
+const IMPLICATIONS: Record<AlertType, string> = {
+  cex_inflow: "Coins moved to an exchange can be sold there: watch for selling pressure.",
+  cex_outflow: "Coins moved off an exchange are usually held: less is for sale.",
+  large_transfer: "A large holder moved coins: by itself it says nothing about direction.",
+  smart_money: "Wallets with a record of good trades moved: others may follow.",
+};
 
 const whales: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -144,23 +210,38 @@ const whales: MountedEndpoint = endpoint({
           direction: "bearish",
           description: "4,920 ETH moved from a fund's wallet to an exchange.",
           significance: "HIGH",
-          implication: "Coins moved to an exchange can be sold there: watch for selling pressure.",
+          implication: IMPLICATIONS.cex_inflow,
         },
       ],
     },
   },
   input: z.object({ hours }),
-  returns: z.object({ count: z.int(), alerts: z.array(whaleAlert) }),
+  returns: z.object({
+    count: z.int(),
+    alerts: z.array(
+      z.object({
+        token: z.string(),
+        direction: z.enum(["bullish", "bearish", "neutral"]),
+        description: z.string(),
+        significance: z.enum(["HIGH", "MEDIUM"]),
+        implication: z.string(),
+      }),
+    ),
+  }),
   handler: async (ctx, { hours }) => {
     const since = wholeMinute(Date.now()) - hours * HOUR;
     const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
     // Earlier clients show only the first five.
     const largest = alerts.toSorted((a, b) => b.amount - a.amount);
-    return { count: alerts.length, alerts: largest.map(whaleAlertView) };
+    return {
+      count: alerts.length,
+      alerts: largest.map(({ token, direction, description, amount, alertType }) => {
+        const significance = amount >= HIGH_USD ? ("HIGH" as const) : ("MEDIUM" as const);
+        return { token, direction, description, significance, implication: IMPLICATIONS[alertType] };
+      }),
+    };
   },
 });
-
-const percent = z.number().describe("Percent; 0 without a result");
 
 const recap: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -185,8 +266,6 @@ const recap: MountedEndpoint = endpoint({
       ethWorstPnl: -1.1,
       totalWinrate: 50,
       avgPnl: -0.06,
-      n: 2,
-      excess: 0,
       aiReview: "Bitcoin reached its first target within three hours; Ethereum was stopped out.",
     },
   },
@@ -205,16 +284,14 @@ const recap: MountedEndpoint = endpoint({
     ethWorstPnl: percent,
     totalWinrate: percent,
     avgPnl: percent,
-    n: z.int().describe("Trades that closed at a price"),
-    excess: z.number().describe("How many points a trade was above the chance of its own levels, on average"),
     aiReview: z.string(),
   }),
   handler: async (ctx, _input, { caller }) => {
     const date = dayOf(Date.now());
-    const { trackRecordView } = await import("./trackRecord");
     const { signals, review } = await reviewedDay(ctx, date, caller, deadlines.caller);
-    const of = (token: string) => trackRecordView(signals.filter((signal) => signal.token === token));
-    const [btc, eth, both] = [of("BTC"), of("ETH"), trackRecordView(signals)];
+    const of = (token: string) => resultsOf(signals.filter((signal) => signal.token === token));
+    const [btc, eth, both] = [of("BTC"), of("ETH"), resultsOf(signals)];
+    const nothing = signals.length === 0 ? "No signal was issued today yet." : "No review is available yet.";
     return {
       date,
       btcWins: btc.wins,
@@ -229,10 +306,7 @@ const recap: MountedEndpoint = endpoint({
       ethWorstPnl: eth.worstPnl,
       totalWinrate: both.winrate,
       avgPnl: both.avgPnl,
-      n: both.n,
-      excess: both.excess,
-      aiReview:
-        review ?? (signals.length === 0 ? "No signal was issued today yet." : "No review is available yet."),
+      aiReview: review ?? nothing,
     };
   },
 });

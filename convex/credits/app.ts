@@ -4,25 +4,24 @@ import { charge } from "../lib/limits/charges";
 import { ownRows } from "../accounts/lists";
 import { findUser, requireUser } from "../accounts/model";
 import { finishSession, openSession, vGame } from "./games";
-import { standingOf } from "./model";
-import { creditsPerUsdc } from "./rates";
+import { balanceOf, creditsPerUsdc } from "./model";
 import { creditTables, vGameResult } from "./tables";
 
 /** Credits in the web application. Every function concerns only the signed-in user. */
 
-/** The balance in whole credits, the debt, and the credits per USDC. Zeros before the first sign-in. */
+/** The balance in whole credits, zero before the first sign-in, and the credits per USDC. */
 export const balance = query({
   args: {},
-  returns: v.object({ balance: v.number(), owed: v.number(), creditsPerUsdc: v.number() }),
+  returns: v.object({ balance: v.number(), creditsPerUsdc: v.number() }),
   handler: async (ctx) => {
     const user = await findUser(ctx);
-    const standing = user === null ? { balance: 0, owed: 0 } : await standingOf(ctx, user.userId);
-    return { balance: standing.balance, owed: standing.owed, creditsPerUsdc: creditsPerUsdc() };
+    const balance = user === null ? 0 : await balanceOf(ctx, user.userId);
+    return { balance, creditsPerUsdc: creditsPerUsdc() };
   },
 });
 
 export const history = ownRows(
-  creditTables.creditTransactions.validator.omit("userId", "key", "sequence", "owedAfter"),
+  creditTables.creditTransactions.validator.omit("userId", "key", "sequence"),
   (db, userId) =>
     db.query("creditTransactions").withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId)),
 );

@@ -1,10 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { omit } from "convex-helpers";
-import type { Doc, Id } from "../_generated/dataModel";
-import type { MutationCtx } from "../_generated/server";
+import type { Id } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { rowsByBoth } from "../lib/records/rows";
-import { dayOf, HOUR, SECOND } from "../lib/time";
+import { DAY, HOUR, SECOND } from "../lib/time";
 import { creditDeposit } from "./model";
 import type { vGameResult } from "./tables";
 
@@ -17,6 +16,8 @@ const DAILY_CAP = 500;
 const LEVEL_MS = 15 * SECOND;
 const CREDITS_PER_LEVEL = 100;
 const SESSION_MS = 2 * HOUR;
+/** More games than end in one millisecond: the newest of a day tells what the day has earned. */
+const SAME_MOMENT = 20;
 
 /** What a player should know before playing. */
 export const vGame = v.object({
@@ -37,14 +38,13 @@ export const vGame = v.object({
 export async function openSession(ctx: MutationCtx, userId: string): Promise<Infer<typeof vGame>> {
   const openedAt = Date.now();
   const expiresAt = openedAt + SESSION_MS;
-  const played = await dayOfPlay(ctx, userId, openedAt);
   return {
     sessionId: await ctx.db.insert("gameSessions", { userId, openedAt, expiresAt }),
     expiresAt,
     maxLevel: MAX_LEVEL,
     secondsPerLevel: LEVEL_MS / SECOND,
     creditsPerLevel: CREDITS_PER_LEVEL,
-    creditsLeftToday: DAILY_CAP - (played?.credited ?? 0),
+    creditsLeftToday: DAILY_CAP - (await earnedOn(ctx, userId, openedAt)),
     dailyCap: DAILY_CAP,
   };
 }
@@ -73,7 +73,7 @@ export async function finishSession(
     if (session.result.levelReached !== levelReached) {
       throw new AppError("conflict", "This game ended with another result");
     }
-    return omit(session.result, ["finishedAt"]);
+    return omit(session.result, ["finishedAt", "today"]);
   }
   const now = Date.now();
   if (now > session.expiresAt) throw new AppError("conflict", "This game session has expired");
@@ -85,25 +85,25 @@ export async function finishSession(
     );
   }
   const creditsEarned = levelReached * CREDITS_PER_LEVEL;
-  const credited = await takeFromDay(ctx, userId, creditsEarned, now);
+  const before = await earnedOn(ctx, userId, now);
+  const credited = Math.min(creditsEarned, DAILY_CAP - before);
   await creditDeposit(ctx, { userId, amount: credited, key: `game:${sessionId}`, source: "arcade" });
   const less = `Games earn at most ${DAILY_CAP} credits in a UTC day, and ${credited} of these were left`;
   const result = { levelReached, creditsEarned, credited, ...(credited < creditsEarned ? { less } : {}) };
-  await ctx.db.patch("gameSessions", sessionId, { result: { ...result, finishedAt: now } });
+  await ctx.db.patch("gameSessions", sessionId, {
+    result: { ...result, finishedAt: now, today: before + credited },
+  });
   return result;
 }
 
-/** The part of an amount that the user's day still allows; it is counted. */
-async function takeFromDay(ctx: MutationCtx, userId: string, amount: number, now: number): Promise<number> {
-  const row = await dayOfPlay(ctx, userId, now);
-  const before = row?.credited ?? 0;
-  const allowed = Math.min(amount, DAILY_CAP - before);
-  if (row === null) await ctx.db.insert("gameDays", { userId, day: dayOf(now), credited: allowed });
-  else await ctx.db.patch("gameDays", row._id, { credited: before + allowed });
-  return allowed;
-}
-
-/** What a user's games earned on the UTC day of a moment; `null` if nothing. */
-async function dayOfPlay(ctx: MutationCtx, userId: string, at: number): Promise<Doc<"gameDays"> | null> {
-  return rowsByBoth(ctx.db.query("gameDays"), "userId", userId, "day", dayOf(at)).unique();
+/** What a user's games have earned on the UTC day of a moment. */
+async function earnedOn(ctx: QueryCtx, userId: string, at: number): Promise<number> {
+  const games = await ctx.db
+    .query("gameSessions")
+    .withIndex("by_userId", (q) =>
+      q.eq("userId", userId).gte("result.finishedAt", Math.floor(at / DAY) * DAY),
+    )
+    .order("desc")
+    .take(SAME_MOMENT);
+  return Math.max(0, ...games.map(({ result }) => result?.today ?? 0));
 }

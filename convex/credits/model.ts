@@ -1,13 +1,12 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import type { Standing } from "./tables";
 
 /**
- * The ledger. Each function is one step of the caller's transaction: it appends rows and changes the balance with them,
- * so that the sum of a user's rows is always the balance. A key is written once: repeating a step changes nothing.
- * Amounts are whole credits.
+ * The ledger. Each function is one step of the caller's transaction and appends a row with the balance after it, so that
+ * the newest row tells the balance. A key is written once: repeating a step changes nothing. Amounts are whole credits.
  */
 
 type Entry = Pick<
@@ -23,29 +22,20 @@ export type Deduction = Pick<Entry, "userId" | "amount" | "key" | "agentId" | "m
 
 /** Whether anything was ever written to a user's ledger. */
 export async function hasLedger(ctx: QueryCtx, userId: string): Promise<boolean> {
-  return (await balanceRow(ctx, userId)) !== null;
+  return (await newestOf(ctx, userId)) !== null;
 }
 
-/** A user's balance; all zeros for a user without rows. */
-export async function standingOf(ctx: QueryCtx, userId: string): Promise<Standing> {
-  const row = await balanceRow(ctx, userId);
-  return { balance: row?.balance ?? 0, owed: row?.owed ?? 0, transactions: row?.transactions ?? 0 };
+/** A user's balance. */
+export async function balanceOf(ctx: QueryCtx, userId: string): Promise<number> {
+  return (await newestOf(ctx, userId))?.balanceAfter ?? 0;
 }
 
 /**
- * Credits a deposit, once per key; the user's debt is taken from it immediately, as a row of its own. Zero credits (a
- * transfer below the smallest credit) leave no row. A reversed deposit is not credited again under the same key.
- * @returns The balance afterwards, and whether this call credited it.
+ * Credits a deposit, once per key. Zero credits (a transfer below the smallest credit) leave no row.
+ * @returns Whether this call credited it.
  */
-export async function creditDeposit(
-  ctx: MutationCtx,
-  deposit: Deposit,
-): Promise<Standing & { credited: boolean }> {
-  const written = await findEntry(ctx, deposit.key, { userId: deposit.userId, type: "deposit" });
-  if (written !== null || deposit.amount === 0) {
-    return { ...(await standingOf(ctx, deposit.userId)), credited: false };
-  }
-  return { ...(await bringIn(ctx, { ...deposit, type: "deposit" })), credited: true };
+export async function creditDeposit(ctx: MutationCtx, deposit: Deposit): Promise<boolean> {
+  return deposit.amount > 0 && append(ctx, { ...deposit, type: "deposit" });
 }
 
 /** The user to whom a deposit was credited; `null` if there is none under this key. */
@@ -55,111 +45,70 @@ export async function depositor(ctx: QueryCtx, key: string): Promise<string | nu
 }
 
 /**
- * Reverses a deposit, once: takes what is there now, and the rest from later income.
- * @param key The deposit's key.
- * @returns What was taken and what is owed; zeros if there is no such deposit or it was reversed before.
+ * Spends credits, once per key.
+ * @returns Whether this call spent them.
+ * @throws AppError `payment_required` if the balance does not cover it; nothing is taken then.
  */
-export async function reverseDeposit(
-  ctx: MutationCtx,
-  { key }: { key: string },
-): Promise<{ taken: number; owed: number }> {
-  const deposit = await entryWith(ctx, key);
-  const reversed = await getOneFrom(ctx.db, "creditReversals", "by_key", key);
-  if (deposit === null || deposit.type !== "deposit" || reversed !== null) return { taken: 0, owed: 0 };
-  const { userId, amount } = deposit;
-  await ctx.db.insert("creditReversals", { key, userId, amount, at: Date.now() });
-  const { balance } = await standingOf(ctx, userId);
-  const taken = Math.min(balance, amount);
-  await addOwed(ctx, userId, amount);
-  if (taken > 0) await payOwed(ctx, { userId, key: `${key}:reversal`, amount: taken });
-  return { taken, owed: amount - taken };
-}
-
-/** Spends credits, once per key. @throws AppError `payment_required` if the balance does not cover it; nothing is taken then. */
-export async function deduct(ctx: MutationCtx, deduction: Deduction): Promise<Standing> {
-  const { userId, amount, key } = deduction;
-  if ((await findEntry(ctx, key, { userId, type: "deduction" })) !== null) return standingOf(ctx, userId);
-  const { balance } = await standingOf(ctx, userId);
-  if (balance < amount) {
-    throw new AppError("payment_required", `This takes ${amount} credits and the balance is ${balance}`);
-  }
+export async function deduct(ctx: MutationCtx, deduction: Deduction): Promise<boolean> {
   return append(ctx, { ...deduction, type: "deduction" });
 }
 
-/** Refunds credits of a deduction, once per key; the user's debt is taken from them as from a deposit. */
-export async function refund(ctx: MutationCtx, given: Deduction): Promise<Standing> {
-  const { userId, key } = given;
-  if ((await findEntry(ctx, key, { userId, type: "refund" })) !== null) return standingOf(ctx, userId);
-  return bringIn(ctx, { ...given, type: "refund" });
+/** Returns credits of a deduction, once per key. @returns Whether this call returned them. */
+export async function refund(ctx: MutationCtx, given: Deduction): Promise<boolean> {
+  return append(ctx, { ...given, type: "refund" });
 }
 
-async function bringIn(ctx: MutationCtx, entry: Entry): Promise<Standing> {
-  const { userId, amount, key } = entry;
-  const standing = await append(ctx, entry);
-  const netted = Math.min(standing.owed, amount);
-  return netted === 0 ? standing : payOwed(ctx, { userId, key: `${key}:owed`, amount: netted });
-}
-
-async function payOwed(
-  ctx: MutationCtx,
-  payment: Pick<Entry, "userId" | "key" | "amount">,
-): Promise<Standing> {
-  return append(ctx, { ...payment, type: "deduction", source: "reversal" });
-}
-
-/** Appends one row and changes the balance with it. */
-async function append(ctx: MutationCtx, entry: Entry): Promise<Standing> {
-  const { userId, type, amount, source } = entry;
+async function append(ctx: MutationCtx, entry: Entry): Promise<boolean> {
+  const { userId, type, amount, key } = entry;
+  const written = await entryWith(ctx, key);
+  if (written !== null && (written.userId !== userId || written.type !== type))
+    throw new AppError("conflict", "This ledger key belongs to another transaction");
+  if (written !== null) return false;
   // A row with zero credits records the usage of a run.
   const least = entry.tokensUsed === undefined ? 1 : 0;
   if (!Number.isSafeInteger(amount) || amount < least)
     throw new Error("Credits must be a positive whole number");
-  const before = await standingOf(ctx, userId);
-  const after = {
-    balance: before.balance + (type === "deduction" ? -amount : amount),
-    owed: before.owed - (source === "reversal" ? amount : 0),
-    transactions: before.transactions + 1,
-  };
-  if (after.balance < 0 || after.owed < 0) throw new Error("The ledger would go below zero");
-  await ctx.db.insert("creditTransactions", {
-    ...entry,
-    sequence: after.transactions,
-    balanceAfter: after.balance,
-    owedAfter: after.owed,
-    at: Date.now(),
-  });
-  await keepStanding(ctx, userId, after);
-  return after;
+  const newest = await newestOf(ctx, userId);
+  const balance = newest?.balanceAfter ?? 0;
+  const balanceAfter = balance + (type === "deduction" ? -amount : amount);
+  if (balanceAfter < 0)
+    throw new AppError("payment_required", `This takes ${amount} credits and the balance is ${balance}`);
+  const sequence = (newest?.sequence ?? 0) + 1;
+  await ctx.db.insert("creditTransactions", { ...entry, sequence, balanceAfter, at: Date.now() });
+  return true;
 }
 
-async function addOwed(ctx: MutationCtx, userId: string, amount: number): Promise<void> {
-  const before = await standingOf(ctx, userId);
-  await keepStanding(ctx, userId, { ...before, owed: before.owed + amount });
-}
-
-async function keepStanding(ctx: MutationCtx, userId: string, standing: Standing): Promise<void> {
-  const row = await balanceRow(ctx, userId);
-  if (row === null) await ctx.db.insert("creditBalances", { userId, ...standing });
-  else await ctx.db.replace("creditBalances", row._id, { userId, ...standing });
-}
-
-/** The row under a key, which must be from the same step of the same user. */
-async function findEntry(
-  ctx: QueryCtx,
-  key: string,
-  same: Pick<Entry, "userId" | "type">,
-): Promise<Doc<"creditTransactions"> | null> {
-  const row = await entryWith(ctx, key);
-  if (row !== null && (row.userId !== same.userId || row.type !== same.type)) {
-    throw new AppError("conflict", "This ledger key belongs to another transaction");
-  }
-  return row;
-}
-
-async function entryWith(ctx: QueryCtx, key: string): Promise<Doc<"creditTransactions"> | null> {
+export async function entryWith(ctx: QueryCtx, key: string): Promise<Doc<"creditTransactions"> | null> {
   return getOneFrom(ctx.db, "creditTransactions", "by_key", key);
 }
 
-async function balanceRow(ctx: QueryCtx, userId: string): Promise<Doc<"creditBalances"> | null> {
-  return getOneFrom(ctx.db, "creditBalances", "by_userId", userId);
+async function newestOf(ctx: QueryCtx, userId: string): Promise<Doc<"creditTransactions"> | null> {
+  return ctx.db
+    .query("creditTransactions")
+    .withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId))
+    .order("desc")
+    .first();
+}
+
+/** USDC has six decimals. */
+const MICRO_USDC_PER_USDC = 1_000_000n;
+
+/** Whole credits for one USDC. */
+export function creditsPerUsdc(): number {
+  return Number(setting("CREDITS_PER_USDC"));
+}
+
+/**
+ * The credits that a transfer buys, floored.
+ * @param amountUsdc In USDC's smallest unit, 0.000001.
+ */
+export function creditsFor(amountUsdc: bigint): number {
+  const credits = (amountUsdc * BigInt(creditsPerUsdc())) / MICRO_USDC_PER_USDC;
+  if (credits > BigInt(Number.MAX_SAFE_INTEGER)) throw new Error("The transfer is larger than any can be");
+  return Number(credits);
+}
+
+/** The cost of a run: 1 credit per started TOKENS_PER_CREDIT tokens, at least 1. */
+export function creditsForTokens(tokens: number): number {
+  return Math.max(1, Math.ceil(tokens / Number(setting("TOKENS_PER_CREDIT"))));
 }

@@ -7,7 +7,6 @@ import { DAY, HOUR, MINUTE } from "./time";
 export const CRON_PERIODS = {
   "collect data for research shifts": 5 * MINUTE,
   "write due research reports": 5 * MINUTE,
-  "recompute the ledger": DAY,
   "issue the day's signals": DAY,
   "anchor the signal record": HOUR,
   "track signal outcomes": 30 * MINUTE,

@@ -11,7 +11,7 @@ import { absentWhenEmpty, atMost, chatId, text, userId, withAliases } from "../l
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { equalBytes } from "../lib/security/crypto";
-import { ensureWallet } from "../wallets/model";
+import { ensureWallet } from "../wallets/wallets";
 import type { Account } from "./linking";
 import { botTokenSeal, codeHash } from "./model";
 

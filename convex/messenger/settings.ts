@@ -5,7 +5,7 @@ import { resealAll, vRotated } from "../lib/security/rotation";
 
 /**
  * Seals every bot token and every webhook's secret again that is not under the current `WALLET_ENCRYPTION_KEY`; run it
- * with the rotation of the wallets' keys (`wallets/custody/keys:rotate`). Safe to run twice, and to resume after a crash.
+ * with the rotation of the wallets' keys (`wallets/actions:rotate`). Safe to run twice, and to resume after a crash.
  * @returns How many were sealed again, and the users and webhooks whose envelope does not open: those stay as they are.
  */
 export const rotate = internalAction({

@@ -14,7 +14,7 @@ import { MINUTE, SECOND } from "../lib/time";
 import { FEEDS, feedPrice, type FeedName } from "../market/feeds";
 import { readJob } from "../providers/agentApi";
 import { askTrade } from "../providers/data/coinbase";
-import { chainClient } from "../providers/chain/rpc/client";
+import { chainClient } from "../providers/chain/rpc";
 import { askCoins } from "../providers/data/coingecko";
 import { askFeed } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";

@@ -24,7 +24,7 @@ const DUE: Record<string, Due> = {
   "open orders": {
     since: async ({ db }, now) =>
       (await rowsDue(db.query("orders"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
-    takeUp: internal.wallets.orders.rows.takeUpDue,
+    takeUp: internal.wallets.orders.steps.takeUpDue,
   },
   "old paid reports": {
     since: async ({ db }, now) => {
@@ -34,7 +34,7 @@ const DUE: Record<string, Due> = {
         .first();
       return old?.forgetAt ?? null;
     },
-    takeUp: internal.payments.claims.forgetReports,
+    takeUp: internal.payments.progress.forgetReports,
   },
   alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
   "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.events.begin },

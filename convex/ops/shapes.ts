@@ -61,7 +61,7 @@ export const healthExample: ServiceHealth = {
   reasons: [],
   checks: {
     configured: { LLM_GATEWAY_API_KEY: true, SENTIMENT_API_KEY: true },
-    crons: { "collect data for research shifts": 72, "recompute the ledger": null },
+    crons: { "collect data for research shifts": 72 },
     outbox: { waiting: 1, oldestSeconds: 2 },
     pending: { shiftCollections: null, transactions: 14 },
     work: { running: 3, waiting: 3, failing: 1 },

@@ -197,8 +197,7 @@ console.log(JSON.stringify(await answer.json(), null, 2));`}
         />
         <p class="small">
           A payment buys one report. If a report cannot be written, the same hash yields it later. A token
-          that no source knows is not sold. Free, before you pay:{" "}
-          <a href={`${PAID_PATH}?preview=1`}>the newest headline</a>.
+          that no source knows is not sold.
         </p>
       </Card>
     </div>

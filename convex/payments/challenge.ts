@@ -44,7 +44,7 @@ export function paymentRequired(refused?: { reason?: Reason; error: string }): A
   const second = {
     x402Version: 2,
     error: reason ?? "Payment required",
-    resource: { url: resource, ...DESCRIBED, description: `${DESCRIPTION}; GET with ?preview=1 is free` },
+    resource: { url: resource, ...DESCRIBED },
     accepts: [{ scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) }],
     extensions: { bazaar: { info: { input: CALL, output: ANSWER }, schema: CALL_SCHEMA } },
   };
@@ -180,7 +180,7 @@ export const RECEIPT_HEADERS = {
 
 /** The 402 and the 404 of GET and POST, for the API document. */
 export const NOTHING_TO_SELL =
-  "No source knows the token, and the payment is not used; or, for a GET, there is nothing to preview.";
+  "No source knows the token, and the payment is not used.";
 export const PAYMENT_REQUIRED = {
   when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says if no source knows the token, or if the body is malformed: then do not pay. Always for a GET without `preview`.",
   body: z.object(paymentTerms),

@@ -4,9 +4,9 @@ import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { DAY, HOUR, SECOND, sleep } from "../lib/time";
-import { incoming } from "../providers/chain/deposits";
+import { incoming } from "../providers/chain/transfers";
 import { prepareTransaction, type Preparation } from "../providers/chain/preparation";
-import { UPSTREAM } from "../providers/chain/rpc/client";
+import { UPSTREAM } from "../providers/chain/rpc";
 import {
   authorizationCall,
   readAuthorization,
@@ -16,7 +16,7 @@ import {
   type PaidTransfer,
   type SignedAuthorization,
 } from "../providers/chain/usdc";
-import { asAddress, asHex } from "../wallets/addresses";
+import { asAddress, asHex } from "../wallets/model";
 import { gasLimit } from "../wallets/orders/calls";
 import type { Candidate } from "./claims";
 import { proofText } from "./proofs";
@@ -44,7 +44,7 @@ type HashProof = Extract<Proof, { kind: "hash" }>;
 export async function candidatesOf(
   proof: HashProof,
   order: Order,
-): Promise<{ kind: "candidates"; candidates: Candidate[]; proven: boolean } | Refusal> {
+): Promise<{ kind: "transfers"; candidates: Candidate[]; proven: boolean } | Refusal> {
   const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
   const payment = await awaitPayment(proof.txHash);
   if (payment.kind === "missing") {
@@ -76,7 +76,7 @@ export async function candidatesOf(
       amount: amount.toString(),
       ...(authorization === undefined ? {} : { authorization }),
     }));
-  return { kind: "candidates", candidates, proven };
+  return { kind: "transfers", candidates, proven };
 }
 
 /** No trouble of a node ends the wait for money that may have moved, before its deadline. */

@@ -1,12 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { creditsFor } from "../credits/rates";
+import { creditsFor } from "../credits/model";
 import { optional, setting } from "../lib/env";
 import { noteWorking } from "../lib/outside/notes";
 import { counted, providerAction } from "../lib/outside/providerCalls";
-import { readHeight } from "../providers/chain/blocks";
-import { transfersTo, type IncomingTransfer } from "../providers/chain/deposits";
-import { asAddress } from "../wallets/addresses";
+import { readHeight, transfersTo, type IncomingTransfer } from "../providers/chain/transfers";
+import { asAddress } from "../wallets/model";
 import { vReading, type Reading } from "./tables";
 
 /** Reads the transfers to the platform wallet from the chain, in confirmed blocks. */

@@ -11,7 +11,6 @@ import { once } from "../lib/once";
 import { bodyInput, parseInput } from "../lib/http/request";
 import { resultExample, resultFields, shownResult } from "../research/views";
 import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, receipt, RECEIPT_HEADERS } from "./challenge";
-import { terms } from "./preview";
 import { PAID_PATH } from "./terms";
 
 /** It loads the sources, so it is only imported if a token is named. */
@@ -89,7 +88,7 @@ const report: MountedEndpoint = endpoint({
     const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
     if (proof.kind === "hash") await refuseGuessing(ctx, "unknownHash", caller);
     const { redeem } = await import("./redemption");
-    const redeeming = () => redeem(ctx, proof, order);
+    const redeeming = () => redeem(ctx, { proof, order, keyHash: caller.keyHash });
     // Anybody can invent hashes, but not signed payments.
     const redeemed =
       proof.kind === "hash"
@@ -109,5 +108,19 @@ const report: MountedEndpoint = endpoint({
 function outcomeOf({ txHash: transaction, payer }: { txHash: string; payer: string }) {
   return { success: true as const, transaction, payer };
 }
+
+/** Claims and starts nothing. */
+const terms: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: PAID_PATH,
+  summary: "What a paid report costs and how it is paid: always 402.",
+  description: "The answer to a POST without a payment, whatever else is sent. Only a POST checks proofs.",
+  needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
+  errors: { payment_required: PAYMENT_REQUIRED },
+  example: { input: {}, output: {} },
+  input: z.object({}),
+  returns: z.object({}).describe("Never"),
+  handler: () => Promise.reject(paymentRequired()),
+});
 
 export const paidReportEndpoints: MountedEndpoint[] = [report, terms];

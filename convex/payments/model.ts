@@ -2,15 +2,12 @@ import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { setting } from "../lib/env";
 import { recordAudit } from "../lib/records/audit";
 import { rowsByBoth } from "../lib/records/rows";
 import { HOUR } from "../lib/time";
 import { failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work/jobs";
-import { mayActAs } from "../accounts/access";
-import { userIdByAddress } from "../wallets/model";
 import type { Order, Transfer } from "./tables";
-import { ALREADY_USED, REASONS, refusal, type Reason, type Refusal } from "./terms";
+import { ALREADY_USED, REASONS, type Reason, type Refusal } from "./terms";
 
 /** Claims of payments, as steps of their callers' mutations. */
 
@@ -73,7 +70,7 @@ export async function startSettling(
   { _id: claimId }: Doc<"paymentClaims">,
 ): Promise<ClaimTicket> {
   await ctx.db.patch("paymentClaims", claimId, { state: "settling", trouble: undefined });
-  const onFailure = failureHandler(internal.payments.claims.failed, { claimId });
+  const onFailure = failureHandler(internal.payments.progress.failed, { claimId });
   await open(ctx, internal.payments.settlement.settle, { claimId }, { subject: claimId, onFailure });
   return { kind: "claim", claimId };
 }
@@ -85,7 +82,7 @@ export async function startWriting(
 ): Promise<ClaimTicket> {
   await ctx.db.patch("paymentClaims", claimId, { state: "paid", trouble: undefined });
   const terms = { subject: claimId, attempts: 1, queue: "models", rank: "paid" } as const;
-  const onFailure = failureHandler(internal.payments.claims.failed, { claimId });
+  const onFailure = failureHandler(internal.payments.progress.failed, { claimId });
   await open(ctx, internal.payments.settlement.write, { claimId }, { ...terms, onFailure });
   return { kind: "claim", claimId };
 }
@@ -95,23 +92,6 @@ export async function releaseDeposits(ctx: MutationCtx, { payer }: Doc<"paymentC
   const waiting = await rowsByBoth(ctx.db.query("deposits"), "from", payer, "state", "unmatched").first();
   if (waiting === null) return;
   await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address: payer });
-}
-
-/** Why a transaction's hash without its payer's signature buys nothing for this order; `null` if it may. */
-export async function refusalOfBare(ctx: QueryCtx, payer: string, order: Order): Promise<Refusal | null> {
-  const owner = await userIdByAddress(ctx, payer);
-  if (owner !== null) {
-    if (owner === order.userId && (await mayActAs(ctx, owner))) return null;
-    return refusal(
-      "invalid_payer_signature",
-      "This payment came from a registered wallet: name its userId (with its owner's token or key, if it has an owner), or sign the proof with that wallet",
-    );
-  }
-  if (!/^off$/i.test(setting("BARE_HASH_PROOFS"))) return null;
-  return refusal(
-    "invalid_payer_signature",
-    "A transaction hash alone is not accepted here: sign it with the paying wallet",
-  );
 }
 
 /** Records in the audit trail which payment bought a report: who, what, and by which transaction. */

@@ -7,13 +7,14 @@ import { counted } from "../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../lib/time";
 import { listingOf, unknownToken, unsureToken } from "../market/listing";
 import { timeoutFailure } from "../providers/call";
-import { UPSTREAM } from "../providers/chain/rpc/client";
+import { UPSTREAM } from "../providers/chain/rpc";
 import { findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { settlesAuthorizations } from "./challenge";
 import { candidatesOf, refusalOfTerms, signedAuthorization, TOO_LATE, tryAuthorization } from "./checks";
-import type { Standing } from "./claims";
+import type { Candidate, Claimed } from "./claims";
 import type { ClaimTicket } from "./model";
+import type { Standing } from "./progress";
 import { shownProof } from "./proofs";
 import type { Authorization, Order, Proof } from "./tables";
 import { refusal, UNPAID_USE, type Refusal } from "./terms";
@@ -27,29 +28,52 @@ const BUSY_RETRY_MS = 5 * SECOND;
 
 type Redeemed = Exclude<Standing, { kind: "working" }>;
 
+type Wanted = { proof: Proof; order: Order; keyHash?: string | undefined };
+
 /**
  * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for an hour.
+ * @param wanted.keyHash The hash of the caller's key.
  * @throws AppError `upstream` if the chain cannot be reached, `rate_limited` while the payer's other signed payments
  * may still take the balance that this one needs; nothing is claimed then. For actions.
  */
-export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<Redeemed> => {
+export const redeem = counted(async (ctx, wanted: Wanted): Promise<Redeemed> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
-  const shown = shownProof(proof);
-  const claimed: ClaimTicket | Refusal | null =
-    (await ctx.runMutation(internal.payments.claims.rejoin, { proof, shown, order })) ??
-    // A slow chain holds no caller beyond the deadline; the next request joins a claim that is made after it.
-    (await within(deadline, claim(ctx, proof, order)));
+  // A slow chain holds no caller beyond the deadline; the next request joins a claim that is made after it.
+  const joined = await claimOf(ctx, wanted);
+  const claimed = joined === null ? await within(deadline, look(ctx, wanted)) : settled(joined);
   if (claimed === null) throw timeoutFailure(UPSTREAM);
   if (claimed.kind === "refused") return claimed;
-  return waitFor(ctx, claimed, order, deadline);
+  return waitFor(ctx, claimed, wanted.order, deadline);
 });
 
-/** @throws AppError `not_found` if no source knows the order's token; nothing is claimed then. */
-async function claim(ctx: ActionCtx, proof: Proof, request: Order): Promise<ClaimTicket | Refusal> {
+type Seen = { kind: "transfers"; candidates: Candidate[]; proven: boolean } | { kind: "unused"; balance: string };
+
+/** Joins or makes the claim of a proof. @returns `null` if there is none to join and nothing was seen. */
+async function claimOf(
+  ctx: ActionCtx,
+  { proof, order, keyHash }: Wanted,
+  seen?: Seen,
+): Promise<Claimed | null> {
+  return ctx.runMutation(internal.payments.claims.claim, {
+    proof,
+    shown: shownProof(proof),
+    order,
+    ...(keyHash === undefined ? {} : { keyHash }),
+    ...(seen === undefined ? {} : { seen }),
+  });
+}
+
+/**
+ * Looks a proof up on the chain, and claims it.
+ * @throws AppError `not_found` if no source knows the order's token; nothing is claimed then.
+ */
+async function look(ctx: ActionCtx, { order: request, ...wanted }: Wanted): Promise<ClaimTicket | Refusal> {
   const order = { ...request, focus: await soldFocus(ctx, request.focus) };
-  if (proof.kind === "authorization") return claimAuthorization(ctx, proof, order);
-  // The payer has signed the token as requested.
-  return claimTransfer(ctx, proof, { order, signed: request });
+  const { proof } = wanted;
+  return proof.kind === "authorization"
+    ? lookAtSigned(ctx, { ...wanted, order }, proof.authorization)
+    : // The payer has signed the token as requested.
+      lookAtHash(ctx, { ...wanted, order }, proof, request);
 }
 
 /** The focus of a report for sale: a token that cannot be checked at this moment is not sold. */
@@ -62,24 +86,28 @@ async function soldFocus(ctx: ActionCtx, token: string): Promise<string> {
   throw new AppError("upstream", `${unsureToken(symbol)}. ${unused} Send the same proof again shortly.`);
 }
 
-async function claimTransfer(
+async function lookAtHash(
   ctx: ActionCtx,
+  wanted: Wanted,
   proof: Extract<Proof, { kind: "hash" }>,
-  { order, signed }: { order: Order; signed: Order },
+  signed: Order,
 ): Promise<ClaimTicket | Refusal> {
-  const found = await candidatesOf(proof, signed);
-  if (found.kind === "refused") return found;
-  const { candidates, proven } = found;
-  const shown = shownProof(proof);
-  return ctx.runMutation(internal.payments.claims.claimTransfer, { candidates, proven, order, shown });
+  const seen = await candidatesOf(proof, signed);
+  if (seen.kind === "refused") return seen;
+  return settled(await claimOf(ctx, { ...wanted, proof }, seen));
 }
 
-async function claimAuthorization(
+/** Only an authorization's claim may have to wait for others. */
+function settled(claimed: Claimed | null): ClaimTicket | Refusal {
+  if (claimed === null || claimed.kind === "busy") throw new AppError("internal", "The proof was not claimed");
+  return claimed;
+}
+
+async function lookAtSigned(
   ctx: ActionCtx,
-  proof: Extract<Proof, { kind: "authorization" }>,
-  order: Order,
+  wanted: Wanted,
+  authorization: Authorization,
 ): Promise<ClaimTicket | Refusal> {
-  const { authorization } = proof;
   if (!settlesAuthorizations()) {
     return refusal(
       "unsupported_scheme",
@@ -92,18 +120,16 @@ async function claimAuthorization(
     // It may have been executed before it expired: a payment is not refused for its age as a promise.
     const { from, nonce } = signedAuthorization(authorization);
     const late = refused.reason === TOO_LATE && (await readAuthorization(from, nonce)).used;
-    return late ? claimUsed(ctx, authorization, order) : refused;
+    return late ? lookAtUsed(ctx, wanted, authorization) : refused;
   }
   const patience = AbortSignal.timeout(deadlines.receipt);
   for (;;) {
     const feasible = await tryAuthorization(authorization, serviceAddress("relayer"));
     if (feasible.kind === "refused") return feasible;
-    if (feasible.kind === "used") return claimUsed(ctx, authorization, order);
-    const claimed: ClaimTicket | Refusal | { kind: "busy" } = await ctx.runMutation(
-      internal.payments.claims.claimAuthorization,
-      { authorization, shown: shownProof(proof), order, balance: feasible.balance.toString() },
-    );
-    if (claimed.kind !== "busy") return claimed;
+    if (feasible.kind === "used") return lookAtUsed(ctx, wanted, authorization);
+    const seen = { kind: "unused" as const, balance: feasible.balance.toString() };
+    const claimed = await claimOf(ctx, wanted, seen);
+    if (claimed?.kind !== "busy") return settled(claimed);
     if (patience.aborted) {
       throw new AppError(
         "rate_limited",
@@ -119,15 +145,15 @@ async function claimAuthorization(
  * An authorization that somebody else has executed. Everybody can read it from the chain by now, so it proves no more
  * than the hash of its transaction.
  */
-async function claimUsed(
+async function lookAtUsed(
   ctx: ActionCtx,
+  wanted: Wanted,
   authorization: Authorization,
-  order: Order,
 ): Promise<ClaimTicket | Refusal> {
   const { from, nonce } = signedAuthorization(authorization);
   const txHash = await findAuthorizationUse(from, nonce);
   if (txHash === null) return UNPAID_USE;
-  const found = await claimTransfer(ctx, { kind: "hash", txHash }, { order, signed: order });
+  const found = await lookAtHash(ctx, wanted, { kind: "hash", txHash }, wanted.order);
   return found.kind === "refused" && found.reason === "no_matching_transfer" ? UNPAID_USE : found;
 }
 
@@ -139,7 +165,7 @@ async function waitFor(
 ): Promise<Redeemed> {
   const pause = createPauses(ROW_PAUSE_MS);
   for (;;) {
-    const now: Standing = await ctx.runQuery(internal.payments.claims.standing, { claimId, bodyHash });
+    const now: Standing = await ctx.runQuery(internal.payments.progress.standing, { claimId, bodyHash });
     if (now.kind !== "working") return now;
     if (deadline.aborted) return { kind: "failed", code: "upstream", message: LATE, receipt: now.receipt };
     await pause();

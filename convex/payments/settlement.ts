@@ -14,13 +14,13 @@ import {
 } from "../providers/chain/usdc";
 import { research } from "../research/actions";
 import { isShort } from "../research/writing/result";
-import { asHex } from "../wallets/addresses";
+import { asHex } from "../wallets/model";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/desk";
 import { hasReverted, isEnded } from "../wallets/orders/model";
 import { paidResource, requirementOne } from "./challenge";
 import { signedAuthorization, transfersFor, tryAuthorization } from "./checks";
-import type { Task } from "./claims";
+import type { Task } from "./progress";
 import type { ClaimWork } from "./model";
 import type { Authorization } from "./tables";
 import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
@@ -42,7 +42,7 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
   const deadline = AbortSignal.timeout(deadlines.transaction);
   let trouble = UNSETTLED;
   for (;;) {
-    const task = await ctx.runQuery(internal.payments.claims.task, work);
+    const task = await ctx.runQuery(internal.payments.progress.task, work);
     if (task === null) return "over";
     try {
       if ((await step(ctx, work, task)) === "ended") return;
@@ -85,7 +85,7 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
   }
   if (relayer === null) return handOver(ctx, work, authorization);
   const { to, data } = authorizationCall(signedAuthorization(authorization));
-  await ctx.runMutation(internal.payments.claims.openSettlement, { ...work, relayer, to, data });
+  await ctx.runMutation(internal.payments.progress.openSettlement, { ...work, relayer, to, data });
   return "again";
 }
 
@@ -96,13 +96,13 @@ const EXPIRED = refusal(
 );
 
 async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promise<Round> {
-  await ctx.runMutation(internal.payments.claims.refuse, { ...work, refused });
+  await ctx.runMutation(internal.payments.progress.refuse, { ...work, refused });
   return "ended";
 }
 
 /** Without a relayer a facilitator executes the payment. Its answer is a hint; the chain decides. */
 async function handOver(ctx: ActionCtx, work: ClaimWork, authorization: Authorization): Promise<Round> {
-  if (!(await ctx.runMutation(internal.payments.claims.handOver, work))) return "ended";
+  if (!(await ctx.runMutation(internal.payments.progress.handOver, work))) return "ended";
   const { signature, ...terms } = authorization;
   const payload = { signature, authorization: terms };
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
@@ -145,17 +145,17 @@ async function accept(
       refusal("no_matching_transfer", "The authorization was used without paying this service"),
     );
   }
-  await ctx.runMutation(internal.payments.claims.paid, { ...work, transfers });
+  await ctx.runMutation(internal.payments.progress.paid, { ...work, transfers });
   return "ended";
 }
 
 /** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
 export const write = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
-  const focus = await ctx.runQuery(internal.payments.claims.reportToWrite, work);
+  const focus = await ctx.runQuery(internal.payments.progress.reportToWrite, work);
   if (focus === null) return "over";
   // A caller who gives up comes back with the same proof, so a paid report may take its time.
   const occasion = "Paid research report";
   const { result, model } = await research(ctx, { focus, occasion, wanted: "whole", payer: "paid" });
   if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
-  await ctx.runMutation(internal.payments.claims.deliver, { ...work, result, model });
+  await ctx.runMutation(internal.payments.progress.deliver, { ...work, result, model });
 });

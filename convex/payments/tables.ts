@@ -105,8 +105,8 @@ export const paymentTables = {
   }).index("by_wallet", ["wallet"]),
 
   /**
-   * Payments for a report, one row each: who redeemed it for what, and its progress. Written by `payments/claims` and
-   * `payments/model`.
+   * Payments for a report, one row each: who redeemed it for what, and its progress. Written by `payments/claims`,
+   * `payments/progress` and `payments/model`.
    * Kept for ever: a claim that died would open its payment to replay.
    */
   paymentClaims: defineTable({

@@ -1,8 +1,7 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { deduct, depositor, standingOf } from "../credits/model";
-import { creditsFor } from "../credits/rates";
+import { balanceOf, creditsFor, deduct, depositor } from "../credits/model";
 import { rowsByBoth } from "../lib/records/rows";
 import { PRICE } from "./terms";
 import type { Transfer } from "./tables";
@@ -80,25 +79,25 @@ export async function depositAt(ctx: QueryCtx, { txHash, position }: Place): Pro
 }
 
 /**
- * Pays a report out of the credits that its transfer brought: its price is taken from them, in the transaction that
- * claims it.
- * @returns `false` if the credits are another user's (unless the payer has signed), or are spent.
+ * Whether a transfer can buy a report: it bought nothing yet, or credits, of which the price is taken then, in the
+ * transaction that claims it.
+ * @param by Another user's credits buy nothing, unless the payer has signed.
  */
-export async function payFromCredits(
+export async function canBuy(
   ctx: MutationCtx,
   transfer: Place,
-  by: { userId?: string; proven: boolean },
+  by: { userId?: string | undefined; proven: boolean },
 ): Promise<boolean> {
+  const spent = await spentTransfer(ctx, transfer);
+  if (spent?.claimKey !== undefined) return false;
+  if (spent === null) return true;
   const deposit = await depositAt(ctx, transfer);
   if (deposit?.state !== "credited") return false;
   // The ledger has the user, even if the deposit's row was made anonymous.
   const owner = await depositor(ctx, depositKey(deposit));
   if (owner === null || (!by.proven && owner !== by.userId)) return false;
   const amount = creditsFor(PRICE);
-  const { balance } = await standingOf(ctx, owner);
-  if (amount > 0 && balance < amount) return false;
-  if (amount > 0) {
-    await deduct(ctx, { userId: owner, amount, key: reportKey(transfer), source: "report" });
-  }
+  if ((await balanceOf(ctx, owner)) < amount) return false;
+  if (amount > 0) await deduct(ctx, { userId: owner, amount, key: reportKey(transfer), source: "report" });
   return true;
 }

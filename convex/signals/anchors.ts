@@ -6,7 +6,7 @@ import { cron } from "../lib/cronRuns";
 import { isSet } from "../lib/env";
 import { literals } from "../lib/literals";
 import { openServiceOrder } from "../wallets/orders/model";
-import { addressesOf, isAboutToSign, lastSentBy } from "../wallets/serviceOrders";
+import { addressesOf, isAboutToSign, lastSentBy } from "../wallets/model";
 import { headOf } from "./chain";
 import { vEvent, vHead, type Head } from "./tables";
 

@@ -15,10 +15,9 @@ import { MINUTE, SECOND } from "../lib/time";
 import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { listedOf } from "../accounts/recipients";
-import { walletOf } from "../wallets/model";
 import { openOrder } from "../wallets/orders/model";
 import { vSymbol, type UserRequest } from "../wallets/tables";
-import { recordUnreadable, tradeOf } from "../wallets/trades";
+import { recordUnreadable, tradeOf, walletOf } from "../wallets/model";
 import { linkedCard, mentionCard, movedCard } from "./cards";
 import { authorById, limitsOf, redeemProof } from "./authors";
 import { countsBought, readCommand, sumOf, type Command } from "./commands";
@@ -263,7 +262,8 @@ export const failed = change(
       ? { reason: error, words: reasonOf({ code, message: error }) }
       : { reason: "Internal error", words: "Something went wrong on my side." };
     const isLate = Date.now() - row.receivedAt > PATIENCE_MS;
-    const status = code === "invalid_request" ? "ignored" : "failed";
+    // A used-up cap is the author's own rule.
+    const status = code === "invalid_request" || code === "rate_limited" ? "ignored" : "failed";
     await endMention(ctx, mentionId, { status, ...(isLate ? { reason: TOO_LATE } : why) });
   },
 );

@@ -7,7 +7,7 @@ import { FEED_DECIMALS, feedAddresses, livePrices, type FeedName } from "../mark
 import { findPrices } from "../market/live";
 import type { PriceSource } from "../market/tables";
 import { readAccount, readRounds } from "../providers/chain/accounts";
-import { storedAddress } from "./addresses";
+import { storedAddress } from "./model";
 import type { vHolding } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
 

@@ -14,8 +14,9 @@ import { userId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { iso } from "../lib/time";
 import { assertMay } from "../accounts/access";
-import { NO_WALLET, ensureWallet, type WalletKind } from "./model";
-import { warned, weakId } from "./warnings";
+import { warned, weakId } from "./inputs";
+import { NO_WALLET, type WalletKind } from "./model";
+import { ensureWallet } from "./wallets";
 
 const NETWORK = "base";
 

@@ -1,11 +1,12 @@
 import * as z from "zod";
+import type { Call } from "../lib/http/endpoint";
+import { isShort } from "../lib/records/ids";
 import { checksummed } from "../lib/money/addresses";
 import { absentWhenEmpty, symbolOf } from "../lib/http/input";
 import { parseUnits } from "../lib/money/amounts";
-import { recipientProblem } from "./recipients";
-import { SYMBOLS } from "./tokens";
+import { recipientProblem, SYMBOLS } from "./tokens";
 
-/** Input shapes of endpoints that move money. Messages complete the sentence "<field> …". */
+/** Shapes of endpoints that show or move money. Messages complete the sentence "<field> …". */
 
 export const swapToken = symbolOf(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`).describe(
   "One of the five tokens, in any case.",
@@ -55,20 +56,24 @@ export const slippageBps = z
       "Largest accepted shortfall in basis points (bps); 100 is 1 %; at most 1000. 100 when left out.",
   });
 
-export const acceptUnpriced = absentWhenEmpty(z.boolean("must be true or false"))
-  .transform((value) => value ?? false)
-  .describe(
-    "Swap even when no price feed can say whether the quote is a fair one; otherwise such a swap is refused.",
-  );
+const YES_OR_NO = String.raw`^\s*(?:[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*$`;
+/** Yes or no, also as a text. An empty text does not count as absent: the client may have meant yes. */
+const yesOrNo = z
+  .preprocess((value) => {
+    const word = typeof value === "string" ? value.trim().toLowerCase() : value;
+    return word === "true" || word === "false" ? word === "true" : value;
+  }, z.boolean("must be true or false").default(false))
+  .meta({
+    accepts: () => ({ anyOf: [{ type: "boolean" }, { type: "string", pattern: YES_OR_NO }] }),
+  });
 
-/** An empty text does not count as absent here: the client may have meant yes. */
-export const dryRun = z
-  .boolean("must be true or false")
-  .optional()
-  .transform((value) => value ?? false)
-  .describe(
-    "A rehearsal: returns what the order would do, what it would cost and whether it would be refused; signs, stores and moves nothing.",
-  );
+export const acceptUnpriced = yesOrNo.describe(
+  "Swap even when no price feed can say whether the quote is a fair one; otherwise such a swap is refused.",
+);
+
+export const dryRun = yesOrNo.describe(
+  "A rehearsal: returns what the order would do, what it would cost and whether it would be refused; signs, stores and moves nothing.",
+);
 
 export const txHash = z
   .string("must be a string")
@@ -80,3 +85,17 @@ export const txHash = z
 export const walletChoice = absentWhenEmpty(z.enum(["custody", "basic"], "must be custody or basic"))
   .transform((value): "custody" | "basic" => value ?? "custody")
   .describe("Which of the user's wallets pays.");
+
+/** A field of every answer about a wallet of a short `userId` without an owner. */
+export const weakId = {
+  warning: z.string().optional().describe("A warning: the userId is short and has no owner"),
+};
+
+const WARNING =
+  "This userId is short, so somebody may guess it, and whoever knows it controls the wallet: own it by the ownerUrl that /mcp/defi/connect answers, or use a long random one.";
+
+/** The warning for a caller, or none. */
+export function warned({ named, caller }: Pick<Call, "named" | "caller">): { warning?: string } {
+  const isFree = caller.credential === undefined || caller.credential === "unclaimed";
+  return named !== undefined && isFree && isShort(named) ? { warning: WARNING } : {};
+}

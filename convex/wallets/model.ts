@@ -1,14 +1,23 @@
+import type { FunctionHandle } from "convex/server";
 import type { Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { internal } from "../_generated/api";
+import type { Address, Hex } from "viem";
 import type { Doc, Id } from "../_generated/dataModel";
-import type { QueryCtx, MutationCtx, ActionCtx } from "../_generated/server";
-import { checksummed } from "../lib/money/addresses";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { linkedUser, rulesOf } from "../accounts/model";
+import { isOn } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { checksummed, isAddress } from "../lib/money/addresses";
 import { NOBODY } from "../lib/records/records";
 import { rowsByBoth } from "../lib/records/rows";
-import { linkedUser } from "../accounts/model";
+import { FROZEN, PAUSED } from "../lib/security/refusals";
+import { MINUTE } from "../lib/time";
 import type { vWalletKind } from "./tables";
+
+/**
+ * Wallets, the service's own accounts, the trades beside their orders, and the one rule of whether an order may still be
+ * signed. Plain functions; those that write are steps of their caller's mutation.
+ */
 
 export type WalletKind = Infer<typeof vWalletKind>;
 
@@ -53,21 +62,154 @@ export async function insertWallet(
   return ctx.db.insert("wallets", { ...account, createdAt: Date.now() });
 }
 
-/** `existing`: whether it was there before. */
-type OwnWallet = { walletId: string; address: string; existing: boolean };
+/** An address in any case, checksummed. */
+export function asAddress(text: string): Address {
+  const address = checksummed(text);
+  if (address === null) throw new AppError("internal", "A stored address is damaged");
+  return address;
+}
+
+/** The address of a wallet's row or of an order's: it was checksummed when it was stored, so it is not hashed again. */
+export function storedAddress(text: string): Address {
+  if (!isAddress(text)) throw new AppError("internal", "A stored address is damaged");
+  return text;
+}
+
+export function asHex(text: string): Hex {
+  if (!isHex(text)) throw new AppError("internal", "Stored bytes are damaged");
+  return text;
+}
+
+function isHex(text: string): text is Hex {
+  return /^0x[0-9a-fA-F]*$/.test(text);
+}
+
+/** The service's own accounts, which belong to nobody. */
+const SERVICE_ROLES = ["relayer", "anchor"] as const;
+export type ServiceRole = (typeof SERVICE_ROLES)[number];
+
+/** @param address Checksummed; each key that was ever configured is an account of its own. */
+export function serviceWalletId(role: ServiceRole, address: string): string {
+  return `${role}_${address}`;
+}
+
+/** The role and address of a service account; `null` for a user's wallet. */
+export function serviceAccountOf(walletId: string): { role: ServiceRole; address: string } | null {
+  const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
+  return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
+}
+
+/** The addresses that have ever been accounts of a role, oldest first, at most ten. */
+export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {
+  const accounts = await rowsByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role).take(10);
+  return accounts.map(({ address }) => address);
+}
+
+/** The newest transactions of a service account, newest first. */
+export async function lastSentBy(
+  ctx: QueryCtx,
+  role: ServiceRole,
+  address: string,
+  count: number,
+): Promise<Doc<"orders">[]> {
+  return ctx.db
+    .query("orders")
+    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", serviceWalletId(role, address)))
+    .order("desc")
+    .take(count);
+}
+
+/** Whether an order of a service account is about to be signed. */
+export async function isAboutToSign(ctx: QueryCtx, role: ServiceRole, address: string): Promise<boolean> {
+  const walletId = serviceWalletId(role, address);
+  const open = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
+  return (await open.first()) !== null;
+}
+
+/** An order that is not signed by then is dropped: its caller left long ago. */
+export const PREPARED_FOR_MS = 2 * MINUTE;
+
+/** The message to a caller whose order was never signed. */
+export const NOT_SENT = "The transaction could not be sent in time: nothing was moved";
+
+/** The refusal of all sends and swaps; `null` unless the operator has paused them. */
+export function pauseOf(): AppError | null {
+  return isOn("TRADING_PAUSED") ? new AppError("paused", PAUSED) : null;
+}
 
 /**
- * The user's wallet of a kind. If there is none, it is created; of concurrent calls, one key is kept. For actions.
- * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if one has to be created.
+ * Why nothing is signed for an order any more; `null` if it may be. Asked before a key opens, and before bytes are stored.
+ * @param now Epoch ms.
  */
-export async function ensureWallet(
-  ctx: ActionCtx,
-  owned: { userId: string; kind: WalletKind },
-  beforeMaking: () => Promise<void> = () => Promise.resolve(),
-): Promise<OwnWallet> {
-  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
-  if (present !== null) return { ...present, existing: true };
-  await beforeMaking();
-  const { createWallet } = await import("./custody/signatures");
-  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()) });
+export async function refusalToSign(
+  ctx: QueryCtx,
+  row: Doc<"orders">,
+  now: number,
+): Promise<AppError | null> {
+  if (row.userId === NOBODY) return null;
+  const paused = pauseOf();
+  if (paused !== null) return paused;
+  const { version, isFrozen } = await rulesOf(ctx, row.userId, now);
+  if (isFrozen) return new AppError("paused", `${FROZEN}: nothing was signed`);
+  if (version !== row.rules)
+    return new AppError("forbidden", "The owner's rules have changed since: nothing was signed");
+  const isLate = row.state === "prepared" && row.preparedAt + PREPARED_FOR_MS <= now;
+  return isLate ? new AppError("upstream", NOT_SENT) : null;
+}
+
+/** The social mention that ordered a trade, and the word it used. */
+export type Mentioned = {
+  mentionId: Id<"mentions">;
+  action: Exclude<Doc<"trades">["action"], "unknown">;
+  /** Handle of a mutation to call with the mention's id when the trade has ended. */
+  onSettled: string;
+};
+
+/** A swap or send as a trade: one row, beside its order. */
+export async function openTrade(
+  ctx: MutationCtx,
+  { _id: orderId, userId, source, request }: Doc<"orders">,
+  mentioned: Mentioned | undefined,
+): Promise<void> {
+  if (request.kind !== "send" && request.kind !== "swap") return;
+  const moved =
+    request.kind === "send"
+      ? { fromToken: request.token, toAddress: request.toAddress }
+      : { fromToken: request.fromToken, toToken: request.toToken };
+  const { action = request.kind, ...asked } = mentioned ?? {};
+  const { amount } = request;
+  const opened = { amount, status: "pending" as const, createdAt: Date.now() };
+  await ctx.db.insert("trades", { userId, source, orderId, action, ...moved, ...asked, ...opened });
+}
+
+/** Records a mention that nobody could read as a trade: a row with the action `unknown`, never executed. */
+export async function recordUnreadable(
+  ctx: MutationCtx,
+  { now, ...trade }: { userId: string; mentionId: Id<"mentions">; error: string; now: number },
+): Promise<Id<"trades">> {
+  const unknown = { action: "unknown", source: "x", status: "failed" } as const;
+  return ctx.db.insert("trades", { ...trade, ...unknown, createdAt: now });
+}
+
+export async function tradeOf(ctx: QueryCtx, orderId: Id<"orders">): Promise<Doc<"trades"> | null> {
+  return getOneFrom(ctx.db, "trades", "by_orderId", orderId);
+}
+
+/** Ends an order's trade. @param error What is wrong with its result; `null` if nothing is. */
+export async function settleTrade(
+  ctx: MutationCtx,
+  { _id: orderId, txHash }: Doc<"orders">,
+  error: string | null,
+): Promise<void> {
+  const trade = await tradeOf(ctx, orderId);
+  if (trade === null) return;
+  await ctx.db.patch("trades", trade._id, {
+    status: error === null ? "confirmed" : "failed",
+    ...(txHash === undefined ? {} : { txHash }),
+    error: error ?? undefined,
+  });
+  const { mentionId, onSettled } = trade;
+  if (mentionId === undefined || onSettled === undefined) return;
+  const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;
+  await ctx.scheduler.runAfter(0, handle, { mentionId });
 }

@@ -91,8 +91,7 @@ const vQuestion = v.object({
   byId: v.boolean(),
   found: vFound,
   expiresAt: v.number(),
-  card: v.optional(v.id("messages")),
-  end: v.optional(literals("approved", "refused", "expired", "void", "undelivered")),
+  end: v.optional(literals("approved", "refused", "expired", "void")),
   decidedAt: v.optional(v.number()),
 });
 export type Question = Infer<typeof vQuestion>;
@@ -126,6 +125,8 @@ const orderFields = {
   countedAt: v.optional(v.number()),
   /** The network address that it counts against as well, hashed. */
   countedFor: v.optional(v.string()),
+  /** Whether it moves to a recipient off the owner's list, or may lose in a swap: what a chat's own cap counts. */
+  isLoose: v.optional(v.boolean()),
   feeCounted: v.string(),
   /** Of one ether, in micro-USD. */
   etherPrice: v.string(),
@@ -197,7 +198,7 @@ export const walletTables = {
 
   /**
    * Every swap and send as a trade, and the commands of mentions that nobody could read (`unknown`), which have no
-   * order, tokens or amount. Written by `wallets/trades` in the transaction of the order. Kept.
+   * order, tokens or amount. Written by `wallets/model` in the transaction of the order. Kept.
    */
   trades: defineTable({
     userId: v.string(),

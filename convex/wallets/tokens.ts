@@ -1,10 +1,12 @@
 import type { Address } from "viem";
+import { AppError } from "../lib/errors";
+import { checksummed, isAddress } from "../lib/money/addresses";
 import { USDC } from "../lib/money/base";
 import { FEEDS, SEQUENCER_FEED } from "../market/feeds";
 
 /**
- * The tokens that can be held, sent and swapped, on Base (chain id 8453). Addresses and decimals: the tokens' own
- * contracts as listed by the chain's bridge; checksums verified.
+ * The tokens that can be held, sent and swapped, on Base (chain id 8453), and the addresses to which nothing is sent.
+ * Addresses and decimals: the tokens' own contracts as listed by the chain's bridge; checksums verified.
  */
 
 export const SYMBOLS = ["ETH", "USDC", "USDT", "DAI", "WETH"] as const;
@@ -33,10 +35,10 @@ export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
 /**
  * Contracts that are never a person's wallet: money sent there is lost, or anybody can take it. Sources: the projects'
- * own deployment pages; the feeds' are in `prices/feeds`. 0x's settler, which changes, is looked up when something is
+ * own deployment pages; the feeds' are in `market/feeds`. 0x's settler, which changes, is looked up when something is
  * sent.
  */
-export const CONTRACTS: readonly string[] = [
+const CONTRACTS: readonly string[] = [
   ...Object.values(TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
   NATIVE_SENTINEL,
   PERMIT2,
@@ -68,14 +70,52 @@ export const CONTRACTS: readonly string[] = [
 ];
 
 /** Addresses for burning: 0x…dead and similar ones, and f alone. */
-export const BURNING = /^0x(?:0*dead|(?:dead)+0*|f+)$/i;
+const BURNING = /^0x(?:0*dead|(?:dead)+0*|f+)$/i;
 
 /**
  * Precompiles, and addresses that count up from zero, to which nobody has a key; then the OP stack's predeploys,
  * 0x4200…0000 to 0x4200…07ff.
  */
-export const RESERVED = /^0x(?:0{36}[0-9a-f]{4}|420{34}0[0-7][0-9a-f]{2})$/i;
+const RESERVED = /^0x(?:0{36}[0-9a-f]{4}|420{34}0[0-7][0-9a-f]{2})$/i;
 
 export function swapAddress(symbol: Symbol): Address {
   return TOKENS[symbol].address ?? NATIVE_SENTINEL;
+}
+
+const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
+
+const CHECKS: readonly [(value: string) => boolean, string][] = [
+  [isAddress, "must be an address: 0x and 40 hex digits"],
+  [hasSoundChecksum, "must be checksummed correctly, or all in one case"],
+  [(value) => /[1-9a-f]/i.test(value.slice(2)), "must not be the zero address"],
+  [
+    (value) => !contracts.has(value.toLowerCase()),
+    "must not be a token contract or another well-known one: what is sent there is lost",
+  ],
+  [
+    (value) => !BURNING.test(value),
+    "must not be an address for burning tokens: nobody has its key, and what is sent there is lost",
+  ],
+  [
+    (value) => !RESERVED.test(value),
+    "must not be an address of the chain's own (a precompile or predeploy): what is sent there is lost",
+  ],
+];
+
+/** Why an address cannot be a recipient, completing "address …"; `null` for one that can. */
+export function recipientProblem(value: string): string | null {
+  return CHECKS.find(([isGood]) => !isGood(value))?.[1] ?? null;
+}
+
+/** A recipient, checksummed. @throws AppError `invalid_request` */
+export function recipientFrom(text: string): string {
+  const value = text.trim();
+  const problem = recipientProblem(value);
+  if (problem !== null) throw new AppError("invalid_request", `address ${problem}`);
+  return checksummed(value) ?? value;
+}
+
+function hasSoundChecksum(value: string): boolean {
+  const digits = value.slice(2);
+  return digits === digits.toLowerCase() || digits === digits.toUpperCase() || checksummed(value) === value;
 }

@@ -1,9 +1,10 @@
-import { v } from "convex/values";
-import { internalMutation, internalQuery } from "../_generated/server";
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 import { keepKey } from "./custody/envelopes";
-import { insertWallet, walletAt, walletOf } from "./model";
+import { insertWallet, walletAt, walletOf, type WalletKind } from "./model";
 import { vWalletKind } from "./tables";
 
 const vWallet = v.object({ walletId: v.string(), address: v.string() });
@@ -50,3 +51,19 @@ export const adopt = internalMutation({
     return { walletId, address, existing: false };
   },
 });
+
+/**
+ * The user's wallet of a kind. If there is none, it is created; of concurrent calls, one key is kept. For actions.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if one has to be created.
+ */
+export async function ensureWallet(
+  ctx: ActionCtx,
+  owned: { userId: string; kind: WalletKind },
+  beforeMaking: () => Promise<void> = () => Promise.resolve(),
+): Promise<Infer<typeof vOwnWallet>> {
+  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
+  if (present !== null) return { ...present, existing: true };
+  await beforeMaking();
+  const { createWallet } = await import("./custody/signatures");
+  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()) });
+}

@@ -1,7 +1,7 @@
 import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
 import type { FeedName } from "../market/feeds";
-import type { Outcome } from "../providers/chain/receipts";
+import type { Outcome } from "../providers/chain/transactions";
 import { CHAIN, coinAt, COINS, FLOOR_USD, type CoinSymbol } from "./coins";
 import { LABELS, ZERO } from "./labels";
 import type { AlertType, Direction, Measured } from "./tables";

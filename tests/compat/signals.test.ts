@@ -51,8 +51,6 @@ describe("GET /signals/latest", () => {
 
 describe("GET /signals/history and /signals/winrate", () => {
   const NOTHING = {
-    n: 0,
-    excess: 0,
     total: 0,
     wins: 0,
     losses: 0,
@@ -102,8 +100,6 @@ describe("GET /signals/history and /signals/winrate", () => {
       past({ isWin: true, status: "WIN", pnlPercent: 1 }),
     ]);
     const btc = {
-      n: 2,
-      excess: 37.5,
       total: 2,
       wins: 1,
       losses: 0,
@@ -114,8 +110,6 @@ describe("GET /signals/history and /signals/winrate", () => {
     };
     expect((await app.get("/signals/winrate?token=BTC&days=7")).body).toEqual(btc);
     const both = {
-      n: 4,
-      excess: 12.5,
       total: 4,
       wins: 1,
       losses: 1,
@@ -219,7 +213,6 @@ describe("GET /recap/today", () => {
       ...prefixed("btc", zero),
       ...prefixed("eth", zero),
       totalWinrate: 0,
-      ...{ n: 0, excess: 0 },
       avgPnl: 0,
       aiReview: "No signal was issued today yet.",
     });
@@ -233,7 +226,6 @@ describe("GET /recap/today", () => {
       ...prefixed("btc", { Wins: 1, Losses: 0, Winrate: 100, BestPnl: 1, WorstPnl: 1 }),
       ...prefixed("eth", { Wins: 0, Losses: 1, Winrate: 0, BestPnl: 0, WorstPnl: -1 }),
       totalWinrate: 50,
-      ...{ n: 2, excess: 0 },
       avgPnl: 0,
       aiReview: expect.stringContaining("1 won, 1 lost and 0 expired"),
     });

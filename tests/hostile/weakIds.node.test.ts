@@ -40,17 +40,17 @@ test("sends at most 500 USD in any 24 hours, and is told when how much is free a
   expect((await send(app, "alice", 150)).status).toBe(200);
   const beyond = await send(app, "alice", 51);
   expect([beyond.status, beyond.body.error]).toEqual([
-    400,
+    429,
     expect.stringMatching(
       /^This transfer would pass the limit of 500 USD in 24 hours that leave the wallets of a userId without an owner: 49\.\d+ USD are free now, and 300\.\d+ USD more from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
     ),
   ]);
   // Past midnight nothing begins anew.
   await later(app, 11.9 * HOUR);
-  expect((await send(app, "alice", 51)).status).toBe(400);
+  expect((await send(app, "alice", 51)).status).toBe(429);
   await later(app, 0.2 * HOUR);
   expect((await send(app, "alice", 299)).status).toBe(200);
-  expect((await send(app, "alice", 52)).status).toBe(400);
+  expect((await send(app, "alice", 52)).status).toBe(429);
 });
 
 test("a long one that nobody owns sends at most 500 USD as well; a swap counts what it may lose, and a send to one's own other wallet nothing", async () => {
@@ -64,7 +64,7 @@ test("a long one that nobody owns sends at most 500 USD as well; a swap counts w
   expect((await send(app, LONG, 450)).status).toBe(200);
   const beyond = await send(app, LONG, 20);
   expect([beyond.status, beyond.body.error]).toEqual([
-    400,
+    429,
     expect.stringContaining("leave the wallets of a userId without an owner: "),
   ]);
 });
@@ -86,15 +86,15 @@ test("swaps that may lose much cannot carry off more than the limit, whatever th
     },
   });
   expect([third.status, third.body.error]).toEqual([
-    400,
+    429,
     expect.stringMatching(
       /^This swap, whose terms let it lose 2\d\d(\.\d+)? USD, would pass the limit of 500 USD/,
     ),
   ]);
   const unpriced = await swap({ amount: "501000000", acceptUnpriced: true });
-  expect(unpriced.status).toBe(400);
+  expect(unpriced.status).toBe(403);
   expect((await swap({ amount: "100000000" })).status).toBe(200);
-  expect((await send(app, "alice", 70)).status).toBe(400);
+  expect((await send(app, "alice", 70)).status).toBe(429);
 });
 
 test("all of one address together send at most 500 USD", async () => {
@@ -103,7 +103,7 @@ test("all of one address together send at most 500 USD", async () => {
   expect((await send(app, "alice", 300, { ip: "2001:db8:1:2::1" })).status).toBe(200);
   const other = await send(app, "bob", 300, { ip: "2001:db8:1:2::ffff" });
   expect([other.status, other.body.error]).toEqual([
-    400,
+    429,
     expect.stringContaining("by one network address: 199."),
   ]);
   expect((await send(app, "bob", 300, { ip: "2001:db8:1:3::1" })).status).toBe(200);
@@ -118,7 +118,7 @@ test("of sends that race a limit exactly those are opened that fit into it, and 
   const raced = await Promise.all(racing);
   expect(raced.filter(({ status }) => status === 200)).toHaveLength(10);
   for (const { status, body } of raced.filter((one) => one.status !== 200))
-    expect([status, body.error]).toEqual([400, expect.stringContaining("would pass the limit of 10.5 USD")]);
+    expect([status, body.error]).toEqual([429, expect.stringContaining("would pass the limit of 10.5 USD")]);
   expect(await app.rows("orders")).toHaveLength(10);
   await later(app, 24 * HOUR);
   const poor = { userId: OTHER_LONG, token: "DAI", toAddress: freshAddress() };
@@ -146,7 +146,7 @@ test("a claim does not lift the limit of an id with a wallet: it waits, and the 
     new Date(claimed.pendingUntil ?? 0).toISOString(),
   ]);
   // Under the one limit that stood, whoever of the two it is.
-  for (const as of ["mallory", undefined]) expect((await order(as)).status).toBe(400);
+  for (const as of ["mallory", undefined]) expect((await order(as)).status).toBe(429);
 });
 
 test("a short id is warned of with every answer about its wallets", async ({ app }) => {
@@ -185,7 +185,7 @@ test("an owner's day counts what left before the id had an owner", async () => {
   expect((await pay(1_499)).status).toBe(200);
   const third = await pay(10);
   expect([third.status, third.body.error]).toEqual([
-    400,
+    429,
     expect.stringContaining("limit of 2000 USD in 24 hours"),
   ]);
 });

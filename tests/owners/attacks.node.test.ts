@@ -113,7 +113,7 @@ describe("who holds the owner's token", () => {
       app.post("/mcp/defi/send", send(userId, { toAddress, amount: dollars(usd) }), { as });
     expect([(await order(900)).status, (await order(900)).status]).toEqual([200, 200]);
     const third = await order(900);
-    expect([third.status, third.body.error]).toEqual([400, expect.stringContaining("limit of 2000 USD")]);
+    expect([third.status, third.body.error]).toEqual([429, expect.stringContaining("limit of 2000 USD")]);
     const told = (await cards(app)).filter(({ text }) => text.includes("Ordered with your token"));
     expect(told).toHaveLength(2);
     expect(told[0]?.keyboard?.flat().map(({ text }) => text)).toEqual(["🧊 Freeze"]);
@@ -173,7 +173,7 @@ test("who has the chat and the userId moves what the owner's limits allow, and r
     await app.settle();
   }
   const more = await order(2, { toAddress: LISTED });
-  expect([more.status, more.body.error]).toEqual([400, expect.stringContaining("limit of 2000 USD")]);
+  expect([more.status, more.body.error]).toEqual([429, expect.stringContaining("limit of 2000 USD")]);
 });
 
 test("many network addresses ask an owner no more often", async ({ app }) => {

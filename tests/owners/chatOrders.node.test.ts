@@ -56,7 +56,7 @@ describe("an order in the chat", () => {
     // What swaps may lose has a cap of its own for what the chat approves: 11 % of 1,000 USD are too much.
     const swap = { userId, fromToken: "USDC", toToken: "DAI", amount: "1000000000", slippageBps: 1_000 };
     const { status, body } = await app.post("/mcp/defi/swap", swap);
-    expect([status, body.error]).toEqual([400, expect.stringContaining("limit of 100 USD in 24 hours")]);
+    expect([status, body.error]).toEqual([403, expect.stringContaining("limit of 100 USD in 24 hours")]);
   });
 
   test("is none for a stranger, a group, somebody else's words, or a frozen account", async ({ app }) => {

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { standingOf } from "../../convex/credits/model";
+import { balanceOf as creditsOf } from "../../convex/credits/model";
 import { newWallet, send, sendAs, together, transferTo } from "../chain/support";
 import { hex, chain, test as chainTest, useChain } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
@@ -61,7 +61,7 @@ async function payLinked(app: WalletApp, amount: bigint) {
 
 /** What a user may spend. */
 async function balanceOf(app: WalletApp, userId = "alice"): Promise<number> {
-  return (await app.t.run((ctx) => standingOf(ctx, userId))).balance;
+  return app.t.run((ctx) => creditsOf(ctx, userId));
 }
 
 const credited = (txHash: string, logIndex: number, amountUsdc: string, credits: number) => ({

@@ -1,7 +1,7 @@
 import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { standingOf } from "../../convex/credits/model";
+import { balanceOf as creditsOf } from "../../convex/credits/model";
 import { proofText } from "../../convex/payments/proofs";
 import { startTestChain as startChainAt } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
@@ -43,7 +43,7 @@ const webhook = (app: WalletApp, txHash: string) => app.post("/indexer/deposit",
 
 async function balanceOf(app: WalletApp, userId: string): Promise<number> {
   await app.settle();
-  return (await app.t.run((ctx) => standingOf(ctx, userId))).balance;
+  return app.t.run((ctx) => creditsOf(ctx, userId));
 }
 
 describe("a transfer that reaches the deposit webhook", () => {

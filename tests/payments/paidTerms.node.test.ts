@@ -56,50 +56,7 @@ describe("whoever looks without paying", () => {
     expect(answer.headers.get("payment-required")?.length).toBeLessThan(1_500);
   });
 
-  test("sees a preview of what is there, and asks no model for it; in words where there is nothing", async ({
-    app,
-  }) => {
-    const preview = (query: string) => app.get(`${PATH}?preview=1${query}`);
-    for (const [query, named] of [
-      ["", "the whole market"],
-      ["&token=bitcoin", "BTC"],
-    ] as const) {
-      const none = await preview(query);
-      expect([none.status, none.body["error"]]).toEqual([
-        404,
-        `There is no report on ${named} to preview yet. A paid report is written when it is bought; a token that no source knows cannot be bought`,
-      ]);
-    }
-    expect((await preview("&token=%00")).status).toBe(400);
-    for (const other of ["maybe", "0", ""])
-      expect((await app.get(`${PATH}?preview=${other}`)).status).toBe(402);
-    expect(asked(app)).toBe(0);
-    const free = z
-      .object({
-        result: z.object({
-          shortSummary: z.string(),
-          marketOutlook: z.string(),
-          generatedAt: z.string(),
-          sources: z.array(z.unknown()),
-        }),
-      })
-      .parse((await app.post("/mcp/research", { token: "BTC" })).body).result;
-    const before = [asked(app), writings(app)];
-    const { status, body } = await preview("&token=btc");
-    expect([status, body]).toEqual([
-      200,
-      {
-        preview: {
-          token: "BTC",
-          headline: free.shortSummary,
-          outlook: free.marketOutlook,
-          generatedAt: free.generatedAt,
-          facts: free.sources.length,
-        },
-        price: { amount: "1.00", asset: "USDC", network: "base" },
-      },
-    ]);
-    expect([asked(app), writings(app)]).toEqual(before);
+  test("is told by the free report's endpoint that one can be bought", async ({ app }) => {
     expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toMatch(
       /^There is no research report on BTC yet\. One can be bought for 1\.00 USDC on Base: .*\/agent\/research\/paid; .* sends the USDC to 0x\w{40} and posts \{"token":"BTC"\} there/,
     );

@@ -75,7 +75,7 @@ describe("without a proof", () => {
         error: "Payment required",
         resource: {
           url: expect.stringMatching(/\/agent\/research\/paid$/),
-          description: `${DESCRIPTION}; GET with ?preview=1 is free`,
+          description: DESCRIPTION,
           mimeType: "application/json",
         },
         extensions: expect.any(Object),
@@ -189,7 +189,7 @@ describe("a transaction's hash", () => {
   test("leaves no report behind once it is given no more", async ({ app }) => {
     const hash = await transfer(chain, await payer(chain));
     await buyWith(app, hash);
-    const forget = () => app.t.mutation(internal.payments.claims.forgetReports, {});
+    const forget = () => app.t.mutation(internal.payments.progress.forgetReports, {});
     await forget();
     const [fresh] = await app.rows("paymentClaims");
     expect((fresh?.forgetAt ?? 0) - (fresh?.report?.generatedAt ?? 0)).toBe(3_600_000);

@@ -193,7 +193,7 @@ describe("dying at any call to the outside", () => {
         }
       });
       await expireLeases(app, dead);
-      await app.t.mutation(internal.wallets.orders.rows.takeUpDue, {});
+      await app.t.mutation(internal.wallets.orders.steps.takeUpDue, {});
     };
     await cronsComeBy(crons, () => ended(app));
   }

@@ -60,7 +60,7 @@ describe("custody", () => {
 
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    const rotate = () => app.during(app.t.action(internal.wallets.custody.keys.rotate, {}));
+    const rotate = () => app.during(app.t.action(internal.wallets.actions.rotate, {}));
     const [broken] = await app.rows("walletKeys");
     if (broken === undefined) throw new Error("There is a key");
     const damaged = `${broken.sealedKey}x`;

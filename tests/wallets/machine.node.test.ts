@@ -103,7 +103,7 @@ describe("a deployment that was restored from a backup", () => {
       503,
       expect.stringMatching(/^The chain knows transactions of this wallet that this service does not/),
     ]);
-    const repair = internal.wallets.orders.actions.repair;
+    const repair = internal.wallets.actions.repair;
     expect(await app.t.action(repair, { address: owner.toLowerCase() })).toEqual({ mined: 1, nextNonce: 1 });
     expect((await app.rows("auditEvents")).at(-1)).toMatchObject({
       actor: OPERATOR,

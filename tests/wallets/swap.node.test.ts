@@ -170,7 +170,8 @@ describe("POST /mcp/defi/swap", () => {
     await app.fundedWallet("alice", plenty);
     const key = { "Idempotency-Key": "swap-1" };
     const first = await swap(app, { amount: "1000000" }, key);
-    expect((await swap(app, { amount: "1000000" }, key)).body).toEqual(first.body);
+    const again = await swap(app, { amount: "1000000" }, key);
+    expect(again.body).toEqual({ ...first.body, repeated: true });
     expect((await swap(app, { amount: "1000001" }, key)).status).toBe(409);
   });
 });

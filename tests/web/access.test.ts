@@ -170,7 +170,7 @@ describe("moving funds over HTTP", () => {
     const [wallet] = await app.rows("wallets");
     await browserOf(app, "mallory").mutation(api.accounts.profile.signIn, {});
     const open = (as: Pick<App["t"], "mutation">) =>
-      as.mutation(internal.wallets.orders.rows.open, {
+      as.mutation(internal.wallets.orders.placing.place, {
         userId: wallet?.userId ?? "",
         walletId: wallet?.walletId ?? "",
         request: { kind: "send", ...send },

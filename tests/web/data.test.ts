@@ -33,14 +33,6 @@ async function lived() {
         payer: "0xcd",
         createdAt: 1,
       });
-      const held = { userId: owner, agentId: "a", amount: 1 };
-      await ctx.db.insert("creditReservations", { ...held, runId: `${owner}:held`, state: "held" });
-      await ctx.db.insert("creditReservations", {
-        ...held,
-        runId: `${owner}:ended`,
-        state: "settled",
-        cost: 1,
-      });
     }
   });
   await app.pass(2.4 * HOUR, { cronsRun: false });
@@ -109,9 +101,6 @@ describe("deletion", () => {
       { focus: "BTC", bodyHash: `hash of ${userId}` },
       { userId: "bob", focus: "BTC", bodyHash: "hash of bob" },
     ]);
-    const left = (rows: { userId: string }[]) => rows.filter((one) => one.userId === userId);
-    expect(left(await app.rows("creditReservations"))).toMatchObject([{ state: "held" }]);
-    expect(await app.rows("creditReservations")).toHaveLength(3);
     expect(await alice.query(api.accounts.profile.me, {})).toMatchObject({ userId });
 
     // Bob's reports rest on the same observations, and go on.

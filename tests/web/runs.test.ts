@@ -56,7 +56,8 @@ describe("an agent run", () => {
     const { app, start } = await withCredits(100);
     const runs = await Promise.all(Array.from({ length: 5 }, () => start("Why?", { idempotencyKey: "one" })));
     expect(new Set(runs).size).toBe(1);
-    expect(await app.rows("creditReservations")).toHaveLength(1);
+    const reserved = (await app.rows("creditTransactions")).filter(({ key }) => key.endsWith(":reserve"));
+    expect(reserved).toHaveLength(1);
   });
 
   test("lost with its server is given up and given back; its late word changes nothing", async () => {

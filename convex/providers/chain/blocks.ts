@@ -1,42 +1,31 @@
-import { erc20Abi, toEventSelector, type Address, type Hex } from "viem";
-import { getBlock, getBlockNumber, getChainId, readContract } from "viem/actions";
+import { erc20Abi, type Address, type Hex } from "viem";
+import { getBlock, getChainId, readContract } from "viem/actions";
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
-import { inRanges } from "./ranges";
+import { unusableFailure } from "../call";
+import { amountIn, etherOf, readMany } from "./accounts";
 import {
+  account,
+  bigQuantity,
   chainClient,
   chainFailure,
   guarded,
+  hash,
   refusalText,
   requireChain,
+  toQuantity,
+  UPSTREAM,
   type ChainClient,
-} from "./rpc/client";
-import { amountIn, etherOf, readMany } from "./rpc/reads";
-import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./rpc/shapes";
+} from "./rpc";
+import { inRanges, placeOf, topicOf, transferLogs, type TimedPlace, type TransferLog } from "./transfers";
 
 /**
  * What a reader that follows the chain needs: its safe head, the logs of token transfers, and the ether that transactions
  * carry. Ether that contracts send one another is in no block's transactions, and not seen.
  */
 
-/** `time`: epoch ms. */
-export type TimedPlace = { number: number; hash: string; time: number };
-
 /** Ether that one transaction of a block carries. Addresses in lower case, wei. */
 type Payment = { txHash: string; from: string; to: string; amount: bigint };
-
-/** One Transfer log. Addresses in lower case, the amount in the token's smallest unit. */
-export type TransferLog = {
-  token: string;
-  from: string;
-  to: string;
-  amount: bigint;
-  txHash: string;
-  /** Among the block's logs. */
-  logIndex: number;
-  blockNumber: number;
-  blockHash: string;
-};
 
 /** What is looked for: transfers of these tokens, and ether, from or to these addresses (in lower case). */
 export type Wanted = {
@@ -55,48 +44,20 @@ const AT_ONCE = 5;
 const NO_STATE =
   /missing trie node|historical state|state .*(?:not available|unavailable|pruned)|archive|distance to target block|BlockOutOfRange/i;
 
-const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
-
-const headerShape = z.object({ number: quantity, hash, timestamp: quantity });
 const blockShape = z.object({
   transactions: z.array(
     z.object({ hash, from: account, to: account.nullable().optional(), value: bigQuantity }),
   ),
 });
 
-export const logShape = z.object({
-  address: account,
-  topics: z.array(hash),
-  data: hexData,
-  transactionHash: hash,
-  logIndex: quantity,
-  blockNumber: quantity,
-  blockHash: hash,
-});
-export type Log = z.output<typeof logShape>;
-
-/** The height of the chain. @throws AppError `upstream` if the chain cannot be reached, or is another one. */
-export async function readHeight(): Promise<number> {
-  const client = chainClient();
-  return guarded(async () => {
-    const [chainId, height] = await Promise.all([getChainId(client), getBlockNumber(client)]);
-    requireChain(chainId);
-    return Number(height);
-  });
-}
-
 /** The last block that the chain will not drop again, as its node says. @throws AppError `upstream` */
 export async function readSafe(): Promise<TimedPlace> {
   const client = chainClient();
   return guarded(async () => {
-    const params: ["safe", false] = ["safe", false];
-    const [chainId, answer] = await Promise.all([
-      getChainId(client),
-      client.request({ method: "eth_getBlockByNumber", params }),
-    ]);
+    const [chainId, safe] = await Promise.all([getChainId(client), placeOf(client, "safe")]);
     requireChain(chainId);
-    const { number, hash: name, timestamp } = headerShape.parse(answer);
-    return { number, hash: name, time: timestamp * 1_000 };
+    if (safe === null) throw unusableFailure(UPSTREAM);
+    return safe;
   });
 }
 
@@ -130,17 +91,6 @@ export async function readChainState(token: Address, timeoutMs: number): Promise
   });
 }
 
-/** To be called inside `guarded`. */
-export async function placeOf(client: ChainClient, number: number): Promise<TimedPlace | null> {
-  const params: [Hex, false] = [toQuantity(number), false];
-  const answer = headerShape
-    .nullable()
-    .parse(await client.request({ method: "eth_getBlockByNumber", params }));
-  return answer === null
-    ? null
-    : { number: answer.number, hash: answer.hash, time: answer.timestamp * 1_000 };
-}
-
 /**
  * What moved in blocks `first` to `last`, in pieces of at most `span`: half as many after a node refuses so many. The
  * logs come first. Whether ether moved, one call tells for all addresses: full blocks are read only where a balance
@@ -154,7 +104,7 @@ export async function* movedIn(
   const client = chainClient();
   try {
     yield* inRanges(range, async (first, last) => ({
-      logs: await transferLogs(client, first, last, wanted),
+      logs: await logsIn(client, { first, last }, wanted),
       payments: await paymentsIn(client, first, last, wanted),
     }));
   } catch (error) {
@@ -215,60 +165,16 @@ async function paymentsOf(
 }
 
 /** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
-async function transferLogs(
+async function logsIn(
   client: ChainClient,
-  first: number,
-  last: number,
+  range: { first: number; last: number },
   { tokens, parties }: Wanted,
 ): Promise<TransferLog[]> {
-  const topics = parties.map(topicOf);
-  const filters = [
-    [TRANSFER, topics],
-    [TRANSFER, null, topics],
-  ];
+  const [addresses, topics] = [tokens.map(hexOf), parties.map(topicOf)];
   const answers = await Promise.all(
-    filters.map((one) =>
-      client.request({
-        method: "eth_getLogs",
-        params: [
-          {
-            address: tokens.map(hexOf),
-            topics: one,
-            fromBlock: toQuantity(first),
-            toBlock: toQuantity(last),
-          },
-        ],
-      }),
-    ),
+    [{ from: topics }, { to: topics }].map((one) => transferLogs(client, range, addresses, one)),
   );
-  const found = new Map<string, TransferLog>();
-  for (const log of answers.flatMap((answer) => z.array(logShape).parse(answer))) {
-    for (const one of transferOf(log)) found.set(`${one.blockHash} ${one.logIndex}`, one);
-  }
-  return [...found.values()];
-}
-
-/** The transfer in a log; `undefined` for a token without amounts, whose third topic is an id. */
-export function transferOf(log: Log): TransferLog[] {
-  const [event, from, to, id] = log.topics;
-  if (event !== TRANSFER || from === undefined || to === undefined || id !== undefined) return [];
-  if (log.data.length !== 66) return [];
-  return [
-    {
-      token: log.address,
-      from: `0x${from.slice(26)}`,
-      to: `0x${to.slice(26)}`,
-      amount: BigInt(log.data),
-      txHash: log.transactionHash,
-      logIndex: log.logIndex,
-      blockNumber: log.blockNumber,
-      blockHash: log.blockHash,
-    },
-  ];
-}
-
-function topicOf(address: string): Hex {
-  return `0x${address.slice(2).padStart(64, "0")}`;
+  return [...new Map(answers.flat().map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()];
 }
 
 function hexOf(address: string): Hex {

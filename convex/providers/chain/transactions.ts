@@ -1,44 +1,49 @@
 import { formatTransactionReceipt, type Address, type Hex, type Log, type RpcTransactionReceipt } from "viem";
-import { getBalance, getBlockNumber, getTransactionCount, sendRawTransaction } from "viem/actions";
+import {
+  getBalance,
+  getBlockNumber,
+  getChainId,
+  getTransactionCount,
+  sendRawTransaction,
+} from "viem/actions";
+import * as z from "zod";
 import { setting } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
+import { log } from "../../lib/log";
 import { unusableFailure } from "../call";
-import { placeOf } from "./blocks";
-import { isOf } from "./receipts";
-import { chainClient, chainFailure, guarded, refusalText, UPSTREAM, type ChainClient } from "./rpc/client";
+import {
+  account,
+  bigQuantity,
+  chainClient,
+  chainFailure,
+  clientApart,
+  guarded,
+  hash,
+  isTooLarge,
+  quantity,
+  refusalText,
+  requireChain,
+  UPSTREAM,
+  type ChainClient,
+} from "./rpc";
+import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./transfers";
 
-/** Sends signed transactions. Every call is safe to repeat: the same bytes have one effect. */
+/** Transactions by their hashes: sends signed ones, which is safe to repeat, and tells what has become of them. */
 
-export type Broadcast =
-  /** The node has it. */
-  | { kind: "accepted" }
-  /** Its nonce is used, by itself or by another transaction: read its receipt. */
-  | { kind: "nonce taken" }
-  /** The node refuses it; `reason` is one of the words of `INVALID` in lower case, never the node's own words. */
-  | { kind: "refused"; reason: string }
-  /** It is unknown whether it arrived. */
-  | { kind: "unknown"; reason: string };
+/** Words of a node that has the transaction already, or a later one of its nonce: its receipt tells which. */
+const KNOWN = /already (?:imported|known)|known transaction|nonce (?:is )?too low|transaction underpriced/i;
 
-/** Reasons that make a transaction invalid for good; any other refusal may be temporary. */
-const INVALID =
-  /insufficient funds|max fee per gas less than|intrinsic gas|gas limit|invalid (?:sender|chain)|fee cap|underpriced/i;
-
-/** Sends signed bytes to the chain. Never throws: "unknown" is an outcome. */
-export async function broadcast(raw: Hex): Promise<Broadcast> {
+/**
+ * Sends signed bytes to the chain. Never throws, and says nothing: whatever a node answers, only a receipt tells what
+ * has become of them.
+ */
+export async function broadcast(raw: Hex): Promise<void> {
   try {
     await sendRawTransaction(chainClient(), { serializedTransaction: raw });
-    return { kind: "accepted" };
   } catch (error) {
     const text = refusalText(error);
-    if (text === null) return { kind: "unknown", reason: messageOf(chainFailure(error)) };
-    // The node's own words distinguish these; viem maps several of them to one class.
-    if (/already (?:imported|known)|known transaction/i.test(text)) return { kind: "accepted" };
-    if (/nonce (?:is )?too low|replacement transaction underpriced/i.test(text))
-      return { kind: "nonce taken" };
-    const [word] = INVALID.exec(text) ?? [];
-    return word === undefined
-      ? { kind: "unknown", reason: "The chain RPC did not take the transaction" }
-      : { kind: "refused", reason: word.toLowerCase() };
+    if (text !== null && KNOWN.test(text)) return;
+    log.warn("chain.not broadcast", { reason: messageOf(chainFailure(error)) });
   }
 }
 
@@ -159,4 +164,129 @@ export async function gainedIn(blockNumber: number, address: Address): Promise<b
 function l1FeeOf(receipt: object): bigint {
   const fee = "l1Fee" in receipt ? receipt.l1Fee : null;
   return typeof fee === "string" && /^0x[0-9a-f]{1,64}$/i.test(fee) ? BigInt(fee) : 0n;
+}
+
+/** What mined transactions have moved. */
+
+export type LoggedTransfer = Pick<TransferLog, "token" | "from" | "to" | "amount" | "logIndex"> & {
+  /** Its index among the transaction's logs, from 0: the same in any block. */
+  position: number;
+};
+
+export type Outcome = {
+  succeeded: boolean;
+  block: TimedPlace;
+  /** Ether that it carried to an address, in wei; `null` if it created a contract. */
+  payment: { from: string; to: string; amount: bigint } | null;
+  /** None if the transaction failed. */
+  transfers: LoggedTransfer[];
+};
+
+const receiptShape = z.object({
+  transactionHash: hash,
+  status: quantity,
+  blockNumber: quantity,
+  blockHash: hash,
+  logs: z.array(logShape.extend({ removed: z.boolean().nullish() })),
+});
+export type Receipt = z.output<typeof receiptShape>;
+
+const ANOTHER = "it is another transaction's";
+
+type Place = { transactionHash: string; blockHash: string };
+type PlacedLog = {
+  transactionHash: string | null;
+  blockHash: string | null;
+  removed?: boolean | null | undefined;
+};
+
+/** Whether a receipt is the one that was asked for, with the logs of its own block: a node can confuse them. */
+export function isOf(txHash: string, { logs, ...receipt }: Place & { logs: readonly PlacedLog[] }): boolean {
+  const [asked, block] = [txHash.toLowerCase(), receipt.blockHash.toLowerCase()];
+  return (
+    receipt.transactionHash.toLowerCase() === asked &&
+    logs.every(
+      ({ transactionHash, blockHash, removed }) =>
+        transactionHash?.toLowerCase() === asked && blockHash?.toLowerCase() === block && removed !== true,
+    )
+  );
+}
+
+/** What a node may answer for a transaction's receipt: `null`, or that transaction's own. */
+const receiptShapeOf = (txHash: Hex) =>
+  receiptShape.refine((receipt) => isOf(txHash, receipt), ANOTHER).nullable();
+
+const transactionShape = z.object({
+  hash,
+  from: account,
+  to: account.nullable().optional(),
+  value: bigQuantity,
+  blockHash: hash.nullable(),
+});
+
+/** What a node knows of a transaction; each part is `null` if it has none. To be called inside `guarded`. */
+export async function lookUp(client: ChainClient, txHash: Hex) {
+  const [receipt, transaction] = await Promise.all([
+    client.request({ method: "eth_getTransactionReceipt", params: [txHash] }),
+    client.request({ method: "eth_getTransactionByHash", params: [txHash] }),
+  ]);
+  return {
+    receipt: receiptShapeOf(txHash).parse(receipt),
+    transaction: transactionShape
+      .refine((one) => one.hash === txHash.toLowerCase(), ANOTHER)
+      .nullable()
+      .parse(transaction),
+  };
+}
+
+/** The transfers in a receipt, in the order of their logs; none if the transaction failed. */
+export function transfersIn({ status, logs }: Receipt): LoggedTransfer[] {
+  const first = logs[0]?.logIndex ?? 0;
+  return (status === 1 ? logs : []).flatMap(transferOf).map(({ token, from, to, amount, logIndex }) => {
+    return { token, from, to, amount, logIndex, position: logIndex - first };
+  });
+}
+
+/**
+ * Looks up transactions by hash, in two round trips for all; each for itself if the answer is larger than what is read.
+ * @returns In the order asked; `null` for one that is in no block, or about which the node's answers disagree.
+ * @throws AppError `upstream` if the chain cannot be reached, or is another one.
+ */
+export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | "too large" | null)[]> {
+  return guarded(async () => {
+    try {
+      return await outcomesOf(hashes);
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      if (hashes.length === 1) return ["too large"];
+    }
+    const apart: (Outcome | "too large" | null)[] = [];
+    for (const txHash of hashes) apart.push(...(await readOutcomes([txHash])));
+    return apart;
+  });
+}
+
+async function outcomesOf(hashes: readonly Hex[]): Promise<(Outcome | null)[]> {
+  const client = clientApart();
+  const [chainId, ...found] = await Promise.all([
+    getChainId(client),
+    ...hashes.map((txHash) => lookUp(client, txHash)),
+  ]);
+  requireChain(chainId);
+  const numbers = [
+    ...new Set(found.flatMap(({ receipt }) => (receipt === null ? [] : [receipt.blockNumber]))),
+  ];
+  const blocks = await Promise.all(numbers.map((number) => placeOf(client, number)));
+  return found.map(({ receipt, transaction }): Outcome | null => {
+    const block = blocks.find((one) => one !== null && one.hash === receipt?.blockHash) ?? null;
+    if (receipt === null || transaction === null || block === null) return null;
+    if (transaction.blockHash !== block.hash) return null;
+    const { from, to, value } = transaction;
+    return {
+      succeeded: receipt.status === 1,
+      block,
+      payment: to === null || to === undefined ? null : { from, to, amount: value },
+      transfers: transfersIn(receipt),
+    };
+  });
 }

@@ -20,10 +20,9 @@ import {
 import { USDC } from "../../lib/money/base";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
-import { chainClient, clientApart, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc/client";
-import { placeOf } from "./blocks";
-import { inRanges } from "./ranges";
-import { lookUp, transfersIn, type LoggedTransfer, type Receipt } from "./receipts";
+import { chainClient, clientApart, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc";
+import { lookUp, transfersIn, type LoggedTransfer, type Receipt } from "./transactions";
+import { inRanges, placeOf } from "./transfers";
 
 /** USDC on Base from its payee's view: transfers in mined transactions, and EIP-3009 authorizations. */
 
@@ -48,16 +47,11 @@ const [authorizationUsed] = usdcAbi;
 const AUTHORIZATION_USED = toEventSelector(authorizationUsed);
 const usdc = { address: USDC, abi: usdcAbi } as const;
 
-export type MinedPayment = {
+type MinedPayment = {
   kind: "mined";
   succeeded: boolean;
-  /** The number of blocks from its own to the newest, both included. */
-  confirmations: number;
   /** Seconds of the chain's time from its block to the newest one. */
   ageSeconds: number;
-  sender: string;
-  to: string | null;
-  input: Hex;
   /** Only of USDC, in the order of their logs. */
   transfers: PaidTransfer[];
 };
@@ -68,7 +62,7 @@ export type PaidTransfer = LoggedTransfer & {
 };
 
 /** `known`: a node has it, but it is not mined yet. */
-export type MissingPayment = { kind: "missing"; known: boolean };
+type MissingPayment = { kind: "missing"; known: boolean };
 
 /**
  * A transaction with its USDC transfers, as the chain has it now.
@@ -87,14 +81,10 @@ export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPaym
     if (receipt === null || transaction === null) return { kind: "missing", known: transaction !== null };
     const block = await placeOf(client, receipt.blockNumber);
     if (block === null) throw unusableFailure(UPSTREAM);
-    const { from: sender, to = null, input } = transaction;
     return {
       kind: "mined",
       succeeded: receipt.status === 1,
-      // The head can be read a moment before the receipt.
-      confirmations: Math.max(1, Number(head.number) - receipt.blockNumber + 1),
       ageSeconds: Math.max(0, Number(head.timestamp) - block.time / SECOND),
-      ...{ sender, to, input },
       transfers: transfersIn(receipt)
         .filter(({ token }) => token === USDC.toLowerCase())
         .map((transfer) => ({ ...transfer, ...authorizationBefore(receipt, transfer.logIndex) })),

@@ -4,7 +4,7 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { AppError } from "../../lib/errors";
-import { refusalToSign } from "../rules";
+import { refusalToSign } from "../model";
 import { vOrderRow } from "../tables";
 import { outdatedIn, replacing } from "../../lib/security/rotation";
 import { keyIdOf, type SealContext } from "../../lib/security/seals";

@@ -13,10 +13,10 @@ import { CHAIN_ID } from "../../lib/money/base";
 import { optional, required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/security/seals";
-import type { Fees } from "../../providers/chain/fees";
+import type { Fees } from "../../providers/chain/preparation";
 import type { Transaction } from "../../providers/chain/preparation";
 import { keySeal } from "./envelopes";
-import { serviceAccountOf, type ServiceRole } from "../serviceOrders";
+import { serviceAccountOf, type ServiceRole } from "../model";
 
 /**
  * The custody provider: takes an order's id, returns a signature. Only here is a key ever unsealed, for the moment

@@ -8,11 +8,12 @@ import { allListed, listedOf } from "../../accounts/recipients";
 import { walletOf } from "../model";
 import type { Found, Request } from "../tables";
 import { TOKENS, type Symbol } from "../tokens";
-import type { Order } from "./model";
+
+type Order = Doc<"orders">;
+
 
 /** Cards about orders, made from decoded terms: they contain no word of the caller's. */
 
-/** `undelivered`: the owner's chat did not take the question. */
 export const STANDINGS = [
   "awaiting_approval",
   "approved",
@@ -20,7 +21,6 @@ export const STANDINGS = [
   "failed",
   "expired",
   "void",
-  "undelivered",
 ] as const;
 export type Standing = (typeof STANDINGS)[number];
 
@@ -35,6 +35,13 @@ type Facts = {
   asker: string | null;
   expiresAt: number;
 };
+
+/** How an order came, in words for its owner. */
+export function wayOf({ by, keyId }: Order, name: string | undefined): string {
+  if (by === "post") return "by a post of yours";
+  if (keyId !== undefined) return `with your key ${name ?? "that is gone"}`;
+  return by === "id" ? "by your account id alone" : "with your token";
+}
 
 function amountOf(amount: string, token: Symbol): string {
   return `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
@@ -156,7 +163,6 @@ const ENDED: Record<Exclude<Standing, "awaiting_approval">, string> = {
   failed: "⚠️ Approved, and not begun",
   expired: "⌛ Too late: nothing was moved",
   void: "🚫 Void, as your rules or your link have changed since: nothing was moved",
-  undelivered: "🚫 Void: nothing was moved",
 };
 
 /** The card that replaces the question. */

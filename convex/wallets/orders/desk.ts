@@ -15,11 +15,10 @@ import {
   type Mined,
   type Standing,
 } from "../../providers/chain/transactions";
-import { asHex, storedAddress } from "../addresses";
-import { NOT_SENT } from "../rules";
+import { asHex, NOT_SENT, storedAddress } from "../model";
 import { TOKENS, type Symbol } from "../tokens";
 import { isEnded, type Order } from "./model";
-import type { Step } from "./rows";
+import type { Step } from "./steps";
 import { isLate, readBytes, signFurther, signNext } from "./signer";
 
 /** Brings orders to their end: one check serves the waiting caller and the cron. For actions. */
@@ -33,7 +32,7 @@ const LONGEST_RECEIPT_PAUSE_MS = 500;
 const HELD_UP_MS = 5 * SECOND;
 
 function advance(ctx: ActionCtx, { _id: orderId }: Order, step: Step): Promise<Order> {
-  return ctx.runMutation(internal.wallets.orders.rows.advance, { orderId, step });
+  return ctx.runMutation(internal.wallets.orders.steps.advance, { orderId, step });
 }
 
 type Options = {
@@ -57,7 +56,7 @@ export const carry = counted(
   ): Promise<Order> => {
     const deadline = AbortSignal.timeout(waitMs);
     const pause = createPauses(ROW_PAUSE_MS);
-    const view = () => ctx.runQuery(internal.wallets.orders.rows.view, { orderId });
+    const view = () => ctx.runQuery(internal.wallets.orders.steps.view, { orderId });
     let row = await view();
     let receipt = { of: "", until: deadline, looks: 0 };
     while (!isEnded(row) && row.state !== "asked" && !deadline.aborted) {
@@ -90,7 +89,7 @@ function giveUp(ctx: ActionCtx, row: Order): Promise<Order> | Order {
 
 /** Signs an order if it is its turn. @returns The order afterwards. */
 async function attempt(ctx: ActionCtx, { _id: orderId }: Order, pause: () => Promise<void>): Promise<Order> {
-  const turn = await ctx.runQuery(internal.wallets.orders.rows.turn, { orderId });
+  const turn = await ctx.runQuery(internal.wallets.orders.steps.turn, { orderId, now: Date.now() });
   const { row, blocker } = turn;
   if (row.state !== "prepared") return row;
   if (blocker !== null) {
@@ -106,7 +105,7 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, pause: () => Pro
     const error = failure?.message ?? "Internal error";
     return advance(ctx, row, { kind: "dropped", error, errorCode: callerCode(failure?.code) });
   }
-  return ctx.runQuery(internal.wallets.orders.rows.view, { orderId });
+  return ctx.runQuery(internal.wallets.orders.steps.view, { orderId });
 }
 
 function callerCode(code: ErrorCode | undefined): ErrorCode {
@@ -117,7 +116,7 @@ function callerCode(code: ErrorCode | undefined): ErrorCode {
 
 /** One step of an order: signs it if it is its turn, or asks the chain about it. @throws AppError `upstream` */
 export const progress = counted(async (ctx, orderId: Id<"orders">): Promise<Order> => {
-  const row = await ctx.runQuery(internal.wallets.orders.rows.view, { orderId });
+  const row = await ctx.runQuery(internal.wallets.orders.steps.view, { orderId });
   return row.state === "prepared" ? attempt(ctx, row, () => Promise.resolve()) : check(ctx, row);
 });
 
@@ -127,7 +126,7 @@ async function checkQuietly(ctx: ActionCtx, row: Order): Promise<Order> {
   } catch (error) {
     // What was signed is only decided by the chain: a node's trouble is "not known yet".
     log.warn("wallets.unknown", { orderId: row._id, error: messageOf(error) });
-    return ctx.runQuery(internal.wallets.orders.rows.view, { orderId: row._id });
+    return ctx.runQuery(internal.wallets.orders.steps.view, { orderId: row._id });
   }
 }
 
@@ -159,7 +158,7 @@ export async function check(ctx: ActionCtx, row: Order): Promise<Order> {
   if (seen.mined < nonce && isLate(row)) return advance(ctx, row, { kind: "apart", mined: seen.mined });
   if (row.usedSince !== undefined) await advance(ctx, row, { kind: "free" });
   if (seen.mined === nonce) await signFurther(ctx, row);
-  return ctx.runQuery(internal.wallets.orders.rows.view, { orderId: row._id });
+  return ctx.runQuery(internal.wallets.orders.steps.view, { orderId: row._id });
 }
 
 /** The most that the network may take for signed bytes' gas, in ETH. */

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import {
   EXAMPLE_ADDRESS,
@@ -24,10 +25,11 @@ import {
   swapToken,
   txHash,
   walletChoice,
+  warned,
+  weakId,
 } from "../inputs";
 import { assertMay } from "../../accounts/access";
-import { warned, weakId } from "../warnings";
-import { carryOut, EXPLORER, rehearse, shownStatus } from "./execution";
+import { carryOut, EXPLORER, rehearse, shownStatus, type Placed } from "./execution";
 import { faultOf } from "./model";
 import { explorerUrl, orderFields, status, WAITING, waitingBody } from "./shapes";
 
@@ -51,27 +53,46 @@ const moving = {
   invalid_request: ended(
     "The request, or the state of the wallet, does not allow it; the message says what.",
   ),
-  forbidden: ended("The owner of this userId has not allowed this."),
+  forbidden: ended("The owner of this userId has not allowed this, or it is above a cap."),
   paused: ended("The operator has paused sends and swaps, or the owner has frozen the account."),
   internal: ended("The service failed."),
 };
 
-const send: MountedEndpoint = endpoint({
+/** What both calls that move funds have in common. */
+const ordering = {
   methods: ["POST"],
+  accepted: WAITING,
+  limit: "transfer",
+  access: "shown",
+  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  answerHeaders: REPLAYED,
+} as const;
+
+/** @param order The order's own fields in each of its answers. */
+async function answer<Order extends object>(ctx: ActionCtx, placed: Placed, dryRun: boolean, order: Order) {
+  const shown = { ...order, ...warned(placed.call) };
+  if (dryRun) {
+    const { outcome, quoted } = await rehearse(ctx, placed);
+    return new Reply({ ...outcome, ...quoted, ...shown }, {});
+  }
+  const done = await carryOut(ctx, placed);
+  if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...shown }, {}, 202);
+  const { terms, traded, approvalTxHash } = done.row;
+  const approval = approvalTxHash === undefined ? {} : { approvalTxHash };
+  return new Reply({ ...shown, ...done.outcome, ...terms, ...traded, ...approval }, done.headers);
+}
+
+const send: MountedEndpoint = endpoint({
+  ...ordering,
   path: "/mcp/defi/send",
   summary: "Sends ETH or a token from the user's custody wallet (or, with from: basic, the basic one).",
   needs: ["WALLET_ENCRYPTION_KEY"],
   description:
     "What the wallet lacks (balance, network fee) is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
-  accepted: WAITING,
-  limit: "transfer",
-  access: "shown",
   errors: {
     ...moving,
     upstream: ended("The chain's RPC node failed or did not answer.", REPLAYED),
   },
-  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
-  answerHeaders: REPLAYED,
   example: {
     input: { userId: EXAMPLE_USER, token: "USDC", amount: "25000000", toAddress: EXAMPLE_ADDRESS },
     output: {
@@ -103,33 +124,21 @@ const send: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId, toAddress, token, amount, from, dryRun }, call) => {
     const request = { kind: "send" as const, token, toAddress, amount };
-    if (dryRun) {
-      const { outcome } = await rehearse(ctx, { userId, from, request, call });
-      return { ...outcome, token, toAddress, amount, ...warned(call) };
-    }
-    const done = await carryOut(ctx, { userId, from, request, call });
-    const order = { token, toAddress, amount, ...warned(call) };
-    if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...order }, {}, 202);
-    return new Reply({ ...done.outcome, ...order }, done.headers);
+    return answer(ctx, { userId, from, request, call }, dryRun, { token, toAddress, amount });
   },
 });
 
 const swap: MountedEndpoint = endpoint({
-  methods: ["POST"],
+  ...ordering,
   path: "/mcp/defi/swap",
   summary: "Swaps one token for another in the user's custody wallet, through a Permit2 quote.",
   needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
   description:
     "The quote is checked before anything is signed: it sells exactly what was asked, calls the provider's own contract, and that call guarantees this wallet the ordered token and a minimum, which may be worse than the price feeds by `slippageBps` and the operator's allowance (together 2 % by default). `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. An approval, where one is needed, is sent first, for the exact amount. Send an Idempotency-Key with everything that moves money.",
-  accepted: WAITING,
-  limit: "transfer",
-  access: "shown",
   errors: {
     ...moving,
     upstream: ended("The swap provider or the chain's RPC node failed, or the quote was refused.", REPLAYED),
   },
-  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
-  answerHeaders: REPLAYED,
   example: {
     input: {
       userId: EXAMPLE_USER,
@@ -192,20 +201,10 @@ const swap: MountedEndpoint = endpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey: _, ...swap }, call) => {
-    const { fromToken, toToken, amount } = swap;
+    const { fromToken, toToken, amount: sellAmount } = swap;
     const request = { kind: "swap" as const, ...swap, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
-    if (dryRun) {
-      const { outcome, quoted } = await rehearse(ctx, { userId, from: "custody", request, call });
-      return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(call) };
-    }
-    const done = await carryOut(ctx, { userId, from: "custody", request, call });
-    const order = { fromToken, toToken, sellAmount: amount, ...warned(call) };
-    if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...order }, {}, 202);
-    const { outcome, row } = done;
-    if (row.terms === undefined) throw new Error("A signed swap has no terms");
-    const approvalTxHash = row.approvalTxHash === undefined ? {} : { approvalTxHash: row.approvalTxHash };
-    const amounts = { ...row.terms, ...row.traded, ...approvalTxHash };
-    return new Reply({ ...outcome, ...order, ...amounts }, done.headers);
+    const placed = { userId, from: "custody" as const, request, call };
+    return answer(ctx, placed, dryRun, { fromToken, toToken, sellAmount });
   },
 });
 
@@ -252,7 +251,7 @@ const transaction: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId, txHash: asked }, call) => {
     await refuseGuessing(ctx, "miss", call.caller);
-    const row = await ctx.runQuery(internal.wallets.orders.rows.byHash, { userId, txHash: asked });
+    const row = await ctx.runQuery(internal.wallets.orders.placing.byHash, { userId, txHash: asked });
     const kind = row?.request.kind;
     if (row === null || (kind !== "send" && kind !== "swap")) {
       await countGuess(ctx, "miss", call.caller);
@@ -308,9 +307,9 @@ const approval: MountedEndpoint = endpoint({
   returns: z.object({
     approvalId: z.string(),
     status: z
-      .enum(["awaiting_approval", "approved", "refused", "failed", "expired", "void", "undelivered"])
+      .enum(["awaiting_approval", "approved", "refused", "failed", "expired", "void"])
       .describe(
-        "failed: approved, but it could not be started; expired: not answered within 10 minutes; void: the owner's rules or link have changed since; undelivered: the owner's chat did not take the question",
+        "failed: approved, but it could not be started; expired: not answered within 10 minutes; void: the owner's rules or link have changed since",
       ),
     kind: z.enum(["send", "swap"]),
     expiresAt: z.iso.datetime(),
@@ -319,7 +318,7 @@ const approval: MountedEndpoint = endpoint({
     error: z.string().optional().describe("Why it failed"),
   }),
   handler: async (ctx, { userId, approvalId }) => {
-    const asked = await ctx.runQuery(internal.wallets.orders.rows.question, {
+    const asked = await ctx.runQuery(internal.wallets.orders.placing.question, {
       userId,
       approvalId,
       now: Date.now(),

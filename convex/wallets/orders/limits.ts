@@ -1,20 +1,20 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
+import { TOKEN } from "../../accounts/access";
+import { accountOf, dailyAt } from "../../accounts/model";
+import { listedOf } from "../../accounts/recipients";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { BPS, formatUnits, microUsd } from "../../lib/money/amounts";
 import { isShort } from "../../lib/records/ids";
 import { sha256Hex } from "../../lib/security/digests";
 import { DAY, dateTime, MINUTE } from "../../lib/time";
-import { TOKEN } from "../../accounts/access";
-import { accountOf, dailyAt } from "../../accounts/model";
-import { listedOf } from "../../accounts/recipients";
 import { walletAt } from "../model";
 import type { By, Request, UserRequest } from "../tables";
 
 /**
- * How much a credential may move in any 24 hours. A sum is a function of the orders: nothing is kept beside them, so an
- * order that moved nothing counts nothing. The mutation that opens an order counts it. Micro-USD throughout.
+ * How much a credential may move in any 24 hours, and to whom. A sum is a function of the orders: nothing is kept beside
+ * them, so an order that moved nothing counts nothing. The mutation that opens an order counts it. Micro-USD throughout.
  */
 
 /** Who orders, and what for. */
@@ -47,38 +47,54 @@ export function credentialOf({ by, keyId }: { by: By; keyId?: string | undefined
 
 /** The caps of an order, with what counts against each at `now` (epoch ms). @throws AppError `rate_limited` above 500 orders a day. */
 export async function limitsOf(ctx: QueryCtx, order: Ordering, now: number): Promise<Limit[]> {
-  const { userId, by, key, most, request } = order;
-  const rows = await spentBy(ctx, userId, now);
+  const { userId, by, key, most = 0n } = order;
+  const orders = ctx.db.query("orders");
+  const rows = await ofDay(
+    orders.withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", now - DAY)),
+    now,
+  );
+  const limit = (about: string, cap: bigint, which = rows): Limit => {
+    return { about, most: cap, counted: which.map(countedOf) };
+  };
   if (by === "free") {
     const cap = microUsd(setting("UNOWNED_DAILY_USD"));
-    const own = { about: " that leave the wallets of a userId without an owner", most: cap };
-    const limits: Limit[] = [{ ...own, counted: rows.map(countedOf) }];
-    const counted = addressKey(order);
-    if (counted === undefined) return limits;
-    const others = await spentFrom(ctx, counted, now);
-    const about = " that leave the wallets of short userIds, by one network address";
-    return [...limits, { about, most: cap, counted: others.map(countedOf) }];
+    const own = limit(" that leave the wallets of a userId without an owner", cap);
+    const from = addressKey(order);
+    if (from === undefined) return [own];
+    const others = await ofDay(
+      orders.withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", now - DAY)),
+      now,
+    );
+    return [own, limit(" that leave the wallets of short userIds, by one network address", cap, others)];
   }
-  const daily = dailyAt(await accountOf(ctx, userId), now);
-  const limits: Limit[] = [{ about: "", most: daily, counted: rows.map(countedOf) }];
+  const limits = [limit("", dailyAt(await accountOf(ctx, userId), now))];
   const mine = credentialOf({ by, keyId: key?.id });
   const ofCredential = rows.filter((row) => credentialOf(row) === mine);
-  const add = (about: string, cap: bigint, which = ofCredential) =>
-    limits.push({ about, most: cap, counted: which.map(countedOf) });
-  if (key?.daily !== null && key?.daily !== undefined) add(` by the key ${key.name}`, key.daily);
-  if (by === "post") add(" by mention", most ?? 0n);
-  const isLoose = request.kind === "swap" || !(await isListed(ctx, userId, request.toAddress, now));
-  if (mine === "chat" && isLoose) {
-    const loose = await Promise.all(
-      ofCredential.map(async (row) => {
-        if (row.request.kind === "swap") return true;
-        return row.request.kind === "send" && !(await isListed(ctx, userId, row.request.toAddress, now));
-      }),
-    );
-    const which = ofCredential.filter((_, i) => loose[i] === true);
-    add(" that the chat approves to recipients off the owner's list, or lets swaps lose", CHAT_DAILY, which);
+  const daily = key?.daily ?? null;
+  if (key !== undefined && daily !== null) limits.push(limit(` by the key ${key.name}`, daily, ofCredential));
+  if (by === "post") limits.push(limit(" by mention", most, ofCredential));
+  if (mine === "chat" && (await isLoose(ctx, order, now))) {
+    const about = " that the chat approves to recipients off the owner's list, or lets swaps lose";
+    const loose = ofCredential.filter((row) => row.isLoose === true);
+    limits.push(limit(about, CHAT_DAILY, loose));
   }
   return limits;
+}
+
+/** Whether an order moves to a recipient off the owner's list, or may lose in a swap. */
+export async function isLoose(
+  ctx: QueryCtx,
+  { userId, request }: Pick<Ordering, "userId" | "request">,
+  now: number,
+): Promise<boolean> {
+  return request.kind === "swap" || !(await isListed(ctx, userId, request.toAddress, now));
+}
+
+/** Whether an order sends to a recipient that has to be on the owner's list, and is not: the owner may be asked about it. */
+export async function isOffList(ctx: QueryCtx, order: Ordering, now: number): Promise<boolean> {
+  const { by, request } = order;
+  const needsList = by !== "owner" && by !== "tap" && by !== "free";
+  return needsList && request.kind === "send" && (await isLoose(ctx, order, now));
 }
 
 /**
@@ -95,19 +111,27 @@ export async function refusalOf(
   const { userId, by, request } = order;
   if (value === null && by !== "owner" && by !== "tap")
     return new AppError("upstream", "No live price is known for this transfer, and its value is limited");
-  const needsList = by !== "owner" && by !== "tap" && by !== "free";
-  if (needsList && request.kind === "send" && !(await isListed(ctx, userId, request.toAddress, now)))
+  if (request.kind === "send" && (await isOffList(ctx, order, now)))
     return new AppError("forbidden", await unlistedWords(ctx, userId, request.toAddress));
-  const counted = value === null ? 0n : await countOf(ctx, userId, request, value);
-  const passed = limits.find(({ most, counted: earlier }) => sumOf(earlier) + counted > most);
-  if (passed === undefined) return null;
+  const amount = value === null ? 0n : await countOf(ctx, userId, request, value);
+  const passed = limits.find(({ most, counted }) => sumOf(counted) + amount > most);
+  return passed === undefined ? null : beyond(passed, order, amount, now);
+}
+
+/** A used-up cap. `rate_limited` says when there is room for this order again; what no wait makes fit is `forbidden`. */
+function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
+  const { most, about, counted } = limit;
   const what =
-    request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(counted)} USD,`;
-  const message = `${what} would pass the limit of ${formatUnits(passed.most, 6)} USD in 24 hours${passed.about}: ${freeOf(passed, now)}`;
-  // A key's owner is not asked about what is beyond its cap.
-  return by === "chat"
-    ? new AppError("forbidden", `${message}. Beyond it an order needs ${TOKEN}`)
-    : new AppError("invalid_request", message);
+    request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(amount)} USD,`;
+  const message = `${what} would pass the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${freeOf(limit, now)}`;
+  if (by === "chat") return new AppError("forbidden", `${message}. Beyond it an order needs ${TOKEN}`);
+  let used = sumOf(counted);
+  for (const { at, sum } of counted) {
+    used -= sum;
+    if (used + amount > most) continue;
+    return new AppError("rate_limited", message, { retryAfterMs: Math.max(1, at + DAY + MINUTE - now) });
+  }
+  return new AppError("forbidden", message);
 }
 
 /**
@@ -144,28 +168,12 @@ function countedOf({ state, counted, feeCounted, countedAt = 0 }: Doc<"orders">)
   return { at: countedAt, sum: (lives ? BigInt(counted) : 0n) + BigInt(feeCounted) };
 }
 
-/** An account's orders of the last 24 hours, oldest first. */
-async function spentBy(ctx: QueryCtx, userId: string, now: number): Promise<Doc<"orders">[]> {
-  return within(
-    await ctx.db
-      .query("orders")
-      .withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", now - DAY))
-      .take(MOST_ORDERS),
-    now,
-  );
-}
-
-async function spentFrom(ctx: QueryCtx, countedFor: string, now: number): Promise<Doc<"orders">[]> {
-  return within(
-    await ctx.db
-      .query("orders")
-      .withIndex("by_countedFor", (q) => q.eq("countedFor", countedFor).gt("countedAt", now - DAY))
-      .take(MOST_ORDERS),
-    now,
-  );
-}
-
-function within(rows: Doc<"orders">[], now: number): Doc<"orders">[] {
+/** The orders of a sum, oldest first. */
+async function ofDay(
+  orders: { take: (count: number) => Promise<Doc<"orders">[]> },
+  now: number,
+): Promise<Doc<"orders">[]> {
+  const rows = await orders.take(MOST_ORDERS);
   const [first] = rows;
   if (rows.length < MOST_ORDERS || first === undefined) return rows;
   throw new AppError("rate_limited", `At most ${MOST_ORDERS} orders are carried out in 24 hours`, {

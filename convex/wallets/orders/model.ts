@@ -1,39 +1,35 @@
-import type { Doc, Id } from "../../_generated/dataModel";
 import { internal } from "../../_generated/api";
+import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { AppError, KEY_USED, type ErrorCode } from "../../lib/errors";
-import { log } from "../../lib/log";
+import { liveRules } from "../../accounts/model";
+import { AppError, KEY_USED } from "../../lib/errors";
 import { MOST_FEE } from "../../lib/money/base";
-import { recordAudit } from "../../lib/records/audit";
 import { NOBODY } from "../../lib/records/records";
 import { rowsByBoth } from "../../lib/records/rows";
-import { MINUTE, NEVER, SECOND } from "../../lib/time";
-import { tellOwner } from "../../messenger/webhooks/events";
-import { liveRules } from "../../accounts/model";
-import { serviceWalletId, type ServiceRole } from "../serviceOrders";
-import { byWalletId, insertWallet, walletById } from "../model";
-import { NOT_SENT, pauseOf, PREPARED_FOR_MS } from "../rules";
-import type { Request, Source, Try, UserRequest } from "../tables";
-import { openTrade, settleTrade, type Mentioned } from "../trades";
-import { addressKey, countOf, credentialOf, limitsOf, refusalOf, type Ordering } from "./limits";
+import {
+  byWalletId,
+  insertWallet,
+  NOT_SENT,
+  openTrade,
+  pauseOf,
+  PREPARED_FOR_MS,
+  serviceWalletId,
+  walletById,
+  type Mentioned,
+  type ServiceRole,
+} from "../model";
+import type { Request, Source, UserRequest } from "../tables";
+import { addressKey, countOf, credentialOf, isLoose, limitsOf, refusalOf, type Ordering } from "./limits";
 
-/** The rows of orders: opening them, and every step of their lives (`states.md`). Plain functions, steps of their caller's mutation. */
+/** The rows of orders, and opening them. Plain functions, steps of their caller's mutation. */
 
 export type Order = Doc<"orders">;
 
-const REVERTED = "The transaction was mined and reverted";
-const WITHDRAWN = "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
-const USED = "Another transaction took this one's place";
-export const NOT_SWAPPED =
-  "The approval that the swap needs was not mined in time: nothing was swapped, and the order is over";
+export const REVERTED = "The transaction was mined and reverted";
 
-/** Answers that call a nonce used otherwise count from here on: a lagging node may not have the receipt yet. */
-const USED_AFTER_MS = MINUTE;
-/** When an outcome is looked at once more: the block that decided it may have been dropped. */
-const LOOK_BACK_MS = MINUTE;
 /** How many rows of an account may be signed at the same time. */
 const MOST_SIGNED = 1;
-const MOST_SIGNED_SERVICE = 8;
+export const MOST_SIGNED_SERVICE = 8;
 /** A service account's key may be in use elsewhere as well: so many of its transactions may be unknown here. */
 export const FURTHEST_AHEAD = 16;
 
@@ -136,8 +132,8 @@ export async function newFields(ctx: MutationCtx, order: NewOrder) {
   const { version: rules } = await liveRules(ctx, userId);
   const keyId = key === undefined ? null : ctx.db.normalizeId("keys", key.id);
   const idempotencyKey = scopedKey(order);
-  const now = Date.now();
   return {
+    ...blankFields(order.mostFee),
     walletId,
     userId,
     address,
@@ -147,16 +143,16 @@ export async function newFields(ctx: MutationCtx, order: NewOrder) {
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     source,
     rules,
-    mostFee: order.mostFee ?? MOST_FEE.toString(),
     ...(order.minBuyAmount === undefined ? {} : { minBuyAmount: order.minBuyAmount }),
     ...(value === null ? {} : { value: value.toString() }),
-    counted: "0",
-    feeCounted: "0",
     etherPrice: etherPrice.toString(),
-    tries: [],
-    preparedAt: now,
-    createdAt: now,
   };
+}
+
+/** Of which nothing was counted or signed. */
+function blankFields(mostFee = MOST_FEE.toString()) {
+  const now = Date.now();
+  return { mostFee, counted: "0", feeCounted: "0", tries: [], preparedAt: now, createdAt: now };
 }
 
 /** Counts an order, in the mutation that opens it or answers its question. @throws AppError as `refusalOf`. */
@@ -170,6 +166,7 @@ export async function countedFields(ctx: MutationCtx, order: NewOrder, now: numb
   return {
     counted: counted.toString(),
     countedAt: now,
+    isLoose: await isLoose(ctx, order, now),
     ...(countedFor === undefined ? {} : { countedFor }),
   };
 }
@@ -179,7 +176,7 @@ export async function begin(ctx: MutationCtx, row: Order, mentioned?: Mentioned)
   await openTrade(ctx, row, mentioned);
   // An order that was tapped for has its own card.
   if (row.by === "tap" || row.by === "chat" || row.by === "free") return;
-  await ctx.scheduler.runAfter(0, internal.wallets.orders.notices.begun, { orderId: row._id });
+  await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.begun, { orderId: row._id });
 }
 
 /**
@@ -195,8 +192,8 @@ export async function openServiceOrder(
   const walletId = serviceWalletId(role, address);
   if ((await walletById(ctx, walletId)) === null)
     await insertWallet(ctx, { walletId, userId: NOBODY, kind: role, address });
-  const now = Date.now();
   return ctx.db.insert("orders", {
+    ...blankFields(),
     walletId,
     userId: NOBODY,
     address,
@@ -205,14 +202,8 @@ export async function openServiceOrder(
     by: "service",
     source: "web",
     rules: 0,
-    mostFee: MOST_FEE.toString(),
-    counted: "0",
-    feeCounted: "0",
     etherPrice: "0",
-    tries: [],
-    preparedAt: now,
-    createdAt: now,
-    nextCheckAt: now + PREPARED_FOR_MS,
+    nextCheckAt: Date.now() + PREPARED_FOR_MS,
   });
 }
 
@@ -226,181 +217,6 @@ export async function blockerOf(ctx: QueryCtx, walletId: string, userId: string)
 /** The signed rows of an account, oldest first. */
 export async function signedOf(ctx: QueryCtx, walletId: string, most: number): Promise<Order[]> {
   return rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
-}
-
-/** Stores an order's bytes and takes their nonce. The caller has checked that it may be signed. */
-export async function storeTry(
-  ctx: MutationCtx,
-  row: Order,
-  signed: Omit<Try, "at">,
-  { fee, terms }: { fee: bigint; terms?: NonNullable<Order["terms"]> | undefined },
-): Promise<void> {
-  const at = Date.now();
-  const spent = BigInt(row.feeCounted) + (fee * BigInt(row.etherPrice)) / 10n ** 18n;
-  await ctx.db.patch("orders", row._id, {
-    state: "signed",
-    nonce: signed.nonce,
-    tries: [...row.tries, { ...signed, at }],
-    txHash: signed.hash,
-    ...(row.firstHash === undefined || row.state === "prepared" ? { firstHash: signed.hash } : {}),
-    feeCounted: spent.toString(),
-    ...(terms === undefined ? {} : { terms }),
-    nextCheckAt: at + 20 * SECOND,
-  });
-  await recordAudit(ctx, {
-    actor: row.userId === NOBODY ? row.address : row.userId,
-    action: "transaction signed",
-    subject: row._id,
-    detail: `${signed.kind === "call" ? row.request.kind : signed.kind} ${signed.hash}`,
-  });
-}
-
-/** Ends an order that was not signed; a key that it was opened with is free again. */
-export async function drop(ctx: MutationCtx, row: Order, error: string, errorCode: ErrorCode): Promise<void> {
-  if (row.state !== "prepared") return;
-  await finish(
-    ctx,
-    row,
-    { state: "failed", error, errorCode },
-    { idempotencyKey: undefined, nextCheckAt: NEVER },
-  );
-}
-
-/** The chain has mined one of an order's transactions. */
-export async function mined(
-  ctx: MutationCtx,
-  row: Order,
-  receipt: { hash: string; succeeded: boolean; traded?: NonNullable<Order["traded"]> | undefined },
-): Promise<void> {
-  const { hash, succeeded, traded } = receipt;
-  const one = row.tries.find((each) => each.hash === hash);
-  if (one === undefined || row.state === "asked" || row.state === "prepared") return;
-  const now = Date.now();
-  if (one.kind === "approve") {
-    const over = { approvalTxHash: hash, txHash: undefined, firstHash: undefined, ...lookBack(now) };
-    if (isEnded(row)) return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
-    const problem = succeeded ? row.error : APPROVAL_REFUSED;
-    if (problem !== undefined) return finish(ctx, row, failed(undefined, problem), over);
-    return ctx.db.patch("orders", row._id, {
-      state: "prepared",
-      approvalTxHash: hash,
-      txHash: undefined,
-      firstHash: undefined,
-      usedSince: undefined,
-      preparedAt: now,
-      nextCheckAt: now + PREPARED_FOR_MS,
-    });
-  }
-  const outcome = !succeeded
-    ? failed(hash, REVERTED)
-    : one.kind === "empty"
-      ? failed(hash, WITHDRAWN)
-      : { state: "confirmed" as const, txHash: hash, ...(traded === undefined ? {} : { traded }) };
-  if (isEnded(row) && row.state === outcome.state && row.txHash === hash)
-    return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
-  if (isEnded(row)) log.warn("wallets.end corrected", { orderId: row._id, to: outcome.state });
-  await finish(ctx, row, outcome, lookBack(now));
-}
-
-const APPROVAL_REFUSED = "The token refused the approval that the swap needs: nothing was swapped";
-
-type Outcome = {
-  state: "confirmed" | "failed";
-  txHash?: string;
-  error?: string;
-  errorCode?: ErrorCode;
-  traded?: NonNullable<Order["traded"]>;
-};
-
-function failed(txHash: string | undefined, error: string): Outcome {
-  return { state: "failed", ...(txHash === undefined ? {} : { txHash }), error, errorCode: "upstream" };
-}
-
-/** `undefined` removes a field. */
-type Changes = Partial<Pick<Order, "approvalTxHash" | "nextCheckAt">> & {
-  [Field in "idempotencyKey" | "txHash" | "firstHash" | "usedSince"]?: Order[Field] | undefined;
-};
-
-function lookBack(now: number): Changes {
-  return { nextCheckAt: now + LOOK_BACK_MS, usedSince: undefined };
-}
-
-/**
- * The chain's answer, some blocks back, is that the nonce is used, and none of the order's transactions is mined.
- * @param count How many of the account's transactions are mined there.
- */
-export async function usedOtherwise(ctx: MutationCtx, row: Order, count: number): Promise<void> {
-  if (isEnded(row)) return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
-  if (row.state !== "signed") return;
-  const { nextNonce = 0 } = await byWalletId(ctx, row.walletId);
-  // More than this service has given out is no answer about this order.
-  if (count > nextNonce + (row.userId === NOBODY ? FURTHEST_AHEAD : 0)) return;
-  if (await isToldAgain(ctx, row))
-    await finish(ctx, row, failed(undefined, USED), { ...lookBack(Date.now()), usedSince: row.usedSince });
-}
-
-/**
- * A service account's order was signed for a nonce that is not the next one, because a node had counted too many, and
- * nothing that is known here can come before it: all such orders of the account end, and the count starts again. What
- * they were for is safe to do twice.
- */
-export async function endApart(ctx: MutationCtx, row: Order, mined: number): Promise<void> {
-  if (row.state !== "signed" || row.userId !== NOBODY) return;
-  const wallet = await byWalletId(ctx, row.walletId);
-  const isKnown = await ctx.db
-    .query("orders")
-    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", row.walletId).eq("nonce", mined))
-    .first();
-  if (isKnown !== null || !(await isToldAgain(ctx, row))) return;
-  log.error("wallets.nonces apart", { address: row.address, mined, nonce: row.nonce });
-  await ctx.db.patch("wallets", wallet._id, { nextNonce: mined });
-  for (const one of await signedOf(ctx, row.walletId, MOST_SIGNED_SERVICE))
-    await finish(ctx, one, failed(undefined, USED), { nextCheckAt: NEVER });
-}
-
-/** Whether what the chain says of an order's nonce was said a minute ago as well; it is noted. */
-async function isToldAgain(ctx: MutationCtx, { _id, usedSince }: Order): Promise<boolean> {
-  const now = Date.now();
-  if (usedSince === undefined)
-    await ctx.db.patch("orders", _id, { usedSince: now, nextCheckAt: now + USED_AFTER_MS });
-  return usedSince !== undefined && now - usedSince >= USED_AFTER_MS;
-}
-
-/** Writes an order's end, with all that follows from it. */
-async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: Changes): Promise<void> {
-  const { state, txHash = row.txHash, error, errorCode, traded } = outcome;
-  const short = state === "confirmed" ? shortfallOf({ ...row, traded }) : null;
-  const end = {
-    state,
-    error,
-    errorCode,
-    traded,
-    ...(txHash === undefined ? {} : { txHash }),
-    ...(short === null ? {} : { shortAt: Date.now() }),
-    endedAt: Date.now(),
-    ...further,
-  };
-  await ctx.db.patch("orders", row._id, end);
-  const ended = await byId(ctx, row._id);
-  await tellOfEnd(ctx, ended);
-  if (short !== null) {
-    log.error("wallets.swap fell short", { orderId: row._id });
-    await recordAudit(ctx, { actor: row.userId, action: "swap fell short", subject: row._id, detail: short });
-  }
-  await settleTrade(ctx, ended, faultOf(ended));
-  if (ended.question !== undefined)
-    await ctx.scheduler.runAfter(0, internal.wallets.orders.notices.ended, { orderId: row._id });
-}
-
-/** Tells the webhooks of whose order it is. */
-async function tellOfEnd(ctx: MutationCtx, row: Order): Promise<void> {
-  const { userId, _id: orderId, request, txHash, traded, state } = row;
-  if (request.kind !== "send" && request.kind !== "swap") return;
-  const error = faultOf(row);
-  await tellOwner(ctx, userId, "transaction.ended", () => {
-    const ended = { status: state, error, success: state === "confirmed" && error === null };
-    return { transactionId: orderId, ...request, txHash, ...ended, traded };
-  });
 }
 
 /**

@@ -1,22 +1,44 @@
-import type { Doc } from "../../_generated/dataModel";
+import { v } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
-import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { freeze, rulesOf } from "../../accounts/model";
+import { change } from "../../lib/changes";
 import { AppError, failureOf } from "../../lib/errors";
 import { usedUp } from "../../lib/limits/charges";
 import { rowsByBoth } from "../../lib/records/rows";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
-import { approvingLink, enqueueCard } from "../../messenger/model";
-import { freeze, rulesOf } from "../../accounts/model";
-import { byWalletId } from "../model";
-import { PREPARED_FOR_MS } from "../rules";
-import type { Found, Question } from "../tables";
-import { questionButtons, questionCard, recipientOf, type Standing } from "./cards";
+import { approvalFromNote, approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
+import { FREEZE } from "../../messenger/notices";
+import { vButton, vSpan } from "../../messenger/tables";
+import { byWalletId, PREPARED_FOR_MS } from "../model";
+import { vFound, vRequest, type Found, type Question } from "../tables";
+import {
+  endCard,
+  questionButtons,
+  questionCard,
+  recipientOf,
+  requestWords,
+  wayOf,
+  type Standing,
+} from "./cards";
 import { isUsers, limitsOf, refusalOf, usedWords, type Ordering } from "./limits";
-import { begin, byId, countedFields, newFields, sameRequest, type NewOrder, type Order } from "./model";
+import {
+  begin,
+  byId,
+  countedFields,
+  earlierOf,
+  faultOf,
+  newFields,
+  sameRequest,
+  type NewOrder,
+  type Order,
+} from "./model";
 
 /**
  * Orders that wait for their owner's tap: the state `asked`. They count when they are tapped for, live ten minutes, and
- * end at any change of the owner's rules. Plain functions, steps of their caller's mutation.
+ * end at any change of the owner's rules. And what owners are told of their orders.
  */
 
 const ASKED_MS = 10 * MINUTE;
@@ -27,8 +49,6 @@ export const ENDED = {
   refused: "The owner has refused this",
   expired: "The owner has not answered within 10 minutes: ask again with another idempotency key",
   void: "The owner's rules have changed since: ask again with another idempotency key",
-  undelivered:
-    "The owner could not be asked: the linked account has to start the service's bot. Ask again with another idempotency key",
 } as const;
 
 /** The state of an order's question at `now`: without an answer it ends by itself. */
@@ -41,9 +61,8 @@ export async function standingOf(ctx: QueryCtx, row: Order, now: number): Promis
   if (question.expiresAt <= now) return "expired";
   const { version, isFrozen } = await rulesOf(ctx, row.userId, now);
   if (isFrozen || version !== row.rules) return "void";
-  if ((await approvingLink(ctx, row.userId, now))?._id !== question.linkId) return "void";
-  const card = question.card === undefined ? null : await ctx.db.get("messages", question.card);
-  return card?.state === "failed" || card?.state === "skipped" ? "undelivered" : "awaiting_approval";
+  const link = await approvingLink(ctx, row.userId, now);
+  return link?._id === question.linkId ? "awaiting_approval" : "void";
 }
 
 /** The open question with the same terms, which a request without a key joins. */
@@ -118,17 +137,9 @@ function onTap({ key: _, by, ...asking }: NewOrder): Ordering & { by: "tap" | "c
 /** Sends the question to the owner's chat. */
 export async function askInChat(ctx: MutationCtx, asking: Asking): Promise<Order> {
   const { row, paragraphs, buttons } = await ask(ctx, asking);
-  if (row.question === undefined) return row;
-  const card = await enqueueCard(ctx, {
-    userId: row.userId,
-    chatId: row.question.messengerId,
-    bot: "default",
-    kind: "approval",
-    paragraphs,
-    buttons,
-  });
-  await ctx.db.patch("orders", row._id, { question: { ...row.question, card } });
-  return byId(ctx, row._id);
+  const { messengerId: chatId } = asking.account;
+  await enqueueCard(ctx, { userId: row.userId, chatId, bot: "default", kind: "approval", paragraphs, buttons });
+  return row;
 }
 
 /** @throws AppError `rate_limited` if somebody has the owner asked too often by the id alone. */
@@ -138,20 +149,19 @@ async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promis
     .withIndex("by_userId_and_asked", (q) => q.eq("userId", userId).eq("question.byId", true))
     .order("desc")
     .take(MOST_A_DAY);
-  const quota = (name: string, most: number, windowMs: number, againAt: number) =>
-    usedUp(name, Math.max(1, againAt - now));
+  const quota = (name: string, againAt: number) => usedUp(name, Math.max(1, againAt - now));
   const refusedAt = Math.max(
     ...recent.map(({ question }) => (question?.end === "refused" ? (question.decidedAt ?? 0) : 0)),
     0,
   );
   if (refusedAt > now - HOUR)
-    throw quota("the limit of questions to an owner who has refused", 1, HOUR, refusedAt + HOUR);
+    throw quota("the limit of questions to an owner who has refused", refusedAt + HOUR);
   const first = recent.at(MOST_A_DAY - 1);
   if (first !== undefined && first.createdAt > now - DAY)
-    throw quota("the daily limit of questions to the owner", MOST_A_DAY, DAY, first.createdAt + DAY);
+    throw quota("the daily limit of questions to the owner", first.createdAt + DAY);
   for (const row of recent) {
     if ((await standingOf(ctx, row, now)) === "awaiting_approval")
-      throw quota("the limit of open questions to the owner", 1, ASKED_MS, row.question?.expiresAt ?? now);
+      throw quota("the limit of open questions to the owner", row.question?.expiresAt ?? now);
   }
 }
 
@@ -208,7 +218,7 @@ async function approve(ctx: MutationCtx, row: Order, now: number): Promise<void>
   }
   await begin(ctx, await byId(ctx, row._id));
   // Whoever asked may be gone.
-  await ctx.scheduler.runAfter(0, internal.wallets.orders.actions.carry, { orderId: row._id });
+  await ctx.scheduler.runAfter(0, internal.wallets.actions.carry, { orderId: row._id });
 }
 
 function orderingOf(row: Order): NewOrder {
@@ -230,7 +240,7 @@ function orderingOf(row: Order): NewOrder {
 export async function end(
   ctx: MutationCtx,
   row: Order,
-  how: "refused" | "expired" | "void" | "undelivered",
+  how: "refused" | "expired" | "void",
   now: number,
 ): Promise<void> {
   if (row.state !== "asked" || row.question === undefined) return;
@@ -242,4 +252,82 @@ export async function end(
     endedAt: now,
     nextCheckAt: NEVER,
   });
+}
+
+/**
+ * Stores an order that was begun in the owner's chat, once per key: it waits for the tap like orders of others.
+ * @returns The card to show; `null` if it was stored before.
+ */
+export const propose = internalMutation({
+  args: {
+    userId: v.string(),
+    walletId: v.string(),
+    request: vRequest,
+    messengerId: v.string(),
+    idempotencyKey: v.string(),
+    value: v.optional(v.string()),
+    etherPrice: v.string(),
+    minBuyAmount: v.optional(v.string()),
+    mostFee: v.optional(v.string()),
+    found: vFound,
+  },
+  returns: v.union(
+    v.object({ paragraphs: v.array(v.array(vSpan)), buttons: v.array(v.array(vButton)) }),
+    v.null(),
+  ),
+  handler: async (ctx, { messengerId, found, value, etherPrice, request, ...given }) => {
+    if (!isUsers(request)) return null;
+    const { userId } = given;
+    const order = {
+      ...given,
+      request,
+      by: "chat" as const,
+      source: "telegram" as const,
+      address: null,
+      value: value === undefined ? null : BigInt(value),
+      etherPrice: BigInt(etherPrice),
+    };
+    if ((await earlierOf(ctx, order)) !== null) return null;
+    const now = Date.now();
+    const account = await approvingLink(ctx, userId, now);
+    if (account?.messengerId !== messengerId) {
+      const later = await approvalFromNote(ctx, userId, now);
+      const what = later === "" ? "orders nothing for that user" : "cannot order yet";
+      throw new AppError("forbidden", `This account ${what}${later}`);
+    }
+    const { paragraphs, buttons } = await ask(ctx, { ...order, account, found, asker: null });
+    return { paragraphs: parse(v.array(v.array(vSpan)), paragraphs), buttons };
+  },
+});
+
+/** Notifies the linked account of an order when it is opened, with a button that stops what is not signed yet. */
+export const begun = change({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+  const row = await byId(ctx, orderId);
+  const { walletId, request, keyId } = row;
+  const payer = await byWalletId(ctx, walletId);
+  const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
+  const lines = [
+    `From your ${payer.kind} wallet ${payer.address}`,
+    ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
+    `Ordered ${wayOf(row, key?.name)}. If that was not you, freeze your account.`,
+  ];
+  await tell(ctx, row, {
+    paragraphs: [[{ bold: requestWords(request, undefined) }], ...lines.map((line) => [line])],
+    buttons: FREEZE,
+  });
+});
+
+/** Notifies the account of the outcome of an order that was tapped for there: the caller may never look again. */
+export const ended = change({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+  const row = await byId(ctx, orderId);
+  await tell(ctx, row, { paragraphs: endCard(row, faultOf(row)) });
+});
+
+async function tell(
+  ctx: MutationCtx,
+  { userId }: Order,
+  card: Pick<Parameters<typeof enqueueCard>[1], "paragraphs" | "buttons">,
+): Promise<void> {
+  const chatId = await linkedChat(ctx, userId);
+  if (chatId !== null) await enqueueCard(ctx, { ...card, userId, chatId, bot: "default", kind: "order" });
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { iso } from "../../lib/time";
-import type { Asked } from "./rows";
+import type { Asked } from "./placing";
 
 /** Orders, rehearsals and transactions as callers see them. */
 
@@ -67,6 +67,10 @@ export const orderFields = {
     .describe(
       "The most that the network may take for the transaction's gas, in ETH; absent only in a rehearsal",
     ),
+  repeated: z
+    .literal(true)
+    .optional()
+    .describe("An earlier request with this idempotency key has done it: this is its outcome"),
   explorerUrl: explorerUrl.optional(),
   rehearsal: z
     .object({
@@ -88,10 +92,7 @@ export const orderFields = {
         .object({
           transactions: z.int().describe("How many transactions the order needs"),
           gasLimit: digits,
-          maxFeePerGas: digits.describe("Wei"),
-          l1Fee: digits.describe("The current fee for L1 data, in wei"),
           mostEth: digits.describe("The most that the network may take for all of them, in ETH"),
-          ceilingGas: digits.describe("A transaction of this kind that takes more is refused"),
           ceilingEth: digits.describe("A transaction whose fee could reach more is refused"),
         })
         .nullable()

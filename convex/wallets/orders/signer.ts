@@ -1,32 +1,28 @@
-import { concat, numberToHex, parseTransaction, size, type Hex } from "viem";
+import { parseTransaction, type Hex } from "viem";
 import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { raisedFees, type FeeMarket, type Fees } from "../../providers/chain/fees";
+import { raisedFees, type FeeMarket, type Fees } from "../../providers/chain/preparation";
 import { readMarket } from "../../providers/chain/preparation";
-import { UPSTREAM } from "../../providers/chain/rpc/client";
+import { UPSTREAM } from "../../providers/chain/rpc";
 import { broadcast, countedAgain } from "../../providers/chain/transactions";
 import { MINUTE } from "../../lib/time";
-import { asHex, storedAddress } from "../addresses";
 import { canSign, signAsService, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
-import { serviceAccountOf } from "../serviceOrders";
+import { asHex, serviceAccountOf, storedAddress } from "../model";
 import {
-  affordableApproval,
-  affordableService,
-  affordableSwap,
   GAS_OF_NOTHING,
   L1_FEE_MARGIN,
   mayBeSigned,
   nothingFrom,
-  offerOf,
-  sendable,
   tooDear,
   type Affordable,
 } from "./calls";
 import { FURTHEST_AHEAD, type Order } from "./model";
+import { callsOf, offerOf, type Next } from "./plan";
 import { isSoldBy, permitData, type Message } from "./quotes";
-import type { Turn } from "./rows";
+import type { Turn } from "./steps";
 
 /** Signs an order's next transaction, and further ones at its nonce. For actions. */
 
@@ -35,8 +31,6 @@ const OUTBID_AFTER_MS = MINUTE;
 /** After this long without a block, its nonce is used for a transaction that moves nothing. */
 const WITHDRAWN_AFTER_MS = 10 * MINUTE;
 
-type Next = Affordable & { kind: "approve" | "call"; least?: bigint; terms?: NonNullable<Order["terms"]> };
-
 /**
  * Signs an order's next transaction and stores its bytes; then it sends them. Nothing else signs for the first time.
  * @returns Whether it was signed; otherwise it is another's turn, or a dropped block has to be mended first.
@@ -44,12 +38,12 @@ type Next = Affordable & { kind: "approve" | "call"; least?: bigint; terms?: Non
  */
 export async function signNext(ctx: ActionCtx, { row, next, oldest, isNew }: Turn): Promise<boolean> {
   const orderId = row._id;
-  const { preparation, gas, call, mostFee, kind, least, terms } = await callOf(ctx, row);
+  const { preparation, gas, call, mostFee, kind, least, terms } = await nextOf(ctx, row);
   const nonce = await nonceFor(ctx, row, preparation.mined, { next, oldest, isNew });
   if (nonce === null) return false;
   if (mostFee > BigInt(row.mostFee)) throw tooDear(mostFee, BigInt(row.mostFee));
   const signed = await sign(ctx, row, { nonce, gas, fees: preparation.fees, call }, least);
-  const stored = await ctx.runMutation(internal.wallets.orders.rows.storeSigned, {
+  const stored = await ctx.runMutation(internal.wallets.orders.steps.storeSigned, {
     orderId,
     signed: { ...signed, kind },
     fee: mostFee.toString(),
@@ -59,26 +53,18 @@ export async function signNext(ctx: ActionCtx, { row, next, oldest, isNew }: Tur
   return stored;
 }
 
-/** The call that an order signs next: of a swap the approval that it needs first, then the swap, checked anew. */
-async function callOf(ctx: ActionCtx, row: Order): Promise<Next> {
+/** The call that an order signs next; each is checked anew. */
+async function nextOf(ctx: ActionCtx, row: Order): Promise<Next & { terms?: NonNullable<Order["terms"]> }> {
   const { request, minBuyAmount } = row;
-  if (request.kind === "send") return { ...(await sendable(ctx, row, request)), kind: "call" };
-  if (request.kind !== "swap") return { ...(await affordableService(ctx, row, request)), kind: "call" };
-  const offer = await offerOf(ctx, row, request, minBuyAmount === undefined ? null : BigInt(minBuyAmount));
-  const { quote, least, priceChecked, approvals } = offer;
-  const [amount] = approvals;
-  if (amount !== undefined)
-    return { ...(await affordableApproval(ctx, row, request.fromToken, amount)), kind: "approve" };
-  if (quote.issues.allowance)
-    throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
-  const { permit2, transaction } = quote;
-  const data = permit2
-    ? await withPermit(ctx, row, transaction.data, permit2.eip712.message)
-    : transaction.data;
+  const approved = minBuyAmount === undefined ? null : BigInt(minBuyAmount);
+  const offer = request.kind === "swap" ? await offerOf(ctx, row, request, approved) : null;
+  const permit = (message: Message) => signPermit(ctx, row._id, message);
+  const { value: next } = await callsOf(ctx, row, request, offer, permit).next();
+  if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
+  if (offer === null || next.kind === "approve") return next;
+  const { quote, least, priceChecked } = offer;
   return {
-    ...(await affordableSwap(ctx, row, request, quote, data)),
-    kind: "call",
-    least,
+    ...next,
     terms: {
       sellAmount: quote.sellAmount.toString(),
       buyAmount: quote.buyAmount.toString(),
@@ -88,19 +74,12 @@ async function callOf(ctx: ActionCtx, row: Order): Promise<Next> {
   };
 }
 
-/** The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes. */
-async function withPermit(
-  ctx: ActionCtx,
-  { _id: orderId }: Order,
-  data: Hex,
-  message: Message,
-): Promise<Hex> {
+function signPermit(ctx: ActionCtx, orderId: Id<"orders">, message: Message): Promise<Hex> {
   const check = ({ request }: Order) => {
     if (request.kind !== "swap" || !isSoldBy(message, request))
       throw new AppError("internal", "The permit is not what was ordered: nothing was signed");
   };
-  const signature = await signTypedData(ctx, { orderId, isEmpty: false, check }, permitData(message));
-  return concat([data, numberToHex(size(signature), { size: 32 }), signature]);
+  return signTypedData(ctx, { orderId, isEmpty: false, check }, permitData(message));
 }
 
 function sign(ctx: ActionCtx, row: Order, unsigned: Unsigned, least: bigint | undefined) {
@@ -131,7 +110,7 @@ async function nonceFor(
   if (mined >= oldest && mined <= next) return next;
   if (mined < oldest) {
     log.warn("wallets.block dropped", { address, mined, oldest });
-    for (const raw of await ctx.runQuery(internal.wallets.orders.rows.bytesFrom, { walletId, nonce: mined }))
+    for (const raw of await ctx.runQuery(internal.wallets.orders.steps.bytesFrom, { walletId, nonce: mined }))
       await broadcast(asHex(raw));
     return null;
   }
@@ -158,7 +137,7 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
   if (now - last.at < OUTBID_AFTER_MS || !canSign(row.walletId)) return;
   const address = storedAddress(row.address);
   const { call, gas, fees } = readBytes(asHex(last.raw));
-  const { market, l1Fee } = await readMarket(address, call.data);
+  const { market, l1Fee } = await readMarket(call.data);
   const isOver = isLate(row);
   if (!isOver && !isLow(fees, market)) return;
   const raised = raisedFees(fees, market);
@@ -168,14 +147,14 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
     !isOver &&
     last.kind !== "empty" &&
     fee(gas) <= BigInt(row.mostFee) &&
-    (await ctx.runQuery(internal.wallets.orders.rows.maySignAgain, { orderId: row._id, now }));
+    (await ctx.runQuery(internal.wallets.orders.steps.turn, { orderId: row._id, now })).isAllowed;
   const again = may
     ? { kind: last.kind, call, gas }
     : { kind: "empty" as const, call: nothingFrom(address), gas: GAS_OF_NOTHING };
   const least = row.terms === undefined ? undefined : BigInt(row.terms.minBuyAmount);
   const unsigned = { nonce: last.nonce, gas: again.gas, fees: raised, call: again.call };
   const signed = await sign(ctx, row, unsigned, again.kind === "call" ? least : undefined);
-  const stored = await ctx.runMutation(internal.wallets.orders.rows.storeFurther, {
+  const stored = await ctx.runMutation(internal.wallets.orders.steps.storeFurther, {
     orderId: row._id,
     before: row.txHash,
     signed: { ...signed, kind: again.kind },

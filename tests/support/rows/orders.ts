@@ -18,6 +18,6 @@ export async function cronComesBy(app: WalletApp): Promise<void> {
     const isDue = tries.length > 0 && nextCheckAt < Number.MAX_SAFE_INTEGER;
     if (isDue) await app.t.run((ctx) => ctx.db.patch("orders", _id, { nextCheckAt: 0 }));
   }
-  await app.t.mutation(internal.wallets.orders.rows.takeUpDue, {});
+  await app.t.mutation(internal.wallets.orders.steps.takeUpDue, {});
   await app.settle();
 }

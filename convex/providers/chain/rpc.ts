@@ -3,27 +3,28 @@ import {
   createClient,
   decodeErrorResult,
   defineChain,
-  HttpRequestError,
   http,
+  HttpRequestError,
   isHex,
   parseAbi,
+  ResponseBodyTooLargeError,
   RpcRequestError,
   slice,
   type Client,
   type Hex,
   type HttpTransport,
-  ResponseBodyTooLargeError,
 } from "viem";
 import * as z from "zod";
-import { CHAIN_ID } from "../../../lib/money/base";
-import { deadlines } from "../../../lib/outside/deadlines";
-import { setting } from "../../../lib/env";
-import { AppError } from "../../../lib/errors";
-import { noteCall } from "../../../lib/outside/notes";
-import { sleep } from "../../../lib/time";
-import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../../call";
+import { setting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { CHAIN_ID } from "../../lib/money/base";
+import { deadlines } from "../../lib/outside/deadlines";
+import { noteCall } from "../../lib/outside/notes";
+import { sleep } from "../../lib/time";
+import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../call";
 
-/** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches its requests. */
+/** The chain's JSON-RPC, through viem: one function is one HTTP round trip, because viem batches its requests. The one door for what nodes say. */
+
 export const UPSTREAM = "The chain RPC";
 
 const chain = defineChain({
@@ -87,26 +88,26 @@ async function answered(input: string | URL | Request, init: RequestInit): Promi
   for (const pause of THROTTLED_PAUSES_MS) {
     const trouble = await troubleIn(response);
     if (trouble === null) return response;
-    if (trouble === "throttled") {
-      await sleep(pause);
-      response = await post(asked);
-      continue;
-    }
-    const answers: unknown[] = [];
-    for (const one of asked) {
-      const alone = await post([one]);
-      const [answer]: unknown[] = alone.ok
-        ? z
-            .array(z.unknown())
-            .catch([])
-            .parse(await alone.json())
-        : [];
-      if (answer === undefined) return response;
-      answers.push(answer);
-    }
-    return Response.json(answers);
+    if (trouble === "no batch") return (await oneByOne(asked, post)) ?? response;
+    await sleep(pause);
+    response = await post(asked);
   }
   return response;
+}
+
+/** `null` if a request has no answer alone either. */
+async function oneByOne(
+  asked: readonly unknown[],
+  post: (body: unknown) => Promise<Response>,
+): Promise<Response | null> {
+  const answers: unknown[] = [];
+  for (const one of asked) {
+    const alone = await post([one]);
+    const answer: unknown = alone.ok ? await alone.json() : null;
+    if (!Array.isArray(answer) || answer.length === 0) return null;
+    answers.push(answer[0]);
+  }
+  return Response.json(answers);
 }
 
 /** Whether an answer says that the node throttles, or that it refuses the batch as a whole. */
@@ -135,18 +136,11 @@ const KNOWN = parseAbi([
   "error InvalidNonce()",
   "error InvalidSigner()",
   "error InvalidSignature()",
-  "error InvalidSignatureLength()",
-  "error InvalidAmount(uint256 maxAmount)",
   "error SignatureExpired(uint256 signatureDeadline)",
-  "error AllowanceExpired(uint256 deadline)",
   "error InsufficientAllowance(uint256 amount)",
   "error TooMuchSlippage(address token, uint256 expected, uint256 actual)",
-  "error MsgValueMismatch(uint256 expected, uint256 actual)",
-  "error ConfusedDeputy()",
   "error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)",
   "error ERC20InsufficientAllowance(address spender, uint256 allowance, uint256 needed)",
-  "error ERC20InvalidReceiver(address receiver)",
-  "error ERC20InvalidSender(address sender)",
 ]);
 
 /** Why a call would fail. */
@@ -220,19 +214,9 @@ function isTransport(error: unknown): boolean {
   return isLate(error) || causeOf(error, HttpRequestError) !== null;
 }
 
-/**
- * What a node has answered that cannot be used: more than is read, or something else; `null` if it did not answer, or
- * answers nobody.
- */
-export function misanswer(error: unknown): "too large" | "refused" | null {
-  if (error instanceof AppError || isLate(error)) return null;
-  if (causeOf(error, ResponseBodyTooLargeError) !== null) return "too large";
-  const transport = causeOf(error, HttpRequestError);
-  if (transport === null) return "refused";
-  // An answer that is no JSON has no status.
-  const { status } = transport;
-  const isAnswer = status === undefined ? causeOf(error, SyntaxError) !== null : !isOutage("chain", status);
-  return isAnswer ? "refused" : null;
+/** Whether an answer was longer than what is read. */
+export function isTooLarge(error: unknown): boolean {
+  return causeOf(error, ResponseBodyTooLargeError) !== null;
 }
 
 function isLate(error: unknown): boolean {
@@ -266,4 +250,37 @@ export function chainFailure(error: unknown): AppError {
   if (causeOf(error, RpcRequestError) !== null)
     return new AppError("upstream", `${UPSTREAM} refused a request`);
   return unusableFailure(UPSTREAM);
+}
+
+/** The parts of a node's answers; texts in lower case. */
+
+export const quantity = z
+  .string()
+  .regex(/^0x[0-9a-f]+$/i)
+  .transform(Number);
+
+/** A quantity that may be too large for a number. */
+export const bigQuantity = z
+  .string()
+  .regex(/^0x[0-9a-f]+$/i)
+  .transform(BigInt);
+
+export const hash = z
+  .string()
+  .regex(/^0x[0-9a-f]{64}$/i)
+  .toLowerCase();
+
+export const account = z
+  .string()
+  .regex(/^0x[0-9a-f]{40}$/i)
+  .toLowerCase();
+
+export const hexData = z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/i.test(value));
+
+/** `Transfer(address,address,uint256)` of tokens. */
+export const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/** A number in the nodes' notation. */
+export function toQuantity(value: number): Hex {
+  return `0x${value.toString(16)}`;
 }

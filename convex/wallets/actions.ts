@@ -1,0 +1,64 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { counted, providerAction } from "../lib/outside/providerCalls";
+import { resealAll, vRotated } from "../lib/security/rotation";
+import { UPSTREAM } from "../providers/chain/rpc";
+import { countedAgain, readMined } from "../providers/chain/transactions";
+import { PREPARED_FOR_MS, storedAddress } from "./model";
+import { carry as carryOut, check as checkOrder } from "./orders/desk";
+
+/** Carries out an order for which nobody may wait: its owner has tapped for it. */
+export const carry = providerAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+  await carryOut(ctx, orderId, PREPARED_FOR_MS, { drops: false });
+});
+
+/** For the cron. */
+export const check = providerAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+  await checkOrder(ctx, await ctx.runQuery(internal.wallets.orders.steps.view, { orderId }));
+});
+
+/**
+ * For an operator who has restored a backup: `npx convex run wallets/actions:repair '{"address":"0x…"}'`, with a
+ * wallet's address or a service account's. Takes the chain's count of the account's transactions as its next nonce, if
+ * that is higher. Moves nothing; safe to repeat.
+ * @throws AppError `invalid_request` if no account has this address; `upstream`, also if the chain's answers differ.
+ */
+export const repair = internalAction({
+  args: { address: v.string() },
+  returns: v.object({ mined: v.number(), nextNonce: v.number() }),
+  handler: counted(async (ctx, { address: given }: { address: string }) => {
+    const wallet = await ctx.runQuery(internal.wallets.wallets.byAddress, { address: given });
+    const { walletId } = wallet;
+    const address = storedAddress(wallet.address);
+    const mined = await readMined(address);
+    if (!(await countedAgain(address, mined)))
+      throw new AppError(
+        "upstream",
+        `${UPSTREAM} gives two answers about this account: nothing was repaired`,
+      );
+    const nextNonce: number = await ctx.runMutation(internal.wallets.orders.steps.acceptCount, {
+      walletId,
+      mined,
+    });
+    return { mined, nextNonce };
+  }),
+});
+
+/**
+ * Seals every key again that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; run it after a change
+ * of the key, with the old one in `WALLET_ENCRYPTION_KEY_PREVIOUS`. Safe to run twice, and to resume after a crash.
+ * @returns How many keys were sealed again, and the wallets whose envelope does not open: those stay as they are.
+ */
+export const rotate = internalAction({
+  args: {},
+  returns: vRotated,
+  handler: async (ctx): Promise<Infer<typeof vRotated>> => {
+    return resealAll(
+      ctx,
+      internal.wallets.custody.envelopes.outdated,
+      internal.wallets.custody.envelopes.replace,
+    );
+  },
+});
