@@ -60,6 +60,22 @@ describe("a transfer that reaches the deposit webhook", () => {
     expect(await balanceOf(app, "alice")).toBe(200);
   });
 
+  test("of an account with an owner buys by its key, and not by its id alone", async ({ app }) => {
+    const person = browserOf(app, "owner");
+    const { userId } = await person.mutation(api.accounts.profile.signIn, {});
+    await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: 5n * ONE });
+    const order = { userId, toAddress: PLATFORM, token: "USDC", amount: String(3n * ONE) };
+    const txHash = String((await app.post("/mcp/defi/send", order, { as: "owner" })).body.txHash);
+    await webhook(app, txHash);
+    const alone = await buyWith(app, txHash, { userId });
+    expect([alone.status, alone.body.reason]).toEqual([402, "invalid_payer_signature"]);
+    const { key } = await person.mutation(api.accounts.keys.create, { name: "one", scopes: ["read"] });
+    const proof = { "X-PAYMENT": txHash };
+    expect((await buy(app, { ...proof, Authorization: "Bearer mk_none" }, { userId })).status).toBe(401);
+    expect((await buy(app, { ...proof, Authorization: `Bearer ${key}` }, { userId })).status).toBe(200);
+    expect(await balanceOf(app, userId)).toBe(200);
+  });
+
   test("second credits what the report has left", async ({ app }) => {
     const hash = await sent(app, "alice", 3n * ONE);
     expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
