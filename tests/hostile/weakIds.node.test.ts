@@ -97,37 +97,6 @@ test("swaps that may lose much cannot carry off more than the limit, whatever th
   expect((await send(app, "alice", 70)).status).toBe(429);
 });
 
-test("all of one address together send at most 500 USD", async () => {
-  const app = createWalletApp(chain, { env: usual });
-  for (const userId of ["alice", "bob", LONG]) await app.fundedWallet(userId, plenty);
-  expect((await send(app, "alice", 300, { ip: "2001:db8:1:2::1" })).status).toBe(200);
-  const other = await send(app, "bob", 300, { ip: "2001:db8:1:2::ffff" });
-  expect([other.status, other.body.error]).toEqual([
-    429,
-    expect.stringContaining("by one network address: 199."),
-  ]);
-  expect((await send(app, "bob", 300, { ip: "2001:db8:1:3::1" })).status).toBe(200);
-  expect((await send(app, LONG, 300, { ip: "2001:db8:1:2::1" })).status).toBe(200);
-});
-
-test("of sends that race a limit exactly those are opened that fit into it, and a failed one counts nothing", async () => {
-  const app = createWalletApp(chain, { env: { UNOWNED_DAILY_USD: "10.50" } });
-  await app.fundedWallet(OTHER_LONG, plenty);
-  // As many as may wait at once, each from an address of its own.
-  const racing = Array.from({ length: 20 }, (_, n) => send(app, OTHER_LONG, 1, { ip: `198.51.100.${n}` }));
-  const raced = await Promise.all(racing);
-  expect(raced.filter(({ status }) => status === 200)).toHaveLength(10);
-  for (const { status, body } of raced.filter((one) => one.status !== 200))
-    expect([status, body.error]).toEqual([429, expect.stringContaining("would pass the limit of 10.5 USD")]);
-  expect(await app.rows("orders")).toHaveLength(10);
-  await later(app, 24 * HOUR);
-  const poor = { userId: OTHER_LONG, token: "DAI", toAddress: freshAddress() };
-  for (let n = 0; n < 3; n++) {
-    const tooMuch = await app.post("/mcp/defi/send", { ...poor, amount: "10000000000000000000" });
-    expect([tooMuch.status, tooMuch.body.error]).toEqual([400, expect.stringContaining("Insufficient DAI")]);
-  }
-});
-
 test("a claim does not lift the limit of an id with a wallet: it waits, and the id goes on as it was", async () => {
   const app = createWalletApp(chain, { env: usual });
   await app.fundedWallet("alice", plenty);

