@@ -35,7 +35,7 @@ export async function balanceOf(ctx: QueryCtx, userId: string): Promise<number> 
  * @returns Whether this call credited it.
  */
 export async function creditDeposit(ctx: MutationCtx, deposit: Deposit): Promise<boolean> {
-  return deposit.amount > 0 && append(ctx, { ...deposit, type: "deposit" });
+  return deposit.amount !== 0 && append(ctx, { ...deposit, type: "deposit" });
 }
 
 /** The user to whom a deposit was credited; `null` if there is none under this key. */

@@ -160,8 +160,8 @@ const FAILED = refusal(
 
 /** Whether a transfer executed a signed payment that has a claim of its own: it is that claim's alone. */
 async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {
-  const claim = nonce === undefined ? null : await claimByKey(ctx, authorizationKey({ from, nonce }));
-  return claim !== null && claim.state !== "refused";
+  const row = nonce === undefined ? null : await claimByKey(ctx, authorizationKey({ from, nonce }));
+  return row !== null && row.state !== "refused";
 }
 
 /** Why a transaction's hash without its payer's signature buys nothing for this order; `null` if it may. */
@@ -184,4 +184,3 @@ async function refusalOfBare(
     "A transaction hash alone is not accepted here: sign it with the paying wallet",
   );
 }
-

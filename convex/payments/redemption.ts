@@ -46,7 +46,9 @@ export const redeem = counted(async (ctx, wanted: Wanted): Promise<Redeemed> => 
   return waitFor(ctx, claimed, wanted.order, deadline);
 });
 
-type Seen = { kind: "transfers"; candidates: Candidate[]; proven: boolean } | { kind: "unused"; balance: string };
+type Seen =
+  | { kind: "transfers"; candidates: Candidate[]; proven: boolean }
+  | { kind: "unused"; balance: string };
 
 /** Joins or makes the claim of a proof. @returns `null` if there is none to join and nothing was seen. */
 async function claimOf(
@@ -99,7 +101,8 @@ async function lookAtHash(
 
 /** Only an authorization's claim may have to wait for others. */
 function settled(claimed: Claimed | null): ClaimTicket | Refusal {
-  if (claimed === null || claimed.kind === "busy") throw new AppError("internal", "The proof was not claimed");
+  if (claimed === null || claimed.kind === "busy")
+    throw new AppError("internal", "The proof was not claimed");
   return claimed;
 }
 

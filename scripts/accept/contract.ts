@@ -27,8 +27,7 @@ export const contract: Row[] = [
 type Subject = "accounts and limits" | "money" | "desk" | "record" | "chat" | "pages" | "tools";
 
 /** Rows as decided that the service does not hold yet. A row that holds is taken out: it may never fall back. */
-export const knownDifferences: Readonly<Record<string, Subject>> = {
-};
+export const knownDifferences: Readonly<Record<string, Subject>> = {};
 
 /** What is wrong with outcomes: rows that differ and are not known to, and rows known to differ that hold. */
 export function faultsOf(outcomes: readonly Outcome[]): string[] {

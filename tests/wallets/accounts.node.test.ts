@@ -7,7 +7,6 @@ import { browserOf } from "../web/support";
 
 useChain();
 
-
 describe("POST /mcp/wallet/create", () => {
   test("keeps no key in clear, anywhere", async ({ app }) => {
     await app.post("/mcp/wallet/create", { userId: "alice" });
@@ -44,7 +43,6 @@ describe("GET /mcp/wallet/balance", () => {
       otherWallet: onCustody,
     });
   });
-
 });
 
 describe("GET /mcp/defi/portfolio", () => {

@@ -172,7 +172,6 @@ describe("POST /mcp/defi/send", () => {
       `The user's basic wallet ${String(body.address)} holds 9 USDC: a send with from: "basic" spends it`,
     );
   });
-
 });
 
 describe("an idempotency key", () => {

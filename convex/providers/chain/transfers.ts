@@ -54,7 +54,9 @@ export function transferOf(log: Log): TransferLog[] {
   if (log.data.length !== 66) return [];
   const { address: token, transactionHash: txHash, logIndex, blockNumber, blockHash } = log;
   const [payer, payee] = [addressIn(from), addressIn(to)];
-  return [{ token, from: payer, to: payee, amount: BigInt(log.data), txHash, logIndex, blockNumber, blockHash }];
+  return [
+    { token, from: payer, to: payee, amount: BigInt(log.data), txHash, logIndex, blockNumber, blockHash },
+  ];
 }
 
 function addressIn(topic: string): string {

@@ -11,17 +11,9 @@ import { TOKENS, type Symbol } from "../tokens";
 
 type Order = Doc<"orders">;
 
-
 /** Cards about orders, made from decoded terms: they contain no word of the caller's. */
 
-export const STANDINGS = [
-  "awaiting_approval",
-  "approved",
-  "refused",
-  "failed",
-  "expired",
-  "void",
-] as const;
+export const STANDINGS = ["awaiting_approval", "approved", "refused", "failed", "expired", "void"] as const;
 export type Standing = (typeof STANDINGS)[number];
 
 type Facts = {

@@ -229,8 +229,7 @@ export const forecast = internalQuery({
     const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
     const isAsked =
       asked !== undefined || (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null);
-    const word =
-      verdict.kind === "allowed" && asked === undefined ? wordOf(verdict) : { by: asked ?? "tap" };
+    const word = verdict.kind === "allowed" && asked === undefined ? wordOf(verdict) : { by: asked ?? "tap" };
     const ordering = { userId, request, address, ...word };
     const limits = await limitsOf(ctx, ordering, now);
     const { isFrozen } = await rulesOf(ctx, userId, now);

@@ -138,7 +138,14 @@ function onTap({ key: _, by, ...asking }: NewOrder): Ordering & { by: "tap" | "c
 export async function askInChat(ctx: MutationCtx, asking: Asking): Promise<Order> {
   const { row, paragraphs, buttons } = await ask(ctx, asking);
   const { messengerId: chatId } = asking.account;
-  await enqueueCard(ctx, { userId: row.userId, chatId, bot: "default", kind: "approval", paragraphs, buttons });
+  await enqueueCard(ctx, {
+    userId: row.userId,
+    chatId,
+    bot: "default",
+    kind: "approval",
+    paragraphs,
+    buttons,
+  });
   return row;
 }
 

@@ -11,14 +11,7 @@ import { broadcast, countedAgain } from "../../providers/chain/transactions";
 import { MINUTE } from "../../lib/time";
 import { canSign, signAsService, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
 import { asHex, serviceAccountOf, storedAddress } from "../model";
-import {
-  GAS_OF_NOTHING,
-  L1_FEE_MARGIN,
-  mayBeSigned,
-  nothingFrom,
-  tooDear,
-  type Affordable,
-} from "./calls";
+import { GAS_OF_NOTHING, L1_FEE_MARGIN, mayBeSigned, nothingFrom, tooDear, type Affordable } from "./calls";
 import { FURTHEST_AHEAD, type Order } from "./model";
 import { callsOf, offerOf, type Next } from "./plan";
 import { isSoldBy, permitData, type Message } from "./quotes";

@@ -186,7 +186,8 @@ export const takeUpDue = dueWork(async (ctx) => {
   const due = await rowsDue(ctx.db.query("orders"), "nextCheckAt", now).take(50);
   for (const row of due) {
     if (row.state === "prepared") await drop(ctx, row, NOT_SENT, "upstream");
-    else if (row.state === "asked") await end(ctx, row, (await standingOf(ctx, row, now)) === "void" ? "void" : "expired", now);
+    else if (row.state === "asked")
+      await end(ctx, row, (await standingOf(ctx, row, now)) === "void" ? "void" : "expired", now);
     else {
       const age = now - (row.tries.at(-1)?.at ?? now);
       const pause = Math.min(Math.max(20 * SECOND, age), 5 * MINUTE);
@@ -195,7 +196,6 @@ export const takeUpDue = dueWork(async (ctx) => {
     }
   }
 });
-
 
 /**
  * Accepts the chain's count of an account's transactions, which two answers have told: for an operator who has restored
