@@ -54,11 +54,8 @@ export const repair = internalAction({
 export const rotate = internalAction({
   args: {},
   returns: vRotated,
-  handler: async (ctx): Promise<Infer<typeof vRotated>> => {
-    return resealAll(
-      ctx,
-      internal.wallets.custody.envelopes.outdated,
-      internal.wallets.custody.envelopes.replace,
-    );
-  },
+  handler: counted((ctx): Promise<Infer<typeof vRotated>> => {
+    const { outdated, replace } = internal.wallets.custody.envelopes;
+    return resealAll(ctx, outdated, replace);
+  }),
 });
