@@ -1,7 +1,7 @@
 import { isHash } from "viem";
 import * as z from "zod";
 import { failureOf } from "../convex/lib/errors";
-import { readOutcomes, type Outcome } from "../convex/providers/chain/receipts";
+import { readOutcomes, type Outcome } from "../convex/providers/chain/transactions";
 import { COINS } from "../convex/whales/coins";
 import { measuredIn } from "../convex/whales/movements";
 import { publicAlertShape } from "../convex/whales/shapes";
