@@ -51,8 +51,7 @@ const CLAIM = {
 export const pageEndpoints: MountedEndpoint[] = [
   page({
     path: "/",
-    summary: "The day's prices and signals, how all signals did, the last whales and the market.",
-    description: "It asks nobody for a newer market, and leaves out one that is older than an hour.",
+    summary: "Prices, the latest signals, how all did, the last whales, a market not older than an hour.",
     input: z.object({}),
     show: async (ctx, _input, now) => (await import("./home")).homePage(ctx, now),
   }),
