@@ -16,7 +16,7 @@ import { accountOf, requireSetter, requireUser, saveAccount } from "./model";
 
 /**
  * A user's own data: its export, and its deletion. Deleted are research, reports, agent runs with their questions and
- * answers, cards, messenger settings, alerts with their webhooks, links, social accounts and mentions, ended reservations
+ * answers, cards, messenger settings, alerts with their webhooks, links, social accounts and mentions
  * and past daily totals. Deposits and payments stay without the user's name, because a payment whose row is gone could be
  * used again. Everything that money depends on stays as it is: the credits ledger with games, wallets, orders, trades and
  * the account itself, which protects the wallets.

@@ -43,7 +43,6 @@ async function lived() {
 describe("export", () => {
   const sections = [
     "credits",
-    "reservations",
     "deposits",
     "runs",
     "reports",
