@@ -16,7 +16,7 @@ async function hourWith(app: App, alerts: readonly { amount: number; verified: b
   const rows = alerts.map((one) => ({ ...kind, ...one, description: `The ${told++}th deposit.` }));
   await app.t.run((ctx) => storeReported(ctx, rows, Date.now()));
   await app.t.mutation(BEGIN, {});
-  vi.stubEnv("LLM_GATEWAY_API_KEY", "a-key");
+  vi.stubEnv("LLM_GATEWAY_API_KEY", "a-key-of-the-gateway-0123456789");
 }
 
 const kinds = async (app: App) => (await app.rows("messages")).map(({ kind }) => kind);
