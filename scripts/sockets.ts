@@ -97,8 +97,9 @@ export async function loopbackFetch(input: RequestInfo | URL, init?: RequestInit
   const { url, method, headers, body, ...asked } = plain(input, init) ?? (await asRequest(input, init));
   return new Promise((resolve, reject) => {
     const failed = (cause: unknown) => {
-      const { aborted = false, reason } = asked.signalOf() ?? {};
-      reject(aborted ? reason : new TypeError("fetch failed", { cause }));
+      const ended = asked.signalOf();
+      const reason: unknown = ended?.aborted === true ? ended.reason : null;
+      reject(reason instanceof Error ? reason : new TypeError("fetch failed", { cause }));
     };
     if (asked.signalOf()?.aborted === true) return failed(null);
     const sent = send(url, { agent, method, headers: Object.fromEntries(headers) }, (got) => {

@@ -88,9 +88,9 @@ export async function recordPage(ctx: ActionCtx): Promise<Page> {
 }
 
 /** In percent: the results after costs, added up; and the tokens bought at their first signal and held. */
-type Curves = { signals: Point[]; held: Point[] };
+type TwoCurves = { signals: Point[]; held: Point[] };
 
-function curvesOf(all: readonly Signal[]): Curves {
+function curvesOf(all: readonly Signal[]): TwoCurves {
   const bought = new Map<Token, number>();
   const worth = new Map<Token, number>();
   const held = all
@@ -153,7 +153,7 @@ function headline({ edge, risk, afterCosts, ...stats }: SignalStats): Fact[] {
 }
 
 /** The results added up, against what was bought at the first signal and held. */
-function Curves({ curves: { signals, held }, trades }: { curves: Curves; trades: number }) {
+function Curves({ curves: { signals, held }, trades }: { curves: TwoCurves; trades: number }) {
   const times = [...signals, ...held].map(({ at }) => at);
   const [from, to] = [Math.min(...times), Math.max(...times)];
   const [sum, kept] = [signals.at(-1)?.value ?? 0, held.at(-1)?.value ?? 0];

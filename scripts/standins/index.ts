@@ -90,7 +90,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const messages: SentMessage[] = [];
   const requests = new Map<Provider, SentRequest[]>();
 
-  const messenger = createMessenger({ now, deliver, accepted: (message) => void keep(messages, message) });
+  const messenger = createMessenger({ now, deliver, accepted: (message) => keep(messages, message) });
   const sources = createSources(scene);
   const standins: Record<Exclude<Provider, Source>, Standin> = {
     llm: { ...createLlm(scene), error: (_status, reason) => llmError(reason) },

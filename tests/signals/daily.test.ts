@@ -6,7 +6,7 @@ import * as given from "./support";
 import { test } from "./support";
 import { noPrices } from "../support/outside";
 
-const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
+const { buy, sell, hold, DAY, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
 
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");
 const days = async (app: App) => (await app.rows("signals")).map(({ day }) => day);

@@ -48,7 +48,8 @@ test("the sentiment model answers malformed dates without a search", async () =>
   const standins = standinsAt();
   const ask = async (tool: object) => {
     const body = { model: "grok-4.3", input: "Mood?", tools: [{ type: "x_search", ...tool }] };
-    return (await post(standins, "/sentiment/v1/responses", body)).json();
+    const answer: unknown = await (await post(standins, "/sentiment/v1/responses", body)).json();
+    return answer;
   };
   const dates = { from_date: "2026-01-04", to_date: "2026-01-05" };
   expect(await ask(dates)).toMatchObject({ citations: { length: 3 } });
@@ -68,7 +69,7 @@ test("the agent's job ends as it was told to, and can be cancelled until it has 
   };
   const [told, failing, endless] = [await prompt(), await prompt(), await prompt()];
   at += MINUTE;
-  const job = async (path: string) => (await get(standins, path)).json();
+  const job = async (path: string): Promise<unknown> => (await get(standins, path)).json();
   expect(await job(told)).toMatchObject({ status: "completed", response: "Nothing to see" });
   expect(await job(failing)).toMatchObject({ status: "failed", success: true });
   expect(await job(endless)).toMatchObject({ status: "processing", cancellable: true });

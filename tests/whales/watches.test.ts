@@ -1,5 +1,4 @@
-import { describe, expect, vi } from "vitest";
-import { internal } from "../../convex/_generated/api";
+import { describe, expect } from "vitest";
 import { START, test, createApp } from "../support/app";
 import {
   agentSays,
