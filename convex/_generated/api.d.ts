@@ -86,6 +86,7 @@ import type * as lib_log from "../lib/log.js";
 import type * as lib_money_addresses from "../lib/money/addresses.js";
 import type * as lib_money_amounts from "../lib/money/amounts.js";
 import type * as lib_money_base from "../lib/money/base.js";
+import type * as lib_money_magnitudes from "../lib/money/magnitudes.js";
 import type * as lib_money_names from "../lib/money/names.js";
 import type * as lib_money_tokens from "../lib/money/tokens.js";
 import type * as lib_once from "../lib/once.js";
@@ -401,6 +402,7 @@ declare const fullApi: ApiFromModules<{
   "lib/money/addresses": typeof lib_money_addresses;
   "lib/money/amounts": typeof lib_money_amounts;
   "lib/money/base": typeof lib_money_base;
+  "lib/money/magnitudes": typeof lib_money_magnitudes;
   "lib/money/names": typeof lib_money_names;
   "lib/money/tokens": typeof lib_money_tokens;
   "lib/once": typeof lib_once;
