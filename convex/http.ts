@@ -45,7 +45,6 @@ const routes: Routes = {
   "/mcp/signals/history": { GET: signals, POST: signals },
   "/mcp/signals/recap": { GET: signals, POST: signals },
   "/signals/proof": { GET: signals },
-  "/signals/anchors": { GET: signals },
   "/signals/export.json": { GET: signals },
   "/signals/export.csv": { GET: signals },
   "/mcp/whale-alerts": { GET: whales, POST: whales },

@@ -117,8 +117,8 @@ const messengerId = z
       z
         .string()
         .trim()
-        .regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/),
-      z.int().nonnegative(),
+        .regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/, "must be a messenger account's id"),
+      z.int().nonnegative("must be a messenger account's id"),
     ],
     "must be a messenger account's id",
   )

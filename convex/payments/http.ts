@@ -51,6 +51,7 @@ const report: MountedEndpoint = endpoint({
   answerHeaders: RECEIPT_HEADERS,
   errors: {
     not_found: NOTHING_TO_SELL,
+    unauthorized: "The key is not valid.",
     payment_required: PAYMENT_REQUIRED,
     upstream: {
       when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",

@@ -131,6 +131,12 @@ export async function showTyping(
   await askMethod(botToken, "sendChatAction", postJson({ chat_id: chatId, ...thread, action: "typing" }));
 }
 
+/** Whether the messenger can be reached: a harmless call, before a doubtful message is sent again. */
+export async function isReachable(botToken: string): Promise<boolean> {
+  const result = await askMethod(botToken, "getMe", { method: "GET" });
+  return result.kind === "answer" && result.status < 500;
+}
+
 const meShape = z.object({ result: z.object({ username: z.string() }) });
 
 /** The bot's name in the messenger, without the @; `null` if the messenger does not know the token. @throws AppError `upstream` */

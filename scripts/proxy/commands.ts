@@ -81,9 +81,12 @@ async function startedBy(
   more: readonly string[],
 ): Promise<{ command: string; args: string[] }> {
   const file = await realpath(fileURLToPath(import.meta.url));
-  return /[\\/]_npx[\\/]/.test(file)
-    ? { command: "npx", args: ["-y", name, ...more] }
-    : { command: process.execPath, args: [file, ...more] };
+  if (!/[\\/]_npx[\\/]/.test(file)) return { command: process.execPath, args: [file, ...more] };
+  const npx = ["npx", "-y", name, ...more];
+  // Windows starts npx by its shell alone.
+  return process.platform === "win32"
+    ? { command: "cmd", args: ["/c", ...npx] }
+    : { command: "npx", args: npx.slice(1) };
 }
 
 const health = z.object({ status: z.string(), version: z.string(), reasons: z.array(z.string()) });

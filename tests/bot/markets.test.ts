@@ -131,7 +131,7 @@ describe("alerts", () => {
     ]);
     const fired = app.cards().at(-1);
     expect(fired?.text).toMatch(
-      /^<b>[🟢🔴] BTC [+−][\d.]+\s% in \d min: \$101,500 \(was \$[\d,.]+\)<\/b>\n\nYour alert: BTC at/u,
+      /^<b>[🟢🔴] BTC [+−][\d.]+\s% in (?:\d+ min|an hour): \$101,500 \(was \$[\d,.]+\)<\/b>\n\nYour alert: BTC at/u,
     );
     expect(fired?.keyboard?.flat()).toMatchObject([
       { text: "Off" },

@@ -129,7 +129,7 @@ describe("an answer cut off at its limit", () => {
     const { status, body } = await app.post("/mcp/chat", { question: "hello" });
     expect([status, body.answer]).toEqual([
       200,
-      expect.stringMatching(/ETH 24 h\]\)\.\n\nSources: .* CoinGecko$/),
+      expect.stringMatching(/\[4\]\)\.\n\nSources: .* CoinGecko$/),
     ]);
     expect(requests(app)).toHaveLength(2);
   });

@@ -41,7 +41,17 @@ const ONE_OF: Record<string, readonly string[]> = { "/mcp/research/report": ["to
  * What JSON Schema cannot say, and the field's description does: checksums, 2^256 - 1, one field unlike another, the
  * range of a number that is written as text.
  */
-const BEYOND_SCHEMA = ["toAddress", "amount", "toToken", "hours", "limit", "after", "days", "confidence"];
+const BEYOND_SCHEMA = [
+  "toAddress",
+  "amount",
+  "toToken",
+  "hours",
+  "limit",
+  "after",
+  "days",
+  "confidence",
+  "since",
+];
 
 const ajv = new Ajv2020({ strict: false });
 addFormats(ajv);

@@ -13,7 +13,12 @@ let told = 0;
 async function hourWith(app: App, alerts: readonly { amount: number; verified: boolean }[]): Promise<void> {
   vi.stubEnv("LLM_GATEWAY_API_KEY", "");
   const kind = { token: "ETH", alertType: "cex_inflow", direction: "bearish" } as const;
-  const rows = alerts.map((one) => ({ ...kind, ...one, description: `The ${told++}th deposit.` }));
+  const rows = alerts.map((one) => ({
+    ...kind,
+    ...one,
+    description: `The ${++told}th deposit.`,
+    txHash: `0x${String(told).padStart(64, "0")}`,
+  }));
   await app.t.run((ctx) => storeReported(ctx, rows, Date.now()));
   await app.t.mutation(BEGIN, {});
   vi.stubEnv("LLM_GATEWAY_API_KEY", "a-key-of-the-gateway-0123456789");

@@ -112,7 +112,7 @@ export function parseInput<Shape extends z.ZodType>(
   if (issue.code === "unrecognized_keys") {
     throw new AppError("invalid_request", `${namesShown(issue.keys)} ${issue.message}`);
   }
-  const field = [name, ...inner].map(String).join(".");
+  const field = [nameSent(shape, given, String(name)), ...inner].join(".");
   const problem = issue.input === undefined || issue.input === null ? "is required" : issue.message;
   throw new AppError("invalid_request", `${field} ${problem}`);
 }
@@ -149,4 +149,16 @@ function problemOf(issue: z.core.$ZodRawIssue): string {
     default:
       return MALFORMED;
   }
+}
+
+const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
+
+/** The name under which a field was sent: its own, or an alias. */
+function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
+  if (raw[name] !== undefined) return name;
+  const { data } = aliased.safeParse(shape.meta());
+  return (
+    Object.entries(data?.aliases ?? {}).find(([alias, of]) => of === name && raw[alias] !== undefined)?.[0] ??
+    name
+  );
 }

@@ -8,7 +8,7 @@ import { log } from "../../lib/log";
 import { takeNoted } from "../../lib/outside/notes";
 import { open } from "../../lib/security/seals";
 import { worker } from "../../lib/work/desk";
-import { sendMessage, sendPhoto } from "../../providers/messenger";
+import { isReachable, sendMessage, sendPhoto } from "../../providers/messenger";
 import { botTokenSeal } from "../model";
 import type { Picture } from "../tables";
 import type { Step, Try } from "./outbox";
@@ -34,6 +34,8 @@ async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
   const skip = (reason: string): Step => ({ kind: "closed", state: "skipped", reason });
   if (botToken === undefined) return skip("No bot is configured: set messengerBotToken and messengerChatId");
   if (chatId === undefined) return skip("No chat is configured: set messengerChatId");
+  // A second send in doubt has to count: it waits until the messenger answers.
+  if (next.isDoubtful && !(await isReachable(botToken))) return { kind: "away" };
   const to = { chatId, threadId: next.threadId, keyboard: next.keyboard, edits: next.edits };
   if (picture === null) return sendMessage(botToken, { ...to, text: part });
   const png = await drawingOf(ctx, picture);

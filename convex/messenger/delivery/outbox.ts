@@ -51,6 +51,8 @@ const vStep = v.union(
   }),
   /** There is no picture: the card is sent as text, in the same attempt. */
   v.object({ kind: v.literal("undrawn") }),
+  /** The messenger does not answer: nothing was sent, so waiting longer costs nothing. */
+  v.object({ kind: v.literal("away") }),
 );
 export type Step = Infer<typeof vStep>;
 
@@ -85,6 +87,8 @@ export function afterStep(row: Row, step: Step, now: number): Change {
       return { state: step.state, error: step.reason };
     case "undrawn":
       return withoutPicture(row);
+    case "away":
+      return postpone(row, backoff(row), "The messenger cannot be reached", now);
   }
 }
 
@@ -127,6 +131,8 @@ const vTry = v.object({
   /** `null`: the service's own. */
   chatId: v.union(v.string(), v.null()),
   threadId: v.union(v.number(), v.null()),
+  /** It may have arrived already. */
+  isDoubtful: v.boolean(),
 });
 export type Try = Infer<typeof vTry>;
 
@@ -248,6 +254,7 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
     sealedBotToken,
     chatId,
     threadId,
+    isDoubtful: row.doubts > 0,
   };
 }
 

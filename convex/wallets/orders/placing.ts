@@ -197,6 +197,7 @@ const vRefusal = v.object({
   status: v.number(),
   code: v.union(vErrorCode, v.null()),
   error: v.string(),
+  retryAfterMs: v.optional(v.number()),
 });
 const vForecast = v.object({
   refusal: v.union(vRefusal, v.null()),
@@ -237,10 +238,12 @@ export const forecast = internalQuery({
       failureOf(isFrozen ? new AppError("paused", FROZEN) : pauseOf()) ??
       (verdict.kind === "allowed" || isAsked ? null : verdict) ??
       failureOf(await refusalOf(ctx, ordering, limits, value === undefined ? null : BigInt(value), now));
+    const retryAfterMs = failure !== null && "retryAfterMs" in failure ? failure.retryAfterMs : undefined;
+    const again = retryAfterMs === undefined ? {} : { retryAfterMs };
     return {
       refusal:
         failure !== null
-          ? { status: STATUS[failure.code], code: failure.code, error: failure.message }
+          ? { status: STATUS[failure.code], code: failure.code, error: failure.message, ...again }
           : isAsked
             ? WAITS
             : null,

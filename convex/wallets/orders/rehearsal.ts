@@ -111,7 +111,10 @@ export function feesOf(calls: readonly Next[]) {
  */
 export async function foundFor(ctx: ActionCtx, wondering: Wondering) {
   const { refusal, values, swap, calls } = await rehearse(ctx, wondering);
-  if (refusal !== null && refusal.code !== null) throw new AppError(refusal.code, refusal.error);
+  if (refusal !== null && refusal.code !== null) {
+    const { code, error, retryAfterMs } = refusal;
+    throw new AppError(code, error, retryAfterMs === undefined ? {} : { retryAfterMs });
+  }
   // Fees may rise until the owner has tapped: one transaction may cost twice as much as now, up to the general limit.
   const doubled = calls.map(({ mostFee }) => 2n * mostFee).reduce((a, b) => (a > b ? a : b), 0n);
   const mostFee = doubled < MOST_FEE ? doubled : MOST_FEE;

@@ -47,7 +47,7 @@ export const owners: Row[] = [
       const { userId, claim } = await claimed(world, "patient");
       const hours = ((claim.pendingUntil ?? 0) - (await world.now())) / HOUR;
       require(hours > 47.9 && hours < 48.1, `It waits ${hours} hours`);
-      const { text } = await world.get("/mcp/wallet/balance", { userId });
+      const { text } = await world.get("/mcp/research/status", { userId });
       matches("The answer", text, /"claimPending":"20\d\d-/);
       matches("The answer", text, /"claimEndUrl":"https?:/);
     },
@@ -60,7 +60,7 @@ export const owners: Row[] = [
       const { userId, person } = await claimed(world, "contested");
       same("status", (await world.post("/claim/end", { id: userId })).status, 200);
       require(!/claimPending/.test(
-        (await world.get("/mcp/wallet/balance", { userId })).text,
+        (await world.get("/mcp/research/status", { userId })).text,
       ), "The claim still waits");
       const again = await person.action("accounts/actions:claimUserId", { userId }).then(
         () => null,
