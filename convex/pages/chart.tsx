@@ -178,7 +178,7 @@ function spread(values: readonly number[]): [number, number] {
 }
 
 /** The room that a time needs on a phone, in lengths of the plot. */
-const WORD = 210;
+const WORD = 260;
 
 /** Times below the plot: hours if it covers two days or less, otherwise days; as many as a phone has room for. */
 function timesOf(from: number, to: number): { at: number; words: string }[] {

@@ -12,7 +12,6 @@ useChain();
 const HOUR = 3_600_000;
 
 const LONG = "kq3vX9tLw2bTz7RfYh5MnP";
-const OTHER_LONG = "Zt8pQ1sVn4cKx6WgJd0RbE";
 const plenty = { ETH: 10n ** 18n, USDC: 5_000_000_000n };
 /** As the operator has it who sets nothing. */
 const usual = { UNOWNED_DAILY_USD: undefined };

@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { chain, useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
-import { buy, createPaidApp, headerOf, payer, test, transfer, writings } from "./payer";
+import { buy, createPaidApp, headerOf, payer, test, transfer } from "./payer";
 
 /** What there is to buy, told to whoever only looks. */
 

@@ -1,4 +1,4 @@
-import { encodeFunctionData, erc20Abi, isAddressEqual, type Address, type Hex } from "viem";
+import { encodeFunctionData, erc20Abi, isAddressEqual, type Address } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";

@@ -58,7 +58,7 @@ export async function* callsOf(
   request: Request,
   offer: Offer | null,
   permit?: (message: Message) => Promise<Hex>,
-): AsyncGenerator<Next> {
+): AsyncGenerator<Next, undefined> {
   if (request.kind === "send") {
     yield { ...(await sendable(ctx, payer, request)), kind: "call" };
     return;
