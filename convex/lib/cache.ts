@@ -38,7 +38,7 @@ const LONGEST_LOOK_MS = 5 * SECOND;
 /** How long callers get a failed attempt's error before a new attempt may begin. */
 const REST_MS = 15 * SECOND;
 /** After this long in the queue, nobody can be waiting for the attempt any more. */
-export const QUEUE_MS = 2 * MINUTE;
+const QUEUE_MS = 2 * MINUTE;
 
 /** What a refreshing action gets besides its own arguments and its job. */
 export const vRefresh = { key: v.string(), attempt: v.number(), payer: vPayer };

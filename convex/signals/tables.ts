@@ -49,7 +49,7 @@ export const vIssue = vProposal.extend({
 /** What came of asking for a signal: why a token gets none, or the signal. */
 export const vAnswer = v.union(vIssue, v.object({ token: vToken, refused: v.string() }));
 
-export const vIssued = vIssue.extend({
+const vIssued = vIssue.extend({
   /** UTC, `2026-11-20`. */
   day: v.string(),
   generatedAt: v.number(),

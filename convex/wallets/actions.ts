@@ -55,7 +55,10 @@ export const rotate = internalAction({
   args: {},
   returns: vRotated,
   handler: counted((ctx): Promise<Infer<typeof vRotated>> => {
-    const { outdated, replace } = internal.wallets.custody.envelopes;
-    return resealAll(ctx, outdated, replace);
+    return resealAll(
+      ctx,
+      internal.wallets.custody.envelopes.outdated,
+      internal.wallets.custody.envelopes.replace,
+    );
   }),
 });

@@ -98,7 +98,7 @@ export function symbolOf<const Symbols extends readonly [string, ...string[]]>(
 }
 
 /** A whole number, as a number or as its digits (a query has only text). */
-export function wholeNumber(min: number, max: number) {
+function wholeNumber(min: number, max: number) {
   const problem = `must be a whole number from ${min} to ${max}`;
   return inDigits(z.int(problem).min(min, problem).max(max, problem));
 }

@@ -37,7 +37,7 @@ export type Caller = Infer<typeof vCaller>;
 /**
  * By whom a caller's use is counted, hashed: their token, their own chat, or their address. Empty if neither is known.
  */
-export function holdersOf({
+function holdersOf({
   userId,
   address,
   identity,

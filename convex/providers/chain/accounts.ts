@@ -27,7 +27,7 @@ export type Outcome = Hex | null;
 /** The block to read at; by default the newest one that is mined. */
 type At = { blockTag: "pending" } | { blockNumber: bigint };
 
-export const AMOUNT = [{ type: "uint256" }] as const;
+const AMOUNT = [{ type: "uint256" }] as const;
 
 /** What an address holds of the chain's own coin, as Multicall3 tells it beside other reads. */
 export function etherOf(owner: Address): Read {
@@ -62,7 +62,7 @@ export async function readMany(client: ChainClient, reads: readonly Read[], at?:
 }
 
 /** A call's answer; `null` if the call reverted, or for bytes that are no answer, as of an address without code. */
-export function answerIn<const Outputs extends readonly AbiParameter[]>(
+function answerIn<const Outputs extends readonly AbiParameter[]>(
   outputs: Outputs,
   data: Outcome | undefined,
 ): ReturnType<typeof decodeAbiParameters<Outputs>> | null {

@@ -201,7 +201,7 @@ type PlacedLog = {
 };
 
 /** Whether a receipt is the one that was asked for, with the logs of its own block: a node can confuse them. */
-export function isOf(txHash: string, { logs, ...receipt }: Place & { logs: readonly PlacedLog[] }): boolean {
+function isOf(txHash: string, { logs, ...receipt }: Place & { logs: readonly PlacedLog[] }): boolean {
   const [asked, block] = [txHash.toLowerCase(), receipt.blockHash.toLowerCase()];
   return (
     receipt.transactionHash.toLowerCase() === asked &&

@@ -31,7 +31,7 @@ export type Affordable = {
  * The most gas for one transaction: a recipient's or a token's own code decides how much a transfer burns. An ERC-20
  * transfer takes some 60,000 gas, one to a contract wallet some 100,000, a swap over several pools up to two million.
  */
-export const MOST_GAS = {
+const MOST_GAS = {
   send: 250_000n,
   approve: 150_000n,
   swap: 3_000_000n,

@@ -96,7 +96,7 @@ export type Asking = NewOrder & {
  * @returns The order and the card that asks.
  * @throws AppError `paused`, `rate_limited`, and the refusals of the limits.
  */
-export async function ask(ctx: MutationCtx, asking: Asking) {
+async function ask(ctx: MutationCtx, asking: Asking) {
   const { userId, walletId, account, found, asker } = asking;
   const now = Date.now();
   const byIdAlone = asking.by === "id";
