@@ -144,7 +144,7 @@ export const defaults = {
   /** Together with a swap's own slippage 2 %. */
   MAX_PRICE_IMPACT_BPS: "100",
   SOCIAL_TRADE_CONFIDENCE: "0.8",
-  WHALE_CARD_USD: "100000000",
+  WHALE_CARD_USD: "1000000",
   LINK_CODE_MINUTES: "10",
   CONFIRMATIONS: "10",
   ROUND_TRIP_COST_BPS: "15",

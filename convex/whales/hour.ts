@@ -9,13 +9,13 @@ import { optional, setting } from "../lib/env";
 import { log } from "../lib/log";
 import { rowsBy } from "../lib/records/rows";
 import { agentApiUrl } from "../lib/settings";
-import { DAY, HOUR, iso } from "../lib/time";
+import { HOUR, iso } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { alertCard, newSince } from "./cards";
 import { publicAlert, storeReported } from "./model";
 import { vReported } from "./tables";
 
-/** The hour: one question to the agent, asked by one action, and then, if it is time, one card with all that is new. */
+/** The hour: one question to the agent, asked by one action, and then one card with all that is new. */
 
 const LOST = "The question was cut off: it is not known whether the agent API accepted the prompt";
 
@@ -43,7 +43,7 @@ export const begin = cron("look for whales", async (ctx) => {
   await ctx.scheduler.runAfter(0, internal.whales.actions.ask, { watchId });
 });
 
-/** Ends an hour's question: stores its alerts and sends a card if it is time. */
+/** Ends an hour's question: stores its alerts and sends the hour's card. */
 export const finish = change(
   {
     watchId: v.id("whaleWatches"),
@@ -69,35 +69,29 @@ export const finish = change(
 );
 
 /** How many alerts of a card are read; more wait for the next one. */
-const MOST = 1_000;
+const MOST = 200;
 /** The lines of the card. */
 const LINES = 10;
-/**
- * The least time between two digests. The chat gets one card of signals a day: so at most a third of its cards are of
- * whales, and who wants to know of each movement has `/alert`.
- */
-const DIGEST_EVERY_MS = 2 * DAY;
 
-/** Whether an alert is told in its hour: a large movement that stands on the chain. */
-function isUrgent({ amount, movement, verified }: Doc<"whaleAlerts">): boolean {
-  return amount >= Number(setting("WHALE_CARD_USD")) && (verified || movement !== undefined);
+/** Whether an alert is large enough for the service's chat: all are stored, and `/alert` has each user's own level. */
+function isNews({ amount }: Doc<"whaleAlerts">): boolean {
+  return amount >= Number(setting("WHALE_CARD_USD"));
 }
 
-/** Queues a card with the alerts that were in none yet, if it is time for a digest or one is urgent. @param now Epoch ms. */
+/** Queues the hour's card: the alerts that were in none yet. @param now Epoch ms. */
 async function tellNews(ctx: MutationCtx, now: number): Promise<void> {
   const rows = await rowsBy(ctx.db.query("whaleAlerts"), "cardHour", 0).take(MOST);
-  const latest = await ctx.db.query("whaleAlerts").withIndex("by_cardHour").order("desc").first();
-  const isDue = now - (latest?.cardHour ?? 0) >= DIGEST_EVERY_MS;
-  if (rows.length === 0 || (!isDue && !rows.some(isUrgent))) return;
   for (const { _id } of rows) await ctx.db.patch("whaleAlerts", _id, { cardHour: now });
-  const since = Math.min(now - HOUR, ...rows.map(({ detectedAt }) => detectedAt));
+  const news = rows.filter(isNews);
+  if (news.length === 0) return;
+  const since = Math.min(now - HOUR, ...news.map(({ detectedAt }) => detectedAt));
   const handle: string = await createFunctionHandle(internal.whales.hour.delivered);
   await enqueueServiceCard(ctx, {
     kind: "whale alerts",
     paragraphs: alertCard({
       window: newSince(since, now),
       at: now,
-      alerts: rows.map(publicAlert),
+      alerts: news.map(publicAlert),
       most: LINES,
     }),
     onSettled: { handle, subject: String(now) },
@@ -109,6 +103,7 @@ export const delivered = change(
   { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
   async (ctx, { subject, sent }) => {
     const rows = await rowsBy(ctx.db.query("whaleAlerts"), "cardHour", Number(subject)).take(MOST);
-    for (const { _id } of rows) await ctx.db.patch("whaleAlerts", _id, { messengerSent: sent });
+    for (const row of rows)
+      if (isNews(row)) await ctx.db.patch("whaleAlerts", row._id, { messengerSent: sent });
   },
 );
