@@ -63,6 +63,7 @@ async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
     envFile: settingsFile(),
     log: (line) => (json ? console.error(line) : console.log(line)),
   };
+  sayNothingOfTheStopped();
   const stack = await (backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
   // Ctrl-C reaches the process both directly and through npm: the second signal must not interrupt saving.
@@ -76,11 +77,17 @@ async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
   console.log(json ? JSON.stringify(placesOf(stack, state)) : banner(stack, state, runner));
 }
 
+/** The library, and the application itself, tell of what fails: functions of a stopped application fail unheard. */
+function sayNothingOfTheStopped(): void {
+  const tell = console.error.bind(console);
+  console.error = (...given: unknown[]) => {
+    if (!given.some((one) => String(one).includes(STOPPED))) tell(...given);
+  };
+}
+
 /** Unfinished functions of the stopped application may fail unheard: the rows still have to be saved. */
 async function ended(stack: Pick<BesideBackend, "stop">): Promise<void> {
-  process.on("unhandledRejection", (reason: unknown) => {
-    if (!(reason instanceof Error && reason.message === STOPPED)) console.error(reason);
-  });
+  process.on("unhandledRejection", (reason: unknown) => console.error(reason));
   try {
     await stack.stop();
     process.exit(0);
