@@ -78,12 +78,14 @@ export type StandinsOptions = {
   now?: () => number;
   /** The local chain's RPC, `null` while there is none: without one the swap provider fails. */
   rpcUrl?: () => string | null;
+  /** For their questions to it. */
+  fetch?: typeof fetch;
   /** Sends a messenger update to the application's webhook; without it nobody can write to the bot. */
   deliver?: (update: unknown) => Promise<Response>;
 };
 
 export function createStandins(options: StandinsOptions = {}): Standins {
-  const { seed = "local", now = () => Date.now(), rpcUrl = () => null, deliver } = options;
+  const { seed = "local", now = () => Date.now(), rpcUrl = () => null, deliver, fetch } = options;
   const market = createMarket({ seed, now });
   const scene = { seed, now, market };
   const faults = createFaults();
@@ -103,7 +105,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       error: (status, reason) => sentimentError(String(status), reason),
     },
     messenger: { handle: messenger.handle, error: messengerError },
-    swap: { ...createSwap({ now, rpcUrl }), error: swapError },
+    swap: { ...createSwap({ now, rpcUrl, fetch }), error: swapError },
   };
 
   const serve = (provider: Provider, call: Call, signal: AbortSignal): Promise<Response> => {

@@ -34,8 +34,14 @@ export type Swap = { handle(call: Call): Promise<Response> };
 /**
  * @param options.rpcUrl The local chain's; `null` while there is none.
  * @param options.now Epoch ms.
+ * @param options.fetch For its questions to the chain.
  */
-export function createSwap(options: { rpcUrl: () => string | null; now: () => number }): Swap {
+export function createSwap(options: {
+  rpcUrl: () => string | null;
+  now: () => number;
+  fetch?: typeof fetch | undefined;
+}): Swap {
+  const { fetch = real.fetch } = options;
   return {
     handle: async ({ method, path, headers, query }) => {
       if (method !== "GET" || path !== "/swap/permit2/quote")
@@ -49,7 +55,8 @@ export function createSwap(options: { rpcUrl: () => string | null; now: () => nu
         return invalid(String(issue?.path[0] ?? issue?.code), issue?.message ?? "Invalid");
       }
       const rpcUrl = options.rpcUrl();
-      const offer = rpcUrl === null ? undefined : await offerOf(request, rpcUrl).catch(() => undefined);
+      const offer =
+        rpcUrl === null ? undefined : await offerOf(request, rpcUrl, fetch).catch(() => undefined);
       if (offer === undefined) return json(swapError(500, "The chain cannot be read"), 500);
       if (offer === null) return json({ liquidityAvailable: false, zid: randomHex(12) });
       const { body, gas, gasPrice } = offer;
@@ -127,10 +134,14 @@ function kindOf({ sellToken, buyToken }: Record<"sellToken" | "buyToken", Addres
 }
 
 /** What the chain says of a swap. @throws If the chain cannot be read. */
-async function readChain(rpcUrl: string, { sellToken, buyToken, sellAmount, taker }: SwapRequest) {
+async function readChain(
+  rpcUrl: string,
+  { sellToken, buyToken, sellAmount, taker }: SwapRequest,
+  fetchFn: typeof fetch,
+) {
   // In real time: viem's own timeout is a timer, which whoever hastens time would fire.
   const fetchOptions = { signal: AbortSignal.timeout(10_000) };
-  const transport = http(rpcUrl, { fetchFn: real.fetch, fetchOptions, retryCount: 0, timeout: 0 });
+  const transport = http(rpcUrl, { fetchFn, fetchOptions, retryCount: 0, timeout: 0 });
   const client = createPublicClient({ transport });
   const balance = (token: Address, owner: Address) =>
     isNative(token)
@@ -172,9 +183,9 @@ async function readChain(rpcUrl: string, { sellToken, buyToken, sellAmount, take
 }
 
 /** The quote without what is signed and sent; `null` without liquidity. */
-async function offerOf(request: SwapRequest, rpcUrl: string) {
+async function offerOf(request: SwapRequest, rpcUrl: string, fetchFn: typeof fetch) {
   const { sellToken, buyToken, sellAmount } = request;
-  const reads = await readChain(rpcUrl, request);
+  const reads = await readChain(rpcUrl, request, fetchFn);
   const direct = kindOf(request) !== "settle";
   const buyAmount = direct ? sellAmount : reads.buyAmount;
   if (buyAmount === 0n) return null;

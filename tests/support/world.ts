@@ -76,7 +76,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   const standins = createStandins({
     seed: "tests",
     now: () => Date.now(),
-    ...(chainUrl === undefined ? {} : { rpcUrl: chainUrl }),
+    ...(chainUrl === undefined ? {} : { rpcUrl: chainUrl, fetch: networkFetch }),
   });
   const variables = {
     ...standins.env(PROVIDERS),
