@@ -3,7 +3,6 @@ import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { dueWork } from "../lib/cronRuns";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsByBoth } from "../lib/records/rows";
 import { DAY, HOUR, MINUTE } from "../lib/time";
@@ -49,14 +48,14 @@ function priceOf({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSam
 }
 
 /** Runs every five minutes: samples each token without a recent sample, and learns the day before the service began. */
-export const takeDue = dueWork(async (ctx) => {
+export async function sampleDue(ctx: MutationCtx): Promise<void> {
   const now = Date.now();
   const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
   if (samples.includes(null)) await ctx.scheduler.runAfter(0, internal.market.actions.sample, {});
   const oldest = await Promise.all(PRICED_TOKENS.map((token) => closesOf(ctx, token).first()));
   if (oldest.some((close) => close === null || close.hourEndsAt > now - DAY))
     await ctx.scheduler.runAfter(0, internal.market.actions.learnDay, {});
-});
+}
 
 /** The newest sample of a token if it can be reused at `now` (epoch ms), otherwise `null`. */
 export const young = internalQuery({

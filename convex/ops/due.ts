@@ -9,6 +9,9 @@ import { log } from "../lib/log";
 import { rowsDue } from "../lib/records/rows";
 import { lostSince } from "../lib/work/turns";
 import { MINUTE } from "../lib/time";
+import { sampleDue } from "../market/samples";
+import { beginReading } from "../payments/deposits";
+import { beginFollowing } from "../whales/cursor";
 
 /**
  * Once a minute, finds due work of every domain: a row holds the time at which it is due, and an index finds the first.
@@ -45,9 +48,9 @@ const DUE: Record<string, Due> = {
 const OVERDUE_MS = 15 * MINUTE;
 /** Started every few minutes, in this transaction: separate calls would double their number. */
 const BEGUN = [
-  { every: 1, begin: internal.payments.deposits.begin },
-  { every: 5, begin: internal.whales.cursor.begin },
-  { every: 5, begin: internal.market.samples.takeDue },
+  { every: 1, begin: beginReading },
+  { every: 5, begin: beginFollowing },
+  { every: 5, begin: sampleDue },
 ];
 
 const NAME = "take up what is due";
@@ -75,7 +78,7 @@ async function beginTimely(ctx: MutationCtx, now: number, isFirst: boolean): Pro
   for (const { every, begin } of BEGUN) {
     if (!isFirst && Math.floor(now / MINUTE) % every !== 0) continue;
     try {
-      await ctx.runMutation(begin, {});
+      await begin(ctx);
     } catch (error) {
       failures.push(messageOf(error));
     }

@@ -5,7 +5,6 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { creditDeposit, creditsFor } from "../credits/model";
 import { change } from "../lib/changes";
-import { dueWork } from "../lib/cronRuns";
 import { isSet, required } from "../lib/env";
 import { formatUnits } from "../lib/money/amounts";
 import { isWorking } from "../lib/outside/tallies";
@@ -31,7 +30,7 @@ const MOST_LISTED = 200;
 const UNMATCHED = "unmatched: it is credited once its sending address is linked";
 
 /** Starts a reading, every minute. Two at once change nothing twice; what a lost one has left out, the next one reads. */
-export const begin = dueWork(async (ctx) => {
+export async function beginReading(ctx: MutationCtx): Promise<void> {
   if (!isSet("PLATFORM_WALLET_ADDRESS")) return;
   const row = await cursorOf(ctx, platformWallet());
   const again = row !== null && row.rereadAt < Date.now() - HOUR;
@@ -40,7 +39,7 @@ export const begin = dueWork(async (ctx) => {
     reading: readingOf(row, again),
     chainWorks: await isWorking(ctx, "chain"),
   });
-});
+}
 
 /** Where a reading goes on. */
 export const reading = internalQuery({

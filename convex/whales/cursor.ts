@@ -1,7 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { dueWork } from "../lib/cronRuns";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
 import { storeMeasured } from "./model";
 import { vMeasured } from "./tables";
@@ -9,10 +8,10 @@ import { vMeasured } from "./tables";
 /** How far the chain has been read. Only blocks that the node calls safe are read, so none of them goes again. */
 
 /** Starts a run of `follow`. Of two runs at once one finds the cursor moved, and ends. */
-export const begin = dueWork(async (ctx) => {
+export async function beginFollowing(ctx: MutationCtx): Promise<void> {
   // Without its own RPC the service does not follow the chain: the public one is not meant for it.
   if (isSet("CHAIN_RPC_URL")) await ctx.scheduler.runAfter(0, internal.whales.actions.follow, {});
-});
+}
 
 /** The last block that was read; `null` before the first run. */
 export const current = internalQuery({

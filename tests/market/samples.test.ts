@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { recentHourlyCloses } from "../../convex/market/samples";
+import { recentHourlyCloses, sampleDue } from "../../convex/market/samples";
 import { keepHouse } from "../support/rows/housekeeping";
 import { closeApp, createApp, START, type App, test } from "../support/app";
 
@@ -27,7 +27,7 @@ const closes = (app: App, before: number, count: number, token: "BTC" | "ETH" = 
 
 describe("the five-minute tick", () => {
   test("stores one sample per token, however often it runs", async ({ app }) => {
-    const tick = () => app.t.mutation(internal.market.samples.takeDue, {});
+    const tick = () => app.t.run(sampleDue);
     await Promise.all([tick(), tick(), tick()]);
     await app.settle();
     await tick();
@@ -52,7 +52,7 @@ describe("the five-minute tick", () => {
   test("goes on with one token where a source knows no more", async ({ app }) => {
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     app.standins.fail("coinbase", { mode: "status", status: 503, times: 1 });
-    await app.t.mutation(internal.market.samples.takeDue, {});
+    await app.t.run(sampleDue);
     await app.settle();
     expect(await app.rows("priceSamples")).toHaveLength(1);
   });

@@ -6,6 +6,7 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { balanceOf as creditsOf } from "../../convex/credits/model";
+import { beginReading } from "../../convex/payments/deposits";
 import { newWallet, send, sendAs, together, transferTo } from "../chain/support";
 import { hex, chain, test as chainTest, useChain } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
@@ -31,7 +32,7 @@ const test = chainTest.extend<{ app: WalletApp }>({
 
 /** The cron's minute. */
 async function minute(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.payments.deposits.begin, {});
+  await app.t.run(beginReading);
   await app.settle();
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { beginFollowing } from "../../convex/whales/cursor";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waits";
 import { chain } from "../support/chain/chain";
@@ -200,8 +201,8 @@ describe("a second look", () => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
     await Promise.all([
-      app.t.mutation(internal.whales.cursor.begin, {}),
-      app.t.mutation(internal.whales.cursor.begin, {}),
+      app.t.run(beginFollowing),
+      app.t.run(beginFollowing),
       app.t.action(internal.whales.actions.follow, {}),
     ]);
     await app.settle();

@@ -1,6 +1,6 @@
 import { beforeAll, expect } from "vitest";
 import * as z from "zod";
-import { internal } from "../../convex/_generated/api";
+import { beginFollowing } from "../../convex/whales/cursor";
 import { createMoves, type Moves } from "./moves";
 import { chain, test as chainTest, useChain } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
@@ -30,7 +30,7 @@ export const SETTLING = 32;
 
 /** The cron's visit, and the run it starts, to its end. */
 export async function look(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.whales.cursor.begin, {});
+  await app.t.run(beginFollowing);
   await app.settle();
 }
 
