@@ -19,8 +19,6 @@ const app = defineApp({
     MESSENGER_CHAT_ID: v.optional(v.string()),
     MESSENGER_BOT_NAME: v.optional(v.string()),
     WEB_APP_URL: v.optional(v.string()),
-    WHALE_CARD_USD: v.optional(v.string()),
-    LINK_CODE_MINUTES: v.optional(v.string()),
     MESSENGER_API_URL: v.optional(v.string()),
     MESSENGER_WEBHOOK_SECRET: v.optional(v.string()),
     MESSENGER_CONNECT_SECRET: v.optional(v.string()),

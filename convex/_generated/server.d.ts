@@ -41,8 +41,6 @@ type Env = {
   readonly MESSENGER_CHAT_ID: string | undefined;
   readonly MESSENGER_BOT_NAME: string | undefined;
   readonly WEB_APP_URL: string | undefined;
-  readonly WHALE_CARD_USD: string | undefined;
-  readonly LINK_CODE_MINUTES: string | undefined;
   readonly MESSENGER_API_URL: string | undefined;
   readonly MESSENGER_WEBHOOK_SECRET: string | undefined;
   readonly MESSENGER_CONNECT_SECRET: string | undefined;

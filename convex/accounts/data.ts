@@ -9,7 +9,7 @@ import { internal } from "../_generated/api";
 import type { TableNames } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { isFinal, tablesOf, type Going, type TableRecord } from "../lib/records/records";
+import { tablesOf, type Going, type TableRecord } from "../lib/records/records";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
 import { accountOf, requireSetter, requireUser, saveAccount } from "./model";
@@ -125,12 +125,12 @@ async function eraseRows<Table extends TableNames>(
   userId: string,
   limit: number,
 ): Promise<{ erased: number; isBusy: boolean }> {
-  const { ownedBy, final }: TableRecord<Table> = records[table];
+  const { ownedBy }: TableRecord<Table> = records[table];
   if (ownedBy === undefined || ownedBy.onDeletion === "stay") return { erased: 0, isBusy: false };
   const going: Going<Table> = ownedBy.onDeletion === "go" ? {} : ownedBy.onDeletion;
-  const { only = ownedBy.rows, whenFinal = false, anonymise } = going;
+  const { only = ownedBy.rows, whenEnded = () => true, anonymise } = going;
   const rows = await only(ctx.db.query(table), userId).take(limit);
-  const ended = whenFinal ? rows.filter((row) => isFinal(final, row)) : rows;
+  const ended = rows.filter(whenEnded);
   for (const row of ended) {
     if (anonymise !== undefined) await anonymise(ctx.db, row);
     else await ctx.db.delete(table, row._id);

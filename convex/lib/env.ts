@@ -88,8 +88,6 @@ const shapes = {
   MESSENGER_CHAT_ID: chat,
   MESSENGER_BOT_NAME: like(/^[A-Za-z0-9_]{5,32}$/, "must be the bot's name, without @"),
   WEB_APP_URL: address,
-  WHALE_CARD_USD: usdAmount,
-  LINK_CODE_MINUTES: count,
   MESSENGER_API_URL: base,
   MESSENGER_WEBHOOK_SECRET: webhookToken,
   MESSENGER_CONNECT_SECRET: secret,
@@ -144,8 +142,6 @@ export const defaults = {
   /** Together with a swap's own slippage 2 %. */
   MAX_PRICE_IMPACT_BPS: "100",
   SOCIAL_TRADE_CONFIDENCE: "0.8",
-  WHALE_CARD_USD: "1000000",
-  LINK_CODE_MINUTES: "10",
   CONFIRMATIONS: "10",
   ROUND_TRIP_COST_BPS: "15",
   CREDITS_PER_USDC: "100",

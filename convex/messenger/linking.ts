@@ -13,7 +13,6 @@ import {
   requireUser,
 } from "../accounts/model";
 import { change } from "../lib/changes";
-import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { literals } from "../lib/literals";
@@ -35,6 +34,8 @@ import { newCode, replaceCode, userOfAccount } from "./model";
 import { FREEZE, tellEverywhere } from "./notices";
 import { messengerTables } from "./tables";
 
+const CODE_MS = 10 * MINUTE;
+
 /**
  * Links a messenger account to the user whose code it sent; the web application makes the code, and shows the link. And
  * which account has a say about a user's money: for two hours after its owner has unlinked one, no other approves anything
@@ -54,7 +55,7 @@ export const createCode = mutation({
     const { userId } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
     const code = newCode(CODE_LENGTH);
-    const expiresAt = Date.now() + Number(setting("LINK_CODE_MINUTES")) * MINUTE;
+    const expiresAt = Date.now() + CODE_MS;
     await replaceCode(ctx, { kind: "link", userId, codeHash: codeHash(code), expiresAt });
     return { code, expiresAt, account: pseudonymOf(userId) };
   },

@@ -196,7 +196,6 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       cardsThatEnded("skipped"),
     ],
     ownedBy: { rows: ofUser("by_userId"), section: "messages", onDeletion: "go" },
-    final: { field: "state", states: ["sent", "failed", "skipped"] },
     withheld: ["onSettled", "sealedBotToken"],
   },
   chatMoves: { keep: "chats that are set anywhere are known by them" },

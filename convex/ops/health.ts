@@ -1,12 +1,10 @@
 import { v, type Infer } from "convex/values";
-import type { TableNames } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday } from "../lib/limits/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { FAILS_FROM } from "../lib/outside/tallies";
-import { tablesOf, type TableRecord } from "../lib/records/records";
+import { rowsBy, rowsDue } from "../lib/records/rows";
 import { DAY, HOUR, iso, MINUTE, SECOND } from "../lib/time";
-import { records } from "../schema";
 import { isLate } from "./troubles";
 import { vOwnChecks } from "./validators";
 
@@ -20,8 +18,6 @@ const SHORT_SWAP =
 const FAILS_FOR_MS = HOUR;
 /** Cards and work are counted up to here. */
 const COUNTED = 100;
-/** How many rows of unfinished work are searched for the oldest, in order of their next check. */
-const LOOKED_AT = 20;
 const PROVIDERS = 50;
 
 type Checks = Infer<typeof vOwnChecks>;
@@ -38,7 +34,7 @@ export const read = internalQuery({
     const checks: Checks = {
       crons: await cronAges(ctx, now),
       outbox: await outbox(ctx, now),
-      pending: await oldestWork(ctx, now),
+      pending: await overdueWork(ctx, now),
       work: await workCounts(ctx),
       providers: await providerStates(ctx, now),
       budget: { resetsAt: iso(resetsAt), ...spent },
@@ -78,24 +74,27 @@ async function outbox(ctx: QueryCtx, now: number): Promise<Checks["outbox"]> {
   return { waiting: waiting.length, oldestSeconds: age(now, begun) };
 }
 
-/** The age of the oldest unfinished piece of work of each kind in the tables' records; `null` if nothing waits. */
-async function oldestWork(ctx: QueryCtx, now: number): Promise<Checks["pending"]> {
-  const ages = await Promise.all(tablesOf(records).map((table) => oldestOf(ctx, table, now)));
-  return Object.fromEntries(ages.flat());
-}
-
-async function oldestOf<Table extends TableNames>(
-  ctx: QueryCtx,
-  table: Table,
-  now: number,
-): Promise<[kind: string, seconds: number | null][]> {
-  const { openWhen = {} }: TableRecord<Table> = records[table];
-  return Promise.all(
-    Object.entries(openWhen).map(async ([kind, { rows, since }]) => {
-      const ranges = await Promise.all(rows.map((range) => range(ctx.db.query(table), now).take(LOOKED_AT)));
-      return [kind, age(now, ranges.flat().map(since))];
-    }),
-  );
+/** For how long the first in line of each kind of unfinished work has been overdue; `null` if nothing is. */
+async function overdueWork({ db }: QueryCtx, now: number): Promise<Checks["pending"]> {
+  const [work, order, report, shift] = await Promise.all([
+    db
+      .query("work")
+      .withIndex("by_state_and_at", (q) => q.eq("state", "waiting"))
+      .first(),
+    rowsDue(db.query("orders"), "nextCheckAt", now).first(),
+    rowsBy(db.query("paymentClaims"), "state", "settling").first(),
+    db
+      .query("shifts")
+      .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
+      .first(),
+  ]);
+  const late = (since: number | undefined) => (since === undefined || since > now ? null : age(now, [since]));
+  return {
+    work: late(work?.at),
+    orders: late(order?.nextCheckAt),
+    paidReports: late(report?.createdAt),
+    shifts: late(shift?.nextCollectionAt),
+  };
 }
 
 /** How many pieces of work run and wait, and how many of them have failed before. */

@@ -17,7 +17,9 @@ export const ownChecks = z.object({
     .describe("Messages that are neither delivered nor given up"),
   pending: z
     .record(z.string(), age)
-    .describe("The age in seconds of the oldest unfinished piece of work by kind; null when none waits"),
+    .describe(
+      "For how many seconds the oldest unfinished work of each kind has been overdue; null when none is",
+    ),
   work: z
     .object({ running: z.int(), waiting: z.int(), failing: z.int() })
     .describe(
@@ -63,7 +65,7 @@ export const healthExample: ServiceHealth = {
     configured: { LLM_GATEWAY_API_KEY: true, SENTIMENT_API_KEY: true },
     crons: { "collect data for research shifts": 72 },
     outbox: { waiting: 1, oldestSeconds: 2 },
-    pending: { shiftCollections: null, transactions: 14 },
+    pending: { work: null, orders: 14, paidReports: null, shifts: null },
     work: { running: 3, waiting: 3, failing: 1 },
     providers: { llm: { works: true, since: "2026-01-04T08:00:00.000Z" } },
     budget: {

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
+import { ofUser, type RecordsOf } from "../lib/records/records";
 import { vResult } from "../research/tables";
 
 export const vTransfer = v.object({
@@ -171,8 +171,6 @@ export const paymentRecords: RecordsOf<typeof paymentTables> = {
           db.patch("paymentClaims", _id, { order: { focus, bodyHash } }),
       },
     },
-    final: { field: "state", states: ["delivered"] },
-    openWhen: { paidReports: waiting("by_state", "state", ["settling"], "createdAt") },
     withheld: ["authorization"],
   },
 };

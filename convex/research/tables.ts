@@ -176,7 +176,6 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {
     keep: "as long as their shift, or until the user deletes their data",
     ownedBy: { rows: ofUser("by_userId_and_state"), section: "reports", inUse: "any", onDeletion: "go" },
-    final: { field: "state", states: ["done", "failed"] },
   },
   shifts: {
     keep: {
@@ -193,30 +192,9 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       rows: ofUser("by_userId_and_status"),
       section: "shifts",
       inUse: "any",
-      onDeletion: { whenFinal: true },
+      onDeletion: { whenEnded: ({ status }) => status !== "active" },
     },
     withheld: ["paidBy", "observationIds"],
-    final: { field: "status", states: ["completed", "stopped"] },
-    openWhen: {
-      shiftCollections: {
-        rows: [
-          (rows, now) =>
-            rows.withIndex("by_status_and_nextCollectionAt", (q) =>
-              q.eq("status", "active").lte("nextCollectionAt", now),
-            ),
-        ],
-        since: ({ nextCollectionAt }) => nextCollectionAt,
-      },
-      shiftReports: {
-        rows: [
-          (rows, now) =>
-            rows.withIndex("by_status_and_nextReportAt", (q) =>
-              q.eq("status", "active").lte("nextReportAt", now),
-            ),
-        ],
-        since: ({ nextReportAt }) => nextReportAt,
-      },
-    },
   },
   observations: { keep: { days: 30, why: "the evidence of reports, which are kept", aged: made } },
   researchResults: {

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
+import { ofUser, type RecordsOf } from "../lib/records/records";
 
 const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
 
@@ -41,9 +41,7 @@ export const runRecords: RecordsOf<typeof runTables> = {
       rows: ofUser("by_userId"),
       section: "runs",
       inUse: "any",
-      onDeletion: { whenFinal: true },
+      onDeletion: { whenEnded: ({ status }) => status !== "running" },
     },
-    final: { field: "status", states: ["completed", "failed"] },
-    openWhen: { agentRuns: waiting("by_status", "status", ["running"], "startedAt") },
   },
 };

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
+import { ofUser, type RecordsOf } from "../lib/records/records";
 
 const vMentionStatus = v.union(
   /** Received; undecided, or its trade is open. */
@@ -87,7 +87,5 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
         rows.withIndex("by_userId", (q) => q.eq("userId", undefined).lt("receivedAt", before)),
     },
     ownedBy: { rows: ofUser("by_userId"), section: "mentions", onDeletion: "go" },
-    final: { field: "status", states: ["processed", "failed", "ignored"] },
-    openWhen: { mentions: waiting("by_status", "status", ["pending"], "receivedAt") },
   },
 };

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { due, ofUser, type RecordsOf } from "../lib/records/records";
+import { ofUser, type RecordsOf } from "../lib/records/records";
 import { vPriceSource } from "../market/tables";
 import { SYMBOLS } from "./tokens";
 
@@ -230,14 +230,11 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
   orders: {
     keep: "what was signed and sent, and why",
     ownedBy: { rows: ofUser("by_userId_and_txHash"), section: "orders", onDeletion: "stay" },
-    final: { field: "state", states: ["confirmed", "failed"] },
-    openWhen: { orders: due("nextCheckAt") },
     withheld: ["tries"],
   },
   trades: {
     keep: "the user's history",
     ownedBy: { rows: ofUser("by_userId"), section: "trades", onDeletion: "stay" },
-    final: { field: "status", states: ["confirmed", "failed"] },
     withheld: ["onSettled"],
   },
 };

@@ -5,7 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
-import { optional, setting } from "../lib/env";
+import { optional } from "../lib/env";
 import { log } from "../lib/log";
 import { rowsBy } from "../lib/records/rows";
 import { agentApiUrl } from "../lib/settings";
@@ -73,9 +73,11 @@ const MOST = 200;
 /** The lines of the card. */
 const LINES = 10;
 
+const CARD_FROM_USD = 1_000_000;
+
 /** Whether an alert is large enough for the service's chat: all are stored, and `/alert` has each user's own level. */
 function isNews({ amount }: Doc<"whaleAlerts">): boolean {
-  return amount >= Number(setting("WHALE_CARD_USD"));
+  return amount >= CARD_FROM_USD;
 }
 
 /** Queues the hour's card: the alerts that were in none yet. @param now Epoch ms. */

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { waiting, type RecordsOf } from "../lib/records/records";
+import type { RecordsOf } from "../lib/records/records";
 import type { ALERT_TYPES, DIRECTIONS } from "./coins";
 import { vMovement, vPublicAlert } from "./validators";
 
@@ -70,7 +70,6 @@ export const whaleTables = {
 export const whaleRecords: RecordsOf<typeof whaleTables> = {
   whaleWatches: {
     keep: "a row an hour: what was asked, and why an hour has no alerts",
-    openWhen: { whaleWatches: waiting("by_state", "state", ["asking"], "startedAt") },
   },
   whaleAlerts: { keep: "the alerts that the service has shown" },
   whaleCursors: { keep: "one row: how far Base has been read" },

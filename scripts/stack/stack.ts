@@ -212,9 +212,7 @@ async function startSurroundings(
   }
   const variables = (urls: { siteUrl: string; apiUrl: string }): Variables => {
     const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
-    // A person types no faster with a faster clock.
-    const codes = { LINK_CODE_MINUTES: String(Math.ceil(10 * speed)) };
-    const payments = { ...accountsOf(chain), ...codes, ...safety(settings) };
+    const payments = { ...accountsOf(chain), ...safety(settings) };
     return applicationVariables(settings, { ...urls, keys, local, payments });
   };
   return { standins, providersUrl: providers.url, chain, clock, issuer, realProviders: outside, variables };

@@ -68,9 +68,9 @@ describe("health", () => {
     await app.settle();
     await app.pass(40 * MINUTE, { cronsRun: false });
     const { status, checks } = await health(app);
-    expect(checks.pending.shiftCollections).toBeGreaterThanOrEqual(9 * 60);
-    expect(checks.pending.shiftCollections).toBeLessThan(12 * 60);
-    expect(checks.pending.shiftReports).toBeNull();
+    expect(checks.pending.shifts).toBeGreaterThanOrEqual(9 * 60);
+    expect(checks.pending.shifts).toBeLessThan(12 * 60);
+    expect(checks.pending.orders).toBeNull();
     expect(status).toBe("ok");
     await app.pass(25 * MINUTE, { cronsRun: false });
     expect(await health(app)).toMatchObject({ status: "degraded" });

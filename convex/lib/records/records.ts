@@ -1,22 +1,17 @@
 import type { NamedTableInfo, Query, QueryInitializer } from "convex/server";
 import type { DataModel, Doc, TableNames } from "../../_generated/dataModel";
 import type { DatabaseReader, DatabaseWriter } from "../../_generated/server";
-import { rowsDue, type Bound, type Indexed } from "./rows";
+import type { Bound, Indexed } from "./rows";
 
 /**
- * What is known of a table besides its fields: how long its rows live, whose they are, which of them are open work.
- * Every room's `tables.ts` declares it beside its tables; housekeeping, health, export and deletion loop over all of
- * them (`schema.ts`).
+ * What is known of a table besides its fields: how long its rows live, and whose they are. Every room's `tables.ts`
+ * declares it beside its tables; housekeeping, export and deletion loop over all of them (`schema.ts`).
  */
 export type TableRecord<Table extends TableNames> = {
   /** The ranges of rows to delete by age, or why no row is ever too old. Rows that end with their own work are the room's matter. */
   keep: string | Range<Table> | readonly Range<Table>[];
   /** How a user's rows are found and treated. Absent: its rows belong to nobody, or say nothing about anybody. */
   ownedBy?: Owned<Table>;
-  /** The final states of its rows. Absent: its rows are not work. */
-  final?: Final<Table>;
-  /** Open work, by the names under which `/health` shows its age. */
-  openWhen?: Readonly<Record<string, Open<Table>>>;
   /** Fields that never leave the service: sealed or signed bytes, and internals of work. */
   withheld?: readonly (keyof Doc<Table>)[];
 };
@@ -60,22 +55,10 @@ type Owned<Table extends TableNames> = {
 export type Going<Table extends TableNames> = {
   /** Only these of a user's rows; the others stay. */
   only?: OfUser<Table>;
-  /** Unfinished work is waited for until it is `final`. */
-  whenFinal?: true;
+  /** Unfinished work is waited for until it has ended. */
+  whenEnded?: (row: Doc<Table>) => boolean;
   /** Removes the user from a row that has to stay. Afterwards, the row is not found as theirs. */
   anonymise?: (db: DatabaseWriter, row: Doc<Table>) => Promise<void>;
-};
-
-/** A field, and the values that it may keep for ever. */
-type Final<Table extends TableNames> = {
-  [Field in keyof Doc<Table> & string]: { field: Field; states: readonly Doc<Table>[Field][] };
-}[keyof Doc<Table> & string];
-
-type Open<Table extends TableNames> = {
-  /** What waits at `now` (epoch ms), by index, in one range or several; the first in line comes first. */
-  rows: readonly ((rows: Rows<Table>, now: number) => Found<Table>)[];
-  /** Epoch ms: when it was requested or, if it is scheduled, when it was due. */
-  since: (row: Doc<Table>) => number;
 };
 
 /** Rows whose `field`, an indexed time in epoch ms, lies before a moment. */
@@ -98,34 +81,6 @@ export function ofUser<Index extends string>(index: Index) {
     rows.withIndex(index, (q) => q.eq("userId", userId));
 }
 
-/** Work whose indexed `field` is the time at which it is due (epoch ms). */
-export function due<Field extends string>(field: Field) {
-  return {
-    rows: [
-      <Found>(rows: Indexed<`by_${Field}`, Bound<"lte", Field, number>, Found>, now: number) =>
-        rowsDue(rows, field, now),
-    ],
-    since: (row: Readonly<Record<Field, number>>) => row[field],
-  };
-}
-
-/** Work that waits in some states, by an index that begins with `field`; `since` is when it was requested, epoch ms. */
-export function waiting<
-  Index extends string,
-  Field extends string,
-  const States extends readonly string[],
-  Since extends string,
->(index: Index, field: Field, states: States, since: Since) {
-  return {
-    rows: states.map(
-      (state) =>
-        <Found>(rows: Indexed<Index, Bound<"eq", Field, States[number]>, Found>) =>
-          rows.withIndex(index, (q) => q.eq(field, state)),
-    ),
-    since: (row: Readonly<Record<Since, number>>) => row[since],
-  };
-}
-
 /** The `userId` of rows that belong to no user: the service's own accounts and cards. Users' ids are never empty. */
 export const NOBODY = "";
 
@@ -137,12 +92,4 @@ export function tablesOf(records: Records): TableNames[] {
 /** The names of a list's entries, in its order. */
 export function namesIn<Entries extends object>(entries: Entries): (keyof Entries & string)[] {
   return Object.keys(entries).filter((name): name is keyof Entries & string => Object.hasOwn(entries, name));
-}
-
-/** Whether a row is in a final state. */
-export function isFinal(
-  final: { field: string; states: readonly unknown[] } | undefined,
-  row: Readonly<Record<string, unknown>>,
-): boolean {
-  return final === undefined || final.states.includes(row[final.field]);
 }
