@@ -27,7 +27,6 @@ const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
   "accounts/claims": ["schema"],
   "accounts/data": ["schema"],
-  "ops/health": ["schema"],
   "ops/housekeeping": ["schema"],
 };
 /**
