@@ -18,9 +18,7 @@ import type { AlertType } from "../whales/tables";
 
 const MAX_DAYS = 365;
 const DEFAULT_DAYS = 7;
-const days = wholeNumberOr(DEFAULT_DAYS, 1, MAX_DAYS).describe(
-  `How many days to look back, 1 to ${MAX_DAYS}; ${DEFAULT_DAYS} when left out.`,
-);
+const days = wholeNumberOr(DEFAULT_DAYS, 1, MAX_DAYS);
 
 /** A window's rows: a token has one signal per day, and a window may begin in the middle of one. */
 function windowOf(token: "BTC" | "ETH" | undefined, days: number) {
@@ -33,11 +31,11 @@ const status = z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]);
 
 const latestSignal = z.object({
   signalType,
-  entryPrice: z.number().describe("USD"),
-  target1: z.number().describe("USD; the entry price for HOLD"),
-  target2: z.number().describe("USD; the entry price for HOLD"),
-  stopLoss: z.number().describe("USD; the entry price for HOLD"),
-  confidence: z.number().describe("0 to 100"),
+  entryPrice: z.number(),
+  target1: z.number(),
+  target2: z.number(),
+  stopLoss: z.number(),
+  confidence: z.number(),
   status,
   reasoning: z.string(),
 });
@@ -46,23 +44,6 @@ const latest: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/latest",
   summary: "The latest signals as a bare map; now /mcp/signals/latest.",
-  description:
-    "With `token` it has only that token's key, otherwise both; null means that no signal was issued yet. Every level is a number: a HOLD has no targets and no stop, so its levels are its entry price.",
-  example: {
-    input: { token: "BTC" },
-    output: {
-      BTC: {
-        signalType: "BUY",
-        entryPrice: 97_250,
-        target1: 98_200,
-        target2: 99_100,
-        stopLoss: 96_300,
-        confidence: 68,
-        status: "PENDING",
-        reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
-      },
-    },
-  },
   input: z.object({ token: signalToken }),
   returns: z.object({ BTC: latestSignal.nullable().optional(), ETH: latestSignal.nullable().optional() }),
   handler: async (ctx, { token }) => {
@@ -89,35 +70,16 @@ const history: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/history",
   summary: "Signals of the last days, newest first; now /mcp/signals/history.",
-  description: "`isWin` is null while a signal is open, and when it has expired.",
-  example: {
-    input: { token: "BTC", days: 7 },
-    output: {
-      signals: [
-        {
-          token: "BTC",
-          signalType: "BUY",
-          entryPrice: 97_250,
-          isWin: true,
-          status: "WIN",
-          pnlPercent: 0.976864,
-        },
-      ],
-    },
-  },
   input: z.object({ token: signalToken, days }),
   returns: z.object({
     signals: z.array(
       z.object({
         token: z.enum(["BTC", "ETH"]),
         signalType,
-        entryPrice: z.number().describe("USD"),
+        entryPrice: z.number(),
         isWin: z.boolean().nullable(),
         status,
-        pnlPercent: z
-          .number()
-          .nullable()
-          .describe("Signed by direction, 1.5 is 1.5 %; null while it is open, and for HOLD"),
+        pnlPercent: z.number().nullable(),
       }),
     ),
   }),
@@ -156,27 +118,22 @@ function figure(value: number): number {
   return Number.isFinite(value) ? Number(value.toFixed(2)) + 0 : 0;
 }
 
-const percent = z.number().describe("Percent; 0 without a result");
+const results = z.object({
+  total: z.int(),
+  wins: z.int(),
+  losses: z.int(),
+  winrate: z.number(),
+  avgPnl: z.number(),
+  bestPnl: z.number(),
+  worstPnl: z.number(),
+});
 
 const winrates: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/winrate",
   summary: "How the signals of the last days ended; now the `stats` of /mcp/signals/history.",
-  description: "Every figure is a number, and 0 without a signal: `total` says whether there was one.",
-  example: {
-    input: { token: "BTC", days: 30 },
-    output: { total: 24, wins: 13, losses: 8, winrate: 61.9, avgPnl: 0.31, bestPnl: 1.4, worstPnl: -1.02 },
-  },
   input: z.object({ token: signalToken, days }),
-  returns: z.object({
-    total: z.int().describe("BUY and SELL signals that were closed: won, lost or expired"),
-    wins: z.int(),
-    losses: z.int(),
-    winrate: z.number().describe("wins / (wins + losses), 0 to 100"),
-    avgPnl: percent,
-    bestPnl: percent,
-    worstPnl: percent,
-  }),
+  returns: results,
   handler: async (ctx, { token, days }) => {
     const { signals } = await ctx.runQuery(internal.signals.history.page, windowOf(token, days));
     return resultsOf(signals);
@@ -198,23 +155,6 @@ const whales: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/whales/latest",
   summary: "Whale alerts of the last hours, the largest first, at most 500; now /mcp/whale-alerts.",
-  description:
-    "`significance` is HIGH from 10 million USD; `implication` is one fixed sentence per kind of movement.",
-  example: {
-    input: { hours: 24 },
-    output: {
-      count: 1,
-      alerts: [
-        {
-          token: "ETH",
-          direction: "bearish",
-          description: "4,920 ETH moved from a fund's wallet to an exchange.",
-          significance: "HIGH",
-          implication: IMPLICATIONS.cex_inflow,
-        },
-      ],
-    },
-  },
   input: z.object({ hours }),
   returns: z.object({
     count: z.int(),
@@ -247,43 +187,22 @@ const recap: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/recap/today",
   summary: "The results of the signals of this UTC day; now /mcp/signals/recap.",
-  description:
-    "Every figure is a number, and 0 without a result. When there is no review in time, `aiReview` says so.",
   errors: { rate_limited: "A review had to be written, and this caller has asked for too many." },
-  example: {
-    input: {},
-    output: {
-      date: "2026-01-05",
-      btcWins: 1,
-      btcLosses: 0,
-      btcWinrate: 100,
-      btcBestPnl: 0.98,
-      btcWorstPnl: 0.98,
-      ethWins: 0,
-      ethLosses: 1,
-      ethWinrate: 0,
-      ethBestPnl: 0,
-      ethWorstPnl: -1.1,
-      totalWinrate: 50,
-      avgPnl: -0.06,
-      aiReview: "Bitcoin reached its first target within three hours; Ethereum was stopped out.",
-    },
-  },
   input: z.object({}),
   returns: z.object({
-    date: z.string().describe("UTC day, 2026-11-20"),
+    date: z.string(),
     btcWins: z.int(),
     btcLosses: z.int(),
-    btcWinrate: percent,
-    btcBestPnl: percent,
-    btcWorstPnl: percent,
+    btcWinrate: z.number(),
+    btcBestPnl: z.number(),
+    btcWorstPnl: z.number(),
     ethWins: z.int(),
     ethLosses: z.int(),
-    ethWinrate: percent,
-    ethBestPnl: percent,
-    ethWorstPnl: percent,
-    totalWinrate: percent,
-    avgPnl: percent,
+    ethWinrate: z.number(),
+    ethBestPnl: z.number(),
+    ethWorstPnl: z.number(),
+    totalWinrate: z.number(),
+    avgPnl: z.number(),
     aiReview: z.string(),
   }),
   handler: async (ctx, _input, { caller }) => {
