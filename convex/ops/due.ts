@@ -29,16 +29,6 @@ const DUE: Record<string, Due> = {
       (await rowsDue(db.query("orders"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
     takeUp: internal.wallets.orders.steps.takeUpDue,
   },
-  "old paid reports": {
-    since: async ({ db }, now) => {
-      const old = await db
-        .query("paymentClaims")
-        .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", now))
-        .first();
-      return old?.forgetAt ?? null;
-    },
-    takeUp: internal.payments.progress.forgetReports,
-  },
   alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
   "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.events.begin },
   work: { since: lostSince, takeUp: internal.lib.work.turns.resumeLost },

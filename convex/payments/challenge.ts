@@ -181,7 +181,7 @@ export const RECEIPT_HEADERS = {
 /** The 402 and the 404 of GET and POST, for the API document. */
 export const NOTHING_TO_SELL = "No source knows the token, and the payment is not used.";
 export const PAYMENT_REQUIRED = {
-  when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says if no source knows the token, or if the body is malformed: then do not pay. Always for a GET without `preview`.",
+  when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says if no source knows the token, or if the body is malformed: then do not pay. Always for a GET.",
   body: z.object(paymentTerms),
   headers: {
     "Payment-Required":

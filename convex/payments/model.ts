@@ -12,7 +12,7 @@ import { ALREADY_USED, REASONS, type Reason, type Refusal } from "./terms";
 /** Claims of payments, as steps of their callers' mutations. */
 
 /** How long a delivered report is returned again for the same proof and order. */
-export const REPLAY_MS = HOUR;
+const REPLAY_MS = HOUR;
 
 const vReason = v.union(...REASONS.map((reason) => v.literal(reason)));
 export const vRefusal = v.object({ kind: v.literal("refused"), reason: vReason, error: v.string() });

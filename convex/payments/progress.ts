@@ -3,7 +3,6 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { dueWork } from "../lib/cronRuns";
 import { end, vFailure } from "../lib/work/jobs";
 import { vResult } from "../research/tables";
 import { hasReverted, openServiceOrder } from "../wallets/orders/model";
@@ -14,7 +13,6 @@ import {
   claimById,
   isReason,
   releaseDeposits,
-  REPLAY_MS,
   startWriting,
   vClaimWork,
   vRefusal,
@@ -24,9 +22,6 @@ import { ALREADY_USED, refusal } from "./terms";
 import { canBuy, spendTransfer } from "./transfers";
 
 /** From a claim to its report: each function is one transaction that decides (`states.md`). The chain was asked before. */
-
-/** Rows per transaction; a report is about ten kilobytes. */
-const FORGOTTEN_TOGETHER = 100;
 
 const vTask = v.object({
   authorization: vAuthorization,
@@ -133,12 +128,8 @@ export const deliver = change(
     const row = await claimAt(ctx, work, "paid");
     if (row === null) return;
     await end(ctx, work.job);
-    const generatedAt = Date.now();
-    await ctx.db.patch("paymentClaims", row._id, {
-      state: "delivered",
-      report: { result, model, generatedAt },
-      forgetAt: generatedAt + REPLAY_MS,
-    });
+    const report = { result, model, generatedAt: Date.now() };
+    await ctx.db.patch("paymentClaims", row._id, { state: "delivered", report });
   },
 );
 
@@ -191,28 +182,10 @@ export const standing = internalQuery({
       return refusal(row.refusal.reason, row.refusal.error);
     }
     const receipt = row.txHash === undefined ? null : { txHash: row.txHash, payer: row.payer };
-    if (row.state === "delivered") {
-      // Deleted while its caller waited.
-      if (row.report === undefined) return ALREADY_USED;
-      const { result } = row.report;
-      return { kind: "delivered", focus: row.order.focus, report: { result }, receipt };
-    }
-    const { trouble } = row;
+    const { order, report, trouble } = row;
+    if (report !== undefined)
+      return { kind: "delivered", focus: order.focus, report: { result: report.result }, receipt };
     if (trouble === undefined) return { kind: "working", receipt };
     return { kind: "failed", code: trouble.code, message: trouble.message, receipt };
   },
-});
-
-/** Deletes the text of reports that are no longer returned; that their payments are spent is kept. */
-export const forgetReports = dueWork(async (ctx) => {
-  const old = await ctx.db
-    .query("paymentClaims")
-    .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
-    .take(FORGOTTEN_TOGETHER);
-  for (const { _id } of old) {
-    await ctx.db.patch("paymentClaims", _id, { report: undefined, forgetAt: undefined });
-  }
-  if (old.length === FORGOTTEN_TOGETHER) {
-    await ctx.scheduler.runAfter(0, internal.payments.progress.forgetReports, {});
-  }
 });

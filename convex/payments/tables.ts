@@ -134,16 +134,12 @@ export const paymentTables = {
     /** The transaction that paid. */
     txHash: v.optional(v.string()),
     createdAt: v.number(),
-    /** Kept as long as the same proof returns it. */
     report: v.optional(v.object({ ...vPaidReport.fields, model: v.string(), generatedAt: v.number() })),
-    /** When the report is deleted; absent without one. */
-    forgetAt: v.optional(v.number()),
   })
     .index("by_key", ["key"])
     .index("by_txHash", ["txHash"])
     .index("by_state", ["state"])
     .index("by_payer_and_state", ["payer", "state"])
-    .index("by_forgetAt", ["forgetAt"])
     .index("by_userId", ["order.userId"]),
 };
 

@@ -1,5 +1,4 @@
 import { describe, expect } from "vitest";
-import { internal } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/proofs";
 import { send, together } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
@@ -184,24 +183,6 @@ describe("a transaction's hash", () => {
     await aged(app, 3_700_000);
     const { status, body } = await buyWith(app, hash);
     expect([status, body.reason]).toEqual([402, "payment_already_used"]);
-  });
-
-  test("leaves no report behind once it is given no more", async ({ app }) => {
-    const hash = await transfer(chain, await payer(chain));
-    await buyWith(app, hash);
-    const forget = () => app.t.mutation(internal.payments.progress.forgetReports, {});
-    await forget();
-    const [fresh] = await app.rows("paymentClaims");
-    expect((fresh?.forgetAt ?? 0) - (fresh?.report?.generatedAt ?? 0)).toBe(3_600_000);
-    await app.t.run(async (ctx) => {
-      if (fresh !== undefined) await ctx.db.patch("paymentClaims", fresh._id, { forgetAt: 1 });
-    });
-    await forget();
-    const [claim] = await app.rows("paymentClaims");
-    expect([claim?.state, claim?.report, claim?.forgetAt]).toEqual(["delivered", undefined, undefined]);
-    const { status, body } = await buyWith(app, hash);
-    expect([status, body.reason]).toEqual([402, "payment_already_used"]);
-    expect(writings(app)).toBe(1);
   });
 
   test("is written into the audit trail, with the payer and without the proof", async ({ app }) => {
