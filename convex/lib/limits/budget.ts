@@ -5,7 +5,7 @@ import { setting } from "../env";
 import { AppError } from "../errors";
 import { ROWS_OF_DAY } from "../outside/spending";
 import { rowsBy, rowsByBoth } from "../records/rows";
-import type { vBilled, vPayingClass } from "../tables";
+import { vPayer, type vBilled, type vPayingClass } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 import type { Payer } from "./callers";
 
@@ -22,7 +22,7 @@ const PART_OF_ONE = 0.2;
 const MOST_BUDGETS = 2;
 const MICROS = 1_000_000;
 
-/** What has been spent of a day: by everybody, by all callers, and the most by one of the holders. */
+/** What has been spent of a day. */
 async function sumsOf(ctx: QueryCtx, day: string) {
   const rows = await rowsBy(ctx.db.query("spending"), "day", day).take(ROWS_OF_DAY);
   const sum = (some: typeof rows) => some.reduce((total, { micros }) => total + micros, 0);
@@ -37,17 +37,24 @@ function isCaller(payer: Infer<typeof vPayingClass>): boolean {
   return payer === "signedIn" || payer === "anonymous";
 }
 
+export const vSpent = v.object({ all: v.number(), callers: v.number(), own: v.number() });
+
+/** What counts for a payer on the day of `now`: spent by everybody, by all callers, and the most by one of its holders. */
+export async function spentFor(ctx: QueryCtx, payer: Payer, now: number): Promise<Infer<typeof vSpent>> {
+  const day = dayOf(now);
+  const { all, callers } = await sumsOf(ctx, day);
+  const holders = typeof payer !== "string" && isCaller(payer.class) ? payer.holders : [];
+  const rows = holders.map((holder) =>
+    rowsByBoth(ctx.db.query("callerSpending"), "day", day, "holder", holder).unique(),
+  );
+  const own = (await Promise.all(rows)).map((row) => row?.micros ?? 0);
+  return { all, callers, own: Math.max(0, ...own) };
+}
+
 export const spent = internalQuery({
-  args: { day: v.string(), holders: v.array(v.string()) },
-  returns: v.object({ all: v.number(), callers: v.number(), own: v.number() }),
-  handler: async (ctx, { day, holders }) => {
-    const { all, callers } = await sumsOf(ctx, day);
-    const rows = holders.map((holder) =>
-      rowsByBoth(ctx.db.query("callerSpending"), "day", day, "holder", holder).unique(),
-    );
-    const own = (await Promise.all(rows)).map((row) => row?.micros ?? 0);
-    return { all, callers, own: Math.max(0, ...own) };
-  },
+  args: { payer: vPayer, now: v.number() },
+  returns: vSpent,
+  handler: (ctx, { payer, now }) => spentFor(ctx, payer, now),
 });
 
 /**
@@ -56,14 +63,16 @@ export const spent = internalQuery({
  * @throws AppError `rate_limited`, with the time at which the budget is restored.
  */
 export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void> {
-  const { class: of, holders } = typeof payer === "string" ? { class: payer, holders: [] } : payer;
-  if (of === "paid") return;
+  if (payer === "paid") return;
   const now = Date.now();
-  const { all, callers, own } = await ctx.runQuery(
-    internal.lib.limits.budget.spent,
-    { day: dayOf(now), holders: isCaller(of) ? holders : [] },
-    { useStaleSnapshot: true },
-  );
+  const stale = { useStaleSnapshot: true };
+  refusePast(payer, await ctx.runQuery(internal.lib.limits.budget.spent, { payer, now }, stale), now);
+}
+
+/** The same, of what was read. */
+export function refusePast(payer: Payer, { all, callers, own }: Infer<typeof vSpent>, now: number): void {
+  const of = typeof payer === "string" ? payer : payer.class;
+  if (of === "paid") return;
   const budget = budgetMicros();
   const isPastAll = all >= budget * MOST_BUDGETS;
   if (!isCaller(of)) {

@@ -1,8 +1,8 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
-import { refuseBeyond } from "./budget";
+import { refusePast, spentFor, vSpent } from "./budget";
 import type { Payer, Caller } from "./callers";
 import { change } from "../changes";
 import { AppError, failureOf, messageOf } from "../errors";
@@ -71,8 +71,8 @@ async function enterAs(
 }
 
 /**
- * Takes a slot. Which ones are free is read from a snapshot that may be a moment old: a current read would make all
- * callers conflict.
+ * Takes a slot. Which ones are free, and what has been spent, is read from a snapshot that may be a moment old: a current
+ * read would make all callers conflict.
  */
 export const enter = internalMutation({
   args: {
@@ -86,14 +86,15 @@ export const enter = internalMutation({
   handler: async (ctx, { heldMs, payer, limits, ...who }) => {
     const now = Date.now();
     await takeLimits(ctx, limits);
-    if (payer !== undefined) await refuseBeyond(ctx, payer);
     await refuseHolders(ctx, who, now);
     const most = who.user === undefined ? ANONYMOUS : ALL;
-    const held: number[] = await ctx.runQuery(
-      internal.lib.limits.slots.held,
-      { now },
+    const seen: Infer<typeof vSeen> = await ctx.runQuery(
+      internal.lib.limits.slots.look,
+      { now, ...(payer === undefined ? {} : { payer }) },
       { useStaleSnapshot: true },
     );
+    const { held, spent } = seen;
+    if (payer !== undefined && spent !== null) refusePast(payer, spent, now);
     const free = Array.from({ length: most }, (_, shard) => shard).filter((shard) => !held.includes(shard));
     const turn = Math.floor(Math.random() * free.length);
     for (const shard of [...free.slice(turn), ...free.slice(0, turn)]) {
@@ -110,13 +111,18 @@ export const enter = internalMutation({
   },
 });
 
-/** Which slots are held. */
-export const held = internalQuery({
-  args: { now: v.number() },
-  returns: v.array(v.number()),
-  handler: async (ctx, { now }) => {
+const vSeen = v.object({ held: v.array(v.number()), spent: v.union(vSpent, v.null()) });
+
+/** Which slots are held, and what counts against a payer's part of the budget. */
+export const look = internalQuery({
+  args: { now: v.number(), payer: v.optional(vPayer) },
+  returns: vSeen,
+  handler: async (ctx, { now, payer }) => {
     const rows = await ctx.db.query("slots").withIndex("by_shard").take(ALL);
-    return rows.filter(({ until }) => until > now).map(({ shard }) => shard);
+    return {
+      held: rows.filter(({ until }) => until > now).map(({ shard }) => shard),
+      spent: payer === undefined ? null : await spentFor(ctx, payer, now),
+    };
   },
 });
 
