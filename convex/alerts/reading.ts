@@ -250,7 +250,7 @@ const symbol = (token: string): RegExp =>
 /** The model's restatement of the words; `null` if there is no model, or if it fails. */
 async function restate(ctx: ActionCtx, words: string, caller: Caller) {
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
-  await charge(ctx, "chat", caller);
+  await charge(ctx, "question", caller);
   const { completeStructured } = await import("../providers/models/structure");
   const patience = { turnMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
   try {

@@ -224,7 +224,7 @@ async function plainWords(ctx: ActionCtx, request: Request, forwarded: boolean):
 async function answerTo(ctx: ActionCtx, request: Request): Promise<Outcome> {
   const { updateId, sender, userId, argument: question } = request;
   const caller = callerOf(request);
-  await charge(ctx, "chat", caller);
+  await charge(ctx, "question", caller);
   required("LLM_GATEWAY_API_KEY");
   // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
   const own = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;
@@ -290,7 +290,7 @@ async function orderCard(
   { updateId, sender, userId }: Request,
   order: Order,
 ): Promise<Outcome> {
-  await charge(ctx, "transfer", { userId, address: null });
+  await charge(ctx, "order", { userId, address: null });
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   const { walletId, address } = wallet;

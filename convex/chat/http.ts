@@ -28,7 +28,7 @@ const chat: MountedEndpoint = endpoint({
   description:
     "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure comes from a cited fact, or its sentence ends with `[model]`. A request for a private key gets a fixed security message, and no model is asked.",
   needs: ["LLM_GATEWAY_API_KEY"],
-  limit: "chat",
+  limit: "question",
   countsWithSlot: true,
   access: "shown",
   headers: USER_TOKEN,
@@ -98,7 +98,7 @@ const chat: MountedEndpoint = endpoint({
       proven: caller.credential === "owner",
     };
     const answered = await waitingAs(ctx, caller, () => reply(ctx, wanted), {
-      limit: "chat",
+      limit: "question",
       heldMs: deadlines.caller,
       payer: payerOf(caller),
     });

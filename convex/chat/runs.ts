@@ -53,7 +53,7 @@ export const start = mutation({
     if (earlier !== null) return earlier._id;
     if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
     required("LLM_GATEWAY_API_KEY");
-    await charge(ctx, "run", { userId, address: null });
+    await charge(ctx, "question", { userId, address: null });
     const messages = await rememberedTurns(ctx, userId, agentId, Date.now());
     const runId = await recordRun(ctx, {
       userId,

@@ -32,7 +32,7 @@ export const openGame = mutation({
   returns: vGame,
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
-    await charge(ctx, "game", { userId, address: null });
+    await charge(ctx, "settings", { userId, address: null });
     return openSession(ctx, userId);
   },
 });

@@ -67,7 +67,7 @@ export async function claimRefresh(
   const row = found === undefined ? await findRefresh(ctx, key) : found;
   if (row !== null && (leaseOf(row) > now || now < (row.failedAt ?? -Infinity) + restMs))
     return { key, attempt: row.attempt };
-  await charge(ctx, "refresh", caller);
+  await charge(ctx, "question", caller);
   const attempt = (row?.attempt ?? 0) + 1;
   const begun = { attempt, beganAt: now, leaseUntil: now + leaseMs, restMs };
   if (row === null) await ctx.db.insert("refreshes", { key, ...begun });

@@ -31,7 +31,7 @@ export const listingOf = counted(async (ctx, token: string, caller?: Caller): Pr
   const stored = await storedListing(ctx, token);
   if (stored.kind === "known") return stored;
   try {
-    if (caller !== undefined) await charge(ctx, "refresh", caller);
+    if (caller !== undefined) await charge(ctx, "question", caller);
   } catch (error) {
     if (failureOf(error)?.code !== "rate_limited") throw error;
     return stored;
@@ -102,7 +102,7 @@ export const figuresNow = counted(
     if (listedCoins(facts).some((coin) => coin.symbol === symbol)) return focusView(symbol, facts, null);
     const list = listIn(await ctx.runQuery(internal.market.snapshots.list, {}));
     if (!isMajor(symbol)) {
-      await charge(ctx, "refresh", caller);
+      await charge(ctx, "question", caller);
       await gather(ctx, [day], { freshMs: MINUTE, waitMs: deadlines.grounding });
     }
     return focusView(symbol, (await read()).facts, list);

@@ -42,7 +42,7 @@ const report: MountedEndpoint = endpoint({
   description:
     "Without a payment it is 402, whatever the body is, and says what to pay and to whom. At least 1.00 USDC is verified on chain and buys one report; what is beyond the price is credited to its sender as a deposit. The same proof with the same body joins the work under way, and yields the report after a failure (502) or a wait without a new charge. A field that is not listed here is a 400, and the proof stays unspent. `result` has at least 400 words, and every figure a fact among `sources`.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
-  limit: "payment",
+  limit: "order",
   headers: {
     "X-Payment":
       "The payment proof: the hash of a transaction that has paid, a JSON object `{txHash, signature?}` (plain or in base64), or an x402 version 1 payload.",
@@ -87,7 +87,7 @@ const report: MountedEndpoint = endpoint({
     const focus = token ?? "";
     const bodyHash = sha256Hex(JSON.stringify([userId ?? "", focus]));
     const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
-    if (proof.kind === "hash") await refuseGuessing(ctx, "unknownHash", caller);
+    if (proof.kind === "hash") await refuseGuessing(ctx, caller);
     const { redeem } = await import("./redemption");
     const redeeming = () => redeem(ctx, { proof, order, keyHash: caller.keyHash });
     // Anybody can invent hashes, but not signed payments.
@@ -96,7 +96,7 @@ const report: MountedEndpoint = endpoint({
         ? await waitingAs(ctx, caller, redeeming, { heldMs: deadlines.caller })
         : await redeeming();
     if (redeemed.kind === "refused") {
-      if (redeemed.reason === "payment_not_found") await countGuess(ctx, "unknownHash", caller);
+      if (redeemed.reason === "payment_not_found") await countGuess(ctx, caller);
       throw paymentRequired(redeemed);
     }
     const headers = redeemed.receipt === null ? {} : receipt(outcomeOf(redeemed.receipt));

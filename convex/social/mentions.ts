@@ -116,7 +116,7 @@ export const begin = internalMutation({
 
 async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
   try {
-    await charge(ctx, "transfer", { userId, address: null });
+    await charge(ctx, "order", { userId, address: null });
     return false;
   } catch (error) {
     if (failureOf(error)?.code === "rate_limited") return true;

@@ -40,16 +40,12 @@ const shared = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
 /** What a person does, and what an address does for all who are behind it: an office, a web application, a bot host. */
 const person = perMinute(30, 60);
 const address = shared(perMinute(120, 240));
-const orders = { user: perMinute(60, 200), address: shared(perMinute(240, 480)) };
 
 /** Each limit once per user and once per network address, and its subject for refusals. */
 const LIMITS = {
-  chat: { of: "questions", user: person, address },
-  refresh: { of: "requests for something newer", user: person, address },
-  run: { of: "agent runs", user: person, address },
+  question: { of: "questions", user: person, address },
   settings: { of: "changes of settings and look-ups", user: person, address },
-  transfer: { of: "orders", ...orders },
-  payment: { of: "payments", ...orders },
+  order: { of: "orders", user: perMinute(60, 200), address: shared(perMinute(240, 480)) },
   chain: { of: "questions to the chain", user: perMinute(60, 120), address: shared(perMinute(480, 960)) },
   deposit: { of: "notices of deposits", user: perMinute(240, 480), address: shared(perMinute(600, 1_200)) },
   // Ten may run at once: a user who has started all of them has reports for eight hours.
@@ -60,13 +56,11 @@ const LIMITS = {
   webhook: { of: "new webhooks", user: perHour(20), address: perHour(20) },
   claim: { of: "claims", user: perHour(20), address: perHour(200) },
   card: { of: "cards", user: perHour(30), address: perHour(600) },
-  game: { of: "games", user: perHour(60), address: shared(perHour(2_000)) },
   // Codes of 40 bits live for 10 minutes: ten thousand networks that guess as often as they may find one of a thousand
   // open codes in a week. Each guess counts against its sender only.
   link: { of: "link codes", user: perMinute(10, 20), address: perMinute(10, 20) },
-  // A stranger's guesses, whatever they name.
-  miss: { of: "transactions that are not the user's", address: perMinute(30) },
-  unknownHash: { of: "payments that the chain does not know", address: perMinute(20) },
+  // A stranger's guesses at transactions and payments, whatever they name.
+  guess: { of: "look-ups that find nothing", address: perMinute(30) },
 } satisfies Readonly<Record<string, { of: string; user?: Bucket; address: Bucket }>>;
 
 /** Limits of other subjects. */
@@ -81,10 +75,8 @@ const OTHERS = {
   fill: perHour(48),
 };
 
-/** Guesses are counted per network address only. */
-type GuessName = "miss" | "unknownHash";
-/** What is counted once per user and once per network address. */
-export type LimitName = Exclude<keyof typeof LIMITS, GuessName>;
+/** What is counted once per user and once per network address; guesses only per address. */
+export type LimitName = Exclude<keyof typeof LIMITS, "guess">;
 
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
@@ -92,7 +84,7 @@ const rateLimiter = new RateLimiter(components.rateLimiter);
 export const vCounted = v.object({ limit: v.string(), of: v.string(), key: v.string(), config: vBucket });
 type Counted = Infer<typeof vCounted>;
 
-function ofAddress(name: LimitName | GuessName, caller: Pick<Caller, "address">): Counted[] {
+function ofAddress(name: keyof typeof LIMITS, caller: Pick<Caller, "address">): Counted[] {
   if (caller.address === null) return [];
   const { of, address: config } = LIMITS[name];
   // Who guesses codes has at most the network that one customer can own.
@@ -189,8 +181,8 @@ export const take = internalMutation({
  * than a wrong one.
  * @throws AppError `rate_limited`
  */
-export async function refuseGuessing(ctx: ActionCtx, name: GuessName, caller: Caller): Promise<void> {
-  for (const one of ofAddress(name, caller)) {
+export async function refuseGuessing(ctx: ActionCtx, caller: Caller): Promise<void> {
+  for (const one of ofAddress("guess", caller)) {
     const { limit, key, config } = one;
     // Not the limiter's own check: that is a query which reads the clock.
     const found = await rateLimiter.getValue(ctx, limit, { key, config });
@@ -200,8 +192,8 @@ export async function refuseGuessing(ctx: ActionCtx, name: GuessName, caller: Ca
 }
 
 /** Counts a wrong guess. */
-export async function countGuess(ctx: ActionCtx, name: GuessName, caller: Caller): Promise<void> {
-  for (const { limit, key, config } of ofAddress(name, caller))
+export async function countGuess(ctx: ActionCtx, caller: Caller): Promise<void> {
+  for (const { limit, key, config } of ofAddress("guess", caller))
     await rateLimiter.limit(ctx, limit, { key, config });
 }
 

@@ -62,7 +62,7 @@ const moving = {
 const ordering = {
   methods: ["POST"],
   accepted: WAITING,
-  limit: "transfer",
+  limit: "order",
   access: "shown",
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
   answerHeaders: REPLAYED,
@@ -250,11 +250,11 @@ const transaction: MountedEndpoint = endpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId, txHash: asked }, call) => {
-    await refuseGuessing(ctx, "miss", call.caller);
+    await refuseGuessing(ctx, call.caller);
     const row = await ctx.runQuery(internal.wallets.orders.placing.byHash, { userId, txHash: asked });
     const kind = row?.request.kind;
     if (row === null || (kind !== "send" && kind !== "swap")) {
-      await countGuess(ctx, "miss", call.caller);
+      await countGuess(ctx, call.caller);
       throw new AppError("not_found", "This user has no transaction with this hash");
     }
     if (asked === row.approvalTxHash) {
