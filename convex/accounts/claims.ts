@@ -120,7 +120,7 @@ async function bind(ctx: MutationCtx, userId: string, login: string): Promise<vo
     [{ bold: "🔐 Your account id has an owner now" }],
     ["Somebody who knows it has become its owner: from now on what it has belongs to them."],
   ]);
-  await ctx.runMutation(internal.messenger.configs.endAll, { userId });
+  await ctx.runMutation(internal.messenger.notices.endAll, { userId });
   await ctx.runMutation(internal.alerts.model.endAll, { userId });
   await ctx.runMutation(internal.research.shifts.stop, { userId });
   const own = await accountOfLogin(ctx, login);

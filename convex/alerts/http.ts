@@ -6,7 +6,7 @@ import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint"
 import { text, userId } from "../lib/http/input";
 import { assertMay } from "../accounts/access";
 import { AppError } from "../lib/errors";
-import { payerOf } from "../lib/limits/callers";
+import { payerOf, type Caller } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { iso } from "../lib/time";
@@ -58,7 +58,8 @@ const example = {
 /** An alert decides what its owner is told, so for a `userId` with an owner the rules of delivery settings apply. */
 const guarded = {
   limit: "settings",
-  access: (ctx: ActionCtx, { userId }: { userId: string }) => assertMay(ctx, userId, "delivery"),
+  access: (ctx: ActionCtx, { userId }: { userId: string }, caller: Caller) =>
+    assertMay(ctx, userId, "delivery", caller),
   errors: USER_TOKEN_ERRORS,
   headers: USER_TOKEN,
 } as const;

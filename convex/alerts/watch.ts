@@ -179,10 +179,9 @@ async function fire(
     buttons: firedButtons(alert),
     picture: handle === null ? undefined : { handle, subject: alertId },
   });
-  await tellOwner(ctx, userId, "alert.fired", () => {
-    const seen = { ...observation, at: iso(observation.at), observedAt: iso(observedAt) };
-    return { firingId, observation: seen, alertId, condition, words: describe(condition), text };
-  });
+  const seen = { ...observation, at: iso(observation.at), observedAt: iso(observedAt) };
+  const told = { firingId, observation: seen, alertId, condition, words: describe(condition), text };
+  await tellOwner(ctx, userId, "alert.fired", told);
 }
 
 /** The move of a coin's price that an observation shows; `null` if it is not about a price. */

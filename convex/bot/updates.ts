@@ -9,7 +9,7 @@ import { pseudonymOf } from "../lib/security/pseudonyms";
 import { reasonOf } from "../lib/text/failures";
 import { dateTime, SECOND, MINUTE } from "../lib/time";
 import { failureHandler, open, rest, underWay, end, vFailure, vJob } from "../lib/work/jobs";
-import { moveChat } from "../messenger/delivery/outbox";
+import { moveChat } from "../messenger/outbox";
 import { codeByHash, codeHash, userOfAccount } from "../messenger/model";
 import { walletOf } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, LATE, notice, PRIVATE_ONLY } from "./cards";

@@ -26,23 +26,15 @@ const CAPTION_LIMIT = 880;
 
 /**
  * Marks above cards that the default bot brings to a chat that somebody has named without proving that it is theirs.
- * People trust a bot that they have started, and anybody can invent a
- * `userId` and name their chat.
+ * People trust a bot that they have started, and anybody can invent a `userId` and name their chat.
  */
-const MARKS = {
-  /** The words are the caller's. */
-  words:
-    "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:",
-  /** The words are the service's. */
-  card: "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.",
-  /** The service's own notice about a `userId` for which this chat was named. */
-  notice:
-    "✉️ This chat was named for an account id of this service. If that account is not yours, ignore this.",
-};
+const STRANGERS =
+  "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:";
+const NAMED = "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
 
-/** The first part of a card with its mark. */
-export function marked(html: string, whose: keyof typeof MARKS): string {
-  return html === "" ? MARKS[whose] : `${MARKS[whose]}${GAP}${html}`;
+/** The first part of a card with its mark. @param isForeign Whether the words are the caller's, not the service's. */
+export function marked(html: string, isForeign: boolean): string {
+  return [isForeign ? STRANGERS : NAMED, html].filter((text) => text !== "").join(GAP);
 }
 
 /**

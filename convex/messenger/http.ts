@@ -8,7 +8,6 @@ import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
 import { EXAMPLE_ADDRESS, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/described";
 import { absentWhenEmpty, atMost, chatId, text, userId, withAliases } from "../lib/http/input";
-import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { equalBytes } from "../lib/security/crypto";
 import { ensureWallet } from "../wallets/wallets";
@@ -17,53 +16,27 @@ import { botTokenSeal, codeHash } from "./model";
 
 /** A user's own bot and chat, and links between messenger accounts and users for bots that are not the service's own. */
 
-const botToken = z
-  .string("must be a string")
-  .trim()
-  .regex(/^[\x21-\x7e]{20,128}$/, "must be 20 to 128 printable characters")
-  .describe("Token of the user's own messenger bot; an empty one goes back to the default bot.");
-
-const blank = z.literal("");
-
-/** `""` clears a setting. */
-const clearable = <Shape extends z.ZodType>(shape: Shape, problem: string) =>
-  z
-    .preprocess(
-      (value) => (typeof value === "string" ? value.trim() : value),
-      z.union([blank, shape], problem),
-    )
-    .optional();
-
 /** Either field may be sent alone; an empty one clears it. */
 const settingsInput = withAliases(
   { telegramBotToken: "messengerBotToken", telegramChatId: "messengerChatId" },
   z.object({
     userId,
-    messengerBotToken: clearable(botToken, "must be 20 to 128 printable characters, or empty"),
-    messengerChatId: clearable(chatId, "must be a numeric chat id or @channel, or empty"),
+    messengerBotToken: z
+      .string("must be a string")
+      .trim()
+      .regex(/^(?:[\x21-\x7e]{20,128})?$/, "must be 20 to 128 printable characters, or empty")
+      .describe("Token of the user's own messenger bot; an empty one goes back to the default bot.")
+      .optional(),
+    messengerChatId: z
+      .union([z.literal(""), chatId], "must be a numeric chat id or @channel, or empty")
+      .optional(),
   }),
 );
 
 type Settings = z.output<typeof settingsInput>;
 
-/**
- * Stores a user's settings, with the bot token sealed.
- * @throws AppError `unauthorized` or `forbidden` for an id with an owner, unless its owner's token or a key was sent,
- * because the chat gets the reports; `not_configured` if a token is set without a key; `rate_limited`.
- */
-async function configure(ctx: ActionCtx, settings: Settings, caller: Caller): Promise<void> {
-  const { keyHash } = caller;
-  await ctx.runMutation(internal.messenger.configs.save, {
-    ...(await changesOf(ctx, settings)),
-    ...(keyHash === undefined ? {} : { keyHash }),
-    userId: settings.userId,
-  });
-}
-
-async function changesOf(
-  ctx: ActionCtx,
-  { userId, messengerBotToken, messengerChatId }: Settings,
-): Promise<{ sealedBotToken?: string | null; chatId?: string | null }> {
+/** What changes of a user's settings, with the bot token sealed. */
+async function changesOf(ctx: ActionCtx, { userId, messengerBotToken, messengerChatId }: Settings) {
   const sealed = messengerBotToken ? await sealedToken(ctx, userId, messengerBotToken) : null;
   return {
     ...(messengerBotToken === undefined || sealed === undefined ? {} : { sealedBotToken: sealed }),
@@ -75,7 +48,7 @@ async function changesOf(
 async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
   const { open, seal } = await import("../lib/security/seals");
   const context = botTokenSeal(userId);
-  const stored = await ctx.runQuery(internal.messenger.configs.sealedToken, { userId });
+  const stored = await ctx.runQuery(internal.messenger.notices.sealedToken, { userId });
   // A token that cannot be opened is replaced.
   const opened = stored === null ? null : await open(stored, context).catch(() => null);
   const isHeld = opened !== null && equalBytes(utf8ToBytes(opened), utf8ToBytes(botToken));
@@ -104,25 +77,19 @@ export function settingsEndpoint(named: {
     example: { input: named.example, output: { success: true } },
     input: settingsInput,
     returns: z.object({ success: z.literal(true) }),
-    handler: async (ctx, input, { caller }) => {
-      await configure(ctx, input, caller);
+    handler: async (ctx, input, { caller: { keyHash } }) => {
+      const key = keyHash === undefined ? {} : { keyHash };
+      const changes = { userId: input.userId, ...(await changesOf(ctx, input)), ...key };
+      await ctx.runMutation(internal.messenger.notices.save, changes);
       return { success: true as const };
     },
   });
 }
 
 const messengerId = z
-  .union(
-    [
-      z
-        .string()
-        .trim()
-        .regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/, "must be a messenger account's id"),
-      z.int().nonnegative("must be a messenger account's id"),
-    ],
-    "must be a messenger account's id",
-  )
-  .transform(String)
+  .union([z.string(), z.int()], "must be a messenger account's id")
+  .transform((id) => String(id).trim())
+  .refine((id) => /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/.test(id), "must be a messenger account's id")
   .describe("The messenger's id of the account: up to 64 letters, digits, _ and -, or a number.");
 
 /**

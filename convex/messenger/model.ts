@@ -13,7 +13,7 @@ import { cancel, open } from "../lib/work/jobs";
 import { dateTime } from "../lib/time";
 import { formerLinkOf } from "../accounts/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
-import { messengerTables, type Keyboard, type Picture } from "./tables";
+import { messengerTables, type Picture } from "./tables";
 
 /** A card to send. */
 export type Card = {
@@ -56,7 +56,7 @@ export const written = ({ chatId, threadId }: Place): string =>
 
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
-  const { paragraphs, buttons = [], picture, onSettled, chatId, key, ...fields } = card;
+  const { paragraphs, picture, onSettled, chatId, key, ...fields } = card;
   const same = key === undefined ? null : await getOneFrom(ctx.db, "messages", "by_key", key);
   if (same !== null) return same._id;
   const rendered = renderCard(paragraphs);
@@ -64,7 +64,6 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
   const row = parse(messengerTables.messages.validator, {
     ...fields,
     ...(chatId === undefined ? {} : placeIn(chatId)),
-    ...keyboardOf(buttons),
     key,
     parts: picture === undefined ? rendered : withPicture(rendered),
     picture,
@@ -79,25 +78,11 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
   const messageId = await ctx.db.insert("messages", row);
   await open(
     ctx,
-    internal.messenger.delivery.desk.deliver,
+    internal.messenger.actions.deliver,
     { messageId },
     { subject: messageId, queue: "messages" },
   );
   return messageId;
-}
-
-/** Buttons that open a page are left out where the messenger could not open it: on a local stack. */
-function keyboardOf(rows: readonly (readonly Button[])[]): { keyboard?: Keyboard } {
-  const keyboard = rows
-    .map((row) =>
-      row.flatMap((button): Keyboard[number] => {
-        const { text } = button;
-        if ("command" in button) return [{ text, callback_data: button.command }];
-        return button.href.startsWith("https://") ? [{ text, url: button.href }] : [];
-      }),
-    )
-    .filter((row) => row.length > 0);
-  return keyboard.length === 0 ? {} : { keyboard };
 }
 
 /** Why a card was not sent that somebody had taken back: nobody waits for it. */
@@ -132,18 +117,15 @@ export type ConfigChanges = {
 /** Stores what changes of a user's settings. */
 export async function saveConfig(ctx: MutationCtx, userId: string, changes: ConfigChanges): Promise<void> {
   const row = await configOf(ctx, userId);
-  const after = (before: string | undefined, change: string | null | undefined) =>
-    change === undefined ? before : (change ?? undefined);
-  const token = after(row?.sealedBotToken, changes.sealedBotToken);
-  const chat = after(row?.chatId, changes.chatId);
+  const { sealedBotToken: token = row?.sealedBotToken, chatId: chat = row?.chatId } = changes;
   const config = {
     userId,
-    ...(token === undefined ? {} : { sealedBotToken: token, keyId: keyIdOf(token) }),
-    ...(chat === undefined ? {} : { chatId: chat }),
+    ...(token ? { sealedBotToken: token, keyId: keyIdOf(token) } : {}),
+    ...(chat ? { chatId: chat } : {}),
     updatedAt: Date.now(),
   };
   if (row !== null) await ctx.db.replace("messengerConfigs", row._id, config);
-  else if (token !== undefined || chat !== undefined) await ctx.db.insert("messengerConfigs", config);
+  else if (token || chat) await ctx.db.insert("messengerConfigs", config);
 }
 
 /** The messenger account a user has linked, or `null`. */

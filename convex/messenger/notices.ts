@@ -1,25 +1,23 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import {
-  internalMutation,
-  internalQuery,
-  type ActionCtx,
-  type MutationCtx,
-  type QueryCtx,
-} from "../_generated/server";
+import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
 import { permitNow } from "../accounts/access";
-import { accountOf, formerLinkOf } from "../accounts/model";
+import { accountOf, formerLinkOf, ownerOf } from "../accounts/model";
 import { change } from "../lib/changes";
-import { isSet, optional } from "../lib/env";
+import { isSet } from "../lib/env";
 import { deadlines } from "../lib/outside/deadlines";
+import { recordAudit } from "../lib/records/audit";
 import { NOBODY } from "../lib/records/records";
+import { outdatedIn, replacing } from "../lib/security/rotation";
+import { keyIdOf } from "../lib/security/seals";
 import { sleep } from "../lib/time";
-import type { Button } from "./format";
-import { configOf, enqueueCard, linkedChat, type Card } from "./model";
+import type { Button, Paragraph } from "./format";
+import { botTokenSeal, configOf, enqueueCard, linkedChat, saveConfig, type Card } from "./model";
 import { vSpan } from "./tables";
+import { secretSeal, webhooksOf } from "./webhooks/events";
 
-/** Cards that belong to no user (signals, whale alerts, recaps), and cards that a user asks for; and the outcome of a card. */
+/** To whom cards go: to the service's own chat, to a user's, to every channel of an account; and what a user has set. */
 
 /**
  * Queues a card for the service's own chat.
@@ -43,9 +41,6 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"
   return chatId === null ? null : enqueueCard(ctx, card);
 }
 
-/** Kinds of the service's own notices about who owns a `userId`, and about its rules. */
-export const OWNERSHIP = ["account", "change of chat"] as const;
-
 /**
  * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, and a former
  * one while it has a say.
@@ -56,7 +51,7 @@ export async function tellEverywhere(
   {
     buttons,
     ...card
-  }: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: (typeof OWNERSHIP)[number] },
+  }: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: "account" | "change of chat" },
 ): Promise<void> {
   const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
@@ -82,10 +77,6 @@ export const tell = change(
 /** A button that stops everything. */
 export const FREEZE: Button[][] = [[{ text: "🧊 Freeze", command: "freeze" }]];
 
-async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {
-  return (await configOf(ctx, userId))?.sealedBotToken !== undefined;
-}
-
 /** The kind of cards whose words are a user's own. */
 export const NOTIFICATION = "notification";
 /** The kind of the default bot's answers to the chat that wrote to it. */
@@ -102,7 +93,8 @@ export const notify = internalMutation({
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, message }) => {
     await permitNow(ctx, userId, "delivery", Date.now());
-    if (!(await hasOwnBot(ctx, userId)) && optional("MESSENGER_BOT_TOKEN") === undefined) return null;
+    const ownBot = (await configOf(ctx, userId))?.sealedBotToken;
+    if (ownBot === undefined && !isSet("MESSENGER_BOT_TOKEN")) return null;
     const paragraphs = message.split(/\n\s*\n/).map((paragraph) => [paragraph]);
     return enqueueOwnCard(ctx, { userId, kind: NOTIFICATION, paragraphs });
   },
@@ -128,4 +120,91 @@ export const outcome = internalQuery({
     if (row === null) return false;
     return row.state === "queued" || row.state === "sending" ? null : row.state === "sent";
   },
+});
+
+/** A field's new value; `null` clears it, leaving it out keeps it. */
+const vChange = v.optional(v.union(v.string(), v.null()));
+
+/**
+ * Stores a user's settings; the bot token is already sealed. Where cards go elsewhere from now on, every chat that the
+ * user has is told, by the bot that has written there until now.
+ * @throws AppError `unauthorized`, `forbidden`
+ */
+export const save = change(
+  {
+    userId: v.string(),
+    sealedBotToken: vChange,
+    chatId: vChange,
+    keyHash: v.optional(v.string()),
+  },
+  async (ctx, { userId, keyHash, ...changes }) => {
+    await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
+    const isOwned = (await ownerOf(ctx, userId)) !== null;
+    const before = await configOf(ctx, userId);
+    const isOther = (field: "chatId" | "sealedBotToken") =>
+      changes[field] !== undefined && (changes[field] ?? undefined) !== before?.[field];
+    if (isOther("chatId") || isOther("sealedBotToken")) {
+      const paragraphs = isOwned ? ELSEWHERE : LEFT;
+      await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
+    }
+    await saveConfig(ctx, userId, changes);
+    if (isOwned) await recordAudit(ctx, { actor: userId, action: "delivery changed", subject: userId });
+  },
+);
+
+const ELSEWHERE: Paragraph[] = [
+  [{ bold: "🔀 Your cards go elsewhere" }],
+  ["Your account has other messenger settings. If that was not you, freeze it and set them back."],
+];
+/** Of an id without an owner: anybody who knows it can do that. */
+const LEFT: Paragraph[] = [
+  [{ bold: "🔀 Your account has new messenger settings" }],
+  [
+    "Somebody who knows the account id that this chat was set for has changed its chat or its bot. Its cards may come here no more.",
+  ],
+  [
+    "If that was not you: set this chat again, and move what its wallets hold to an account id that nobody can guess.",
+  ],
+];
+
+/** Ends all that others may have set on an id that has an owner now. */
+export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
+  await saveConfig(ctx, userId, { chatId: null, sealedBotToken: null });
+  for (const { _id } of await webhooksOf(ctx, userId)) await ctx.db.delete("webhooks", _id);
+});
+
+/** The sealed token of a user's own bot. */
+export const sealedToken = internalQuery({
+  args: { userId: v.string() },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, { userId }) => (await configOf(ctx, userId))?.sealedBotToken ?? null,
+});
+
+/** Bot tokens sealed under another master key than the named one. */
+export const outdatedTokens = outdatedIn(
+  (db) => db.query("messengerConfigs"),
+  ({ userId: id, sealedBotToken: sealedSecret }) =>
+    sealedSecret === undefined ? null : { id, sealedSecret, context: botTokenSeal(id) },
+);
+
+/** Replaces tokens by re-sealed ones; a token that changed meanwhile stays. */
+export const replaceTokens = replacing(async (ctx, { id: userId, from, to }) => {
+  const row = await configOf(ctx, userId);
+  if (row?.sealedBotToken !== from) return false;
+  await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to, keyId: keyIdOf(to) });
+  return true;
+});
+
+/** Secrets of webhooks, likewise. */
+export const outdatedSecrets = outdatedIn(
+  (db) => db.query("webhooks"),
+  ({ _id: id, sealedSigning: sealedSecret, ...row }) => ({ id, sealedSecret, context: secretSeal(row) }),
+);
+
+export const replaceSecrets = replacing(async (ctx, { id, from, to }) => {
+  const webhookId = ctx.db.normalizeId("webhooks", id);
+  const row = webhookId === null ? null : await ctx.db.get("webhooks", webhookId);
+  if (row?.sealedSigning !== from) return false;
+  await ctx.db.patch("webhooks", row._id, { sealedSigning: to, keyId: keyIdOf(to) });
+  return true;
 });

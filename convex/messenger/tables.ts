@@ -24,25 +24,15 @@ export const vButton = v.union(
   v.object({ text: v.string(), href: v.string() }),
   v.object({ text: v.string(), command: v.string() }),
 );
-
-/** Rows of buttons, as the messenger takes them. `callback_data` has at most 64 bytes, and is not trusted. */
-export const vKeyboard = v.array(
-  v.array(
-    v.union(
-      v.object({ text: v.string(), url: v.string() }),
-      v.object({ text: v.string(), callback_data: v.string() }),
-    ),
-  ),
-);
-export type Keyboard = Infer<typeof vKeyboard>;
+export const vButtons = v.array(v.array(vButton));
 
 /** A message that a card takes the place of. `isPicture`: its words are a picture's caption. */
 export const vReplaced = v.object({ messageId: v.number(), isPicture: v.boolean() });
 
 export const messengerTables = {
   /**
-   * A user's own messenger settings. Written by `messenger/model` (set, cleared), `messenger/delivery/outbox` (used) and
-   * `messenger/configs` (sealed again). Kept until the user clears them; a stranger's die 30 days after the last card.
+   * A user's own messenger settings. Written by `messenger/model` (set, cleared), `messenger/outbox` (used) and
+   * `messenger/notices` (sealed again). Kept until the user clears them; a stranger's die 30 days after the last card.
    */
   messengerConfigs: defineTable({
     userId: v.string(),
@@ -59,7 +49,7 @@ export const messengerTables = {
     .index("by_keyId", ["keyId"])
     .index("by_updatedAt", ["updatedAt"]),
 
-  /** Groups that have become supergroups, under another id. Written by `messenger/delivery/outbox`. Kept: ids are set for good. */
+  /** Groups that have become supergroups, under another id. Written by `messenger/outbox`. Kept: ids are set for good. */
   chatMoves: defineTable({ from: v.string(), to: v.string() }).index("by_from", ["from"]),
 
   /**
@@ -105,7 +95,7 @@ export const messengerTables = {
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/delivery/outbox` (every later step). Dies a month after it has ended; an answer to somebody who is not
+   * `messenger/outbox` (every later step). Dies a month after it has ended; an answer to somebody who is not
    * linked after a week.
    */
   messages: defineTable({
@@ -130,7 +120,7 @@ export const messengerTables = {
     /** Draws the picture whose caption the first part is; removed once that has failed. */
     picture: v.optional(vPicture),
     /** Below the last part. */
-    keyboard: v.optional(vKeyboard),
+    buttons: v.optional(vButtons),
     /** The message in the chat that the first part replaces. */
     replaces: v.optional(vReplaced),
     /** How many parts have arrived. */

@@ -1,5 +1,5 @@
 import { CITATION } from "../lib/text/strings";
-import type { Paragraph, Span } from "./format";
+import { spanText, type Paragraph, type Span } from "./format";
 
 /**
  * A model's words as a card's paragraphs. Its marks become spans: bold, code, lists; a heading is a bold line, a table's
@@ -71,14 +71,7 @@ function inline(text: string, sources: readonly Source[]): Span[] {
 }
 
 /** Words without any mark. */
-function plain(text: string): string {
-  return withoutEmphasis(
-    text.replace(MARKED, (mark) => {
-      const { code, bold, words } = new RegExp(MARKED, "u").exec(mark)?.groups ?? {};
-      return code ?? bold ?? words ?? "";
-    }),
-  );
-}
+const plain = (text: string): string => inline(text, []).map(spanText).join("");
 
 /** `*so*`, `_so_` and `~~so~~`; a star or a line inside a word, or alone, is one. */
 function withoutEmphasis(text: string): string {

@@ -14,10 +14,7 @@ const UPSTREAM = "The messenger";
  */
 
 const answerShape = z.union([
-  z.object({
-    ok: z.literal(true),
-    result: z.object({ message_id: z.int() }).optional().catch(undefined),
-  }),
+  z.object({ ok: z.literal(true) }),
   z.object({
     ok: z.literal(false),
     description: z.string().optional(),
@@ -35,7 +32,8 @@ function pathSegment(botToken: string): string {
   return encodeURIComponent(botToken).replaceAll("%3A", ":");
 }
 
-type Keyboard = readonly (readonly object[])[];
+/** It opens a page, or sends a command; `callback_data` has at most 64 bytes, and is not trusted. */
+type Button = { text: string } & ({ href: string } | { command: string });
 
 /** The message to replace: its words are a text, or the caption of a picture. */
 type Replaced = { messageId: number; isPicture: boolean };
@@ -44,21 +42,21 @@ type To = {
   chatId: string;
   /** The topic in the chat; `null` for none. */
   threadId: number | null;
-  /** Rows of buttons; [] for none. */
-  keyboard: Keyboard;
+  /** Rows of them. */
+  buttons: readonly (readonly Button[])[];
   /** The message to replace; repeating a replacement changes nothing. */
   edits: Replaced | null;
 };
 
 /** Sends one message, or replaces another. @param text HTML, at most 4,096 characters after parsing. */
 export async function sendMessage(botToken: string, message: To & { text: string }): Promise<SendOutcome> {
-  const { edits, text, keyboard } = message;
+  const { edits, text } = message;
   const isCaption = edits?.isPicture === true;
   const body = {
     ...addressOf(message),
     ...(isCaption ? { caption: text } : { text, link_preview_options: { is_disabled: true } }),
     parse_mode: "HTML",
-    ...(keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } }),
+    ...keyboardOf(message),
   };
   const method = edits === null ? "sendMessage" : isCaption ? "editMessageCaption" : "editMessageText";
   return edited(outcomeOf(await askMethod(botToken, method, postJson(body))), edits);
@@ -70,7 +68,7 @@ export async function sendPhoto(
   message: To & { png: ArrayBuffer; caption: string },
 ): Promise<SendOutcome> {
   const form = new FormData();
-  const { edits, caption, keyboard } = message;
+  const { edits, caption } = message;
   for (const [field, value] of Object.entries(addressOf(message))) form.set(field, String(value));
   // A File with its own name: the platform loses the type of a Blob that is named here.
   form.set("photo", new File([message.png], "picture.png", { type: "image/png" }));
@@ -78,9 +76,23 @@ export async function sendPhoto(
   const fields =
     edits === null ? words : { media: JSON.stringify({ type: "photo", media: "attach://photo", ...words }) };
   for (const [field, value] of Object.entries(fields)) form.set(field, value);
-  if (keyboard.length > 0) form.set("reply_markup", JSON.stringify({ inline_keyboard: keyboard }));
+  const { reply_markup: keyboard } = keyboardOf(message);
+  if (keyboard !== undefined) form.set("reply_markup", JSON.stringify(keyboard));
   const method = edits === null ? "sendPhoto" : "editMessageMedia";
   return edited(outcomeOf(await askMethod(botToken, method, { method: "POST", body: form })), edits);
+}
+
+/** Buttons that open a page are left out where the messenger could not open it: on a local stack. */
+function keyboardOf({ buttons }: To): { reply_markup?: { inline_keyboard: object[][] } } {
+  const rows = buttons.map((row) =>
+    row.flatMap((button): object[] => {
+      const { text } = button;
+      if ("command" in button) return [{ text, callback_data: button.command }];
+      return button.href.startsWith("https://") ? [{ text, url: button.href }] : [];
+    }),
+  );
+  const keyboard = rows.filter((row) => row.length > 0);
+  return keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } };
 }
 
 /** Where a message goes. A replacement finds its topic itself. */
@@ -92,7 +104,7 @@ function addressOf({ chatId, threadId, edits }: To): Record<string, string | num
 /** A replacement with the same content counts as done. */
 function edited(outcome: SendOutcome, edits: Replaced | null): SendOutcome {
   const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
-  return edits !== null && isThere ? { kind: "sent", messageId: edits.messageId } : outcome;
+  return edits !== null && isThere ? { kind: "sent" } : outcome;
 }
 
 function askMethod(botToken: string, method: string, init: RequestInit): Promise<Exchange> {
@@ -106,9 +118,7 @@ function outcomeOf(result: Exchange): SendOutcome {
     return { kind: "uncertain", reason: "The messenger could not be reached" };
 
   const parsed = answerShape.safeParse(result.body);
-  if (parsed.success && parsed.data.ok) {
-    return { kind: "sent", messageId: parsed.data.result?.message_id ?? null };
-  }
+  if (parsed.success && parsed.data.ok) return { kind: "sent" };
   const failure = parsed.success && !parsed.data.ok ? parsed.data : undefined;
   const description = failure?.description;
   const reason =

@@ -158,7 +158,7 @@ async function tell(
   result: Result,
 ): Promise<void> {
   const type = kind === "final" ? "final" : "interim";
-  await tellOwner(ctx, shift.userId, "report.ready", () => ({
+  await tellOwner(ctx, shift.userId, "report.ready", {
     reportId,
     jobId: shift._id,
     type,
@@ -167,7 +167,7 @@ async function tell(
     outlook: result.marketOutlook,
     summary: withoutCitations(result.shortSummary),
     path: `/mcp/research/report?jobId=${shift._id}`,
-  }));
+  });
   const handle: string = await createFunctionHandle(internal.research.reports.delivered);
   const { token = null, startedAt } = shift;
   await enqueueCard(ctx, {

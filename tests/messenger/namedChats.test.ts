@@ -6,7 +6,7 @@ import { withoutListings } from "./support";
 
 /** What the bot says in chats that somebody has merely named: anybody can name anybody's. */
 
-const MARK = /^✉️ Somebody who named this chat as theirs has ordered this card/;
+const MARK = /^✉️ This chat was named for an account of this service/;
 const VICTIM = "4711";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 

@@ -66,7 +66,7 @@ describe("rotating the encryption key", () => {
     const [before] = await app.rows("messengerConfigs");
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    const rotate = () => app.during(app.t.action(internal.messenger.settings.rotate, {}));
+    const rotate = () => app.during(app.t.action(internal.messenger.actions.rotate, {}));
     expect(await rotate()).toEqual({ rotated: 1, failed: [] });
     expect(await rotate()).toEqual({ rotated: 0, failed: [] });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
@@ -87,7 +87,7 @@ describe("rotating the encryption key", () => {
     await app.t.run((ctx) => ctx.db.patch("messengerConfigs", damaged._id, { sealedBotToken }));
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    const rotate = () => app.during(app.t.action(internal.messenger.settings.rotate, {}));
+    const rotate = () => app.during(app.t.action(internal.messenger.actions.rotate, {}));
     expect(await rotate()).toEqual({ rotated: 2, failed: ["bob"] });
     expect(await rotate()).toEqual({ rotated: 0, failed: ["bob"] });
     expect(await app.row("messengerConfigs", damaged._id)).toMatchObject({ sealedBotToken });

@@ -21,7 +21,7 @@ describe("what is due", () => {
 
   test("is taken up within the minute", async ({ app }) => {
     const at = Date.now() - 1;
-    const row = { ...lost, run: "messenger/delivery/desk:deliver", state: "running" as const, at };
+    const row = { ...lost, run: "messenger/actions:deliver", state: "running" as const, at };
     await app.t.run(({ db }) => db.insert("work", row));
     await app.t.mutation(internal.ops.due.takeUp, {});
     await app.settle(1);
@@ -30,7 +30,7 @@ describe("what is due", () => {
 
   test("counts as not looked after where it stays due, and health tells of it", async ({ app }) => {
     const at = Date.now() - 20 * MINUTE;
-    const row = { ...lost, run: "messenger/delivery/desk:deliver", state: "running" as const, at };
+    const row = { ...lost, run: "messenger/actions:deliver", state: "running" as const, at };
     await app.t.run(({ db }) => db.insert("work", row));
     await app.t.mutation(internal.ops.due.takeUp, {});
     expect(await app.rows("cronRuns")).toEqual([]);

@@ -99,7 +99,7 @@ describe("a card with a picture", () => {
 
   test("for a chat that somebody has named is marked before anything else is read", async ({ app }) => {
     const mark =
-      "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.";
+      "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
     await send(app, "The week", "drawn", "a card");
     await send(app, "word ".repeat(300), "drawn", "a card");
     await send(app, "No prices", "missing", "a card");

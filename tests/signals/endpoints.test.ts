@@ -272,7 +272,7 @@ describe("/mcp/signals/recap", () => {
     const card = app.cards().at(-1);
     expect(card?.chatId).toBe("11");
     expect(card?.text).toMatch(
-      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Today · 2026-01-05<\/b>\n\nWon 1 · lost 1 · expired 0\n2 trades: <b>−0\.30\u202F% after costs<\/b>, 0\.00\u202F% before\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+0\.85\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.15\u202F%\n\n<b>Whole record<\/b> · 1 day\n2 trades: −0\.30.% after costs; buying and holding 0\.00.%\. Too early to call it anything\.\n[^]*\n\n<b>Review<\/b>, a model's view\n/u,
+      /^✉️ This chat was named for an account of this service\..*\n\n<b>🗓 Today · 2026-01-05<\/b>\n\nWon 1 · lost 1 · expired 0\n2 trades: <b>−0\.30\u202F% after costs<\/b>, 0\.00\u202F% before\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+0\.85\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.15\u202F%\n\n<b>Whole record<\/b> · 1 day\n2 trades: −0\.30.% after costs; buying and holding 0\.00.%\. Too early to call it anything\.\n[^]*\n\n<b>Review<\/b>, a model's view\n/u,
     );
   });
 });

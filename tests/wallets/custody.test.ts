@@ -124,9 +124,8 @@ describe("every function", () => {
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
       // Sealed.
-      "../../convex/messenger/configs.ts outdated",
-      // Sealed.
-      "../../convex/messenger/webhooks/events.ts outdated",
+      "../../convex/messenger/notices.ts outdatedSecrets",
+      "../../convex/messenger/notices.ts outdatedTokens",
       "../../convex/wallets/custody/envelopes.ts outdated",
     ]);
   });

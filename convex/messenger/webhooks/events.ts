@@ -1,4 +1,6 @@
 import { v, type Infer } from "convex/values";
+import { pick } from "convex-helpers";
+import { parse } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
@@ -7,18 +9,16 @@ import { dueWork } from "../../lib/cronRuns";
 import { AppError } from "../../lib/errors";
 import { literals } from "../../lib/literals";
 import { rowsBy } from "../../lib/records/rows";
-import { outdatedIn, replacing } from "../../lib/security/rotation";
 import { keyIdOf, type SealContext } from "../../lib/security/seals";
-import { DAY, HOUR, MINUTE } from "../../lib/time";
+import { HOUR, MINUTE } from "../../lib/time";
 import { open, workOn } from "../../lib/work/jobs";
-import { MOST_WAITING, vEvent, webhookTables } from "./tables";
-import type { Event, EventType, OWN_EVENTS, PUBLIC_EVENTS } from "./tables";
+import { vEvent, webhookTables, type Event, type EventType } from "./tables";
 
 /**
- * Users' webhooks, the events for them, and which are posted when (`carrier` posts them): two pieces of work at a time,
- * one for receivers that took their last post, one for those that did not, so that no silence holds up what is well. A
- * batch is posted at once, and its outcomes are stored in one transaction. A batch that is lost is posted again, under the
- * same ids.
+ * Users' webhooks, the events for them, and which are posted when (`messenger/actions` posts them): two pieces of work at
+ * a time, one for receivers that took their last post, one for those that did not, so that no silence holds up what is
+ * well. A batch is posted at once, and its outcomes are stored in one transaction. A batch that is lost is posted again,
+ * under the same ids.
  */
 
 /** The most webhooks of a user. */
@@ -27,15 +27,12 @@ const MOST_WEBHOOKS = 3;
 const PAGE = 100;
 /** The pauses between attempts: three days in all. */
 const PAUSES_MS = [MINUTE, 5 * MINUTE, ...[0.5, 2, 5, 10, 14, 20, 20].map((hours) => hours * HOUR)];
-/** An older post is given up, however few attempts it had. */
-const GIVEN_UP_MS = 3 * DAY + HOUR;
-/** The most posts at once, in all and to one host. */
+/** The most posts at once, in all and to one host; and how many are looked at, as those of one host may stand in front. */
 const BATCH = 100;
 const MOST_OF_HOST = 10;
-/** How many due posts are looked at for a batch: those of one host may stand in front. */
 const LOOK_AT = 500;
 
-const { userId, url, events, sealedSigning } = webhookTables.webhooks.validator.fields;
+const { validator: webhooks } = webhookTables.webhooks;
 
 /** A user's webhooks, oldest first. */
 export async function webhooksOf(ctx: QueryCtx, userId: string): Promise<Doc<"webhooks">[]> {
@@ -49,62 +46,44 @@ export function secretSeal({ userId, url }: { userId: string; url: string }): Se
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** Posts an event to a user's own webhooks; if none asks for it, nothing is written. */
+/** Posts an event to a user's own webhooks. */
 export async function tellOwner(
   ctx: MutationCtx,
   userId: string,
-  type: (typeof OWN_EVENTS)[number],
-  data: () => Data,
-): Promise<void> {
-  const asking = (await webhooksOf(ctx, userId)).filter(({ events }) => events.includes(type));
-  if (asking.length === 0) return;
-  const event = eventOf(type, data());
-  for (const webhook of asking) await post(ctx, webhook, event);
-}
-
-/** Posts an event to every webhook that asks for it, after this transaction, because there may be any number. */
-export async function tellEverybody(
-  ctx: MutationCtx,
-  type: (typeof PUBLIC_EVENTS)[number],
+  type: EventType,
   data: Data,
 ): Promise<void> {
+  const event = eventOf(type, data);
+  for (const webhook of await webhooksOf(ctx, userId)) await post(ctx, webhook, event);
+}
+
+/** Posts an event to every webhook, after this transaction, because there may be any number. */
+export async function tellEverybody(ctx: MutationCtx, type: EventType, data: Data): Promise<void> {
   const event = eventOf(type, data);
   await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.spread, { event, cursor: null });
 }
 
 function eventOf(type: EventType, data: Data): Event {
-  return { id: `msg_${crypto.randomUUID()}`, type, at: Date.now(), data: JSON.stringify(data) };
+  return { id: `msg_${crypto.randomUUID()}`, type, timestamp: Date.now(), data: JSON.stringify(data) };
 }
 
-/** Queues a public event for all webhooks that ask for it, page after page. */
+/** Queues a public event for all webhooks, page after page. */
 export const spread = change(
   { event: vEvent, cursor: v.union(v.string(), v.null()) },
   async (ctx, { event, cursor }) => {
     const found = await ctx.db.query("webhooks").paginate({ cursor, numItems: PAGE });
-    for (const webhook of found.page)
-      if (webhook.events.includes(event.type)) await post(ctx, webhook, event);
+    for (const webhook of found.page) await post(ctx, webhook, event);
     if (found.isDone) return;
     const next = { event, cursor: found.continueCursor };
     await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.spread, next);
   },
 );
 
-/** Queues an event for a webhook; of one that has been silent for long, the oldest is dropped. */
 async function post(ctx: MutationCtx, webhook: Doc<"webhooks">, event: Event): Promise<void> {
-  const { _id: webhookId, userId } = webhook;
-  const latest = await rowsBy(ctx.db.query("webhookPosts"), "webhookId", webhookId)
-    .order("desc")
-    .take(MOST_WAITING);
-  const oldest = latest[MOST_WAITING - 1];
-  if (oldest !== undefined && latest.every(isWaiting)) {
-    const problem = `It was dropped for newer ones: at most ${MOST_WAITING} may wait for a webhook`;
-    await ctx.db.patch("webhookPosts", oldest._id, { state: "failed", problem });
-  }
-  const state = webhook.problem === undefined ? "due" : "retrying";
+  const { _id: webhookId, userId, problem } = webhook;
+  const state = problem === undefined ? "due" : "retrying";
   await ctx.db.insert("webhookPosts", { userId, webhookId, event, state, tries: 0, dueAt: Date.now() });
 }
-
-const isWaiting = ({ state }: Doc<"webhookPosts">) => state === "due" || state === "retrying";
 
 export const vLane = literals("due", "retrying");
 
@@ -115,7 +94,7 @@ export const begin = dueWork(async (ctx) => {
     const [first] = await duePosts(ctx, lane, 1);
     if (first === undefined || (await workOn(ctx, subject)) !== null) continue;
     // What fails is tried again after a minute, then by the next tick: no pause is longer.
-    await open(ctx, internal.messenger.webhooks.carrier.carry, { lane }, { subject, attempts: 2 });
+    await open(ctx, internal.messenger.actions.carry, { lane }, { subject, attempts: 2 });
   }
 });
 
@@ -132,7 +111,7 @@ const vTry = v.object({
   tries: v.number(),
   event: vEvent,
   /** `null`: it has ended. */
-  webhook: v.union(v.object({ userId, url, sealedSigning }), v.null()),
+  webhook: v.union(webhooks.pick("userId", "url", "sealedSigning"), v.null()),
 });
 export type Try = Infer<typeof vTry>;
 
@@ -145,7 +124,7 @@ export const batch = internalQuery({
     const batch: Try[] = [];
     for (const { _id: postId, webhookId, tries, event } of await duePosts(ctx, lane, LOOK_AT, now)) {
       const row = await ctx.db.get("webhooks", webhookId);
-      const webhook = row && { userId: row.userId, url: row.url, sealedSigning: row.sealedSigning };
+      const webhook = row && pick(row, ["userId", "url", "sealedSigning"]);
       const host = row === null ? "" : new URL(row.url).host;
       const many = ofHost.get(host) ?? 0;
       if (many >= MOST_OF_HOST) continue;
@@ -170,12 +149,10 @@ export type Result = Infer<typeof vResult>;
 export const mark = change({ results: v.array(vResult) }, async (ctx, { results }) => {
   for (const { postId, tries, kind, problem } of results) {
     const row = await ctx.db.get("webhookPosts", postId);
-    if (row === null || row.tries !== tries || !isWaiting(row)) continue;
+    if (row?.tries !== tries) continue;
     const pause = kind === "failed" ? PAUSES_MS[tries] : undefined;
-    const dueAt = Date.now() + (pause ?? 0);
-    const isTriedAgain = pause !== undefined && dueAt - row._creationTime <= GIVEN_UP_MS;
-    const state = kind === "delivered" ? "delivered" : isTriedAgain ? "retrying" : "failed";
-    await ctx.db.patch("webhookPosts", postId, { state, problem, dueAt, tries: tries + 1 });
+    const state = kind === "delivered" ? "delivered" : pause === undefined ? "failed" : "retrying";
+    await ctx.db.patch("webhookPosts", postId, { state, dueAt: Date.now() + (pause ?? 0), tries: tries + 1 });
     const webhook = await ctx.db.get("webhooks", row.webhookId);
     if (webhook === null) continue;
     if (kind === "gone") await ctx.db.delete("webhooks", webhook._id);
@@ -183,27 +160,25 @@ export const mark = change({ results: v.array(vResult) }, async (ctx, { results 
   }
 });
 
-/** A webhook as its user sees it. `createdAt` in epoch ms; `problem`: why its latest post failed, if it did. */
-const vWebhook = v.object({
+const shown = webhooks.pick("url").extend({
   webhookId: v.id("webhooks"),
-  url,
-  events,
   createdAt: v.number(),
   problem: v.union(v.string(), v.null()),
 });
 
+/** A user's webhooks without their secrets. `createdAt` in epoch ms; `problem`: why the latest post failed, if it did. */
 export const all = internalQuery({
   args: { userId: v.string() },
-  returns: v.array(vWebhook),
+  returns: v.array(shown),
   handler: async (ctx, { userId }) =>
-    (await webhooksOf(ctx, userId)).map(({ _id: webhookId, _creationTime: createdAt, ...row }) => {
-      return { webhookId, url: row.url, events: row.events, createdAt, problem: row.problem ?? null };
-    }),
+    (await webhooksOf(ctx, userId)).map(({ _id: webhookId, _creationTime: createdAt, ...row }) =>
+      parse(shown, { problem: null, ...row, webhookId, createdAt }),
+    ),
 });
 
 /** @throws AppError `conflict` with three already, or the same address. */
 export const store = internalMutation({
-  args: { userId, url, events, sealedSigning },
+  args: webhooks.pick("userId", "url", "sealedSigning"),
   returns: v.id("webhooks"),
   handler: async (ctx, given) => {
     const present = await webhooksOf(ctx, given.userId);
@@ -216,10 +191,9 @@ export const store = internalMutation({
 });
 
 /** Ends a user's webhook. @throws AppError `not_found` unless it is theirs. */
-export const remove = change({ userId, webhookId: v.string() }, async (ctx, given) => {
-  const webhookId = ctx.db.normalizeId("webhooks", given.webhookId);
-  const row = webhookId === null ? null : await ctx.db.get("webhooks", webhookId);
-  if (row?.userId !== given.userId) throw new AppError("not_found", "This user has no such webhook");
+export const remove = change({ userId: v.string(), webhookId: v.string() }, async (ctx, given) => {
+  const row = (await webhooksOf(ctx, given.userId)).find(({ _id }) => _id === given.webhookId);
+  if (row === undefined) throw new AppError("not_found", "This user has no such webhook");
   await ctx.db.delete("webhooks", row._id);
 });
 
@@ -229,7 +203,7 @@ export const remove = change({ userId, webhookId: v.string() }, async (ctx, give
  * @returns `next` is `null` if there is no further page.
  */
 export const read = internalQuery({
-  args: { userId, after: v.number() },
+  args: { userId: v.string(), after: v.number() },
   returns: v.object({ events: v.array(vEvent), next: v.union(v.number(), v.null()) }),
   handler: async (ctx, { userId, after }) => {
     const page = await ctx.db
@@ -239,19 +213,4 @@ export const read = internalQuery({
     const events = new Map(page.map(({ event }) => [event.id, event]));
     return { events: [...events.values()], next: page[PAGE - 1]?._creationTime ?? null };
   },
-});
-
-/** Secrets sealed under another master key than the named one. */
-export const outdated = outdatedIn(
-  (db) => db.query("webhooks"),
-  ({ _id: id, sealedSigning: sealedSecret, ...row }) => ({ id, sealedSecret, context: secretSeal(row) }),
-);
-
-/** Replaces secrets by re-sealed ones; a secret that changed meanwhile stays. */
-export const replaceSecrets = replacing(async (ctx, { id, from, to }) => {
-  const webhookId = ctx.db.normalizeId("webhooks", id);
-  const row = webhookId === null ? null : await ctx.db.get("webhooks", webhookId);
-  if (row?.sealedSigning !== from) return false;
-  await ctx.db.patch("webhooks", row._id, { sealedSigning: to, keyId: keyIdOf(to) });
-  return true;
 });

@@ -3,13 +3,14 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../../lib/literals";
 import { made, ofUser, type RecordsOf } from "../../lib/records/records";
 
-/** Events that anybody may receive. */
-export const PUBLIC_EVENTS = ["signal.issued", "signal.closed"] as const;
-/** Events that only their own user gets. */
-export const OWN_EVENTS = ["report.ready", "alert.fired", "transaction.ended"] as const;
-export const EVENTS = [...PUBLIC_EVENTS, ...OWN_EVENTS] as const;
-
-const vEventType = literals(...EVENTS);
+/** The first two are for everybody, the others for their own user only. */
+const vEventType = literals(
+  "signal.issued",
+  "signal.closed",
+  "report.ready",
+  "alert.fired",
+  "transaction.ended",
+);
 export type EventType = Infer<typeof vEventType>;
 
 /** Something that has happened. */
@@ -18,26 +19,21 @@ export const vEvent = v.object({
   id: v.string(),
   type: vEventType,
   /** Epoch ms. */
-  at: v.number(),
+  timestamp: v.number(),
   /** JSON. */
   data: v.string(),
 });
 export type Event = Infer<typeof vEvent>;
 
-/** The most posts that wait for one webhook: of one that has been silent for long, the oldest go. */
-export const MOST_WAITING = 50;
-
 export const webhookTables = {
   /**
-   * Addresses to which users want events posted. Written by `messenger/webhooks`, and by `messenger/configs`, which ends
+   * Addresses to which users want events posted. Written by `messenger/webhooks`, and by `messenger/notices`, which ends
    * all of an id that has got an owner. Deleted when its user removes it or its receiver wants no more; a stranger's after
-   * 30 days in which it took no post.
+   * 30 days where it did not take its latest post.
    */
   webhooks: defineTable({
     userId: v.string(),
     url: v.string(),
-    /** The events that it receives. */
-    events: v.array(vEventType),
     /** The signing secret, sealed (`lib/security/seals`). */
     sealedSigning: v.string(),
     /** The id of the key that sealed it. */
@@ -58,11 +54,8 @@ export const webhookTables = {
     /** How many attempts have ended. */
     tries: v.number(),
     dueAt: v.number(),
-    /** Why the last attempt failed, if it did. */
-    problem: v.optional(v.string()),
   })
     .index("by_state_and_dueAt", ["state", "dueAt"])
-    .index("by_webhookId", ["webhookId"])
     .index("by_userId", ["userId"]),
 };
 
@@ -70,20 +63,16 @@ export const webhookRecords: RecordsOf<typeof webhookTables> = {
   webhooks: {
     keep: {
       days: 30,
-      why: "strangers could fill the disk",
+      why: "strangers could fill the disk with receivers that are dead; each is posted to every day",
       aged: made,
-      ended: async ({ _id }, _before, db) => {
-        const posts = db.query("webhookPosts").withIndex("by_webhookId", (q) => q.eq("webhookId", _id));
-        const latest = await posts.order("desc").take(MOST_WAITING);
-        return latest.every(({ state }) => state !== "delivered");
-      },
+      ended: ({ problem }) => problem !== undefined,
       stranger: ({ userId }) => userId,
     },
     ownedBy: { rows: ofUser("by_userId"), section: "webhooks", onDeletion: "go" },
     withheld: ["sealedSigning", "keyId"],
   },
   webhookPosts: {
-    keep: { days: 30, why: "as a card; says whether a stranger's webhook is in use", aged: made },
+    keep: { days: 30, why: "as a card", aged: made },
     ownedBy: { rows: ofUser("by_userId"), section: "webhookPosts", onDeletion: "go" },
   },
 };

@@ -200,8 +200,7 @@ async function tellOfEnd(ctx: MutationCtx, row: Order): Promise<void> {
   const { userId, _id: orderId, request, txHash, traded, state } = row;
   if (request.kind !== "send" && request.kind !== "swap") return;
   const error = faultOf(row);
-  await tellOwner(ctx, userId, "transaction.ended", () => {
-    const ended = { status: state, error, success: state === "confirmed" && error === null };
-    return { transactionId: orderId, ...request, txHash, ...ended, traded };
-  });
+  const ended = { status: state, error, success: state === "confirmed" && error === null };
+  const told = { transactionId: orderId, ...request, txHash, ...ended, traded };
+  await tellOwner(ctx, userId, "transaction.ended", told);
 }

@@ -1,22 +1,22 @@
 import type { FunctionHandle } from "convex/server";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { v, type Infer } from "convex/values";
-import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { optional } from "../../lib/env";
-import { messageOf } from "../../lib/errors";
-import { hasLeft } from "../../lib/limits/charges";
-import { log } from "../../lib/log";
-import { keepNoted, vNoted } from "../../lib/outside/tallies";
-import { NOBODY } from "../../lib/records/records";
-import { DAY, MINUTE, SECOND } from "../../lib/time";
-import { end, rest, underWay, vJob, type Job } from "../../lib/work/jobs";
-import { formerLinkOf } from "../../accounts/model";
-import { marked } from "../format";
-import { configOf, linkedChat, placeIn, userOfAccount } from "../model";
-import { ANSWER, NOTIFICATION, OWNERSHIP } from "../notices";
-import { vKeyboard, vPicture, vReplaced } from "../tables";
-import { vSendOutcome } from "../../providers/sendOutcome";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { optional } from "../lib/env";
+import { messageOf } from "../lib/errors";
+import { hasLeft } from "../lib/limits/charges";
+import { log } from "../lib/log";
+import { keepNoted, vNoted } from "../lib/outside/tallies";
+import { NOBODY } from "../lib/records/records";
+import { DAY, MINUTE, SECOND } from "../lib/time";
+import { end, rest, underWay, vJob, type Job } from "../lib/work/jobs";
+import { formerLinkOf } from "../accounts/model";
+import { marked } from "./format";
+import { configOf, linkedChat, placeIn, userOfAccount } from "./model";
+import { ANSWER, NOTIFICATION } from "./notices";
+import { vButtons, vPicture, vReplaced } from "./tables";
+import { vSendOutcome } from "../providers/sendOutcome";
 
 /** Every step of a card's delivery after it was queued: what follows an attempt, and its storing. */
 
@@ -49,8 +49,6 @@ const vStep = v.union(
     state: v.union(v.literal("skipped"), v.literal("failed")),
     reason: v.string(),
   }),
-  /** There is no picture: the card is sent as text, in the same attempt. */
-  v.object({ kind: v.literal("undrawn") }),
   /** The messenger does not answer: nothing was sent, so waiting longer costs nothing. */
   v.object({ kind: v.literal("away") }),
 );
@@ -85,8 +83,6 @@ export function afterStep(row: Row, step: Step, now: number): Change {
       return afterRefusal(row, step, now);
     case "closed":
       return { state: step.state, error: step.reason };
-    case "undrawn":
-      return withoutPicture(row);
     case "away":
       return postpone(row, backoff(row), "The messenger cannot be reached", now);
   }
@@ -123,7 +119,7 @@ const vTry = v.object({
   part: v.string(),
   /** The function that draws the picture whose caption the part is. */
   picture: v.union(vPicture, v.null()),
-  keyboard: vKeyboard,
+  buttons: vButtons,
   /** The message that the part replaces. */
   edits: v.union(vReplaced, v.null()),
   /** `null`: the default bot. */
@@ -238,9 +234,7 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
       const isFirst = partsSent + row.doubts + row.postponements === 0;
       if (isFirst && !(await hasLeft(ctx, "namedChat", `chat:${chatId ?? "the service's own"}`)))
         return skip("This chat gets too many cards from people who named it");
-      const isNotice = OWNERSHIP.some((one) => one === kind);
-      const mark = kind === NOTIFICATION ? "words" : isNotice ? "notice" : "card";
-      if (chatId !== null && partsSent === 0) part = marked(part, mark);
+      if (chatId !== null && partsSent === 0) part = marked(part, kind === NOTIFICATION);
     }
   }
   if (config !== null && row.chatId === undefined && now - config.updatedAt > DAY)
@@ -249,7 +243,7 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
     userId,
     part,
     picture: partsSent === 0 ? (row.picture ?? null) : null,
-    keyboard: partsSent === row.parts.length - 1 ? (row.keyboard ?? []) : [],
+    buttons: partsSent === row.parts.length - 1 ? (row.buttons ?? []) : [],
     edits: partsSent === 0 ? (row.replaces ?? null) : null,
     sealedBotToken,
     chatId,
