@@ -17,7 +17,7 @@ describe("a field that is wrong", () => {
     [
       "/user/telegram",
       { telegramBotToken: "garbage" },
-      "telegramBotToken must be 20 to 128 printable characters",
+      "telegramBotToken must be 20 to 128 printable characters, or empty",
     ],
     [
       "/user/telegram",

@@ -98,8 +98,7 @@ describe("a card with a picture", () => {
   });
 
   test("for a chat that somebody has named is marked before anything else is read", async ({ app }) => {
-    const mark =
-      "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
+    const mark = "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
     await send(app, "The week", "drawn", "a card");
     await send(app, "word ".repeat(300), "drawn", "a card");
     await send(app, "No prices", "missing", "a card");

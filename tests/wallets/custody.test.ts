@@ -124,8 +124,8 @@ describe("every function", () => {
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
       // Sealed.
-      "../../convex/messenger/notices.ts outdatedSecrets",
       "../../convex/messenger/notices.ts outdatedTokens",
+      "../../convex/messenger/notices.ts outdatedSecrets",
       "../../convex/wallets/custody/envelopes.ts outdated",
     ]);
   });
