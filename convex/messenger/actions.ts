@@ -6,6 +6,7 @@ import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { takeNoted } from "../lib/outside/notes";
+import { counted } from "../lib/outside/providerCalls";
 import { resealAll, vRotated } from "../lib/security/rotation";
 import { open } from "../lib/security/seals";
 import { iso, MINUTE } from "../lib/time";
@@ -97,7 +98,7 @@ async function attempt({ postId, tries, event, webhook }: Post): Promise<Result>
 export const rotate = internalAction({
   args: {},
   returns: vRotated,
-  handler: async (ctx): Promise<Infer<typeof vRotated>> => {
+  handler: counted(async (ctx): Promise<Infer<typeof vRotated>> => {
     const { outdatedTokens, replaceTokens, outdatedSecrets, replaceSecrets } = internal.messenger.notices;
     const tokens = await resealAll(ctx, outdatedTokens, replaceTokens);
     const secrets = await resealAll(ctx, outdatedSecrets, replaceSecrets);
@@ -105,5 +106,5 @@ export const rotate = internalAction({
       rotated: tokens.rotated + secrets.rotated,
       failed: [...tokens.failed, ...secrets.failed],
     };
-  },
+  }),
 });

@@ -1,41 +1,8 @@
 import { hmacSha256 } from "../lib/security/crypto";
-import { ownHosts } from "../lib/env";
-import { AppError } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
 import { SECOND } from "../lib/time";
 
 /** Users' own webhooks, by the Standard Webhooks specification (www.standardwebhooks.com). */
-
-/** Names of this machine, of home and office networks, of clusters and clouds, and of special use. */
-const LOCAL_NAMES =
-  /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|home|corp|mail|private|svc|arpa|alt|onion|test|example|invalid)$/;
-const PUBLIC_NAME = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]+$/;
-
-/**
- * A webhook's address as it is stored: https on a public name. A name is not resolved, because the platform's runtime
- * cannot: one of a private address is stopped by the platform's network and by TLS. Nobody has a certificate for an
- * address in numbers, so those are refused however they are written.
- * @throws AppError `invalid_request` with the reason for an address that nothing is posted to.
- */
-export function postable(address: string): string {
-  const { protocol, hostname, port, username, password, hash, pathname, search } = URL.canParse(address)
-    ? new URL(address)
-    : new URL("about:blank");
-  // A final dot makes no other host.
-  const name = hostname.replace(/\.$/, "");
-  const host = port === "" ? name : `${name}:${port}`;
-  const must = (isSo: boolean, what: string) => {
-    if (!isSo) throw new AppError("invalid_request", `url must ${what}`);
-  };
-  must(protocol === "https:", "be an https address");
-  must(username === "" && password === "", "not contain a user name or a password");
-  must(hash === "", "not have a part after #");
-  // Other ports would make the service a port scanner.
-  must(port === "" || port === "8443", "be on port 443 or 8443");
-  must(!ownHosts().some((own) => own === name || own === host), "not be this service's own address");
-  must(PUBLIC_NAME.test(name) && !LOCAL_NAMES.test(name), "be at a public name");
-  return `https://${host}${pathname}${search}`;
-}
 
 /** `gone` (410): the receiver wants no more messages. */
 export type PostOutcome = { kind: "delivered" } | { kind: "gone" | "failed"; problem: string };

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ownHosts } from "../env";
 import { MAX_USER_ID, NOT_SHARED, PRINTABLE, SHARED_ID } from "../records/ids";
 import { symbolIn, WRITTEN } from "../money/tokens";
 
@@ -74,6 +75,36 @@ export const chatId = z
   )
   .transform(String)
   .describe("Messenger chat: its numeric id (negative for groups), or @channel.");
+
+/** Two names at least, and none of this machine, of home and office networks, of clusters and clouds, or of special use. */
+const PUBLIC_NAME =
+  /^(?!.*(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|home|corp|mail|private|svc|arpa|alt|onion|test|example|invalid)$)(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]+$/;
+
+/**
+ * An https address at a public name, to which the service may post. A name is not resolved, because the platform's runtime
+ * cannot: one of a private address is stopped by the platform's network and by TLS. Nobody has a certificate for an
+ * address in numbers, so those are refused however they are written; other ports would make the service a port scanner.
+ */
+export const publicAddress = text(2_048)
+  .pipe(
+    z.url({
+      protocol: /^https$/,
+      hostname: PUBLIC_NAME,
+      normalize: true,
+      error: "must be an https address with a public name",
+    }),
+  )
+  .transform((written) => new URL(written))
+  .refine(({ port }) => port === "" || port === "8443", "must be on port 443 or 8443")
+  .refine(
+    ({ username, password, hash }) => username + password + hash === "",
+    "must have no user name, no password and no part after #",
+  )
+  .refine(
+    ({ host, hostname }) => !ownHosts().some((own) => own === host || own === hostname),
+    "must not be this service's own address",
+  )
+  .transform(({ href }) => href);
 
 /** Makes a field optional and treats `""`, `null` and the values of `alsoEmpty` as left out. */
 export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape, alsoEmpty?: string) {

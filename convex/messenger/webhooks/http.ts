@@ -4,12 +4,11 @@ import type { ActionCtx } from "../../_generated/server";
 import { assertMay } from "../../accounts/access";
 import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/described";
-import { absentWhenEmpty, numberFrom, text, userId } from "../../lib/http/input";
+import { absentWhenEmpty, numberFrom, publicAddress, text, userId } from "../../lib/http/input";
 import type { Caller } from "../../lib/limits/callers";
 import { charge } from "../../lib/limits/charges";
 import { parseJson } from "../../lib/text/json";
 import { DAY, iso } from "../../lib/time";
-import { postable } from "../../providers/webhooks";
 import { secretSeal } from "./events";
 
 /** Epoch ms, shown in ISO 8601. */
@@ -95,14 +94,13 @@ const add: MountedEndpoint = endpoint({
   },
   input: z.object({
     userId,
-    url: text(2_048).describe("An https address with a public name, on port 443 or 8443."),
+    url: publicAddress.describe("An https address with a public name, on port 443 or 8443."),
   }),
   returns: z.object({
     webhook: webhookShape,
     secret: z.string().describe("For verifying signatures; never shown again"),
   }),
-  handler: async (ctx, { userId, ...input }, { caller }) => {
-    const url = postable(input.url);
+  handler: async (ctx, { userId, url }, { caller }) => {
     await charge(ctx, "webhook", caller);
     const secret = `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
     const { seal } = await import("../../lib/security/seals");
