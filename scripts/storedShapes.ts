@@ -12,7 +12,6 @@ import {
   rowSource,
   tokenFigures,
 } from "../convex/market/shapes";
-import { shiftStatus } from "../convex/research/views";
 import { signalStats, standing } from "../convex/signals/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
@@ -54,12 +53,10 @@ export const STORED: Readonly<
   },
   "research/validators": {
     from: "research",
-    parts: { vOpenShift: validatorOf(shiftStatus.shape.activeJobs.element) },
     validators: {
       vReportText: validatorOf(resultShape),
       vSentiment: validatorOf(sentimentShape),
       vOnchainOutput: validatorOf(onchainShape),
-      vShiftStatus: validatorOf(shiftStatus),
     },
   },
   "signals/validators": {

@@ -1,12 +1,13 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
+import { answerAt } from "../lib/cache";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { HOUR, iso, unlessLate } from "../lib/time";
 import { standing, vStanding } from "../market/facts";
-import { describeMarket, latestRow, readBack } from "../market/snapshot";
+import { describeMarket, MARKET_KEY, readBack } from "../market/snapshot";
 import { describeResearch } from "../research/model";
 import { wantedFor } from "../research/writing/brief";
 import { latestSignals } from "../signals/model";
@@ -36,15 +37,15 @@ export const stored = internalQuery({
   args: { userId: v.union(v.string(), v.null()), now: v.number() },
   returns: vContext,
   handler: async (ctx, { userId, now }): Promise<Context> => {
-    const row = await latestRow(ctx);
-    const snapshot = row === null ? null : readBack(row);
+    const row = await answerAt(ctx, MARKET_KEY);
+    const told = row === null ? null : describeMarket(readBack(row.body));
     const known = await standing(ctx, { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: now });
     const signals = await latestSignals(ctx, TOKENS);
     const whales = await latestAlerts(ctx, now - WHALES_WITHIN_MS, WHALES);
     const research = userId === null ? null : await describeResearch(ctx, userId);
     return {
       facts: known.facts,
-      market: snapshot === null ? null : { fetchedAt: snapshot.fetchedAt, told: describeMarket(snapshot) },
+      market: row === null || told === null ? null : { fetchedAt: row.fetchedAt, told },
       signals: signals
         .filter(({ generatedAt }) => now - generatedAt < SIGNALS_WITHIN_MS)
         .map(({ token, signal, entry, tp1, tp2, sl, confidence, status, generatedAt }) => {

@@ -25,7 +25,7 @@ import { counted } from "../lib/outside/providerCalls";
 import { ownWords } from "../lib/text/prose";
 import { iso, MINUTE, roundedNow } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import { recentMarket } from "../market/actions";
+import { renewMarket } from "../market/actions";
 import { gather } from "../market/collectors";
 import { coinsNamed } from "../market/facts";
 import { complete } from "../providers/models/gateway";
@@ -124,7 +124,7 @@ async function contextOf(ctx: ActionCtx, userId: string | null, isNews: boolean)
   if (isOld) {
     try {
       // The service pays: the cost is bounded by the clock, not by the number of callers.
-      await recentMarket(ctx, { freshMs: MARKET_FRESH_MS, waitMs, forService: true });
+      await renewMarket(ctx, waitMs);
     } catch (error) {
       if (failureOf(error) === null) throw error;
     }
@@ -150,8 +150,7 @@ const NAMED = 4;
 /** The facts that an answer to this question may cite, and the rest of its context, line by line. */
 function citable(question: string, context: Context, portfolio: string | null): Source[] {
   const { facts, signals, whales, research } = context;
-  const named = coinsNamed(question, facts).map(({ symbol }) => symbol);
-  const coins = [...new Set([...named.slice(0, NAMED), ...MAJORS])];
+  const coins = [...new Set([...coinsNamed(question, facts).slice(0, NAMED), ...MAJORS])];
   const of = (subject: string): Fact[] =>
     KINDS.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
   const observed = [

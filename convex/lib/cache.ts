@@ -18,6 +18,7 @@ import { charge } from "./limits/charges";
 import { waitingAs } from "./limits/slots";
 import { log } from "./log";
 import { deadlines } from "./outside/deadlines";
+import { sha256Hex } from "./security/digests";
 import { vPayer, vTicket, type Ticket } from "./tables";
 import { MINUTE, SECOND, sleep } from "./time";
 import { end, failureHandler, open, vFailure, vJob, type Job } from "./work/jobs";
@@ -27,8 +28,8 @@ import { end, failureHandler, open, vFailure, vJob, type Job } from "./work/jobs
  * which outlives the caller; others who ask meanwhile wait for the same attempt. A failed one is told to all who ask
  * within its rest, a slow one leaves its callers the last good answer.
  *
- * Usage: a room's `begin` mutation calls `beginRefresh`; its action takes the attempt (`take`), does the work and ends in
- * a mutation that calls `finishRefresh`; an HTTP handler reads with `readThrough`.
+ * Usage: a room's `begin` mutation calls `beginRefresh`; its action takes the attempt (`take`), does the work and ends
+ * with `keep`, or in a mutation of its own that calls `finishRefresh`; an HTTP handler reads with `readThrough`.
  */
 
 /** When a waiting caller looks for the result: 12 times in 28 s at most. */
@@ -140,6 +141,37 @@ export async function finishRefresh(
   return true;
 }
 
+/** The last good answer at a key, however old. */
+export async function answerAt(ctx: QueryCtx, key: string): Promise<Doc<"answers"> | null> {
+  return getOneFrom(ctx.db, "answers", "by_key", key);
+}
+
+/** The same for actions. */
+export const answer = internalQuery({
+  args: { key: v.string() },
+  returns: v.union(v.object({ fetchedAt: v.number(), body: v.string() }), v.null()),
+  handler: async (ctx, { key }) => {
+    const row = await answerAt(ctx, key);
+    return row === null ? null : { fetchedAt: row.fetchedAt, body: row.body };
+  },
+});
+
+/** Stores an answer and ends the attempt that it is of; one that was overtaken stores nothing. */
+export const keep = change(
+  { key: v.string(), body: v.string(), of: v.optional(v.object({ attempt: v.number(), job: vJob })) },
+  async (ctx, { key, body, of }) => {
+    if (of !== undefined && !(await finishRefresh(ctx, { key, attempt: of.attempt, job: of.job }))) return;
+    const row = await answerAt(ctx, key);
+    const next = { key, body, fetchedAt: Date.now() };
+    if (row === null) await ctx.db.insert("answers", next);
+    else await ctx.db.replace("answers", row._id, next);
+  },
+);
+
+/** The part of a key that stands for a question; those that differ only in case and spacing are the same. */
+export const questionKey = (question: string): string =>
+  sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
+
 /** The attempt has failed, or was lost with its server. */
 export const failed = change(
   { key: v.string(), attempt: v.number(), ...vFailure },
@@ -228,28 +260,29 @@ export async function awaitAs(
 }
 
 /**
- * Reads a cached value, and refreshes it when it is old. For actions.
+ * Reads the answer at a key, and renews it when it is old. For actions.
  * @param steps.upstream The name of the source, for callers.
- * @param steps.freshMs Up to this age the stored value is returned, and nothing is written.
- * @returns The fresh value; if the refresh takes longer than a caller waits, the last one, however old.
- * @throws AppError `upstream` if the refresh failed, or took too long and there is no earlier value.
+ * @param steps.freshMs Up to this age the stored answer is returned, and nothing is written.
+ * @returns The fresh answer; if the refresh takes longer than a caller waits, the last one, however old.
+ * @throws AppError `upstream` if the refresh failed, or took too long and there is no earlier answer.
  */
-export async function readThrough<Cached extends { fetchedAt: number }>(
+export async function readThrough(
   ctx: ActionCtx,
   steps: {
     upstream: string;
-    freshMs: (value: Cached) => number;
+    freshMs: (body: string) => number;
     caller: Caller;
-    read: () => Promise<Cached | null>;
+    key: string;
     begin: () => Promise<Ticket>;
   },
-): Promise<Cached> {
-  const stored = await steps.read();
-  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored)) return stored;
+): Promise<{ fetchedAt: number; body: string }> {
+  const read = () => ctx.runQuery(internal.lib.cache.answer, { key: steps.key });
+  const stored = await read();
+  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored.body)) return stored;
   const ticket = await steps.begin();
   await awaitAs(ctx, steps.caller, ticket, deadlines.caller);
-  const value = await steps.read();
-  if (value === null)
+  const renewed = await read();
+  if (renewed === null)
     throw new AppError("upstream", `${steps.upstream} did not answer in time: ask again shortly`);
-  return value;
+  return renewed;
 }

@@ -73,6 +73,21 @@ export const libTables = {
     .index("by_key", ["key"])
     .index("by_beganAt", ["beganAt"]),
 
+  /**
+   * The last good answer at each key that is renewed on demand. Written by `lib/cache.ts`; replaced at each refresh.
+   * Dies a week after.
+   */
+  answers: defineTable({
+    /** As in `refreshes`. */
+    key: v.string(),
+    /** Epoch ms. */
+    fetchedAt: v.number(),
+    /** JSON, as the key's room writes and reads it. */
+    body: v.string(),
+  })
+    .index("by_key", ["key"])
+    .index("by_fetchedAt", ["fetchedAt"]),
+
   /** When each cron last did its work: one row per cron, written by `lib/cronRuns` in the cron's own transaction. Kept. */
   cronRuns: defineTable({
     /** As in `convex/crons.ts`. */
@@ -171,6 +186,13 @@ export const libRecords: RecordsOf<typeof libTables> = {
       why: "nobody waits for yesterday's attempt",
       aged: older("beganAt"),
       ended: ({ leaseUntil = 0 }, before) => leaseUntil < before,
+    },
+  },
+  answers: {
+    keep: {
+      days: 7,
+      why: "a cache of minutes, used longer when refreshes are slow",
+      aged: older("fetchedAt"),
     },
   },
   cronRuns: { keep: "one row per cron" },

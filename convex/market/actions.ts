@@ -10,24 +10,31 @@ import { takeNoted } from "../lib/outside/notes";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { awaitRefresh, vRefresh } from "../lib/cache";
 import { DAY, HOUR, iso, MINUTE, roundedNow } from "../lib/time";
-import { worker } from "../lib/work/desk";
+import { renewal, worker } from "../lib/work/desk";
 import { askCandles } from "../providers/data/coinbase";
 import { completeStructured } from "../providers/models/structure";
 import { gather } from "./collectors";
-import { LISTS, QUOTES } from "./facts";
+import { coinsNamed, LISTS, QUOTES } from "./facts";
 import { findPrices, livePrice } from "./live";
 import {
   bareSymbol,
   describeKnown,
-  describeSizes,
+  LIST_KEY,
   listIn,
   snapshotQuestion,
   tokenCheck,
   tokenQuestion,
-  type StoredList,
 } from "./questions";
-import { describeMarket, focusView, knownCoins, marketView, sourcesOf, type Snapshot } from "./snapshot";
-import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type Wanted } from "./tables";
+import type { TokenAnswer } from "./shapes";
+import { describeMarket, knownCoins, marketView, written, type GatewayList } from "./snapshot";
+import {
+  PRICED_TOKENS,
+  vPrice,
+  vPricedToken,
+  type MarketFigures,
+  type PricedToken,
+  type Wanted,
+} from "./tables";
 
 /** Calls to sources and to the gateway: for the market, for answers to questions about tokens, and for samples. */
 
@@ -46,14 +53,21 @@ async function marketFacts(ctx: ActionCtx, more: readonly Wanted[] = []): Promis
   return (await ctx.runQuery(internal.market.collections.latest, query)).facts;
 }
 
-/** @throws AppError `upstream` if the gateway fails, `rate_limited` without a budget */
-async function askForList(ctx: ActionCtx, facts: readonly Fact[], payer: Payer) {
-  const live = describeKnown(knownCoins(facts), facts);
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
-  const answer = await completeStructured(ctx, snapshotQuestion(iso(Date.now()), live), patience);
-  const list: StoredList = { figures: JSON.stringify(answer.value), model: answer.model, at: Date.now() };
-  return { list, tokensUsed: answer.tokensUsed };
+/** The gateway's list as it was last given; `null` if it is too old. */
+export async function keptList(ctx: ActionCtx): Promise<GatewayList | null> {
+  return listIn(await ctx.runQuery(internal.lib.cache.answer, { key: LIST_KEY }));
 }
+
+/** Asks the gateway for its list, and keeps it. @throws AppError `upstream` */
+async function askForList(ctx: ActionCtx, facts: readonly Fact[], payer: Payer): Promise<GatewayList> {
+  const live = describeKnown(knownCoins(facts));
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  const { value } = await completeStructured(ctx, snapshotQuestion(iso(Date.now()), live), patience);
+  await ctx.runMutation(internal.lib.cache.keep, { key: LIST_KEY, body: JSON.stringify(value) });
+  return value;
+}
+
+const unfilled = () => new Error("The gateway's list does not fill the market");
 
 /**
  * Renews the snapshot from the sources. The gateway is asked at most every ten minutes: before the snapshot if the
@@ -62,119 +76,72 @@ async function askForList(ctx: ActionCtx, facts: readonly Fact[], payer: Payer) 
 export const renew = worker({ ...vRefresh }, async (ctx, { key, attempt, payer, job }) => {
   const taken = { key, attempt, leaseMs: LEASE_MS };
   if (!(await ctx.runMutation(internal.lib.cache.take, taken))) return "over";
-  const [facts, stored] = await Promise.all([
-    marketFacts(ctx),
-    ctx.runQuery(internal.market.snapshots.list, {}),
-  ]);
-  const list = listIn(stored);
-  const figures = marketView(facts, list);
-  const of = { key, attempt, job };
-  const sources = sourcesOf(facts);
-  if (figures !== null) {
-    await ctx.runMutation(internal.market.snapshots.store, { of, figures, sources });
-    if (list === null) await renewList(ctx, facts, payer);
-    return;
-  }
-  const asked = await askForList(ctx, facts, payer);
-  const filled = marketView(facts, listIn(asked.list));
-  if (filled === null) throw new Error("The gateway's list does not fill the market");
-  await ctx.runMutation(internal.market.snapshots.store, { of, figures: filled, sources, list: asked.list });
-});
-
-async function renewList(ctx: ActionCtx, facts: readonly Fact[], payer: Payer): Promise<void> {
+  const [facts, list] = await Promise.all([marketFacts(ctx), keptList(ctx)]);
+  const covered = written(facts, list);
+  const body = covered ?? written(facts, await askForList(ctx, facts, payer));
+  if (body === null) throw unfilled();
+  await ctx.runMutation(internal.lib.cache.keep, { key, body, of: { attempt, job } });
+  if (covered === null || list !== null) return;
   try {
-    const { list } = await askForList(ctx, facts, payer);
-    await ctx.runMutation(internal.market.snapshots.keepList, { list });
+    await askForList(ctx, facts, payer);
   } catch (error) {
     if (failureOf(error) === null) throw error;
     log.warn("market.without a list", { reason: messageOf(error) });
   }
-}
+});
 
 /**
- * The market for a report: the figures of now, with the focus's own, and the gateway's list, which is asked again if it
- * is older than ten minutes.
+ * The market for a report: the figures of now, and the gateway's list, which is asked again if it is older than ten
+ * minutes. The focus's own last trades are collected with it.
  * @param focus Token symbol, or "" for the whole market.
  * @throws AppError `upstream` if the gateway is needed and fails.
  */
-export async function askForMarket(ctx: ActionCtx, focus: string, payer: Payer) {
+export async function askForMarket(
+  ctx: ActionCtx,
+  focus: string,
+  payer: Payer,
+): Promise<MarketFigures & { raw: string }> {
   const own: Wanted[] = focus === "" ? [] : [{ collector: "day", subject: focus }];
-  const [facts, stored] = await Promise.all([
-    marketFacts(ctx, own),
-    ctx.runQuery(internal.market.snapshots.list, {}),
-  ]);
-  const fresh = listIn(stored);
-  const asked = fresh === null || stored === null ? await askForList(ctx, facts, payer) : null;
-  const used = asked?.list ?? stored;
-  if (asked !== null) await ctx.runMutation(internal.market.snapshots.keepList, { list: asked.list });
-  const list = listIn(used);
+  const [facts, kept] = await Promise.all([marketFacts(ctx, own), keptList(ctx)]);
+  const list = kept ?? (await askForList(ctx, facts, payer));
   const figures = marketView(facts, list);
-  if (figures === null || used === null) throw new Error("The gateway's list does not fill the market");
-  return {
-    figures,
-    focus: focus === "" ? null : focusView(focus, facts, list),
-    sources: sourcesOf(facts),
-    model: used.model,
-    raw: used.figures,
-    tokensUsed: asked?.tokensUsed ?? 0,
-  };
+  if (figures === null) throw unfilled();
+  return { ...figures, raw: JSON.stringify(list) };
 }
 
 /**
- * The snapshot, however old; one older than `freshMs` is first renewed, for `waitMs` at most. For actions.
- * @param forService Whether the service pays for it.
+ * Renews the snapshot at the service's cost, and waits for it for `waitMs` at most. For actions.
  * @throws AppError `upstream` if the gateway was asked and failed; `rate_limited` if too many requests wait.
  */
-export async function recentMarket(
-  ctx: ActionCtx,
-  { freshMs, waitMs, forService }: { freshMs: number; waitMs: number; forService: boolean },
-): Promise<Snapshot | null> {
-  const read = () => ctx.runQuery(internal.market.snapshots.current, {});
-  const stored = await read();
-  if (stored !== null && Date.now() - stored.fetchedAt <= freshMs) return stored;
-  const begun = { caller: { address: null }, forService };
+export async function renewMarket(ctx: ActionCtx, waitMs: number): Promise<void> {
+  const begun = { caller: { address: null }, forService: true };
   const ticket = await ctx.runMutation(internal.market.snapshots.begin, begun);
   await awaitRefresh(ctx, ticket, AbortSignal.timeout(waitMs));
-  return read();
 }
 
 /** Asks the gateway, with the live prices and a recent snapshot of the market; its figures are the sources'. */
-export const writeAnswer = worker(
-  { question: v.string(), ...vRefresh },
-  async (ctx, { question, key, attempt, payer, job }) => {
-    const taken = { key, attempt, leaseMs: LEASE_MS };
-    if (!(await ctx.runMutation(internal.lib.cache.take, taken))) return "over";
-    const subject = bareSymbol(question);
-    const facts = await marketFacts(ctx, subject === null ? [] : [{ collector: "day", subject }]);
-    const known = knownCoins(facts);
-    const now = Date.now();
-    const market = await ctx.runQuery(internal.market.snapshots.current, {});
-    const isRecent = market !== null && now - market.fetchedAt <= MARKET_USABLE_MS;
-    const check = tokenCheck(question, facts, known, now);
-    const context = {
-      question,
-      nowIso: iso(now),
-      live: describeKnown(known, facts),
-      sizes: describeSizes(question, facts),
-      market: isRecent ? describeMarket(market) : null,
-    };
-    const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
-    const { value, model } = await completeStructured(ctx, tokenQuestion(context, check), patience);
-    const { token, observedAt: figuresAt } = check.figures(value.token);
-    const result = {
-      token,
-      answer: check.mended(value).answer,
-      model,
-      priceSource: token?.source ?? null,
-      figuresAt,
-    };
-    await ctx.runMutation(internal.market.snapshots.storeAnswer, {
-      of: { key, attempt, job },
-      question,
-      result,
-    });
-  },
-);
+export const writeAnswer = renewal({ question: v.string() }, LEASE_MS, async (ctx, wish): Promise<string> => {
+  const { question, payer } = wish;
+  const subject = bareSymbol(question);
+  const facts = await marketFacts(ctx, subject === null ? [] : [{ collector: "day", subject }]);
+  const known = knownCoins(facts);
+  const now = Date.now();
+  const market = await ctx.runQuery(internal.market.snapshots.current, {});
+  const isRecent = market !== null && now - Date.parse(market.fetchedAt) <= MARKET_USABLE_MS;
+  const check = tokenCheck(question, facts, known, now);
+  const context = {
+    question,
+    nowIso: iso(now),
+    live: describeKnown(known, coinsNamed(question, facts)),
+    market: isRecent ? describeMarket(market) : null,
+  };
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  const { value, model } = await completeStructured(ctx, tokenQuestion(context, check), patience);
+  const { token, observedAt } = check.figures(value.token);
+  const { answer } = check.mended(value);
+  const told = { token, answer, model, priceSource: token?.source ?? null, fetchedAt: iso(observedAt) };
+  return JSON.stringify(told satisfies TokenAnswer);
+});
 
 /** The live price by hand: `npx convex run market/actions:price '{"token":"ETH"}'`. */
 export const price = internalAction({

@@ -2,7 +2,10 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { KINDS, unitOf, vFact, type Fact, type Kind } from "../lib/facts";
+import { mentionsIn, namesOf } from "../lib/money/names";
+import { isMajor, symbolIn } from "../lib/money/tokens";
 import { namesIn } from "../lib/records/records";
+import { plain } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
 import { vWanted, type Collector, type Wanted } from "./tables";
 
@@ -115,67 +118,14 @@ function ofOneCoin(facts: readonly Fact[]): Fact[] {
   return facts.filter(({ subject, id }) => id === undefined || ids.get(subject) === id);
 }
 
-export type ListedCoin = {
-  symbol: string;
-  name: string;
-  /** By market capitalisation; 1 is the largest. */
-  rank: number;
-  /** USD, as below. */
-  price: number;
-  /** Percent; `null` if unknown. */
-  change24h: number | null;
-  marketCap: number;
-  volume24h: number;
-  /** Epoch ms. */
-  observedAt: number;
-};
-
-/** The coins with all figures in a list, largest first. */
-export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
-  return facts
-    .filter(({ kind }) => kind === "rank")
-    .flatMap(({ subject: symbol, observedAt }): ListedCoin[] => {
-      const { name, number } = ofCoin(symbol, facts);
-      const [rank, price] = [number("rank"), number("price")];
-      const [marketCap, volume24h] = [number("marketCap"), number("volume24h")];
-      if (rank === null || price === null || marketCap === null || volume24h === null) return [];
-      const change24h = number("change24h");
-      return [{ symbol, name, rank, price, change24h, marketCap, volume24h, observedAt }];
-    })
-    .sort((a, b) => a.rank - b.rank);
-}
-
-export type SearchedCoin = { symbol: string; name: string; place: number; change24h: number | null };
-
-/** The most searched coins, most searched first; one that tells no change has the list's. */
-export function searchedCoins(facts: readonly Fact[]): SearchedCoin[] {
-  return facts
-    .filter(({ kind }) => kind === "trendingPlace")
-    .flatMap(({ subject: symbol, value: place }): SearchedCoin[] => {
-      const { name, number } = ofCoin(symbol, facts);
-      const change24h = number("trendingChange") ?? number("change24h");
-      return typeof place === "number" ? [{ symbol, name, place, change24h }] : [];
-    })
-    .sort((a, b) => a.place - b.place);
-}
-
-/** A coin's name, and its figures of the lists by kind. */
-function ofCoin(symbol: string, facts: readonly Fact[]) {
-  const own = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
-  const valueOf = (wanted: Kind) => own.find(({ kind }) => kind === wanted)?.value;
-  const number = (kind: Kind) => {
-    const value = valueOf(kind);
-    return typeof value === "number" ? value : null;
-  };
-  return { name: String(valueOf("name") ?? symbol), number };
-}
-
-export function coinsNamed(question: string, facts: readonly Fact[]): ListedCoin[] {
-  const words = new Set(question.split(/[^\p{L}\p{N}.$-]+/u).map((word) => word.replace(/^\$/, "")));
-  const lower = question.toLowerCase();
-  return listedCoins(facts).filter(
-    ({ symbol, name }) => words.has(symbol) || (name.length > 3 && lower.includes(name.toLowerCase())),
-  );
+/** The symbols of the subjects that a text names, in its order; the majors' are known in lower case too. */
+export function coinsNamed(words: string, facts: readonly Fact[]): string[] {
+  const text = plain(words).replace(/[\p{L}\p{N}]+/gu, (word) => {
+    const [upper, symbol] = [word.toUpperCase(), symbolIn(word)];
+    return isMajor(symbol) && (upper === symbol || upper === word) ? symbol : word;
+  });
+  const named = mentionsIn(text, namesOf(facts)).map(({ subject }) => symbolIn(subject));
+  return [...new Set(named)].filter((subject) => subject !== "BASE");
 }
 
 /**

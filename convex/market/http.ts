@@ -7,14 +7,15 @@ import { endpoint, Written, type MountedEndpoint } from "../lib/http/endpoint";
 import { optionalToken, text, wholeNumberOr } from "../lib/http/input";
 import type { Caller } from "../lib/limits/callers";
 import { once } from "../lib/once";
-import { readThrough } from "../lib/cache";
+import { questionKey, readThrough } from "../lib/cache";
 import { iso, SECOND } from "../lib/time";
 import { isSymbol } from "../lib/money/tokens";
-import { marketSnapshot, rowSource, tokenFigures } from "./shapes";
+import { marketSnapshot, tokenAnswer } from "./shapes";
+import { MARKET_KEY } from "./snapshot";
 import { readPrices, shownPrices } from "./views";
 
 /** How long a snapshot or a token answer counts as live. */
-const FRESH_MS = 60 * SECOND;
+const cached = { upstream: "The LLM gateway", freshMs: () => 60 * SECOND };
 
 const figuresExample = {
   symbol: "SOL",
@@ -94,18 +95,17 @@ const market: MountedEndpoint = endpoint({
     const symbol = token === undefined ? null : await symbolOf(ctx, token, caller);
     const told = async (body: string) =>
       new Written(symbol === null ? body : await withFocus(ctx, body, symbol, caller));
-    const read = () => ctx.runQuery(internal.market.snapshots.answer, {});
     try {
       const { body } = await readThrough(ctx, {
-        upstream: "The LLM gateway",
-        freshMs: () => FRESH_MS,
+        ...cached,
         caller,
-        read,
+        key: MARKET_KEY,
         begin: () => ctx.runMutation(internal.market.snapshots.begin, { caller }),
       });
       return await told(body);
     } catch (error) {
-      const stored = failureOf(error)?.code === "upstream" ? await read() : null;
+      if (failureOf(error)?.code !== "upstream") throw error;
+      const stored = await ctx.runQuery(internal.lib.cache.answer, { key: MARKET_KEY });
       if (stored === null) throw error;
       return told(stored.body);
     }
@@ -134,32 +134,20 @@ const tokenQuestion: MountedEndpoint = endpoint({
   input: z.object({
     question: text(1_000).describe("Token name or ticker, or a question about it."),
   }),
-  returns: z.object({
-    question: z.string(),
-    token: tokenFigures.nullable().describe("null when the question names no known token"),
-    answer: z.string(),
-    model: z.string().describe("The model that answered; none when no model was asked"),
-    priceSource: rowSource
-      .nullable()
-      .describe("The source of the price; `model` if no live source knows the token, null without a token"),
-    fetchedAt: z.iso
-      .datetime()
-      .describe("When the source saw the price; for the model's price, when it answered"),
-  }),
+  returns: tokenAnswer.extend({ question: z.string() }),
   handler: async (ctx, { question }, { caller }) => {
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
     if (asksForKey(question)) {
       const none = { token: null, priceSource: null, model: "none", fetchedAt: iso(Date.now()) };
       return { question, answer: SECURITY_MESSAGE, ...none };
     }
-    const { token, answer, model, priceSource, figuresAt } = await readThrough(ctx, {
-      upstream: "The LLM gateway",
-      freshMs: () => FRESH_MS,
+    const { body } = await readThrough(ctx, {
+      ...cached,
       caller,
-      read: () => ctx.runQuery(internal.market.snapshots.answerTo, { question }),
+      key: `token:${questionKey(question)}`,
       begin: () => ctx.runMutation(internal.market.snapshots.beginAnswer, { question, caller }),
     });
-    return { question, token, answer, model, priceSource, fetchedAt: iso(figuresAt) };
+    return { question, ...tokenAnswer.parse(JSON.parse(body)) };
   },
 });
 

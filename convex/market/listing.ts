@@ -4,15 +4,14 @@ import { AppError, failureOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
-import { mentionsIn, namesOf } from "../lib/money/names";
 import { isMajor, isSymbol, symbolIn } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
 import { counted } from "../lib/outside/providerCalls";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
 import { gather } from "./collectors";
-import { listedCoins, LISTS, QUOTES, symbolAmong } from "./facts";
-import { listIn } from "./questions";
-import { focusView } from "./snapshot";
+import { coinsNamed, LISTS, QUOTES, symbolAmong } from "./facts";
+import { LIST_KEY, listIn } from "./questions";
+import { focusView, knownCoins } from "./snapshot";
 import type { TokenFigures, Wanted } from "./tables";
 
 /**
@@ -82,12 +81,7 @@ export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller
 }
 
 async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | undefined> {
-  const { facts } = await known(ctx, [...LISTS]);
-  const [named] = mentionsIn(words, namesOf(facts)).filter(({ subject }) => subject !== "Base");
-  if (named !== undefined) return symbolIn(named.subject);
-  // Everybody knows only these symbols in lower case.
-  const symbols = words.split(/[^\p{L}\p{N}]+/u).map(symbolIn);
-  return symbols.find(isMajor);
+  return coinsNamed(words, (await known(ctx, [...LISTS])).facts)[0];
 }
 
 /** A token's figures of now, for a caller who is counted if the exchange has to be asked; `null` if no source knows any. */
@@ -99,8 +93,8 @@ export const figuresNow = counted(
       return ctx.runQuery(internal.market.collections.latest, query);
     };
     const { facts } = await read();
-    if (listedCoins(facts).some((coin) => coin.symbol === symbol)) return focusView(symbol, facts, null);
-    const list = listIn(await ctx.runQuery(internal.market.snapshots.list, {}));
+    if (knownCoins(facts).get(symbol)?.size != null) return focusView(symbol, facts, null);
+    const list = listIn(await ctx.runQuery(internal.lib.cache.answer, { key: LIST_KEY }));
     if (!isMajor(symbol)) {
       await charge(ctx, "question", caller);
       await gather(ctx, [day], { freshMs: MINUTE, waitMs: deadlines.grounding });

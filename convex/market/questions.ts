@@ -4,12 +4,11 @@ import { counted, ledgerOf, sourceOfFact, type Ledger } from "../lib/figures/led
 import { text } from "../lib/answers/parts";
 import { factsOf, type Fact } from "../lib/facts";
 import { namesOf } from "../lib/money/names";
-import { COIN_NAMES, MAJORS } from "../lib/money/tokens";
 import { MINUTE } from "../lib/time";
 import type { Question } from "../providers/models/structure";
-import { coinsNamed, searchedCoins } from "./facts";
+import { coinsNamed } from "./facts";
 import { askedRows, type AskedFigures } from "./shapes";
-import { figuresOf, sameCoin, signed, type GatewayList, type Known } from "./snapshot";
+import { figuresOf, sameCoin, signed, type Coin, type GatewayList } from "./snapshot";
 import type { TokenFigures } from "./tables";
 
 /** The questions to the gateway, and what its answers may state: figures are the sources', the rest is marked. Pure. */
@@ -34,17 +33,14 @@ function byRank<Item extends { rank: number }>(items: Item[]): Item[] {
   return items.toSorted((a, b) => a.rank - b.rank);
 }
 
-/** The gateway's list as it is stored; `at` in epoch ms. */
-export type StoredList = { figures: string; model: string; at: number };
-
-/** How long the gateway's list is kept before it is asked again. */
+/** Where the gateway's list is kept (`lib/cache`), and how long before it is asked again. */
+export const LIST_KEY = "market:list";
 const LIST_MS = 10 * MINUTE;
 
 /** The kept list; `null` if it is too old. */
-export function listIn(stored: StoredList | null): GatewayList | null {
-  if (stored === null || Date.now() - stored.at > LIST_MS) return null;
-  const parsed = gatewayList.safeParse(JSON.parse(stored.figures));
-  return parsed.success ? parsed.data : null;
+export function listIn(stored: { fetchedAt: number; body: string } | null): GatewayList | null {
+  if (stored === null || Date.now() - stored.fetchedAt > LIST_MS) return null;
+  return gatewayList.safeParse(JSON.parse(stored.body)).data ?? null;
 }
 
 /** The market as the gateway knows it. @param live Live prices, in one line. */
@@ -74,18 +70,17 @@ const tokenAnswerShape = z.object({
 
 type TokenAnswer = z.output<typeof tokenAnswerShape>;
 
-/** What the answer to a question is based on. */
+/** What the answer to a question is based on; `null` where there is nothing. */
 type TokenContext = {
   question: string;
   nowIso: string;
-  /** Live prices, the sizes of the coins that it names, and recent figures of the market; `null` where there are none. */
+  /** What the sources know, in a line, and a recent snapshot of the market. */
   live: string | null;
-  sizes: string | null;
   market: string | null;
 };
 
 /** @param check What is wrong with an answer, and the answer without it. */
-export function tokenQuestion({ question, nowIso, live, sizes, market }: TokenContext, check: TokenCheck) {
+export function tokenQuestion({ question, nowIso, live, market }: TokenContext, check: TokenCheck) {
   return {
     name: "token_answer",
     system:
@@ -100,7 +95,6 @@ export function tokenQuestion({ question, nowIso, live, sizes, market }: TokenCo
       ...(live === null
         ? []
         : [`Live prices from price feeds and exchanges, which yours must equal: ${live}.`]),
-      ...(sizes === null ? [] : [`Sizes, by CoinGecko: ${sizes}.`]),
       `Question: ${question}`,
     ].join("\n"),
     maxTokens: 1_200,
@@ -110,46 +104,28 @@ export function tokenQuestion({ question, nowIso, live, sizes, market }: TokenCo
   } satisfies Question<typeof tokenAnswerShape>;
 }
 
-/** The sources' figures of the coins they know, in one line for a prompt; `null` if none could be reached. */
-export function describeKnown(known: ReadonlyMap<string, Known>, facts: readonly Fact[]): string | null {
-  const coins = [...known.values()].map(({ symbol, usd, change24h }) => {
-    const change = change24h === null ? "" : ` (${signed(change24h)} % over 24 hours)`;
-    return `${symbol} ${usd} USD${change}`;
-  });
-  const searched = searchedCoins(facts).map(({ symbol }) => symbol);
-  const trending = searched.length === 0 ? "" : `; most searched on CoinGecko: ${searched.join(", ")}`;
-  return coins.length === 0 ? null : coins.join(", ") + trending;
-}
-
-/** The sizes of the coins that a question names, in one line for a prompt; `null` if no list knows them. */
-export function describeSizes(question: string, facts: readonly Fact[]): string | null {
-  const sizes = coinsNamed(question, facts).map(
-    ({ symbol, rank, marketCap, volume24h }) =>
-      `${symbol} rank ${rank}, market capitalisation ${marketCap} USD, volume over 24 hours ${volume24h} USD`,
-  );
-  return sizes.length === 0 ? null : sizes.join("; ");
-}
-
 /**
- * The coin that a question names, among those that a source knows: the first if it names several, by symbol or by name;
- * `null` if it names none.
+ * The sources' figures of the coins they know, in one line for a prompt; `null` if none could be reached.
+ * @param named Of these also the sizes.
  */
-function coinAsked(question: string, known: ReadonlyMap<string, Known>): Known | null {
-  const bare = known.get(bareSymbol(question) ?? "");
-  if (bare !== undefined) return bare;
-  const upper = question.toUpperCase();
-  const placesOf = (coin: Known) => {
-    const major = MAJORS.find((symbol) => symbol === coin.symbol);
-    const names = [coin.name, ...(major === undefined ? [] : [major, ...COIN_NAMES[major]])];
-    const inAnyCase = names.filter((name) => name.length > 3 || name === major);
-    return [
-      placeOf(question, coin.symbol),
-      ...inAnyCase.map((name) => placeOf(upper, name.toUpperCase())),
-    ].flatMap((place) => (place === null ? [] : [{ coin, ...place }]));
-  };
-  // "Bitcoin Cash" is not Bitcoin.
-  const places = [...known.values()].flatMap(placesOf);
-  return places.sort((a, b) => a.start - b.start || b.end - a.end)[0]?.coin ?? null;
+export function describeKnown(
+  known: ReadonlyMap<string, Coin>,
+  named: readonly string[] = [],
+): string | null {
+  const coins = [...known.values()].map(({ symbol, usd, change24h, size }) => {
+    const change = change24h === null ? [] : [`${signed(change24h)} % over 24 hours`];
+    const sizes =
+      size === null || !named.includes(symbol)
+        ? []
+        : [
+            `rank ${size.rank}`,
+            `market capitalisation ${size.marketCap} USD`,
+            `volume over 24 hours ${size.volume24h} USD`,
+          ];
+    const more = [...change, ...sizes].join(", ");
+    return `${symbol} ${usd} USD${more === "" ? "" : ` (${more})`}`;
+  });
+  return coins.length === 0 ? null : coins.join("; ");
 }
 
 /** The symbol that a question consists of: `$pepe`, `BTC/USDT`, `eth?`. */
@@ -157,15 +133,6 @@ export function bareSymbol(question: string): string | null {
   const [, symbol] =
     /^\s*\$?([\p{L}\p{N}.-]{1,20}?)(?:[/-](?:USDT?|USDC|EUR))?[\s?!.]*$/iu.exec(question) ?? [];
   return symbol?.toUpperCase() ?? null;
-}
-
-function placeOf(within: string, name: string): { start: number; end: number } | null {
-  const isWord = (at: number) => /[\p{L}\p{N}]/u.test(within.charAt(at));
-  for (let start = within.indexOf(name); start !== -1; start = within.indexOf(name, start + 1)) {
-    const end = start + name.length;
-    if (!isWord(start - 1) && !isWord(end)) return { start, end };
-  }
-  return null;
 }
 
 type TokenCheck = ReturnType<typeof tokenCheck>;
@@ -177,11 +144,11 @@ const UNCITED = { isUncited: true, isBare: true } as const;
 export function tokenCheck(
   question: string,
   facts: readonly Fact[],
-  known: ReadonlyMap<string, Known>,
+  known: ReadonlyMap<string, Coin>,
   now: number,
 ) {
-  const asked = coinAsked(question, known);
   const bare = bareSymbol(question);
+  const [asked = null] = [bare ?? "", ...coinsNamed(question, facts)].flatMap((one) => known.get(one) ?? []);
 
   /** The figures that the answer is given with: a source's coin, else the model's own. */
   const figures = (given: AskedFigures | null): { token: TokenFigures | null; observedAt: number } => {

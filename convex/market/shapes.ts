@@ -60,3 +60,17 @@ export const marketSnapshot = z.object({
     .describe("Figures of the requested token; null if no source knows any. Left out without `token`."),
   sources: z.array(marketSource).describe("The live price sources; empty if none could be reached."),
 });
+
+/** The answer of `/mcp/token`, but for its question; kept as it is told. */
+export const tokenAnswer = z.object({
+  token: tokenFigures.nullable().describe("null when the question names no known token"),
+  answer: z.string(),
+  model: z.string().describe("The model that answered; none when no model was asked"),
+  priceSource: rowSource
+    .nullable()
+    .describe("The source of the price; `model` if no live source knows the token, null without a token"),
+  fetchedAt: z.iso
+    .datetime()
+    .describe("When the source saw the price; for the model's price, when it answered"),
+});
+export type TokenAnswer = z.output<typeof tokenAnswer>;

@@ -1,18 +1,16 @@
-import { getOneFrom } from "convex-helpers/server/relationships";
 import { parse } from "convex-helpers/validators";
-import type { Doc } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
-import type { Fact } from "../lib/facts";
+import type { Infer } from "convex/values";
+import type { Fact, Kind } from "../lib/facts";
 import { MAJORS, COIN_NAMES, type Major } from "../lib/money/tokens";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { iso } from "../lib/time";
-import { bareName, listedCoins, searchedCoins, type ListedCoin } from "./facts";
+import { bareName } from "./facts";
 import type { MarketFigures, MarketSource, RowSource, TokenFigures } from "./tables";
 import { vMarketSnapshot } from "./validators";
 
 /**
  * The market as a view of facts. What no source knows is filled from the gateway's list, row by row, and marked as the
- * model's; a row of the list is a source's coin only if it has its ticker and its name.
+ * model's; a row of the list is a source's coin only if it has its ticker and its name. Pure.
  */
 
 const TOP = 20;
@@ -28,47 +26,69 @@ export type GatewayList = {
 };
 
 /** A coin by the most trusted source that knows it. */
-export type Known = {
+export type Coin = {
   symbol: string;
   name: string;
   usd: number;
+  /** Percent; `null` if unknown. */
   change24h: number | null;
   source: Exclude<RowSource, "model">;
   /** Epoch ms: when the source saw the price. */
   observedAt: number;
-  listed: ListedCoin | null;
+  /** What CoinGecko's list of the largest coins says of it; USD. */
+  size: { rank: number; marketCap: number; volume24h: number } | null;
 };
 
 const SOURCES = ["chainlink", "coinbase", "coingecko"] as const;
-const majorName = (symbol: Major): string => COIN_NAMES[symbol][0];
 
 /** Every coin that a source knows, by symbol; the price from the most trusted source. */
-export function knownCoins(facts: readonly Fact[]): Map<string, Known> {
-  const known = new Map<string, Known>();
-  for (const listed of listedCoins(facts)) {
-    const { symbol, name, price: usd, change24h, observedAt } = listed;
-    known.set(symbol, { symbol, name, usd, change24h, source: "coingecko", observedAt, listed });
+export function knownCoins(facts: readonly Fact[]): Map<string, Coin> {
+  const known = new Map<string, Coin>();
+  for (const { subject: symbol, observedAt, id } of facts) {
+    if (id === undefined || known.has(symbol)) continue;
+    const { name, number } = listed(symbol, facts);
+    const [usd, marketCap, volume24h] = [number("price"), number("marketCap"), number("volume24h")];
+    const place = number("rank");
+    if (usd === null || marketCap === null || volume24h === null || place === null) continue;
+    const size = { rank: place, marketCap, volume24h };
+    known.set(symbol, {
+      symbol,
+      name,
+      usd,
+      change24h: number("change24h"),
+      source: "coingecko",
+      observedAt,
+      size,
+    });
   }
   for (const symbol of MAJORS) {
-    const quote = SOURCES.flatMap((source) => quoteBy(facts, symbol, source) ?? [])[0];
-    const earlier = known.get(symbol);
+    const [quote] = SOURCES.flatMap((source) => quoteBy(facts, symbol, source) ?? []);
     if (quote === undefined) continue;
-    const { name = majorName(symbol), listed = null } = earlier ?? {};
-    known.set(symbol, { symbol, name, listed, change24h: earlier?.change24h ?? null, ...quote });
+    const { name = COIN_NAMES[symbol][0], size = null, change24h = null } = known.get(symbol) ?? {};
+    known.set(symbol, { symbol, name, size, change24h, ...quote });
   }
   // What an exchange alone trades has its last trade of the day.
-  for (const { subject: symbol, value: usd, observedAt } of facts.filter(
-    ({ kind }) => kind === "lastTrade",
-  )) {
-    if (known.has(symbol) || typeof usd !== "number") continue;
-    const change = facts.find(({ subject, kind }) => subject === symbol && kind === "dayChange")?.value;
+  for (const { subject: symbol, kind, value: usd, observedAt } of facts) {
+    if (kind !== "lastTrade" || typeof usd !== "number" || known.has(symbol)) continue;
+    const change = facts.find((one) => one.subject === symbol && one.kind === "dayChange")?.value;
     const change24h = typeof change === "number" ? change : null;
-    known.set(symbol, { symbol, name: symbol, usd, change24h, source: "coinbase", observedAt, listed: null });
+    known.set(symbol, { symbol, name: symbol, usd, change24h, source: "coinbase", observedAt, size: null });
   }
   return known;
 }
 
-function quoteBy(facts: readonly Fact[], symbol: string, source: Known["source"]) {
+/** What the lists say of a coin: its name, and its figures by kind. */
+function listed(symbol: string, facts: readonly Fact[]) {
+  const own = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
+  const valueOf = (wanted: Kind) => own.find(({ kind }) => kind === wanted)?.value;
+  const number = (kind: Kind) => {
+    const value = valueOf(kind);
+    return typeof value === "number" ? value : null;
+  };
+  return { name: String(valueOf("name") ?? symbol), number };
+}
+
+function quoteBy(facts: readonly Fact[], symbol: string, source: Coin["source"]) {
   const fact = facts.find(
     (one) => one.subject === symbol && one.kind === "price" && one.source === SOURCE_NAMES[source],
   );
@@ -93,10 +113,15 @@ export function marketView(facts: readonly Fact[], list: GatewayList | null): Ma
   return { keyPrices: { bitcoin, ethereum, solana }, trending, top20 };
 }
 
-function trendingOf(facts: readonly Fact[], known: ReadonlyMap<string, Known>, list: GatewayList | null) {
-  const searched = searchedCoins(facts).flatMap(({ symbol, name, change24h }) => {
-    return change24h === null ? [] : [{ symbol, name, change24h, source: "coingecko" as const }];
-  });
+function trendingOf(facts: readonly Fact[], known: ReadonlyMap<string, Coin>, list: GatewayList | null) {
+  const searched = facts
+    .filter(({ kind }) => kind === "trendingPlace")
+    .sort((a, b) => Number(a.value) - Number(b.value))
+    .flatMap(({ subject: symbol }) => {
+      const { name, number } = listed(symbol, facts);
+      const change24h = number("trendingChange") ?? number("change24h");
+      return change24h === null ? [] : [{ symbol, name, change24h, source: "coingecko" as const }];
+    });
   const asked = (list?.trending ?? []).map(({ symbol, name, change24h }) => {
     const coin = sameCoin(known, { symbol, name });
     return coin === null || coin.change24h === null
@@ -107,17 +132,17 @@ function trendingOf(facts: readonly Fact[], known: ReadonlyMap<string, Known>, l
   return rows.slice(0, TRENDING).map((row, index) => ({ ...row, rank: index + 1 }));
 }
 
-function topOf(known: ReadonlyMap<string, Known>, list: GatewayList | null): MarketFigures["top20"] {
-  const listed = [...known.values()]
-    .flatMap((coin) => (coin.listed === null ? [] : [{ ...coin, listed: coin.listed }]))
-    .sort((a, b) => a.listed.rank - b.listed.rank)
-    .flatMap(({ symbol, name, usd: price, change24h, source, listed: { marketCap } }) => {
+function topOf(known: ReadonlyMap<string, Coin>, list: GatewayList | null): MarketFigures["top20"] {
+  const largest = [...known.values()]
+    .flatMap((coin) => (coin.size === null ? [] : [{ ...coin, size: coin.size }]))
+    .sort((a, b) => a.size.rank - b.size.rank)
+    .flatMap(({ symbol, name, usd: price, change24h, source, size: { marketCap } }) => {
       if (change24h === null) return [];
       return [{ name, symbol, price, change24h, marketCap, source, sizeSource: "coingecko" as const }];
     })
     .slice(0, TOP)
     .map((row, index) => ({ ...row, rank: index + 1 }));
-  if (listed.length === TOP || list === null) return listed;
+  if (largest.length === TOP || list === null) return largest;
   return list.top20.map((row) => {
     const coin = sameCoin(known, row);
     if (coin === null) return { ...row, source: "model", sizeSource: "model" };
@@ -128,9 +153,9 @@ function topOf(known: ReadonlyMap<string, Known>, list: GatewayList | null): Mar
 
 /** A source's coin under a model's ticker and name; `null` if another coin has that ticker. */
 export function sameCoin(
-  known: ReadonlyMap<string, Known>,
+  known: ReadonlyMap<string, Coin>,
   { symbol, name }: { symbol: string; name: string },
-): Known | null {
+): Coin | null {
   const coin = known.get(symbol);
   const names = coin === undefined ? [] : [coin.name, coin.symbol];
   return coin !== undefined && names.some((one) => bareName(one) === bareName(name)) ? coin : null;
@@ -151,10 +176,10 @@ export function focusView(
 }
 
 /** The figures of a coin that a source knows; `null` without a change. */
-export function figuresOf({ symbol, name, usd, change24h, source, listed }: Known): TokenFigures | null {
+export function figuresOf({ symbol, name, usd, change24h, source, size }: Coin): TokenFigures | null {
   if (change24h === null) return null;
-  const { marketCap = null, volume24h = null } = listed ?? {};
-  const sizeSource = listed === null ? source : "coingecko";
+  const { marketCap = null, volume24h = null } = size ?? {};
+  const sizeSource = size === null ? source : "coingecko";
   return { symbol, name, price: usd, change24h, marketCap, volume24h, source, sizeSource };
 }
 
@@ -167,44 +192,36 @@ export function sourcesOf(facts: readonly Fact[]): MarketSource[] {
   });
 }
 
-export type Snapshot = { fetchedAt: number; figures: MarketFigures; sources: MarketSource[] };
+/** Where the answer of `GET /mcp/market` is kept (`lib/cache`). */
+export const MARKET_KEY = "market:";
 
-/** The answer's text, in JSON. */
-export function written({ fetchedAt, figures, sources }: Snapshot): string {
-  return JSON.stringify(parse(vMarketSnapshot, { fetchedAt: iso(fetchedAt), ...figures, sources }));
+export type Snapshot = Infer<typeof vMarketSnapshot>;
+
+/** The answer, in JSON; `null` if neither the sources nor the list have all of it. */
+export function written(facts: readonly Fact[], list: GatewayList | null): string | null {
+  const figures = marketView(facts, list);
+  if (figures === null) return null;
+  const fetchedAt = iso(Date.now());
+  return JSON.stringify(parse(vMarketSnapshot, { fetchedAt, ...figures, sources: sourcesOf(facts) }));
 }
 
-export function readBack({ fetchedAt, body }: Pick<Doc<"marketSnapshots">, "fetchedAt" | "body">): Snapshot {
-  const { keyPrices, trending, top20, sources } = parse(vMarketSnapshot, JSON.parse(body));
-  return { fetchedAt, figures: { keyPrices, trending, top20 }, sources };
+export function readBack(body: string): Snapshot {
+  return parse(vMarketSnapshot, JSON.parse(body));
 }
-
-/** The stored snapshot, however old. */
-export async function latestRow(ctx: QueryCtx): Promise<Doc<"marketSnapshots"> | null> {
-  return ctx.db.query("marketSnapshots").first();
-}
-
-/** The stored answer to a question. */
-export const answerRow = (ctx: QueryCtx, questionHash: string) =>
-  getOneFrom(ctx.db, "tokenAnswers", "by_questionHash", questionHash);
 
 /** A snapshot in a few lines, for a prompt. Figures of a model alone are called so. */
-export function describeMarket({ fetchedAt, figures }: Pick<Snapshot, "fetchedAt" | "figures">): string {
-  const { trending, top20 } = figures;
+export function describeMarket({ fetchedAt, keyPrices, trending, top20 }: Snapshot): string {
   const change = (coin: { change24h: number; source: RowSource }) =>
     `(${signed(coin.change24h)} %, ${coin.source})`;
+  const { bitcoin, ethereum, solana } = keyPrices;
+  const price = (name: string, row: typeof bitcoin) =>
+    `${name} $${row.usd} (${signed(row.usd_24h_change)} %, ${row.source})`;
+  const prices = [price("Bitcoin", bitcoin), price("Ethereum", ethereum), price("Solana", solana)];
   return [
-    `As of ${iso(fetchedAt)}, each with its source: ${describeKeyPrices(figures)}`,
+    `As of ${fetchedAt}, each with its source: ${prices.join(", ")}`,
     `Trending: ${trending.map((coin) => `${coin.symbol} ${change(coin)}`).join(", ")}`,
     `Largest: ${top20.map((coin) => `${coin.symbol} $${coin.price} ${change(coin)}`).join(", ")}`,
   ].join("\n");
-}
-
-export function describeKeyPrices({ keyPrices }: MarketFigures): string {
-  const price = (name: string, row: MarketFigures["keyPrices"]["bitcoin"]) =>
-    `${name} $${row.usd} (${signed(row.usd_24h_change)} %, ${row.source})`;
-  const { bitcoin, ethereum, solana } = keyPrices;
-  return [price("Bitcoin", bitcoin), price("Ethereum", ethereum), price("Solana", solana)].join(", ");
 }
 
 /** A percentage with its sign: `+1.5`, `-0.2`, `0`. */

@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { namesIn, older, type RecordsOf } from "../lib/records/records";
-import { vRowSource, vTokenFigures, type vMarketFigures, type vMarketSource } from "./validators";
+import type { vMarketFigures, vMarketSource, vRowSource, vTokenFigures } from "./validators";
 
 /** The collections of facts, by their names for readers. */
 export const COLLECTIONS = {
@@ -104,31 +104,6 @@ export const marketTables = {
     /** Epoch ms. */
     takenAt: v.number(),
   }).index("by_token_and_hourEndsAt", ["token", "hourEndsAt"]),
-
-  /** The latest market snapshot: one row. Written by `market/snapshots`; replaced at each refresh. Dies a week after. */
-  marketSnapshots: defineTable({
-    fetchedAt: v.number(),
-    /** The answer of `GET /mcp/market`, in JSON. */
-    body: v.string(),
-    /** The gateway's own list, in JSON, for what the sources do not have; with its model and time, epoch ms. */
-    list: v.optional(v.object({ figures: v.string(), model: v.string(), at: v.number() })),
-  }).index("by_fetchedAt", ["fetchedAt"]),
-
-  /** The latest answer to each token question. Written by `market/snapshots`; replaced at each refresh. Dies a day after. */
-  tokenAnswers: defineTable({
-    /** SHA-256 of the question, lower-cased. */
-    questionHash: v.string(),
-    fetchedAt: v.number(),
-    model: v.string(),
-    token: v.union(vTokenFigures, v.null()),
-    answer: v.string(),
-    /** The source of the token's price, `null` without a token. */
-    priceSource: v.union(vRowSource, v.null()),
-    /** Epoch ms: when the figures were seen. */
-    figuresAt: v.number(),
-  })
-    .index("by_questionHash", ["questionHash"])
-    .index("by_fetchedAt", ["fetchedAt"]),
 };
 
 export const marketRecords: RecordsOf<typeof marketTables> = {
@@ -143,18 +118,4 @@ export const marketRecords: RecordsOf<typeof marketTables> = {
     keep: { days: 15, why: "a week, and the week before it for comparison", aged: older("takenAt") },
   },
   hourlyCloses: { keep: "the service's own price history: two rows an hour" },
-  marketSnapshots: {
-    keep: {
-      days: 7,
-      why: "a cache of a minute, used longer when refreshes are slow; a week-old price is worthless",
-      aged: older("fetchedAt"),
-    },
-  },
-  tokenAnswers: {
-    keep: {
-      days: 1,
-      why: "a cache of a minute, one row for every question ever asked",
-      aged: older("fetchedAt"),
-    },
-  },
 };

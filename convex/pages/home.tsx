@@ -3,7 +3,7 @@ import type { ActionCtx } from "../_generated/server";
 import { bigUsd } from "../lib/text/numbers";
 import { sourceName } from "../lib/publicSources";
 import { HOUR, iso } from "../lib/time";
-import type { MarketFigures, MarketSource } from "../market/tables";
+import type { Snapshot } from "../market/snapshot";
 import { readPrices, type ShownPrices } from "../market/views";
 import { TOKENS } from "../signals/rules";
 import { Chart, isDrawn, pointsOf } from "./chart";
@@ -113,12 +113,10 @@ export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
   };
 }
 
-type StoredMarket = { fetchedAt: number; figures: MarketFigures; sources: MarketSource[] };
-
 /** `null` if none of the last hour is stored: older prices are not today's. */
-async function readMarket(ctx: ActionCtx, now: number): Promise<StoredMarket | null> {
-  const stored: StoredMarket | null = await ctx.runQuery(internal.market.snapshots.current, {});
-  return stored === null || now - stored.fetchedAt > HOUR ? null : stored;
+async function readMarket(ctx: ActionCtx, now: number): Promise<Snapshot | null> {
+  const stored: Snapshot | null = await ctx.runQuery(internal.market.snapshots.current, {});
+  return stored === null || now - Date.parse(stored.fetchedAt) > HOUR ? null : stored;
 }
 
 async function readLatest(ctx: ActionCtx): Promise<SignalData[]> {
@@ -197,17 +195,18 @@ function SignalCard({ data }: { data: SignalData }) {
 
 function Market({
   fetchedAt,
-  figures,
+  top20,
+  trending: searched,
   sources,
   prices,
   now,
-}: StoredMarket & { prices: Prices; now: number }) {
+}: Snapshot & { prices: Prices; now: number }) {
   /** A coin has one change on this page: that of its measured hours, if there are any. */
   const measured: Readonly<Record<string, Prices["BTC"]>> = prices;
   const names = sourceNames(sources.map(({ name }) => ({ source: name })));
   /** The terms of this source ask for a link beside the table. */
-  const isOwed = figures.top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
-  const trending = figures.trending.slice(0, 6).map(({ symbol }) => symbol);
+  const isOwed = top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
+  const trending = searched.slice(0, 6).map(({ symbol }) => symbol);
   return (
     <>
       <div class="card">
@@ -215,7 +214,7 @@ function Market({
           name="The ten largest coins"
           heads={["Coin", "Price", "24 h", "Market cap"]}
           wide={3}
-          rows={figures.top20.slice(0, COINS).map(({ name, symbol, price, change24h, marketCap }) => [
+          rows={top20.slice(0, COINS).map(({ name, symbol, price, change24h, marketCap }) => [
             <>
               {symbol} {name !== symbol && <span class="soft">{name}</span>}
             </>,
@@ -227,7 +226,7 @@ function Market({
       </div>
       <p class="small">
         {names === "" ? "By a language model; no source could be reached to check it" : `Prices by ${names}`},{" "}
-        <Since at={iso(fetchedAt)} now={now} />.{trending.length > 0 && ` Trending: ${trending.join(", ")}.`}
+        <Since at={fetchedAt} now={now} />.{trending.length > 0 && ` Trending: ${trending.join(", ")}.`}
         {isOwed && (
           <>
             {" "}

@@ -2,22 +2,28 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { readAnswer } from "../lib/answers/reader";
-import { vRefresh } from "../lib/cache";
 import { AppError, messageOf } from "../lib/errors";
 import type { Payer } from "../lib/limits/callers";
 import { purseOf } from "../lib/limits/costs";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
+import { vPayer } from "../lib/tables";
 import { cut } from "../lib/text/strings";
 import { iso, MINUTE, roundedNow, unlessLate, within } from "../lib/time";
-import { worker } from "../lib/work/desk";
+import { renewal, worker } from "../lib/work/desk";
 import { askForMarket } from "../market/actions";
 import { gather } from "../market/collectors";
-import { describeKeyPrices, signed } from "../market/snapshot";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
-import type { Answers, Missing, Result } from "./tables";
+import {
+  vReportKind,
+  vShiftMaterial,
+  type Answers,
+  type Missing,
+  type ReportKind,
+  type Result,
+} from "./tables";
 import { SHARED_FOR_MS } from "./timing";
 import { wantedFor } from "./writing/brief";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./writing/prompts";
@@ -26,49 +32,47 @@ import { writeResult as write } from "./writing/writer";
 /** Calls to the sources and to the writer: collections, reports of shifts, results on demand. */
 
 export const collect = worker(
-  { observationId: v.id("observations") },
-  async (ctx, { observationId, job }) => {
-    const task = await ctx.runQuery(internal.research.observations.task, { observationId });
-    if (task === null) return "over";
-    const answers = await askSources(ctx, task);
+  { observationId: v.id("observations"), focus: v.string(), payer: vPayer },
+  async (ctx, { observationId, job, ...wish }) => {
+    const answers = await askSources(ctx, wish);
     const stored = { observationId, job, answers, noted: takeNoted() };
     await ctx.runMutation(internal.research.observations.store, stored);
   },
 );
 
-const OCCASIONS = {
+const OCCASIONS: Record<ReportKind, string> = {
   interim1: "Interim report 1 of an 8-hour research shift, 2.5 hours in",
   interim2: "Interim report 2 of an 8-hour research shift, 5 hours in",
   final: "Final report of an 8-hour research shift",
 };
 
 /** Writes the report of a shift from its observations. */
-export const writeReport = worker({ reportId: v.id("reports") }, async (ctx, { reportId, job }) => {
-  const task = await ctx.runQuery(internal.research.reports.task, { reportId });
-  if (task === null) return "over";
-  const { kind, ...material } = task;
-  const brief = await ctx.runQuery(internal.research.writing.brief.gather, { ...material, at: roundedNow() });
-  if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
-  const report = { occasion: OCCASIONS[kind], nowIso: iso(Date.now()), brief };
-  const written = await write(ctx, report, "shift");
-  const stored = { reportId, job, ...written, noted: takeNoted() };
-  await ctx.runMutation(internal.research.reports.store, stored);
-});
+export const writeReport = worker(
+  { reportId: v.id("reports"), kind: vReportKind, ...vShiftMaterial },
+  async (ctx, { reportId, job, kind, ...material }) => {
+    const brief = await ctx.runQuery(internal.research.writing.brief.gather, {
+      ...material,
+      at: roundedNow(),
+    });
+    if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
+    const report = { occasion: OCCASIONS[kind], nowIso: iso(Date.now()), brief };
+    const written = await write(ctx, report, "shift");
+    const stored = { reportId, job, ...written, noted: takeNoted() };
+    await ctx.runMutation(internal.research.reports.store, stored);
+  },
+);
 
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const LEASE_MS = 5 * MINUTE;
 
-/** Writes an on-demand result and stores it. */
-export const writeResult = worker(
-  { focus: v.string(), question: v.optional(v.string()), ...vRefresh },
-  async (ctx, { job, key, attempt, payer, focus, question }) => {
-    if (!(await ctx.runMutation(internal.lib.cache.take, { key, attempt, leaseMs: LEASE_MS }))) return "over";
+/** Writes an on-demand result. */
+export const writeResult = renewal(
+  { focus: v.string(), question: v.optional(v.string()) },
+  LEASE_MS,
+  async (ctx, wish): Promise<string> => {
     const occasion = "On-demand research snapshot";
-    const written = await research(ctx, { focus, question, occasion, wanted: "soon", payer });
-    const { result, model } = written;
-    const of = { key, attempt, job };
-    const stored = { of, focus, ...(question === undefined ? {} : { question }), model, result };
-    await ctx.runMutation(internal.research.results.store, stored);
+    const { result } = await research(ctx, { ...wish, occasion, wanted: "soon" });
+    return JSON.stringify(result);
   },
 );
 
@@ -100,10 +104,10 @@ export async function research(
       payer,
       waitMs: isWhole ? undefined : deadlines.researchSources,
     });
-    const stored = { focus, payer, answers, noted: takeNoted() };
+    const stored = { focus, answers, noted: takeNoted() };
     observationId = await ctx.runMutation(internal.research.observations.add, stored);
   }
-  const material = { focus, observationIds: [observationId], startedAt: null, at: roundedNow() };
+  const material = { focus, observationIds: [observationId], at: roundedNow() };
   const brief = await ctx.runQuery(internal.research.writing.brief.gather, material);
   if (isWhole ? !brief.isPriced : brief.sources.length === 0)
     throw new AppError("upstream", brief.missing[0]?.reason ?? "The market data did not come in time");
@@ -150,21 +154,17 @@ async function askSources(
   };
 }
 
-async function marketOf(ctx: ActionCtx, of: string, payer: Payer): Promise<NonNullable<Answers["market"]>> {
-  const { figures, focus, raw, sources } = await askForMarket(ctx, of, payer);
-  const { trending, top20 } = figures;
+async function marketOf(
+  ctx: ActionCtx,
+  focus: string,
+  payer: Payer,
+): Promise<NonNullable<Answers["market"]>> {
+  const { trending, top20, raw } = await askForMarket(ctx, focus, payer);
   const movers = top20
     .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
     .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
     .slice(0, STORED_MOVERS);
-  return {
-    trending,
-    movers,
-    keyPrices: describeKeyPrices(figures),
-    focus: focus ? `${focus.name} (${focus.symbol}) $${focus.price} (${signed(focus.change24h)} %)` : null,
-    sources,
-    marketDataRaw: cut(raw, RAW_LIMIT),
-  };
+  return { trending, movers, marketDataRaw: cut(raw, RAW_LIMIT) };
 }
 
 async function sentimentOf(focus: string, payer: Payer): Promise<NonNullable<Answers["sentiment"]>> {

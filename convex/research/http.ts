@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { isSet, optional, siteUrl } from "../lib/env";
+import { isSet, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import {
   EXAMPLE_TIME,
@@ -26,20 +26,21 @@ import { log } from "../lib/log";
 import { once } from "../lib/once";
 import { payerOf } from "../lib/limits/callers";
 import { readThrough } from "../lib/cache";
-import { iso, MINUTE } from "../lib/time";
+import { iso } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";
 import { assertMay } from "../accounts/access";
 import { pseudonymOf } from "../lib/security/pseudonyms";
+import { keyOf, resultIn } from "./results";
 import type { Result } from "./tables";
 import { CACHE_MS, GAP_STANDS_MS } from "./timing";
 import {
-  activeJob,
   reportExample,
   reportShape,
   resultExample,
   shiftStatus,
   shownResult,
   shownSnapshot,
+  shownStatus,
   snapshotShape,
 } from "./views";
 
@@ -47,8 +48,8 @@ import {
 const listing = once(() => import("../market/listing"));
 
 /** In ms: a result without a source is a cache of two minutes, unless this deployment cannot ask that source. */
-function cachedForMs({ result }: { result: Result }): number {
-  const lacks = (name: string) => result.missing.some(({ collector }) => collector === name);
+function cachedForMs({ missing }: Result): number {
+  const lacks = (name: string) => missing.some(({ collector }) => collector === name);
   const isKnown = isSet("SENTIMENT_API_KEY") && lacks("sentiment");
   return isKnown || lacks("market") || lacks("onchain") ? GAP_STANDS_MS : CACHE_MS;
 }
@@ -102,12 +103,13 @@ const snapshot: MountedEndpoint = endpoint({
     const subject = asks ? { focus, question: query } : { focus };
     const stored = await readThrough(ctx, {
       upstream: "The LLM gateway",
-      freshMs: cachedForMs,
+      freshMs: (body) => cachedForMs(resultIn(body)),
       caller,
-      read: () => ctx.runQuery(internal.research.results.current, subject),
+      key: keyOf(subject),
       begin: () => ctx.runMutation(internal.research.results.begin, { ...subject, caller }),
     });
-    return { success: true as const, result: shownSnapshot(stored) };
+    const shown = { fetchedAt: stored.fetchedAt, result: resultIn(stored.body) };
+    return { success: true as const, result: shownSnapshot(shown) };
   },
 });
 
@@ -234,35 +236,15 @@ const status: MountedEndpoint = endpoint({
       lastJob: null,
       activeJobs: [],
       deliveryProblem: null,
-      recentReports: [
-        {
-          type: "interim",
-          generatedAt: "2026-01-05T12:00:20.000Z",
-          outlook: "bullish",
-          summary: "🟢 Bitcoin leads a broad advance as exchange balances fall",
-          messengerSent: true,
-        },
-      ],
+      recentReports: [],
     },
   },
   input: z.object({ userId }),
-  returns: z.object({
-    ...shiftStatus.shape,
-    activeJob: activeJob
-      .extend({ elapsedMinutes: z.int(), remainingMinutes: z.int() })
-      .nullable()
-      .describe("The newest active shift; null when none is active"),
-  }),
+  returns: shiftStatus,
   handler: async (ctx, { userId }) => {
     const found = await ctx.runQuery(internal.research.shifts.status, { userId });
-    const { activeJob } = found;
-    if (activeJob === null) return { ...found, activeJob };
-    const now = Date.now();
     // A transaction's time may be a moment ahead of this one.
-    const at = Math.max(now, Date.parse(activeJob.startedAt));
-    const elapsedMinutes = Math.floor((at - Date.parse(activeJob.startedAt)) / MINUTE);
-    const remainingMinutes = Math.max(0, Math.ceil((Date.parse(activeJob.stopsAt) - at) / MINUTE));
-    return { ...found, activeJob: { ...activeJob, elapsedMinutes, remainingMinutes } };
+    return shownStatus(found, Math.max(Date.now(), found.active[0]?.startedAt ?? 0));
   },
 });
 
@@ -315,22 +297,16 @@ const report: MountedEndpoint = endpoint({
     if (found === null)
       throw new AppError(
         "not_found",
-        `There is no research report ${subject} yet${jobId === undefined ? sold(focus) : ""}`,
+        `There is no research report ${subject} yet${jobId === undefined ? sold() : ""}`,
       );
     return found;
   },
 });
 
 /** Tells callers of a missing report where to buy one. */
-function sold(token = ""): string {
-  const wallet = optional("PLATFORM_WALLET_ADDRESS");
-  if (wallet === undefined) return "";
-  const url = `${siteUrl()}/agent/research/paid`;
-  return [
-    `. One can be bought for 1.00 USDC on Base: an x402 client pays by itself at ${url};`,
-    `anybody else sends the USDC to ${wallet} and posts {"token":"${token}"} there,`,
-    "with the hash of that transfer in the header X-Payment",
-  ].join(" ");
-}
+const sold = (): string =>
+  isSet("PLATFORM_WALLET_ADDRESS")
+    ? `. One can be bought for 1.00 USDC on Base: POST ${siteUrl()}/agent/research/paid says how`
+    : "";
 
 export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, status, report];

@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { rowsByBoth } from "../lib/records/rows";
@@ -33,6 +34,21 @@ export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc
     .take(MAX_ACTIVE);
 }
 
+/** A shift as its user sees it. */
+export const vShift = researchTables.shifts.validator
+  .pick("status", "startedAt", "stopsAt", "endedAt", "interimReportsCount", "finalReportSent", "error")
+  .extend({
+    _id: v.id("shifts"),
+    /** "" for the whole market. */
+    token: v.string(),
+    collectionsCount: v.number(),
+  });
+export type Shift = Infer<typeof vShift>;
+
+export function shownShift(row: Doc<"shifts">): Shift {
+  return parse(vShift, { ...row, token: row.focus, collectionsCount: row.observationIds.length });
+}
+
 /** The user's shift that ended last; `null` if there is none. */
 export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts"> | null> {
   // Of each kind, the one that began last also ended last: all last eight hours, and a stop ends all.
@@ -42,18 +58,15 @@ export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"s
     ),
   );
   const rows = ended.flatMap((row) => (row === null ? [] : [row]));
-  return rows.toSorted((a, b) => endOf(b) - endOf(a))[0] ?? null;
+  return rows.toSorted((a, b) => (b.endedAt ?? 0) - (a.endedAt ?? 0))[0] ?? null;
 }
 
-/** Epoch ms. */
-export const endOf = ({ endedAt, stopsAt }: Doc<"shifts">): number => endedAt ?? stopsAt;
-
-export type Collection = {
-  /** Epoch ms. */
-  at: number;
-  /** The sources that returned nothing, and why. */
-  failed: { source: string; error: string }[];
-};
+/** When a collection ended (epoch ms), and the sources that returned nothing, with why. */
+export const vCollection = v.object({
+  at: v.number(),
+  failed: v.array(v.object({ source: v.string(), error: v.string() })),
+});
+export type Collection = Infer<typeof vCollection>;
 
 /** The result of a shift's latest finished collection; `null` if there is none. */
 export async function lastCollectionOf(

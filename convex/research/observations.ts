@@ -8,7 +8,6 @@ import { change } from "../lib/changes";
 import { failureOf } from "../lib/errors";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsBy } from "../lib/records/rows";
-import { vPayer } from "../lib/tables";
 import { end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
 import { rankOfShift } from "./model";
 import { MODELS, vAnswers, type Answers } from "./tables";
@@ -24,18 +23,19 @@ import { GAP_STANDS_MS, nextCollection, SHARED_FOR_MS } from "./timing";
  */
 export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
   const { paidBy = "shift", observationIds, focus } = shift;
+  const nextCollectionAt = nextCollection(shift.startedAt, now);
+  await ctx.db.patch("shifts", shift._id, { nextCollectionAt });
   const latest = await latestOf(ctx, focus);
   let observationId = latest?._id;
   if (latest === null || (latest.state === "done" && !isFresh(latest))) {
     await refuseBeyond(ctx, observationIds.length === 0 ? paidBy : "shift");
+    observationId = await ctx.db.insert("observations", { focus, state: "waiting", at: now, missing: [] });
     // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
     const payer: Payer = typeof paidBy === "object" ? { ...paidBy, class: "shift" } : "shift";
-    const row = { focus, payer, state: "waiting" as const, at: now, missing: [] };
-    observationId = await ctx.db.insert("observations", row);
     await open(
       ctx,
       internal.research.actions.collect,
-      { observationId },
+      { observationId, focus, payer },
       {
         queue: "models",
         rank: rankOfShift(shift),
@@ -44,10 +44,8 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
       },
     );
   }
-  await ctx.db.patch("shifts", shift._id, {
-    observationIds: [...observationIds, ...(observationId === undefined ? [] : [observationId])],
-    nextCollectionAt: nextCollection(shift.startedAt, now),
-  });
+  if (observationId === undefined) return;
+  await ctx.db.patch("shifts", shift._id, { observationIds: [...observationIds, observationId] });
 }
 
 /** `addDataPoint` for a shift that runs. @returns `false`, and it goes on with what it has, once the budget is used up. */
@@ -61,7 +59,6 @@ export async function isDataPointAdded(
     return true;
   } catch (error) {
     if (failureOf(error)?.code !== "rate_limited") throw error;
-    await ctx.db.patch("shifts", shift._id, { nextCollectionAt: nextCollection(shift.startedAt, now) });
     return false;
   }
 }
@@ -91,16 +88,6 @@ export const fresh = internalQuery({
   },
 });
 
-/** What an observation that waits is about; `null` if it has been given up. */
-export const task = internalQuery({
-  args: { observationId: v.id("observations") },
-  returns: v.union(v.object({ focus: v.string(), payer: vPayer }), v.null()),
-  handler: async (ctx, { observationId }) => {
-    const row = await ctx.db.get("observations", observationId);
-    return row?.state === "waiting" ? { focus: row.focus, payer: row.payer } : null;
-  },
-});
-
 /** Stores what the sources said for a shift. @param job The attempt that collected it; an earlier one's words are dropped. */
 export const store = change(
   { observationId: v.id("observations"), job: vJob, answers: vAnswers, noted: vNoted },
@@ -120,16 +107,16 @@ export const lost = change(
 );
 
 async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers): Promise<void> {
-  if ((await ctx.db.get("observations", id))?.state === "waiting")
-    await ctx.db.patch("observations", id, { ...answers, state: "done", at: Date.now() });
+  if ((await ctx.db.get("observations", id)) === null) return;
+  await ctx.db.patch("observations", id, { ...answers, state: "done", at: Date.now() });
 }
 
 /** Stores what the sources said for a report that somebody waits for. */
 export const add = internalMutation({
-  args: { focus: v.string(), payer: vPayer, answers: vAnswers, noted: vNoted },
+  args: { focus: v.string(), answers: vAnswers, noted: vNoted },
   returns: v.id("observations"),
-  handler: async (ctx, { focus, payer, answers, noted }) => {
+  handler: async (ctx, { focus, answers, noted }) => {
     await keepNoted(ctx, noted);
-    return ctx.db.insert("observations", { focus, payer, state: "done", at: Date.now(), ...answers });
+    return ctx.db.insert("observations", { focus, state: "done", at: Date.now(), ...answers });
   },
 });

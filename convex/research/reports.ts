@@ -63,22 +63,23 @@ async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number)
 }
 
 async function openReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
-  const kind = dueReport(shift.nextReport, shift.startedAt, now);
+  const { _id: jobId, userId, focus, startedAt, observationIds } = shift;
+  const kind = dueReport(shift.nextReport, startedAt, now);
   const reportId = await ctx.db.insert("reports", {
-    jobId: shift._id,
-    userId: shift.userId,
+    jobId,
+    userId,
     kind,
     state: "writing",
     generatedAt: now,
-    jobToken: shift.focus,
-    jobStartedAt: shift.startedAt,
+    jobToken: focus,
+    jobStartedAt: startedAt,
     messengerSent: false,
   });
   await ctx.db.patch("shifts", shift._id, { nextReport: kind, nextReportAt: NEVER });
   await open(
     ctx,
     internal.research.actions.writeReport,
-    { reportId },
+    { reportId, kind, focus, startedAt, observationIds },
     {
       queue: "models",
       rank: rankOfShift(shift),
@@ -96,27 +97,6 @@ export async function dropReport(ctx: MutationCtx, shiftId: Id<"shifts">): Promi
   await cancel(ctx, row._id);
   await ctx.db.delete("reports", row._id);
 }
-
-/** What a report is written from; `null` if it has been written. */
-export const task = internalQuery({
-  args: { reportId: v.id("reports") },
-  returns: v.union(
-    v.object({
-      kind: researchTables.reports.validator.fields.kind,
-      focus: v.string(),
-      startedAt: v.number(),
-      observationIds: v.array(v.id("observations")),
-    }),
-    v.null(),
-  ),
-  handler: async (ctx, { reportId }) => {
-    const row = await ctx.db.get("reports", reportId);
-    const shift = row?.state === "writing" ? await ctx.db.get("shifts", row.jobId) : null;
-    if (row === null || shift === null) return null;
-    const { focus, startedAt, observationIds } = shift;
-    return { kind: row.kind, focus, startedAt, observationIds };
-  },
-});
 
 /** Stores a report, has its card sent, and moves its shift on. */
 export const store = change(

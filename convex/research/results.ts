@@ -1,43 +1,37 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
-import { beginRefresh, finishRefresh, vResultOf } from "../lib/cache";
-import { sha256Hex } from "../lib/security/digests";
+import { answerAt, beginRefresh, questionKey } from "../lib/cache";
 import { vTicket, type Ticket } from "../lib/tables";
-import { vResult } from "./tables";
+import { vResult, type Result } from "./tables";
 
-/** On-demand results: the cache, and who refreshes it. */
+/** On-demand results: answers of `lib/cache`, by focus ("" for the whole market) and by the question on it, if any. */
 
-/** A focus ("" for the whole market), and the question that a result on it answers, if any. */
 type Subject = { focus: string; question?: string };
 const vSubject = { focus: v.string(), question: v.optional(v.string()) };
 
-/** The key of a stored result; questions that differ only in case and spacing are the same. */
-function placeOf({ focus, question }: Subject): { focus: string; questionHash?: string } {
-  if (question === undefined) return { focus };
-  return { focus, questionHash: sha256Hex(question.toLowerCase().replace(/\s+/g, " ")) };
-}
+export const keyOf = ({ focus, question }: Subject): string =>
+  `research:${focus}${question === undefined ? "" : `:${questionKey(question)}`}`;
+
+const vStored = v.object({ fetchedAt: v.number(), result: vResult });
 
 /** The stored result, however old. */
-export async function resultOn(ctx: QueryCtx, subject: Subject): Promise<Doc<"researchResults"> | null> {
-  const { focus, questionHash } = placeOf(subject);
-  return ctx.db
-    .query("researchResults")
-    .withIndex("by_focus", (q) => q.eq("focus", focus).eq("questionHash", questionHash))
-    .unique();
+export async function resultOn(ctx: QueryCtx, subject: Subject): Promise<Infer<typeof vStored> | null> {
+  const row = await answerAt(ctx, keyOf(subject));
+  return row === null ? null : { fetchedAt: row.fetchedAt, result: resultIn(row.body) };
+}
+
+export function resultIn(body: string): Result {
+  return parse(vResult, JSON.parse(body));
 }
 
 /** The same for actions. */
 export const current = internalQuery({
   args: vSubject,
-  returns: v.union(v.object({ fetchedAt: v.number(), result: vResult }), v.null()),
-  handler: async (ctx, subject) => {
-    const row = await resultOn(ctx, subject);
-    return row === null ? null : { fetchedAt: row.generatedAt, result: row.result };
-  },
+  returns: v.union(vStored, v.null()),
+  handler: resultOn,
 });
 
 /**
@@ -47,20 +41,6 @@ export const current = internalQuery({
 export const begin = internalMutation({
   args: { ...vSubject, caller: vCaller },
   returns: vTicket,
-  handler: async (ctx, { caller, ...subject }): Promise<Ticket> => {
-    const { focus, questionHash } = placeOf(subject);
-    const key = ["research", focus, ...(questionHash === undefined ? [] : [questionHash])].join(":");
-    return beginRefresh(ctx, { key, caller }, internal.research.actions.writeResult, subject);
-  },
+  handler: async (ctx, { caller, ...subject }): Promise<Ticket> =>
+    beginRefresh(ctx, { key: keyOf(subject), caller }, internal.research.actions.writeResult, subject),
 });
-
-export const store = change(
-  { of: vResultOf, ...vSubject, model: v.string(), result: vResult },
-  async (ctx, { of, model, result, ...subject }) => {
-    if (!(await finishRefresh(ctx, of))) return;
-    const stored = { ...placeOf(subject), generatedAt: Date.now(), model, result };
-    const row = await resultOn(ctx, subject);
-    if (row === null) await ctx.db.insert("researchResults", stored);
-    else await ctx.db.replace("researchResults", row._id, stored);
-  },
-);

@@ -1,5 +1,4 @@
 import { v } from "convex/values";
-import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery } from "../_generated/server";
@@ -7,24 +6,25 @@ import { cron } from "../lib/cronRuns";
 import { AppError, KEY_USED } from "../lib/errors";
 import { rowsByBoth } from "../lib/records/rows";
 import { vPayer } from "../lib/tables";
-import { withoutCitations } from "../lib/text/strings";
-import { iso, MINUTE, NEVER } from "../lib/time";
+import { MINUTE, NEVER } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, stopButton } from "./cards";
 import {
   activeShiftsOf,
-  endOf,
   holdersOfShift,
   lastCollectionOf,
   lastEndedOf,
   latestReportsOf,
   MAX_ACTIVE,
   shiftTopic,
+  shownShift,
+  vCollection,
+  vReport,
+  vShift,
 } from "./model";
 import { addDataPoint, isDataPointAdded } from "./observations";
 import { dropReport } from "./reports";
 import { dueAfterMs, SHIFT_MS } from "./timing";
-import { vShiftStatus } from "./validators";
 
 /** Shifts: their start and end, and the collections in between. Their reports are `research/reports`. */
 
@@ -35,8 +35,6 @@ const SOON_MS = MINUTE;
 /** The most active shifts that one network address has started, and the most in all. */
 const MAX_ACTIVE_AROUND = 20;
 const MAX_ACTIVE_IN_ALL = 100;
-/** The most of a user's that may be started by `userId` alone, if it has an owner. */
-const MAX_ACTIVE_BY_ID = 3;
 
 /**
  * Starts a shift: the job, its first data point and the start notice in one transaction.
@@ -50,6 +48,7 @@ export const start = internalMutation({
     messengerChatId: v.optional(v.string()),
     idempotencyKey: v.optional(v.string()),
     signedIn: v.boolean(),
+    /** Whether it is started by `userId` alone although the id has an owner. */
     byId: v.optional(v.boolean()),
     /** Whose part of the day's budget pays for it. */
     paidBy: vPayer,
@@ -57,8 +56,8 @@ export const start = internalMutation({
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
-  handler: async (ctx, { stoppable, ...wish }) => {
-    const { userId, token, messengerChatId, idempotencyKey, byId } = wish;
+  handler: async (ctx, { stoppable, byId, ...wish }) => {
+    const { userId, token, messengerChatId, idempotencyKey } = wish;
     const earlier =
       idempotencyKey === undefined
         ? null
@@ -78,10 +77,6 @@ export const start = internalMutation({
     const now = Date.now();
     const active = await activeShiftsOf(ctx, userId);
     refuseActive(MAX_ACTIVE, active, now);
-    if (byId === true) {
-      const begunSo = active.filter((shift) => shift.byId === true);
-      refuseActive(MAX_ACTIVE_BY_ID, begunSo, now, " by userId alone");
-    }
     const everybodys = await ctx.db
       .query("shifts")
       .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
@@ -184,53 +179,27 @@ export const collectDue = cron("collect data for research shifts", async (ctx) =
   }
 });
 
-/** A user's active shifts, the newest one in full, their latest reports, and the state of delivery. */
+/** A user's active shifts, newest first, the one that ended last, their latest reports, and the state of delivery. */
 export const status = internalQuery({
   args: { userId: v.string() },
-  returns: vShiftStatus,
+  returns: v.object({
+    active: v.array(vShift),
+    /** Of the newest active one. */
+    lastCollection: v.union(vCollection, v.null()),
+    ended: v.union(vShift, v.null()),
+    reports: v.array(vReport),
+    deliveryProblem: v.union(v.string(), v.null()),
+  }),
   handler: async (ctx, { userId }) => {
-    const reports = await latestReportsOf(ctx, userId);
     const active = await activeShiftsOf(ctx, userId);
     const [newest] = active;
     const ended = await lastEndedOf(ctx, userId);
-    const last = newest === undefined ? null : await lastCollectionOf(ctx, newest);
     return {
-      activeJob:
-        newest === undefined
-          ? null
-          : {
-              ...shownShift(newest),
-              ...pick(newest, ["status", "interimReportsCount", "finalReportSent"]),
-              collectionsCount: newest.observationIds.length,
-              lastCollection: last === null ? null : { ...last, at: iso(last.at) },
-            },
-      lastJob: ended === null ? null : shownEnd(ended),
-      activeJobs: active.map(shownShift),
+      active: active.map(shownShift),
+      lastCollection: newest === undefined ? null : await lastCollectionOf(ctx, newest),
+      ended: ended === null ? null : shownShift(ended),
+      reports: await latestReportsOf(ctx, userId),
       deliveryProblem: await deliveryProblemOf(ctx, userId),
-      recentReports: reports.map(({ type, generatedAt, result, messengerSent, deliveryProblem }) => ({
-        type,
-        generatedAt: iso(generatedAt),
-        outlook: result.marketOutlook,
-        summary: withoutCitations(result.shortSummary),
-        messengerSent,
-        ...(deliveryProblem === undefined ? {} : { deliveryProblem }),
-      })),
     };
   },
 });
-
-function shownShift({ _id: jobId, token, startedAt, stopsAt }: Doc<"shifts">) {
-  return { jobId, token: token ?? null, startedAt: iso(startedAt), stopsAt: iso(stopsAt) };
-}
-
-function shownEnd(shift: Doc<"shifts">) {
-  return {
-    ...shownShift(shift),
-    status: shift.status === "stopped" ? ("stopped" as const) : ("completed" as const),
-    endedAt: iso(endOf(shift)),
-    interimReportsCount: shift.interimReportsCount,
-    finalReportSent: shift.finalReportSent,
-    collectionsCount: shift.observationIds.length,
-    error: shift.error ?? null,
-  };
-}

@@ -3,9 +3,9 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { vCitedSource } from "../lib/figures/validators";
-import { made, ofUser, older, type RecordsOf } from "../lib/records/records";
+import { made, ofUser, type RecordsOf } from "../lib/records/records";
 import { vPayer } from "../lib/tables";
-import { vCoin, vMarketSource, vRowSource } from "../market/validators";
+import { vCoin, vRowSource } from "../market/validators";
 import { vOnchainOutput, vReportText, vSentiment } from "./validators";
 
 /** What could not be collected, and why. */
@@ -18,7 +18,7 @@ export const vResult = v.object({
   missing: v.array(vMissing),
 });
 
-const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
+export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
 
 const vMarketOutput = v.object({
   trending: v.array(vCoin),
@@ -26,10 +26,7 @@ const vMarketOutput = v.object({
   movers: v.array(
     v.object({ symbol: v.string(), price: v.number(), change24h: v.number(), source: vRowSource }),
   ),
-  keyPrices: v.string(),
-  focus: v.union(v.string(), v.null()),
-  /** The price sources that the figures were checked against. */
-  sources: v.array(vMarketSource),
+  /** The gateway's answer. */
   marketDataRaw: v.string(),
 });
 
@@ -53,6 +50,14 @@ export const vAnswers = v.object({
   missing: v.array(vMissing),
 });
 
+/** What a report of a shift is written from. */
+export const vShiftMaterial = {
+  focus: v.string(),
+  startedAt: v.number(),
+  /** Oldest first. */
+  observationIds: v.array(v.id("observations")),
+};
+
 export type Result = Infer<typeof vResult>;
 export type Missing = Infer<typeof vMissing>;
 /** What somebody wrote of a result. */
@@ -75,8 +80,6 @@ export const researchTables = {
     messengerChatId: v.optional(v.string()),
     /** The bot for its cards: the chat is not the owner's own, and was named by `userId` alone. */
     bot: v.optional(v.literal("default")),
-    /** Whether it was started by `userId` alone although the id has an owner. */
-    byId: v.optional(v.boolean()),
     idempotencyKey: v.optional(v.string()),
     startedAt: v.number(),
     stopsAt: v.number(),
@@ -110,7 +113,6 @@ export const researchTables = {
    */
   observations: defineTable({
     focus: v.string(),
-    payer: vPayer,
     /** `waiting` for its sources, or `done`. */
     state: v.union(v.literal("waiting"), v.literal("done")),
     /** When its state began. */
@@ -141,21 +143,6 @@ export const researchTables = {
     .index("by_userId_and_state", ["userId", "state", "generatedAt"])
     .index("by_jobToken_and_state", ["jobToken", "state", "generatedAt"])
     .index("by_jobId_and_state", ["jobId", "state", "generatedAt"]),
-
-  /**
-   * The latest on-demand result of each focus, and of each question on it. Written by `research/results`; replaced at
-   * each refresh. Dies a week after.
-   */
-  researchResults: defineTable({
-    focus: v.string(),
-    /** SHA-256 of the question that it answers; absent for a result on the focus alone. */
-    questionHash: v.optional(v.string()),
-    generatedAt: v.number(),
-    model: v.string(),
-    result: vResult,
-  })
-    .index("by_focus", ["focus", "questionHash"])
-    .index("by_generatedAt", ["generatedAt"]),
 };
 
 /** Deletes an ended shift with its reports and their runs: at most one of each kind. */
@@ -197,11 +184,4 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
     withheld: ["paidBy", "observationIds"],
   },
   observations: { keep: { days: 30, why: "the evidence of reports, which are kept", aged: made } },
-  researchResults: {
-    keep: {
-      days: 7,
-      why: "a cache of 15 minutes, used longer when research is slow",
-      aged: older("generatedAt"),
-    },
-  },
 };

@@ -1,10 +1,14 @@
+import type { FunctionReturnType } from "convex/server";
 import * as z from "zod";
+import type { internal } from "../_generated/api";
 import { citedSource } from "../lib/figures/shapes";
 import { EXAMPLE_TIME } from "../lib/http/described";
-import { iso } from "../lib/time";
+import { withoutCitations } from "../lib/text/strings";
+import { iso, MINUTE } from "../lib/time";
+import type { Shift } from "./model";
 import type { Result } from "./tables";
 
-/** A ResearchResult as callers see it. */
+/** A ResearchResult and a ResearchJob as callers see them. */
 
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
 
@@ -66,44 +70,51 @@ export const resultExample = {
   missing: [{ collector: "news", subject: "", reason: "coindesk.com did not answer in time" }],
 };
 
+const undelivered = z
+  .string()
+  .optional()
+  .describe("Why it did not reach the messenger; absent when it did, or is still on its way");
+
 const shift = z.object({
   jobId: z.string(),
   token: z.string().nullable().describe("The focus token; null for the whole market"),
   startedAt: z.iso.datetime(),
   stopsAt: z.iso.datetime(),
 });
-
-export const activeJob = shift.extend({
-  status: z.string().describe("active"),
-  interimReportsCount: z.int().describe("0 to 2"),
-  finalReportSent: z.boolean(),
-  collectionsCount: z.int().describe("Collections begun so far"),
-  lastCollection: z
-    .object({
-      at: z.iso.datetime(),
-      failed: z.array(z.object({ source: z.string(), error: z.string() })),
-    })
-    .nullable()
-    .describe("The latest finished collection, and which of its three sources failed; null before the first"),
-});
-
-/** The newest shift that has ended. */
-const lastJob = shift.extend({
-  status: z.enum(["completed", "stopped"]).describe("Whether it ran for its eight hours, or was stopped"),
-  endedAt: z.iso.datetime(),
+const progress = {
   interimReportsCount: z.int().describe("0 to 2"),
   finalReportSent: z.boolean().describe("Whether its final report was made"),
-  collectionsCount: z.int().describe("Collections begun"),
-  error: z.string().nullable().describe("Why there is no final report, if it failed"),
-});
-const undelivered = z
-  .string()
-  .optional()
-  .describe("Why it did not reach the messenger; absent when it did, or is still on its way");
+  collectionsCount: z.int().describe("Collections begun so far"),
+};
 
 export const shiftStatus = z.object({
-  activeJob: activeJob.nullable(),
-  lastJob: lastJob.nullable().describe("The shift that ended last, and how; null before the first has ended"),
+  activeJob: shift
+    .extend({
+      ...progress,
+      status: z.string().describe("active"),
+      elapsedMinutes: z.int(),
+      remainingMinutes: z.int(),
+      lastCollection: z
+        .object({
+          at: z.iso.datetime(),
+          failed: z.array(z.object({ source: z.string(), error: z.string() })),
+        })
+        .nullable()
+        .describe(
+          "The latest finished collection, and which of its three sources failed; null before the first",
+        ),
+    })
+    .nullable()
+    .describe("The newest active shift; null when none is active"),
+  lastJob: shift
+    .extend({
+      ...progress,
+      status: z.string().describe("completed after its eight hours, or stopped"),
+      endedAt: z.iso.datetime(),
+      error: z.string().nullable().describe("Why there is no final report, if it failed"),
+    })
+    .nullable()
+    .describe("The shift that ended last, and how; null before the first has ended"),
   activeJobs: z
     .array(shift)
     .describe("All active shifts, newest first: every start makes a new one, on the same token too"),
@@ -121,6 +132,62 @@ export const shiftStatus = z.object({
       deliveryProblem: undelivered,
     }),
   ),
+});
+
+/** What a user is told of their shifts. @param at Epoch ms. */
+export function shownStatus(
+  {
+    active,
+    ended,
+    lastCollection,
+    reports,
+    deliveryProblem,
+  }: FunctionReturnType<typeof internal.research.shifts.status>,
+  at: number,
+): z.output<typeof shiftStatus> {
+  const [newest] = active;
+  return {
+    activeJob:
+      newest === undefined
+        ? null
+        : {
+            ...shownShift(newest),
+            ...progressOf(newest),
+            elapsedMinutes: Math.floor((at - newest.startedAt) / MINUTE),
+            remainingMinutes: Math.max(0, Math.ceil((newest.stopsAt - at) / MINUTE)),
+            lastCollection: lastCollection && { ...lastCollection, at: iso(lastCollection.at) },
+          },
+    lastJob: ended && {
+      ...shownShift(ended),
+      ...progressOf(ended),
+      endedAt: iso(ended.endedAt ?? ended.stopsAt),
+      error: ended.error ?? null,
+    },
+    activeJobs: active.map(shownShift),
+    deliveryProblem,
+    recentReports: reports.map(({ type, generatedAt, result, messengerSent, deliveryProblem: problem }) => ({
+      type,
+      generatedAt: iso(generatedAt),
+      outlook: result.marketOutlook,
+      summary: withoutCitations(result.shortSummary),
+      messengerSent,
+      ...(problem === undefined ? {} : { deliveryProblem: problem }),
+    })),
+  };
+}
+
+const shownShift = ({ _id, token, startedAt, stopsAt }: Shift) => ({
+  jobId: _id,
+  token: token === "" ? null : token,
+  startedAt: iso(startedAt),
+  stopsAt: iso(stopsAt),
+});
+
+const progressOf = ({ status, interimReportsCount, finalReportSent, collectionsCount }: Shift) => ({
+  status,
+  interimReportsCount,
+  finalReportSent,
+  collectionsCount,
 });
 
 export const snapshotShape = z.object({ ...resultFields, generatedAt: z.iso.datetime() });

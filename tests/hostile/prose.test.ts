@@ -71,8 +71,7 @@ test("a post's link and address get into no answer, card or page", async ({ app 
   ]);
   await app.post("/mcp/research", { token: "SOL" });
   await app.settle();
-  const stored =
-    JSON.stringify(await app.rows("observations")) + JSON.stringify(await app.rows("researchResults"));
+  const stored = JSON.stringify(await app.rows("observations")) + JSON.stringify(await app.rows("answers"));
   expect(stored).not.toMatch(/claim-base|0x9{40}/);
   const asked = JSON.stringify(app.standins.sent("llm").filter(({ schema }) => schema !== undefined));
   expect(asked).not.toMatch(/claim-base|0x9{40}/);

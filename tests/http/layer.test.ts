@@ -194,12 +194,10 @@ async function everything(app: ReturnType<typeof createApp>): Promise<Record<str
   const tables = [
     "refreshes",
     "providerStates",
-    "marketSnapshots",
-    "tokenAnswers",
+    "answers",
     "shifts",
     "observations",
     "reports",
-    "researchResults",
     "agentRuns",
     "messengerConfigs",
     "messages",

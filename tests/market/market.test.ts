@@ -52,7 +52,7 @@ describe("GET /mcp/market", () => {
 
   test("answers the stored text to the letter", async ({ app }) => {
     const { text } = await app.get("/mcp/market");
-    expect(await app.rows("marketSnapshots")).toMatchObject([{ body: text }]);
+    expect(await app.rows("answers")).toContainEqual(expect.objectContaining({ key: "market:", body: text }));
     expect((await app.get("/mcp/market")).text).toBe(text);
   });
 
@@ -118,7 +118,7 @@ describe("an LLM gateway that fails", () => {
     const answer = await app.get("/mcp/market");
     expect([answer.status, Object.keys(answer.body)]).toEqual([502, ["error"]]);
     expect(answer.body.error).toContain(error);
-    expect(await app.rows("marketSnapshots")).toEqual([]);
+    expect(await app.rows("answers")).toEqual([]);
     app.standins.clear();
     deadlines.llmScheduled = 10_000;
     await app.pass(15_000, { cronsRun: false });

@@ -141,7 +141,7 @@ describe("an answer's figures", () => {
     const { body } = await app.post("/mcp/token", { question: "How large is BTC?" });
     expect(asked(app)).toHaveLength(1);
     expect(asked(app)[0]?.at(-1)?.content).toMatch(
-      /Sizes, by CoinGecko: BTC rank 1, market capitalisation \d+/,
+      /BTC [\d.]+ USD \([+-][\d.]+ % over 24 hours, rank 1, market capitalisation \d+/,
     );
     expect(body.answer).toMatch(/Its market capitalisation is \$[\d.]+T/);
   });

@@ -81,16 +81,14 @@ describe("housekeeping", () => {
     const old = await counts(app);
     const gone = Object.keys(young).filter((table) => old[table] === undefined);
     expect(gone.toSorted()).toEqual([
+      "answers",
       "callerSpending",
       "facts",
-      "marketSnapshots",
       "messages",
       "observations",
       "priceSamples",
       "refreshes",
-      "researchResults",
       "spending",
-      "tokenAnswers",
     ]);
     for (const [table, count] of Object.entries(old)) {
       if (table !== "cronRuns" && table !== "providerStates")
@@ -142,24 +140,21 @@ describe("housekeeping", () => {
 
   test("takes 5,000 rows in bounded batches, and only the old ones", async ({ app }) => {
     const now = Date.now();
-    const answer = (index: number, fetchedAt: number) => {
-      const said = { model: "m", token: null, answer: "a", priceSource: null };
-      return { questionHash: `${index}`, fetchedAt, figuresAt: fetchedAt, ...said };
-    };
+    const answer = (index: number, fetchedAt: number) => ({ key: `token:${index}`, fetchedAt, body: "{}" });
     for (let batch = 0; batch < 5; batch++) {
       await app.t.run(async (ctx) => {
         for (let row = 0; row < 1_000; row++) {
-          await ctx.db.insert("tokenAnswers", answer(batch * 1_000 + row, now - 2 * DAY - row));
+          await ctx.db.insert("answers", answer(batch * 1_000 + row, now - 8 * DAY - row));
         }
       });
     }
-    await app.t.run((ctx) => ctx.db.insert("tokenAnswers", answer(-1, now)));
+    await app.t.run((ctx) => ctx.db.insert("answers", answer(-1, now)));
     await keepHouse(app);
-    expect((await app.rows("tokenAnswers")).map(({ questionHash }) => questionHash)).toEqual(["-1"]);
+    expect((await app.rows("answers")).map(({ key }) => key)).toEqual(["token:-1"]);
     const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
     const steps = jobs.filter(({ name }) => name.startsWith("ops/housekeeping"));
     expect(
-      steps.filter(({ args }) => JSON.stringify(args).includes("tokenAnswers")).length,
+      steps.filter(({ args }) => JSON.stringify(args).includes("answers")).length,
     ).toBeGreaterThanOrEqual(25);
     expect(steps.every(({ state }) => state.kind === "success")).toBe(true);
   });

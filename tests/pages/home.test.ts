@@ -65,12 +65,12 @@ describe("the first page", () => {
   test("takes whatever strangers wrote as text", async ({ app }) => {
     await app.get("/mcp/market");
     await issued(app, { ...buy, reasoning: `Up ${HOSTILE}` });
-    const [market] = await app.rows("marketSnapshots");
+    const market = (await app.rows("answers")).find(({ key }) => key === "market:");
     if (market === undefined) throw new Error("A market was asked for");
     await app.t.run(async ({ db }) => {
       const body = market.body.replace('"name":"Bitcoin"', `"name":${JSON.stringify(HOSTILE)}`);
       expect(body).not.toBe(market.body);
-      await db.patch("marketSnapshots", market._id, { body });
+      await db.patch("answers", market._id, { body });
     });
     agentSays(app, [alert({ description: `Moved ${HOSTILE}` })]);
     await watchNow(app);

@@ -58,7 +58,7 @@ describe("whoever looks without paying", () => {
 
   test("is told by the free report's endpoint that one can be bought", async ({ app }) => {
     expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toMatch(
-      /^There is no research report on BTC yet\. One can be bought for 1\.00 USDC on Base: .*\/agent\/research\/paid; .* sends the USDC to 0x\w{40} and posts \{"token":"BTC"\} there/,
+      /^There is no research report on BTC yet\. One can be bought for 1\.00 USDC on Base: POST \S+\/agent\/research\/paid says how$/,
     );
   });
 

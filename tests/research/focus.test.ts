@@ -9,7 +9,9 @@ const WAYS = ["btc", "$BTC", "BTC/USDT", "Bitcoin", "$bitcoin", " btc/usd "];
 const UNKNOWN = { error: "No source knows the token FOOBARX: name it by its symbol, such as BTC" };
 
 const writings = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
-const foci = async (app: App) => (await app.rows("researchResults")).map(({ focus }) => focus);
+/** The foci of the results that are kept, each with the hash of its question if there is one. */
+const foci = async (app: App) =>
+  (await app.rows("answers")).flatMap(({ key }) => (/^research:(.*)/.exec(key) ?? []).slice(1));
 
 describe("a token", () => {
   test("means one focus, however it is written, in research, shifts, reports, signals and the market", async ({
@@ -119,9 +121,7 @@ describe("a question", () => {
     const question = "What would an ETF approval mean for Solana and ETH?";
     const { status, body } = await app.post("/mcp/research", { query: question });
     expect([status, body.error]).toEqual([200, undefined]);
-    expect(await app.rows("researchResults")).toMatchObject([
-      { focus: "SOL", questionHash: expect.any(String) },
-    ]);
+    expect(await foci(app)).toEqual([expect.stringMatching(/^SOL:[0-9a-f]{64}$/)]);
     expect(JSON.stringify(writings(app)[0]?.body)).toContain(
       "What would an ETF approval mean for Solana and ETH?",
     );
@@ -133,7 +133,9 @@ describe("a question", () => {
     await app.post("/mcp/research", { query: "Is the rally over?", token: "eth" });
     await app.post("/mcp/research", { query: "Who holds $FOOBARX now?" });
     await app.post("/mcp/research", { query: "is btc done for today?" });
-    expect(await foci(app)).toEqual(["", "ETH", "", "BTC"]);
+    expect(await foci(app)).toEqual(
+      ["", "ETH", "", "BTC"].map((focus) => expect.stringMatching(`^${focus}:[0-9a-f]{64}$`)),
+    );
   });
 
   test("has a cache of its own beside its focus, one for each question however it is spaced", async ({
@@ -149,7 +151,7 @@ describe("a question", () => {
     expect(writings(app)).toHaveLength(3);
     await app.pass(16 * MINUTE, { cronsRun: false });
     expect((await ask("Is the rally over?")).text).not.toBe(first.text);
-    expect(await app.rows("researchResults")).toHaveLength(3);
+    expect(await foci(app)).toHaveLength(3);
   });
 
   test("that is only a token is research on that token", async ({ app }) => {

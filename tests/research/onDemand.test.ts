@@ -137,7 +137,8 @@ describe("POST /mcp/research", () => {
     app.standins.fail("llm", { mode: "reply", content: empty, schema: "research_result" });
     const { status, body } = await app.post("/mcp/research", { token: "BTC" });
     expect([status, body]).toEqual([502, { error: "The LLM gateway sent an unusable answer" }]);
-    expect(await app.rows("researchResults")).toHaveLength(1);
+    const kept = (await app.rows("answers")).filter(({ key }) => key.startsWith("research:"));
+    expect(kept).toHaveLength(1);
   });
 
   test("with every source down is 502 and names the upstream", async ({ app }) => {

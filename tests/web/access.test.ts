@@ -144,23 +144,6 @@ describe("an id that somebody owns", () => {
   });
 });
 
-describe("research of a signed-in user's userId", () => {
-  test("runs at most 3 of its 10 shifts for callers with the id alone", async ({ app }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
-    const start = (init: CallInit = {}) => app.post("/mcp/research/start", { userId, token: "BTC" }, init);
-    for (let i = 0; i < 3; i++) expect((await start()).status).toBe(200);
-    const fourth = await start();
-    expect([fourth.status, fourth.body.error]).toEqual([
-      429,
-      "At most 3 research shifts can be active at once by userId alone",
-    ]);
-    for (let i = 0; i < 7; i++) expect((await start({ as: "alice" })).status).toBe(200);
-    expect((await start({ as: "alice" })).body.error).toBe(
-      "At most 10 research shifts can be active at once",
-    );
-  });
-});
-
 describe("moving funds over HTTP", () => {
   const send = { token: "ETH" as const, toAddress: `0x${"1".repeat(40)}`, amount: "1" };
   test("is decided in the transaction that opens it: a userId claimed meanwhile counts", async ({ app }) => {

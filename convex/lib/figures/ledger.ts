@@ -21,8 +21,8 @@ export const vSource = v.object({
     v.object({
       subject: v.string(),
       kind: vFact.fields.kind,
-      /** If it is about the beginning of a shift or the last report: the change since (percent), or the value then. */
-      since: v.union(v.literal("start"), v.literal("report"), v.null()),
+      /** If it is about the beginning of a shift: the change since (percent), or the value then. */
+      since: v.union(v.literal("start"), v.null()),
     }),
     v.null(),
   ),
@@ -37,7 +37,7 @@ export type Source = Infer<typeof vSource>;
 export type Uncounted = Omit<Source, "id">;
 
 /** A fact as a source to cite. */
-export function sourceOfFact(fact: Fact, since: "start" | "report" | null = null): Uncounted {
+export function sourceOfFact(fact: Fact, since: "start" | null = null): Uncounted {
   const { subject, kind, value, unit, observedAt, source: name, url } = fact;
   const isNumber = typeof value === "number";
   return {

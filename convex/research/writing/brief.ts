@@ -13,13 +13,11 @@ import {
   type Uncounted,
 } from "../../lib/figures/ledger";
 import { MAJORS } from "../../lib/money/tokens";
-import { withoutCitations } from "../../lib/text/strings";
-import { dateTime, HOUR, iso } from "../../lib/time";
+import { SOURCE_NAMES } from "../../lib/publicSources";
+import { dateTime, HOUR } from "../../lib/time";
 import { factsIn, keyOf, LISTS, slotOf, standing } from "../../market/facts";
 import { COLLECTIONS, type Wanted } from "../../market/tables";
 import { latestAlerts } from "../../whales/model";
-import { latestReportOn } from "../model";
-import { resultOn } from "../results";
 import { MODELS, vMissing, type Missing } from "../tables";
 import { SHARED_FOR_MS } from "../timing";
 
@@ -29,7 +27,6 @@ import { SHARED_FOR_MS } from "../timing";
 const GOOD_MS = 2 * HOUR;
 /** How many of the models' latest answers a report gets, and how many coins, headlines and movements. */
 const LAST_CYCLES = 2;
-const PERSISTENT = 10;
 const SEARCHED = 8;
 const MOVERS = 8;
 const HEADLINES = 6;
@@ -87,10 +84,8 @@ const vBrief = v.object({
   /** Whether there is a price that is not a model's. */
   isPriced: v.boolean(),
   /** What the report begins with, in code's words: how the focus has moved since the shift began. */
-  lead: v.union(v.string(), v.null()),
+  lead: v.optional(v.string()),
   missing: v.array(vMissing),
-  /** The last report on the same focus, in a line. */
-  previous: v.union(v.string(), v.null()),
 });
 export type Brief = Infer<typeof vBrief>;
 
@@ -99,8 +94,8 @@ export const gather = internalQuery({
     focus: v.string(),
     /** Oldest first. */
     observationIds: v.array(v.id("observations")),
-    /** When the shift began; `null` without one. */
-    startedAt: v.union(v.number(), v.null()),
+    /** When the shift began; absent without one. */
+    startedAt: v.optional(v.number()),
     at: v.number(),
   },
   returns: vBrief,
@@ -110,8 +105,7 @@ export const gather = internalQuery({
       ...(await standing(ctx, { wanted: wantedFor(focus), withinMs: GOOD_MS, at })),
       observations: rows.flatMap((row) => row ?? []),
       whales: await latestAlerts(ctx, at - WHALES_WITHIN_MS),
-      moves: startedAt === null ? [] : await movesSince(ctx, focus, startedAt, at),
-      previous: await previousOn(ctx, focus),
+      moves: startedAt === undefined ? [] : await movesSince(ctx, focus, startedAt, at),
       at,
     });
   },
@@ -127,13 +121,12 @@ type Material = {
     "token" | "description" | "amount" | "detectedAt" | "txHash" | "movement"
   >[];
   moves: readonly Uncounted[];
-  previous: string | null;
   at: number;
 };
 
 /** Pure. */
 export function briefOf(focus: string, material: Material): Brief {
-  const { facts, absent, observations, moves, whales, previous, at } = material;
+  const { facts, absent, observations, moves, whales, at } = material;
   const recent = observations.filter((one) => at - one.at < GOOD_MS);
   const of = (subject: string, kinds: readonly Kind[]) =>
     kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
@@ -142,53 +135,41 @@ export function briefOf(focus: string, material: Material): Brief {
     ...["market", "Base"].flatMap((subject) => of(subject, OF_THE_MARKET)),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
+    ...moversOf(recent, focus),
   ];
-  const said = modelSources(recent);
   const subjects = new Map(facts.map((fact) => [fact.subject, fact]));
   for (const fact of facts) if (fact.kind === "name") subjects.set(fact.subject, fact);
+  const [moved] = moves;
   return {
     focus,
     sources: counted([
       ...moves,
       ...chosen.map((fact) => sourceOfFact(fact)),
-      ...moverSources(
-        recent.findLast(({ market }) => market !== undefined),
-        facts,
-        coinsOf(focus),
-      ),
       ...whaleSources(whales, focus),
-      ...persistentSource(observations),
-      ...said,
+      ...recent.slice(-LAST_CYCLES).flatMap(modelSources),
     ]),
     named: [...subjects.values()],
     isPriced: facts.some(({ kind }) => kind === "price" || kind === "lastTrade"),
-    lead:
-      moves[0] === undefined
-        ? null
-        : `${moves[0].about?.subject ?? ""} since the shift began: {f1}, from {f2} to {f3}.`,
+    ...(moved === undefined
+      ? {}
+      : { lead: `${moved.about?.subject ?? ""} since the shift began: {f1}, from {f2} to {f3}.` }),
     missing: missingOf(recent, absent, observations.at(-1)?.missing ?? []),
-    previous,
   };
 }
 
-/** The largest movers of the latest market data: two facts each, measured where a source has them. */
-function moverSources(
-  observation: Doc<"observations"> | undefined,
-  facts: readonly Fact[],
-  coins: readonly string[],
-): Uncounted[] {
+/** The largest movers of the latest market data: two facts each. */
+function moversOf(observations: Material["observations"], focus: string): Fact[] {
+  const observation = observations.findLast(({ market }) => market !== undefined);
   const movers = (observation?.market?.movers ?? []).slice(0, MOVERS);
-  return movers.flatMap(({ symbol, price, change24h, source }): Uncounted[] => {
-    if (coins.includes(symbol)) return [];
-    const measured = facts.filter(
-      ({ subject, kind }) => subject === symbol && (kind === "price" || kind === "change24h"),
-    );
-    const name = source === "model" ? modelNamed("market data") : source;
-    const by = { subject: symbol, observedAt: observation?.at ?? 0, source: name, url: "" };
-    return (measured.length > 0 ? measured : factsOf(by, { price, change24h })).map((fact) =>
-      sourceOfFact(fact),
-    );
-  });
+  return movers
+    .filter(({ symbol }) => !coinsOf(focus).includes(symbol))
+    .flatMap(({ symbol: subject, price, change24h, source }) => {
+      const name = source === "model" ? modelNamed("market data") : SOURCE_NAMES[source];
+      return factsOf(
+        { subject, observedAt: observation?.at ?? 0, source: name, url: "" },
+        { price, change24h },
+      );
+    });
 }
 
 /** The largest measured movements; no model's. */
@@ -205,53 +186,28 @@ function whaleSources(whales: Material["whales"], focus: string): Uncounted[] {
     });
 }
 
-/** The trending tokens that most collections saw. */
-function persistentSource(observations: Material["observations"]): Uncounted[] {
-  const seen = new Map<string, { cycles: number; rank: number }>();
-  const markets = observations.flatMap(({ market }) => market ?? []);
-  for (const { symbol, rank } of markets.flatMap(({ trending }) => trending))
-    seen.set(symbol, { cycles: (seen.get(symbol)?.cycles ?? 0) + 1, rank });
-  const last = observations.at(-1);
-  if (last === undefined || markets.length < 2) return [];
-  const listed = [...seen]
-    .sort(([, a], [, b]) => b.cycles - a.cycles || a.rank - b.rank)
-    .slice(0, PERSISTENT)
-    .map(([symbol, { cycles }]) => `${symbol} in ${cycles} of ${markets.length}`);
-  const says = `Most persistent trending tokens, by the collections that saw them: ${listed.join(", ")}`;
-  return [sourceOfWords({ says, observedAt: last.at, name: "counted by this service" })];
-}
-
 /** Statements of models are sources with the model's name, which a citation leads to. */
-function modelSources(observations: Material["observations"]): Uncounted[] {
-  const sentiments = observations.filter(({ sentiment }) => sentiment !== undefined).slice(-LAST_CYCLES);
-  const onchains = observations.filter(({ onchain }) => onchain !== undefined).slice(-LAST_CYCLES);
-  return [
-    ...sentiments.flatMap(({ at: observedAt, sentiment }): Uncounted[] => {
-      if (sentiment === undefined) return [];
-      const { overall, tokens, degraded, citations } = sentiment;
-      const name = modelNamed(`social sentiment${degraded ? ", made without a live search" : ""}`);
-      const by = { observedAt, name, url: citations[0] ?? null };
-      return [
-        sourceOfWords({ ...by, says: `Social sentiment: ${overall}`, words: overall }),
-        ...tokens.flatMap(({ token: subject, sentiment: mood, narrative: words, buzz }) => [
-          sourceOfWords({ ...by, says: `${subject} sentiment: ${mood}. ${words}`, words }),
-          ...factsOf({ subject, observedAt, source: name, url: by.url ?? "" }, { buzz }).map((fact) =>
-            sourceOfFact(fact),
-          ),
-        ]),
-      ];
-    }),
-    ...onchains.flatMap(({ at: observedAt, onchain }): Uncounted[] => {
-      if (onchain === undefined) return [];
-      const by = { observedAt, name: modelNamed("on-chain signals") };
-      return [
-        sourceOfWords({ ...by, says: `On-chain signals: ${onchain.summary}`, words: onchain.summary }),
-        ...onchain.signals.map(({ token, kind, direction, detail: words }) =>
-          sourceOfWords({ ...by, says: `${token} ${kind}, ${direction}: ${words}`, words }),
-        ),
-      ];
-    }),
-  ];
+function modelSources({ at: observedAt, sentiment, onchain }: Doc<"observations">): Uncounted[] {
+  const sources: Uncounted[] = [];
+  if (sentiment !== undefined) {
+    const { overall, tokens, degraded, citations } = sentiment;
+    const name = modelNamed(`social sentiment${degraded ? ", made without a live search" : ""}`);
+    const by = { observedAt, name, url: citations[0] ?? null };
+    sources.push(sourceOfWords({ ...by, says: `Social sentiment: ${overall}`, words: overall }));
+    for (const { token: subject, sentiment: mood, narrative: words, buzz } of tokens) {
+      sources.push(sourceOfWords({ ...by, says: `${subject} sentiment: ${mood}. ${words}`, words }));
+      const facts = factsOf({ subject, observedAt, source: name, url: by.url ?? "" }, { buzz });
+      sources.push(...facts.map((fact) => sourceOfFact(fact)));
+    }
+  }
+  if (onchain !== undefined) {
+    const { summary, signals } = onchain;
+    const by = { observedAt, name: modelNamed("on-chain signals") };
+    sources.push(sourceOfWords({ ...by, says: `On-chain signals: ${summary}`, words: summary }));
+    for (const { token, kind, direction, detail: words } of signals)
+      sources.push(sourceOfWords({ ...by, says: `${token} ${kind}, ${direction}: ${words}`, words }));
+  }
+  return sources;
 }
 
 /** What there is nothing of, each once, and why. */
@@ -269,11 +225,10 @@ function missingOf(
   );
 }
 
-/** How the focus, and a major beside it, have moved since a shift began: three facts each, of which the first is computed. */
+/** How the focus, or the two largest coins, have moved since a shift began: three facts each, of which the first is computed. */
 async function movesSince(ctx: QueryCtx, focus: string, from: number, to: number): Promise<Uncounted[]> {
-  const tokens = focus === "" ? ["BTC", "ETH"] : [focus, focus === "BTC" ? "ETH" : "BTC"];
   const moves = await Promise.all(
-    tokens.map(async (token) => {
+    (focus === "" ? ["BTC", "ETH"] : [focus]).map(async (token) => {
       // The two are not mixed: in a quiet hour they differ by more than a price moves.
       const traded = await moveOf(ctx, { collector: "day", subject: token }, "lastTrade", token, from, to);
       return traded.length > 0
@@ -320,19 +275,8 @@ async function moveOf(
   ];
 }
 
-/** The last report or on-demand result on a focus, in a line. Its figures are from another time and must not be repeated. */
-async function previousOn(ctx: QueryCtx, focus: string): Promise<string | null> {
-  const rows = [await latestReportOn(ctx, focus), await resultOn(ctx, { focus })];
-  const [latest] = rows
-    .flatMap((row) => (row?.result === undefined ? [] : [{ at: row.generatedAt, result: row.result }]))
-    .sort((a, b) => b.at - a.at);
-  if (latest === undefined) return null;
-  const { marketOutlook, shortSummary } = latest.result;
-  return `${iso(latest.at)}, ${marketOutlook}: ${withoutCitations(shortSummary)}`;
-}
-
 /** The brief as the writer reads it. */
-export function describeBrief({ sources, previous, missing }: Brief): string {
+export function describeBrief({ sources, missing }: Brief): string {
   const observed = sources.filter((source) => !isModels(source));
   const statements = sources.filter(isModels);
   return [
@@ -340,7 +284,6 @@ export function describeBrief({ sources, previous, missing }: Brief): string {
     ...(observed.length === 0 ? ["none could be collected"] : observed.map(citableLine)),
     ...(statements.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
     ...statements.map(citableLine),
-    ...(previous === null ? [] : [`The last report on this focus: ${previous}`]),
     ...missing.map((one) => `Missing: ${nameOf(one)}: ${one.reason}`),
   ].join("\n");
 }

@@ -70,7 +70,7 @@ function settled(
 ): { result: Result; leftovers: string[]; kept: number } {
   const kept: number[] = [];
   const read = (text: string, isBare = false) => settle(text, ledger, { kept, left, isBare });
-  const opening = lead === null ? "" : read(lead).text;
+  const opening = lead === undefined ? "" : read(lead).text;
   const analysis = read(fullAnalysis);
   const summary = read(shortSummary, true);
   const shown = impacts.map((impact) => ({

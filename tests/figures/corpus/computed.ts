@@ -52,9 +52,9 @@ export function changesBetween(
     const when = since === "start" ? "the shift began" : "the last report";
     const whose = `${subject === "market" ? "Market" : subject} ${kind}`;
     return [
-      { ...sourceOfFact(moved, since), says: `${whose} since ${when}: ${amountOf(value, "percent")}` },
+      { ...sourceOfFact(moved, "start"), says: `${whose} since ${when}: ${amountOf(value, "percent")}` },
       {
-        ...sourceOfFact(before, since),
+        ...sourceOfFact(before, "start"),
         says: `${whose} when ${when}: ${amountOf(before.value, "USD")}`,
       },
     ];

@@ -90,7 +90,7 @@ function moodsIn(text: string, observedAt: number): Uncounted[] {
 /** `BTC.price`, `BTC.priceStart` for its change since the shift began, `BTC.priceStartFrom` for what it was then. */
 function keyOf({ about, unit, says }: Source): string {
   if (about === null) return `${says.split(" ")[0] ?? ""}.mood`;
-  const since = { start: "Start", report: "Report", "": "" }[about.since ?? ""];
+  const since = about.since === null ? "" : says.includes("the last report") ? "Report" : "Start";
   return `${about.subject}.${about.kind}${since}${since !== "" && unit !== "percent" ? "From" : ""}`;
 }
 

@@ -63,7 +63,7 @@ function shift(userId: string, token: string, now: number): Omit<Fields<"shifts"
 }
 
 function observation(focus: string, now: number): Fields<"observations"> {
-  return { focus, payer: "shift", state: "done", at: now, missing: [] };
+  return { focus, state: "done", at: now, missing: [] };
 }
 
 function run(now: number): Fields<"agentRuns"> {
