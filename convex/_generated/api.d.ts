@@ -103,6 +103,7 @@ import type * as lib_records_audit from "../lib/records/audit.js";
 import type * as lib_records_ids from "../lib/records/ids.js";
 import type * as lib_records_records from "../lib/records/records.js";
 import type * as lib_records_rows from "../lib/records/rows.js";
+import type * as lib_renewal from "../lib/renewal.js";
 import type * as lib_security_auth from "../lib/security/auth.js";
 import type * as lib_security_crypto from "../lib/security/crypto.js";
 import type * as lib_security_digests from "../lib/security/digests.js";
@@ -416,6 +417,7 @@ declare const fullApi: ApiFromModules<{
   "lib/records/ids": typeof lib_records_ids;
   "lib/records/records": typeof lib_records_records;
   "lib/records/rows": typeof lib_records_rows;
+  "lib/renewal": typeof lib_renewal;
   "lib/security/auth": typeof lib_security_auth;
   "lib/security/crypto": typeof lib_security_crypto;
   "lib/security/digests": typeof lib_security_digests;
