@@ -11,7 +11,7 @@ import {
 } from "../lib/http/described";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { userId } from "../lib/http/input";
-import { charge } from "../lib/limits/charges";
+import { limitsOf } from "../lib/limits/charges";
 import { iso } from "../lib/time";
 import { assertMay } from "../accounts/access";
 import { warned, weakId } from "./inputs";
@@ -190,7 +190,7 @@ const portfolio: MountedEndpoint = endpoint({
 
 /** The user's wallet of a kind; creating one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
-  return ensureWallet(ctx, { userId, kind }, () => charge(ctx, "wallet", caller));
+  return ensureWallet(ctx, { userId, kind }, limitsOf("wallet", caller));
 }
 
 export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio];

@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
+import { takeLimits, vCounted } from "../lib/limits/charges";
 import { keepKey } from "./custody/envelopes";
 import { insertWallet, walletAt, walletOf, type WalletKind } from "./model";
 import { vWalletKind } from "./tables";
@@ -33,7 +34,11 @@ export const byAddress = internalQuery({
   },
 });
 
-/** Stores a new wallet, unless the user has one of this kind already: then the new key is discarded unused. */
+/**
+ * Stores a new wallet, unless the user has one of this kind already: then the new key is discarded unused, and nothing
+ * is counted.
+ * @throws AppError `rate_limited` beyond one of `limits`.
+ */
 export const adopt = internalMutation({
   args: {
     userId: v.string(),
@@ -41,11 +46,13 @@ export const adopt = internalMutation({
     walletId: v.string(),
     address: v.string(),
     sealedKey: v.string(),
+    limits: v.array(vCounted),
   },
   returns: vOwnWallet,
-  handler: async (ctx, { userId, kind, walletId, address, sealedKey }) => {
+  handler: async (ctx, { userId, kind, walletId, address, sealedKey, limits }) => {
     const present = await walletOf(ctx, userId, kind);
     if (present !== null) return { walletId: present.walletId, address: present.address, existing: true };
+    await takeLimits(ctx, limits);
     await insertWallet(ctx, { walletId, userId, kind, address });
     await keepKey(ctx, { walletId, userId, sealedKey });
     return { walletId, address, existing: false };
@@ -54,16 +61,16 @@ export const adopt = internalMutation({
 
 /**
  * The user's wallet of a kind. If there is none, it is created; of concurrent calls, one key is kept. For actions.
- * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if one has to be created.
+ * @param limits What a new one counts against.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if one has to be created; `rate_limited`.
  */
 export async function ensureWallet(
   ctx: ActionCtx,
   owned: { userId: string; kind: WalletKind },
-  beforeMaking: () => Promise<void> = () => Promise.resolve(),
+  limits: Infer<typeof vCounted>[] = [],
 ): Promise<Infer<typeof vOwnWallet>> {
   const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
   if (present !== null) return { ...present, existing: true };
-  await beforeMaking();
   const { createWallet } = await import("./custody/signatures");
-  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()) });
+  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()), limits });
 }
