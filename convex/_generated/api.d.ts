@@ -152,7 +152,6 @@ import type * as messenger_tables from "../messenger/tables.js";
 import type * as messenger_webhooks_events from "../messenger/webhooks/events.js";
 import type * as messenger_webhooks_http from "../messenger/webhooks/http.js";
 import type * as messenger_webhooks_tables from "../messenger/webhooks/tables.js";
-import type * as messenger_words from "../messenger/words.js";
 import type * as ops_budget from "../ops/budget.js";
 import type * as ops_doctor from "../ops/doctor.js";
 import type * as ops_due from "../ops/due.js";
@@ -466,7 +465,6 @@ declare const fullApi: ApiFromModules<{
   "messenger/webhooks/events": typeof messenger_webhooks_events;
   "messenger/webhooks/http": typeof messenger_webhooks_http;
   "messenger/webhooks/tables": typeof messenger_webhooks_tables;
-  "messenger/words": typeof messenger_words;
   "ops/budget": typeof ops_budget;
   "ops/doctor": typeof ops_doctor;
   "ops/due": typeof ops_due;

@@ -25,7 +25,7 @@ import { worker } from "../lib/work/desk";
 import { focusOf } from "../market/listing";
 import { connectAccount } from "../messenger/http";
 import { chatUser, isChatUser } from "../messenger/model";
-import { wordsAsParagraphs } from "../messenger/words";
+import { wordsAsParagraphs } from "../messenger/format";
 import { botUsername, showTyping } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
 import { portfolioOf } from "../wallets/holdings";

@@ -35,14 +35,15 @@ async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
     const own = sealedBotToken === null ? undefined : await open(sealedBotToken, botTokenSeal(userId));
     botToken = own ?? optional("MESSENGER_BOT_TOKEN");
   } catch (error) {
-    return { kind: "closed", state: "failed", reason: messageOf(error) };
+    return { kind: "refused", status: 403, reason: messageOf(error) };
   }
   const chatId = next.chatId ?? (sealedBotToken === null ? optional("MESSENGER_CHAT_ID") : undefined);
-  const skip = (reason: string): Step => ({ kind: "closed", state: "skipped", reason });
+  const skip = (reason: string): Step => ({ kind: "skipped", reason });
   if (botToken === undefined) return skip("No bot is configured: set messengerBotToken and messengerChatId");
   if (chatId === undefined) return skip("No chat is configured: set messengerChatId");
   // A second send in doubt has to count: it waits until the messenger answers.
-  if (next.isDoubtful && !(await isReachable(botToken))) return { kind: "away" };
+  if (next.patienceMs !== null && !(await isReachable(botToken)))
+    return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
   const to = { chatId, threadId: next.threadId, buttons: next.buttons, edits: next.edits };
   if (picture === null) return sendMessage(botToken, { ...to, text: part });
   const png = await drawingOf(ctx, picture);

@@ -79,8 +79,8 @@ export function settingsEndpoint(named: {
     returns: z.object({ success: z.literal(true) }),
     handler: async (ctx, input, { caller: { keyHash } }) => {
       const key = keyHash === undefined ? {} : { keyHash };
-      const changes = { userId: input.userId, ...(await changesOf(ctx, input)), ...key };
-      await ctx.runMutation(internal.messenger.notices.save, changes);
+      const changes = await changesOf(ctx, input);
+      await ctx.runMutation(internal.messenger.notices.save, { userId: input.userId, ...changes, ...key });
       return { success: true as const };
     },
   });
@@ -98,9 +98,8 @@ const messengerId = z
  */
 function guard({ header }: RequestHead): void {
   const secret = optional("MESSENGER_CONNECT_SECRET");
-  if (secret === undefined) return;
   const sent = /^Bearer +(\S+)$/i.exec(header("authorization")?.trim() ?? "")?.[1] ?? "";
-  if (equalBytes(utf8ToBytes(sent), utf8ToBytes(secret))) return;
+  if (secret === undefined || equalBytes(utf8ToBytes(sent), utf8ToBytes(secret))) return;
   throw new AppError(
     "unauthorized",
     "This service accepts links only from bots that have its secret: Authorization: Bearer <secret>",
@@ -112,12 +111,6 @@ const BOTS_SECRET = {
     "`Bearer <secret>`: the operator's secret for bots that link accounts. Needed if the operator has set one, otherwise ignored.",
 };
 const NO_SECRET = "The operator has set a secret for bots that link accounts, and it was not sent.";
-
-const confirmed = z
-  .boolean()
-  .describe(
-    "Whether the link is proved: by the account, in its chat with the service's own bot, or by a bot that has the operator's secret. The service's own notices, buttons and trades rely on confirmed links only.",
-  );
 
 const connect: MountedEndpoint = endpoint({
   methods: ["POST"],
@@ -174,7 +167,11 @@ const wallet: MountedEndpoint = endpoint({
   input: z.object({ messengerId }),
   returns: z.object({
     linked: z.boolean(),
-    confirmed,
+    confirmed: z
+      .boolean()
+      .describe(
+        "Whether the account has proved the link in its chat with the service's own bot, or a bot with the operator's secret has. Notices, buttons and trades rely on confirmed links only.",
+      ),
     walletAddress: z.string().nullable(),
     userId: z.string().nullable(),
   }),
@@ -200,11 +197,8 @@ export async function connectAccount(
   { codeHash, messengerId, messengerUsername, by }: Account,
   address: string | null,
 ): Promise<{ userId: string; walletAddress: string }> {
-  await charge(
-    ctx,
-    "link",
-    by === "account" ? { userId: `messenger:${messengerId}`, address: null } : { address },
-  );
+  const guesser = by === "account" ? { userId: `messenger:${messengerId}`, address: null } : { address };
+  await charge(ctx, "link", guesser);
   // The wallet is created first, so that a linked account always has one, even if this is interrupted.
   const account = { codeHash, messengerId, by };
   const userId = await ctx.runQuery(internal.messenger.linking.codeOwner, { ...account, now: Date.now() });

@@ -1,3 +1,4 @@
+import type { WithoutSystemFields } from "convex/server";
 import { v, type ObjectType } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
@@ -20,17 +21,8 @@ import { recordAudit } from "../lib/records/audit";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
-import {
-  chatUser,
-  CODE_LENGTH,
-  codeByHash,
-  codeHash,
-  codeOf,
-  enqueueCard,
-  linkOf,
-  linkOfAccount,
-} from "./model";
-import { newCode, replaceCode, userOfAccount } from "./model";
+import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, enqueueCard } from "./model";
+import { linkOf, linkOfAccount, newCode, replaceCode, userOfAccount } from "./model";
 import { FREEZE, tellEverywhere } from "./notices";
 import { messengerTables } from "./tables";
 
@@ -119,17 +111,16 @@ export const link = change(
   { ...vAccount, messengerUsername: v.optional(v.string()) },
   async (ctx, { messengerUsername, ...account }) => {
     const now = Date.now();
-    const { userId, code, replaces } = await linkable(ctx, account, now);
+    const { userId, code } = await linkable(ctx, account, now);
     const { messengerId, codeHash, by } = account;
+    const own = await linkOfAccount(ctx, messengerId);
     if (code === null) {
-      const [own] = replaces;
-      if (own === undefined) return;
+      if (own === null || own.confirmedAt !== undefined) return;
       await ctx.db.patch("messengerLinks", own._id, { confirmedAt: now });
       return noteLink(ctx, userId, messengerId);
     }
-    for (const { _id } of replaces) await ctx.db.delete("messengerLinks", _id);
     await ctx.db.delete("codes", code._id);
-    await ctx.db.insert("messengerLinks", {
+    await putLink(ctx, {
       messengerId,
       ...(messengerUsername === undefined ? {} : { messengerUsername }),
       userId,
@@ -142,6 +133,15 @@ export const link = change(
   },
 );
 
+/** Stores a link in place of those that its account and its user have. */
+async function putLink(ctx: MutationCtx, link: WithoutSystemFields<Doc<"messengerLinks">>) {
+  for (const former of [() => linkOf(ctx, link.userId), () => linkOfAccount(ctx, link.messengerId)]) {
+    const row = await former();
+    if (row !== null) await ctx.db.delete("messengerLinks", row._id);
+  }
+  return ctx.db.insert("messengerLinks", link);
+}
+
 /** Ends a user's link, as the signed-in user does. */
 export const end = change({ userId: v.string() }, async (ctx, { userId }) => {
   const link = await linkOf(ctx, userId);
@@ -152,12 +152,8 @@ export const end = change({ userId: v.string() }, async (ctx, { userId }) => {
 export const own = change(
   { userId: v.string(), messengerId: v.string() },
   async (ctx, { userId, messengerId }) => {
-    for (const link of [await linkOf(ctx, userId), await linkOfAccount(ctx, messengerId)]) {
-      if (link !== null && (await ctx.db.get("messengerLinks", link._id)) !== null)
-        await ctx.db.delete("messengerLinks", link._id);
-    }
     const now = Date.now();
-    await ctx.db.insert("messengerLinks", { messengerId, userId, linkedAt: now, confirmedAt: now });
+    await putLink(ctx, { messengerId, userId, linkedAt: now, confirmedAt: now });
     await noteLink(ctx, userId, messengerId);
   },
 );
@@ -168,13 +164,8 @@ export const restore = change({ userId: v.string() }, async (ctx, { userId }) =>
   const former = await formerLinkOf(ctx, userId, now);
   if (former === null || (await linkOfAccount(ctx, former.messengerId)) !== null) return;
   const present = await linkOf(ctx, userId);
-  if (present !== null) await ctx.db.delete("messengerLinks", present._id);
-  const subject = await ctx.db.insert("messengerLinks", {
-    messengerId: former.messengerId,
-    userId,
-    linkedAt: now,
-    confirmedAt: now,
-  });
+  const { messengerId } = former;
+  const subject = await putLink(ctx, { messengerId, userId, linkedAt: now, confirmedAt: now });
   await recordAudit(ctx, { actor: userId, action: "link restored", subject });
   if (present?.confirmedAt === undefined) return;
   const paragraphs = [
@@ -196,17 +187,9 @@ export const find = internalQuery({
   },
 });
 
-type Linkable = {
-  userId: string;
-  /** `null`: it has linked the account already, whose own word confirms a link that was made elsewhere. */
-  code: Doc<"codes"> | null;
-  /** Unconfirmed links of the account and of the user, which the account's own word replaces, or confirms. */
-  replaces: readonly Doc<"messengerLinks">[];
-};
-
 /**
- * The user of a code, and the links that linking this account replaces. Judged in this order: the account, the user, the
- * code.
+ * The user of a code. `code` is `null` where it has linked the account already, whose own word confirms a link that was
+ * made elsewhere. Judged in this order: the account, the user, the code.
  * @throws AppError `conflict` if the account or the user has a link; only the account's own word replaces one, and only an
  * unconfirmed one. `not_found` for a code that is unknown, expired or used.
  */
@@ -214,16 +197,12 @@ async function linkable(
   ctx: QueryCtx,
   { codeHash, messengerId, by }: Account,
   now: number,
-): Promise<Linkable> {
+): Promise<{ userId: string; code: Doc<"codes"> | null }> {
   const stands = (link: Doc<"messengerLinks"> | null) =>
     link !== null && (by !== "account" || link.confirmedAt !== undefined);
   const ofAccount = await linkOfAccount(ctx, messengerId);
   if (by === "account" && ofAccount !== null && ofAccount.codeHash === codeHash)
-    return {
-      userId: ofAccount.userId,
-      code: null,
-      replaces: ofAccount.confirmedAt === undefined ? [ofAccount] : [],
-    };
+    return { userId: ofAccount.userId, code: null };
   if (stands(ofAccount)) throw new AppError("conflict", "This messenger account is already linked");
   const code = await codeByHash(ctx, "link", codeHash);
   const ofUser = code === null ? null : await linkOf(ctx, code.userId);
@@ -238,12 +217,7 @@ async function linkable(
       `This code is ${what}. Create a new one in the web application's profile`,
     );
   }
-  const replaces = [ofAccount, ofUser].filter((link) => link !== null);
-  return {
-    userId: code.userId,
-    code,
-    replaces: replaces.filter(({ _id }, i) => replaces[i - 1]?._id !== _id),
-  };
+  return { userId: code.userId, code };
 }
 
 /** The user about whom an account has a say: by its link, or by the one that it had until recently. */

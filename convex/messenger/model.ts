@@ -76,12 +76,8 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
     subject: onSettled?.subject,
   });
   const messageId = await ctx.db.insert("messages", row);
-  await open(
-    ctx,
-    internal.messenger.actions.deliver,
-    { messageId },
-    { subject: messageId, queue: "messages" },
-  );
+  const how = { subject: messageId, queue: "messages" } as const;
+  await open(ctx, internal.messenger.actions.deliver, { messageId }, how);
   return messageId;
 }
 
@@ -106,26 +102,6 @@ export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"mess
 /** The context of a bot token's envelope: it opens only for the user it was stored for. */
 export function botTokenSeal(userId: string): SealContext {
   return { purpose: "messenger bot token", owner: userId };
-}
-
-/** A field's new value: `null` clears it, leaving it out keeps it. The bot token comes sealed. */
-export type ConfigChanges = {
-  sealedBotToken?: string | null | undefined;
-  chatId?: string | null | undefined;
-};
-
-/** Stores what changes of a user's settings. */
-export async function saveConfig(ctx: MutationCtx, userId: string, changes: ConfigChanges): Promise<void> {
-  const row = await configOf(ctx, userId);
-  const { sealedBotToken: token = row?.sealedBotToken, chatId: chat = row?.chatId } = changes;
-  const config = {
-    userId,
-    ...(token ? { sealedBotToken: token, keyId: keyIdOf(token) } : {}),
-    ...(chat ? { chatId: chat } : {}),
-    updatedAt: Date.now(),
-  };
-  if (row !== null) await ctx.db.replace("messengerConfigs", row._id, config);
-  else if (token || chat) await ctx.db.insert("messengerConfigs", config);
 }
 
 /** The messenger account a user has linked, or `null`. */
@@ -244,16 +220,12 @@ export async function replaceCode(
   else await ctx.db.replace("codes", earlier._id, code);
 }
 
-/** Looked at for how deliveries go: the start notice of each of ten shifts, and more. */
-const LATEST_CARDS = 12;
-
 /** Why the user's latest card that came to an end did not arrive, in the messenger's words or ours; `null` when it did. */
 export async function deliveryProblemOf(ctx: QueryCtx, userId: string): Promise<string | null> {
-  const latest = await rowsBy(ctx.db.query("messages"), "userId", userId).order("desc").take(LATEST_CARDS);
-  const ended = latest.find(({ state, error }) => ENDED.includes(state) && error !== CALLED_OFF);
-  return ended === undefined || ended.state === "sent"
-    ? null
-    : (ended.error ?? "The messenger did not accept it");
+  // The start notice of each of ten shifts, and more.
+  const latest = await rowsBy(ctx.db.query("messages"), "userId", userId).order("desc").take(12);
+  const ended = latest.find(
+    ({ state, error }) => !/^(?:queued|sending)$/.test(state) && error !== CALLED_OFF,
+  );
+  return ended === undefined || ended.state === "sent" ? null : (ended.error ?? "It was not accepted");
 }
-
-const ENDED = ["sent", "failed", "skipped"];

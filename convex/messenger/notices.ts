@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
@@ -13,7 +13,7 @@ import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
 import { sleep } from "../lib/time";
 import type { Button, Paragraph } from "./format";
-import { botTokenSeal, configOf, enqueueCard, linkedChat, saveConfig, type Card } from "./model";
+import { botTokenSeal, configOf, enqueueCard, linkedChat, type Card } from "./model";
 import { vSpan } from "./tables";
 import { secretSeal, webhooksOf } from "./webhooks/events";
 
@@ -122,21 +122,17 @@ export const outcome = internalQuery({
   },
 });
 
-/** A field's new value; `null` clears it, leaving it out keeps it. */
+/** A field's new value; `null` clears it, leaving it out keeps it. The bot token comes sealed. */
 const vChange = v.optional(v.union(v.string(), v.null()));
+const vChanges = { sealedBotToken: vChange, chatId: vChange };
 
 /**
- * Stores a user's settings; the bot token is already sealed. Where cards go elsewhere from now on, every chat that the
+ * Stores a user's settings. Where cards go elsewhere from now on, every chat that the
  * user has is told, by the bot that has written there until now.
  * @throws AppError `unauthorized`, `forbidden`
  */
 export const save = change(
-  {
-    userId: v.string(),
-    sealedBotToken: vChange,
-    chatId: vChange,
-    keyHash: v.optional(v.string()),
-  },
+  { userId: v.string(), ...vChanges, keyHash: v.optional(v.string()) },
   async (ctx, { userId, keyHash, ...changes }) => {
     await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
     const isOwned = (await ownerOf(ctx, userId)) !== null;
@@ -144,10 +140,10 @@ export const save = change(
     const isOther = (field: "chatId" | "sealedBotToken") =>
       changes[field] !== undefined && (changes[field] ?? undefined) !== before?.[field];
     if (isOther("chatId") || isOther("sealedBotToken")) {
-      const paragraphs = isOwned ? ELSEWHERE : LEFT;
-      await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
+      const buttons = FREEZE;
+      await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs: ELSEWHERE, buttons });
     }
-    await saveConfig(ctx, userId, changes);
+    await store(ctx, userId, changes);
     if (isOwned) await recordAudit(ctx, { actor: userId, action: "delivery changed", subject: userId });
   },
 );
@@ -155,21 +151,25 @@ export const save = change(
 const ELSEWHERE: Paragraph[] = [
   [{ bold: "🔀 Your cards go elsewhere" }],
   ["Your account has other messenger settings. If that was not you, freeze it and set them back."],
+  ["If it has no owner, move what its wallets hold to an account id that nobody can guess."],
 ];
-/** Of an id without an owner: anybody who knows it can do that. */
-const LEFT: Paragraph[] = [
-  [{ bold: "🔀 Your account has new messenger settings" }],
-  [
-    "Somebody who knows the account id that this chat was set for has changed its chat or its bot. Its cards may come here no more.",
-  ],
-  [
-    "If that was not you: set this chat again, and move what its wallets hold to an account id that nobody can guess.",
-  ],
-];
+
+async function store(ctx: MutationCtx, userId: string, changes: ObjectType<typeof vChanges>): Promise<void> {
+  const row = await configOf(ctx, userId);
+  const { sealedBotToken: token = row?.sealedBotToken, chatId: chat = row?.chatId } = changes;
+  const config = {
+    userId,
+    ...(token ? { sealedBotToken: token, keyId: keyIdOf(token) } : {}),
+    ...(chat ? { chatId: chat } : {}),
+    updatedAt: Date.now(),
+  };
+  if (row !== null) await ctx.db.replace("messengerConfigs", row._id, config);
+  else if (token || chat) await ctx.db.insert("messengerConfigs", config);
+}
 
 /** Ends all that others may have set on an id that has an owner now. */
 export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
-  await saveConfig(ctx, userId, { chatId: null, sealedBotToken: null });
+  await store(ctx, userId, { chatId: null, sealedBotToken: null });
   for (const { _id } of await webhooksOf(ctx, userId)) await ctx.db.delete("webhooks", _id);
 });
 

@@ -44,13 +44,7 @@ type Change = Partial<Omit<Row, "picture" | "replaces" | "threadId">> &
 const vStep = v.union(
   ...vSendOutcome.members,
   /** There is no route. */
-  v.object({
-    kind: v.literal("closed"),
-    state: v.union(v.literal("skipped"), v.literal("failed")),
-    reason: v.string(),
-  }),
-  /** The messenger does not answer: nothing was sent, so waiting longer costs nothing. */
-  v.object({ kind: v.literal("away") }),
+  v.object({ kind: v.literal("skipped"), reason: v.string() }),
 );
 export type Step = Infer<typeof vStep>;
 
@@ -81,10 +75,8 @@ export function afterStep(row: Row, step: Step, now: number): Change {
       return { chatId: step.chatId, ...postpone(row, 0, "The chat has moved", now) };
     case "refused":
       return afterRefusal(row, step, now);
-    case "closed":
-      return { state: step.state, error: step.reason };
-    case "away":
-      return postpone(row, backoff(row), "The messenger cannot be reached", now);
+    case "skipped":
+      return { state: "skipped", error: step.reason };
   }
 }
 
@@ -109,7 +101,7 @@ function postpone(row: Row, delayMs: number, reason: string, now: number): Chang
 }
 
 /** 30 s, 1 min, 2 min, … one hour. */
-function backoff({ postponements }: Row): number {
+function backoff({ postponements }: Pick<Row, "postponements">): number {
   return Math.min(30 * SECOND * 2 ** postponements, 60 * MINUTE);
 }
 
@@ -127,8 +119,8 @@ const vTry = v.object({
   /** `null`: the service's own. */
   chatId: v.union(v.string(), v.null()),
   threadId: v.union(v.number(), v.null()),
-  /** It may have arrived already. */
-  isDoubtful: v.boolean(),
+  /** Of one that may have arrived already: how long it waits while the messenger cannot be reached, in ms. */
+  patienceMs: v.union(v.number(), v.null()),
 });
 export type Try = Infer<typeof vTry>;
 
@@ -149,11 +141,8 @@ export const advance = internalMutation({
     if ((await underWay(ctx, job)) === null) return null;
     const row = await ctx.db.get("messages", messageId);
     const isCurrent = row !== null && (step === null || row.state === "sending");
-    const change = !isCurrent
-      ? null
-      : step === null
-        ? beginTry(row, Date.now())
-        : afterStep(row, step, Date.now());
+    const now = Date.now();
+    const change = !isCurrent ? null : step === null ? beginTry(row, now) : afterStep(row, step, now);
     if (row === null || change === null) {
       await end(ctx, job);
       return null;
@@ -248,7 +237,7 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
     sealedBotToken,
     chatId,
     threadId,
-    isDoubtful: row.doubts > 0,
+    patienceMs: row.doubts > 0 ? backoff(row) : null,
   };
 }
 

@@ -31,8 +31,8 @@ export const vReplaced = v.object({ messageId: v.number(), isPicture: v.boolean(
 
 export const messengerTables = {
   /**
-   * A user's own messenger settings. Written by `messenger/model` (set, cleared), `messenger/outbox` (used) and
-   * `messenger/notices` (sealed again). Kept until the user clears them; a stranger's die 30 days after the last card.
+   * A user's own messenger settings. Written by `messenger/notices` (set, cleared, sealed again) and `messenger/outbox`
+   * (used). Kept until the user clears them; a stranger's die 30 days after the last card.
    */
   messengerConfigs: defineTable({
     userId: v.string(),

@@ -1,7 +1,6 @@
 import { percent } from "../lib/text/numbers";
 import { dateTime, HOUR, MINUTE } from "../lib/time";
-import { linkedCitations } from "../messenger/words";
-import type { Button, Paragraph } from "../messenger/format";
+import { linkedCitations, type Button, type Paragraph } from "../messenger/format";
 import type { ReportKind, Result } from "./tables";
 import { dueAfterMs } from "./timing";
 import { nameOf } from "./writing/brief";
