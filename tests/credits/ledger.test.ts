@@ -141,7 +141,7 @@ describe("over random interleavings", () => {
           for (const user of ["alice", "bob"]) await checkUser(ctx, prefix + user);
         });
       }),
-      { numRuns: 120 },
+      { numRuns: 30 },
     );
   });
 });

@@ -7,6 +7,7 @@ import { type App, test } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 
 const DAY = 24 * 60 * 60_000;
+const FIRST_REPORT_MS = 2.6 * 60 * 60_000;
 
 function later(days: number): void {
   vi.setSystemTime(Date.now() + days * DAY);
@@ -19,7 +20,7 @@ async function counts(app: App): Promise<Partial<Record<string, number>>> {
   return Object.fromEntries(all.filter(([, count]) => count > 0));
 }
 
-/** A whole shift, the market, a token's question, on-demand research and a wallet. */
+/** A shift until its first report, the market, a token's question, on-demand research and a wallet. */
 async function liveADay(app: App, as: string): Promise<void> {
   const userId = "a-user-who-lives-a-day";
   await app.post("/mcp/research/start", { userId, token: "BTC", messengerChatId: "42" }, { as });
@@ -27,7 +28,8 @@ async function liveADay(app: App, as: string): Promise<void> {
   await app.post("/mcp/token", { question: "SOL" });
   await app.post("/mcp/research", { token: "ETH" });
   await app.post("/mcp/wallet/create", { userId });
-  await app.pass(8.5 * 60 * 60_000);
+  await app.pass(FIRST_REPORT_MS);
+  await app.post("/mcp/research/stop", { userId }, { as });
 }
 
 describe("the tables' records", () => {
@@ -71,7 +73,7 @@ describe("housekeeping", () => {
   test("leaves what is young, and what is not to go however old it is", async ({ app }) => {
     await liveADay(app, "alice");
     const young = await counts(app);
-    expect(young).toMatchObject({ shifts: 1, reports: 3, observations: expect.any(Number) });
+    expect(young).toMatchObject({ shifts: 1, reports: 1, observations: expect.any(Number) });
     await keepHouse(app);
     const { cronRuns: _runs, ...after } = await counts(app);
     expect({ ...after, cronRuns: young.cronRuns }).toEqual(young);
@@ -106,16 +108,17 @@ describe("housekeeping", () => {
     const shift = { ...stranger, userId: "a-stranger-who-pays-later" };
     await app.post("/mcp/wallet/create", { userId: stranger.userId });
     for (const order of [stranger, shift]) await app.post("/mcp/research/start", order);
-    await app.pass(8.5 * 60 * 60_000);
+    await app.pass(FIRST_REPORT_MS);
+    for (const { userId } of [stranger, shift]) await app.post("/mcp/research/stop", { userId });
     await app.t.run((ctx) =>
       creditDeposit(ctx, { userId: shift.userId, amount: 5, key: "later", source: "usdc" }),
     );
     later(179);
     await keepHouse(app);
-    expect(await counts(app)).toMatchObject({ shifts: 2, reports: 6, agentRuns: 6 });
+    expect(await counts(app)).toMatchObject({ shifts: 2, reports: 2, agentRuns: 2 });
     later(2);
     await keepHouse(app);
-    expect(await counts(app)).toMatchObject({ shifts: 1, reports: 3, agentRuns: 3, wallets: 1 });
+    expect(await counts(app)).toMatchObject({ shifts: 1, reports: 1, agentRuns: 1, wallets: 1 });
     expect(new Set((await app.rows("reports")).map(({ userId }) => userId))).toEqual(new Set([shift.userId]));
   });
 

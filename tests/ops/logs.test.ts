@@ -60,7 +60,7 @@ test("no log line holds a credential, an address or a word of its caller, whatev
       tokenIdentifier: "https://auth.test|web-user",
     })
     .mutation(api.accounts.profile.signIn, {});
-  await app.pass(6 * 60 * 60_000);
+  await app.pass(2.6 * 60 * 60_000);
   answers.push(await post("/mcp/research/stop", { userId: USER }));
   answers.push(await get("/health"));
 

@@ -39,14 +39,19 @@ test("a transaction is verified when it moved what the alert tells, when it tell
   expect(body.alerts).toMatchObject([{ verified: true, source: "agent-reported" }]);
 });
 
-test.for<[string, object]>([
-  ["another token", { token: "USDT" }],
-  ["a token that is not looked at", { token: "PEPE" }],
-  ["the chain's own coin", { token: "ETH" }],
-  ["another amount", { amount: 2_500_000 }],
-  ["another time", { occurredAt: iso(Date.now() - 2 * HOUR) }],
-])("a transaction that tells of %s is not verified", async ([_name, tale], { app }) => {
-  expect(await told(app, [{ txHash: await moved(), ...tale }])).toEqual([false]);
+test("a transaction that tells of another token, one not looked at, ether, another amount or time is not verified", async ({
+  app,
+}) => {
+  const tales = [
+    { token: "USDT" },
+    { token: "PEPE" },
+    { token: "ETH" },
+    { amount: 2_500_000 },
+    { occurredAt: iso(Date.now() - 2 * HOUR) },
+  ];
+  const alerts = [];
+  for (const tale of tales) alerts.push({ txHash: await moved(), ...tale });
+  expect(await told(app, alerts)).toEqual(tales.map(() => false));
 });
 
 test("a chain that is away leaves it unverified, and stores it", async () => {
