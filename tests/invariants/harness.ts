@@ -13,6 +13,7 @@ import crons from "../../convex/crons";
 import { random, type Random } from "../../scripts/standins/random";
 import { hex } from "../support/chain/chain";
 import { intercept } from "../support/outside";
+import type { Moment } from "../support/crashes";
 import type { WalletApp } from "../support/chain/walletApp";
 
 /**
@@ -22,6 +23,16 @@ import type { WalletApp } from "../support/chain/walletApp";
 
 /** How many random walks of each kind; more for a long run. */
 export const RUNS = Number(process.env.RUNS ?? 2);
+
+/**
+ * At which outside calls a test dies: the moment, the first call, and the step. A death after one call's effect is as good
+ * as a death before the next call: in turn they are at every one. A long run has both at each.
+ */
+const STEP = RUNS > 2 ? 1 : 2;
+export const DEATHS: readonly [moment: Moment, first: number, step: number][] = [
+  ["before", 1, STEP],
+  ["after", STEP, STEP],
+];
 
 /** One seeded walk after the other: a failure names its seed. */
 export async function walks(name: string, play: (chance: Random, seed: number) => Promise<void>) {

@@ -8,7 +8,7 @@ import { createWalletApp, freshAddress, unreachDeadlines, type WalletApp } from 
 import { dieAt } from "../support/crashes";
 import { intercept } from "../support/outside";
 import { closeApp, type Answer } from "../support/world";
-import { handedToTheNode, timePassing, useTime, twiceSigned, walks } from "./harness";
+import { DEATHS, handedToTheNode, timePassing, useTime, twiceSigned, walks } from "./harness";
 
 /** Money leaves a wallet only as ordered, once, within its cap; whatever is repeated, dies or lies. */
 
@@ -169,10 +169,10 @@ describe("a death at each call to the outside", () => {
 });
 
 describe("a death at each call of a swap with an approval", () => {
-  test.each(["before", "after"] as const)("%s its effect swaps at most once", async (moment) => {
+  test.each(DEATHS)("%s its effect swaps at most once", async (moment, first, step) => {
     let died = 0;
     let moved = 0;
-    for (let n = 1; ; n++) {
+    for (let n = first; ; n += step) {
       const app = createWalletApp(chain, LIMITED);
       const given = handedToTheNode();
       const pass = timePassing(app);
