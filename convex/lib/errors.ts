@@ -103,6 +103,18 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? (error.message.split("\n")[0] ?? error.name) : String(error);
 }
 
+/** Where an unexpected failure was thrown, without its message: it may hold what a log must not. */
+export function stackOf(error: unknown): string | undefined {
+  const frames =
+    error instanceof Error ? error.stack?.split("\n").filter((line) => /^\s*at /.test(line)) : [];
+  return frames
+    ?.slice(0, MOST_FRAMES)
+    .map((line) => line.trim())
+    .join(" < ");
+}
+
+const MOST_FRAMES = 8;
+
 /** Whether a stored word is an error code. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(STATUS, code);

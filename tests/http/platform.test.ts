@@ -142,9 +142,14 @@ describe("a platform without room", () => {
     expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
   });
 
-  test("is not what other failures are taken for", async () => {
+  test("is not what other failures are taken for: their place in the code is logged, and told nobody", async () => {
+    const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const response = await ask("Cannot read properties of undefined");
     expect([response.status, await response.json()]).toEqual([500, { error: "Internal error" }]);
+    expect(logged.mock.calls.map(String).join()).toMatch(
+      /"event":"http.unexpected".*"stack":"at .+platform\.test/,
+    );
+    logged.mockRestore();
   });
 });
 

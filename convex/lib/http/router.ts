@@ -1,6 +1,6 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import { httpAction, type ActionCtx } from "../../_generated/server";
-import { AppError, failureOf, messageOf, overloadOf, STATUS } from "../errors";
+import { AppError, failureOf, messageOf, overloadOf, stackOf, STATUS } from "../errors";
 import type { Credential } from "../limits/callers";
 import { log } from "../log";
 
@@ -197,7 +197,7 @@ async function asPage(failed: Response, requestId: string, page: FailurePage): P
 function failureResponse(error: unknown, requestId: string): Response {
   const failure = failureOf(error) ?? overloadOf(error);
   if (failure === null) {
-    log.error("http.unexpected", { requestId, message: messageOf(error) });
+    log.error("http.unexpected", { requestId, message: messageOf(error), stack: stackOf(error) });
     return json(500, { error: "Internal error" }, requestId);
   }
   if (failure.code === "overloaded") log.warn("http.overloaded", { requestId, message: messageOf(error) });

@@ -1,4 +1,4 @@
-import { groupedDigits, smallFigure } from "./strings";
+import { dollars, groupedDigits, smallFigure } from "./strings";
 
 /** Figures for readers, on cards, pages and pictures alike. Pure. */
 
@@ -27,10 +27,9 @@ export function points(value: number, places = 1): string {
   return `${value > 0 ? "+" : MINUS}${digits}`;
 }
 
-/** `97,250.50`; whole from a hundred thousand up, five significant digits below one. */
+/** `97,250.50`: an amount as `dollars` writes it, where the unit stands beside it. */
 export function usd(value: number): string {
-  if (Math.abs(value) < 1) return smallFigure(value);
-  return grouped(value.toFixed(Math.abs(value) >= 100_000 ? 0 : 2));
+  return (value < 0 ? MINUS : "") + dollars(Math.abs(value)).slice(1);
 }
 
 /** For the narrow places of charts: `97,250`, `3,410.2`, `3,400`. */
