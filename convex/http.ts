@@ -69,7 +69,6 @@ const routes: Routes = {
   "/mcp/defi/send": { POST: transactions },
   "/mcp/defi/swap": { POST: transactions },
   "/mcp/defi/transaction": { GET: transactions },
-  "/mcp/defi/approval": { GET: transactions },
   "/social/mention": { GET: social, POST: social },
   "/signals/latest": { GET: compat },
   "/signals/history": { GET: compat },

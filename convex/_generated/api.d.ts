@@ -293,7 +293,6 @@ import type * as wallets_orders_plan from "../wallets/orders/plan.js";
 import type * as wallets_orders_questions from "../wallets/orders/questions.js";
 import type * as wallets_orders_quotes from "../wallets/orders/quotes.js";
 import type * as wallets_orders_rehearsal from "../wallets/orders/rehearsal.js";
-import type * as wallets_orders_shapes from "../wallets/orders/shapes.js";
 import type * as wallets_orders_signer from "../wallets/orders/signer.js";
 import type * as wallets_orders_steps from "../wallets/orders/steps.js";
 import type * as wallets_tables from "../wallets/tables.js";
@@ -606,7 +605,6 @@ declare const fullApi: ApiFromModules<{
   "wallets/orders/questions": typeof wallets_orders_questions;
   "wallets/orders/quotes": typeof wallets_orders_quotes;
   "wallets/orders/rehearsal": typeof wallets_orders_rehearsal;
-  "wallets/orders/shapes": typeof wallets_orders_shapes;
   "wallets/orders/signer": typeof wallets_orders_signer;
   "wallets/orders/steps": typeof wallets_orders_steps;
   "wallets/tables": typeof wallets_tables;

@@ -4,16 +4,12 @@ import { NEARLY_USED, spentToday } from "../lib/limits/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { FAILS_FROM } from "../lib/outside/tallies";
 import { rowsBy, rowsDue } from "../lib/records/rows";
-import { DAY, HOUR, iso, MINUTE, SECOND } from "../lib/time";
+import { HOUR, iso, MINUTE, SECOND } from "../lib/time";
 import { isLate } from "./troubles";
 import { vOwnChecks } from "./validators";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
 const CRON_SLACK_MS = 10 * MINUTE;
-/** How long the operator sees a swap that bought too little. */
-const TOLD_FOR_MS = 7 * DAY;
-const SHORT_SWAP =
-  'within the week a swap has bought less than its call guaranteed: see "swap fell short" in auditEvents, and set TRADING_PAUSED until it is understood';
 /** A failure that nothing has followed says little after this long. */
 const FAILS_FOR_MS = HOUR;
 /** Cards and work are counted up to here. */
@@ -39,12 +35,7 @@ export const read = internalQuery({
       providers: await providerStates(ctx, now),
       budget: { resetsAt: iso(resetsAt), ...spent },
     };
-    const short = ctx.db.query("orders").withIndex("by_shortAt", (q) => q.gte("shortAt", now - TOLD_FOR_MS));
-    const reasons = [
-      ...((await short.first()) === null ? [] : [SHORT_SWAP]),
-      ...reasonsOf(checks),
-      ...scarce(used),
-    ];
+    const reasons = [...reasonsOf(checks), ...scarce(used)];
     return { reasons, checks };
   },
 });

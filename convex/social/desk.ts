@@ -24,8 +24,9 @@ async function pricesOf({ fromToken, toToken }: Infer<typeof vWanted>) {
   const priceOf = async (token: Symbol) => {
     const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
     const { value, etherPrice } = await valuesOf({ token, amount });
-    if (value === null || value === 0n) throw new AppError("upstream", `There is no live price for ${token}`);
-    return { price: value.toString(), etherPrice: etherPrice.toString() };
+    if (value === undefined || value === "0")
+      throw new AppError("upstream", `There is no live price for ${token}`);
+    return { price: value, etherPrice };
   };
   const { price: fromPrice, etherPrice } = await priceOf(fromToken);
   const prices = { fromPrice, etherPrice };

@@ -163,8 +163,8 @@ export const execute = internalMutation({
       request: requestOf(command, sum.amount),
       source: "x",
       idempotencyKey: `x:${row.tweetId}`,
-      value: sum.value,
-      etherPrice: BigInt(etherPrice),
+      value: sum.value.toString(),
+      etherPrice,
       // The author has linked this account, and signed in to do so.
       by: "post",
       most: perDay,

@@ -57,24 +57,29 @@ export const portfolioOf = counted(async (_ctx, address: string): Promise<Portfo
   return { balances, totalValueUsd: usdValue(total), pricedAt: now };
 });
 
-/** Values for limits, in micro-USD: of an amount, `null` without a live price; and of one ether, 0 without one. */
-export type Values = { value: bigint | null; etherPrice: bigint };
-
 /**
- * The value of an amount, from the feeds or the public tickers: never a model's. Its calls are noted; the caller counts
- * them with its own.
+ * Values for limits, in micro-USD: of an amount, absent without a live price; and of one ether, 0 without one. From the
+ * feeds or the public tickers: never a model's. Its calls are noted; the caller counts them with its own.
  * @throws AppError `upstream` if the chain does not answer.
  */
-export async function valuesOf({ token, amount }: { token: Symbol; amount: string }): Promise<Values> {
+export async function valuesOf({
+  token,
+  amount,
+}: {
+  token: Symbol;
+  amount: string;
+}): Promise<{ value?: string; etherPrice: string }> {
   const { decimals, feed } = TOKENS[token];
   const feeds = [feed, "ETH"] as const;
   const rounds = await readRounds(feedAddresses(feeds), deadlines.chain);
   const live = livePrices(feeds, rounds, Date.now());
-  const ether = live.get("ETH") ?? (feed === "ETH" ? await tickerPrice(feed) : null);
+  const ether = live.get("ETH") ?? (feed === "ETH" ? ((await ticked(feed))?.price ?? null) : null);
   const price = feed === "ETH" ? ether : (live.get(feed) ?? null);
+  const worth = (units: bigint, of: number, each: bigint) =>
+    microUsdOf(units, of, each, FEED_DECIMALS).toString();
   return {
-    value: price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS),
-    etherPrice: ether === null ? 0n : microUsdOf(10n ** 18n, 18, ether, FEED_DECIMALS),
+    ...(price === null ? {} : { value: worth(BigInt(amount), decimals, price) }),
+    etherPrice: ether === null ? "0" : worth(10n ** 18n, 18, ether),
   };
 }
 
@@ -107,10 +112,6 @@ async function ticked(feed: ValueFeed): Promise<DisplayPrice | null> {
   if (best !== undefined) return { price: scaled(best.priceUsd), source: best.source };
   log.warn("wallets.unpriced", { token: feed, reason: failures.join("; ") });
   return null;
-}
-
-async function tickerPrice(feed: ValueFeed): Promise<bigint | null> {
-  return (await ticked(feed))?.price ?? null;
 }
 
 /** A price in USD in the feeds' unit. */

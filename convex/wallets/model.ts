@@ -12,7 +12,8 @@ import { NOBODY } from "../lib/records/records";
 import { rowsByBoth } from "../lib/records/rows";
 import { FROZEN, PAUSED } from "../lib/security/refusals";
 import { MINUTE } from "../lib/time";
-import type { vWalletKind } from "./tables";
+import type { UserRequest, vWalletKind } from "./tables";
+import type { Symbol } from "./tokens";
 
 /**
  * Wallets, the service's own accounts, the trades beside their orders, and the one rule of whether an order may still be
@@ -82,6 +83,11 @@ export function asHex(text: string): Hex {
 
 function isHex(text: string): text is Hex {
   return /^0x[0-9a-fA-F]*$/.test(text);
+}
+
+/** What an order takes out of its wallet. */
+export function soldBy(request: UserRequest): { token: Symbol; amount: string } {
+  return { token: request.kind === "send" ? request.token : request.fromToken, amount: request.amount };
 }
 
 /** The service's own accounts, which belong to nobody. */

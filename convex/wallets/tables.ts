@@ -25,26 +25,33 @@ export const vHolding = v.object({
   valueUsd: v.union(v.number(), v.null()),
 });
 
-/** What is ordered. Amounts are digits in the token's smallest unit. */
-export const vRequest = v.union(
-  v.object({ kind: v.literal("send"), token: vSymbol, toAddress: v.string(), amount: v.string() }),
-  v.object({
-    kind: v.literal("swap"),
-    fromToken: vSymbol,
-    toToken: vSymbol,
-    amount: v.string(),
-    slippageBps: v.number(),
-    /** The caller accepts the quote on the provider's word alone if no price feed can check it. */
-    acceptUnpriced: v.optional(v.boolean()),
-  }),
+const vSend = v.object({
+  kind: v.literal("send"),
+  token: vSymbol,
+  toAddress: v.string(),
+  amount: v.string(),
+});
+const vSwap = v.object({
+  kind: v.literal("swap"),
+  fromToken: vSymbol,
+  toToken: vSymbol,
+  amount: v.string(),
+  slippageBps: v.number(),
+  /** The caller accepts the quote on the provider's word alone if no price feed can check it. */
+  acceptUnpriced: v.optional(v.boolean()),
+});
+/** What a user orders. Amounts are digits in the token's smallest unit. */
+export const vUserRequest = v.union(vSend, vSwap);
+export type UserRequest = Infer<typeof vUserRequest>;
+const vRequest = v.union(
+  vSend,
+  vSwap,
   /** Executes a signed payment, of the claim `claimKey`. Only the relayer's. */
   v.object({ kind: v.literal("settlement"), claimKey: v.string(), to: v.string(), data: v.string() }),
   /** Writes the head of the signal record to the chain. Only the anchor's. */
   v.object({ kind: v.literal("anchor"), sequence: v.number(), hash: v.string(), data: v.string() }),
 );
 export type Request = Infer<typeof vRequest>;
-/** What a user orders. */
-export type UserRequest = Extract<Request, { kind: "send" | "swap" }>;
 
 const vState = literals("asked", "prepared", "signed", "confirmed", "failed");
 /** On whose word an order stands. `tap`: approved by the owner in their chat; `free`: of an id without an owner. */
@@ -61,16 +68,13 @@ export const vTry = v.object({
 });
 export type Try = Infer<typeof vTry>;
 
+/** A swap's quote, and the least that its call guarantees. Digits. */
 export const vSwapTerms = v.object({
-  sellAmount: v.string(),
   buyAmount: v.string(),
   minBuyAmount: v.string(),
   /** Whether the quote was checked against the price feeds. */
   priceChecked: v.boolean(),
 });
-
-/** The sold and bought amounts of a swap, by its receipt. */
-export const vTraded = v.object({ sellAmount: v.string(), buyAmount: v.string() });
 
 /** What a rehearsal has found, for the owner's card. */
 export const vFound = v.object({
@@ -95,6 +99,20 @@ const vQuestion = v.object({
   decidedAt: v.optional(v.number()),
 });
 export type Question = Infer<typeof vQuestion>;
+
+/** A user's order as actions hand it to the transactions. */
+export const vPlacing = {
+  userId: v.string(),
+  walletId: v.string(),
+  request: vUserRequest,
+  idempotencyKey: v.optional(v.string()),
+  /** Of the sent or sold amount, in micro-USD; absent without a live price. And of one ether. */
+  value: v.optional(v.string()),
+  etherPrice: v.string(),
+  /** What its owner was shown: the least that a swap may bring, and the most that one transaction may cost (wei). */
+  minBuyAmount: v.optional(v.string()),
+  mostFee: v.optional(v.string()),
+};
 
 const orderFields = {
   walletId: v.string(),
@@ -143,10 +161,9 @@ const orderFields = {
   /** Since when the chain's answers look as if something else had used its nonce. */
   usedSince: v.optional(v.number()),
   terms: v.optional(vSwapTerms),
-  traded: v.optional(vTraded),
-  /** When its receipt showed that a swap has bought less than its call guaranteed: for the operator. */
-  shortAt: v.optional(v.number()),
-  /** Why it failed, and the error code for its caller. */
+  /** What a mined swap has bought, by its receipt. Digits. */
+  bought: v.optional(v.string()),
+  /** Why it failed, or what is wrong with its result; and the error code for its caller. */
   error: v.optional(v.string()),
   errorCode: v.optional(v.string()),
 
@@ -193,8 +210,7 @@ export const walletTables = {
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_userId_and_firstHash", ["userId", "firstHash"])
     .index("by_userId_and_approvalTxHash", ["userId", "approvalTxHash"])
-    .index("by_nextCheckAt", ["nextCheckAt"])
-    .index("by_shortAt", ["shortAt"]),
+    .index("by_nextCheckAt", ["nextCheckAt"]),
 
   /**
    * Every swap and send as a trade, and the commands of mentions that nobody could read (`unknown`), which have no

@@ -51,8 +51,6 @@ describe("a send by userId alone", () => {
       ["🧊 Freeze"],
     ]);
     expect((await app.rows("orders")).map(({ state }) => state)).toEqual(["asked"]);
-    const follow = `/mcp/defi/approval?userId=${userId}&approvalId=${String(asked.body.approvalId)}`;
-    expect((await app.get(follow)).body).toMatchObject({ status: "awaiting_approval", kind: "send" });
     // The same terms once more are the same question.
     const again = await app.post("/mcp/defi/send", wanted);
     expect([again.status, again.body.approvalId]).toEqual([202, asked.body.approvalId]);
@@ -62,9 +60,6 @@ describe("a send by userId alone", () => {
     const done = await app.post("/mcp/defi/send", { ...wanted, idempotencyKey });
     expect([done.status, done.body]).toMatchObject([200, { success: true, status: "confirmed" }]);
     expect(await held(app, userId)).toBe("975");
-    expect((await app.get(follow)).body).toMatchObject({
-      ...{ status: "approved", txHash: done.body.txHash, transaction: "confirmed" },
-    });
     // A second tap, and another repeat, move nothing.
     await app.settle();
     const [, decided, ended] = await cards(app);

@@ -16,7 +16,7 @@ const order = {
   address: "198.51.100.7",
   by: "free",
   source: "web",
-  etherPrice: 0n,
+  etherPrice: "0",
   request: { kind: "send", token: "USDC", toAddress: `0x${"1".repeat(40)}`, amount: "1" },
 } as const;
 
@@ -41,11 +41,11 @@ test("let through exactly what fits into the cap in any 24 hours; what fails cou
         vi.setSystemTime(now);
         if ("wait" in one) now += one.wait * MINUTE;
         else if ("send" in one) {
-          const value = BigInt(one.send) * 1_000_000n;
+          const value = String(one.send * 1_000_000);
           const refusal = await app.t.run(async (ctx) => {
             const limits = await limitsOf(ctx, order, now);
             expect(sumOf(limits[0]?.counted ?? [])).toBe(BigInt(ofDay()) * 1_000_000n);
-            return (await refusalOf(ctx, order, limits, value, now))?.message ?? null;
+            return (await refusalOf(ctx, { ...order, value }, limits, now))?.message ?? null;
           });
           const id = await app.t.run((ctx) => openOrder(ctx, { ...order, value })).catch(() => null);
           // What is only asked says what would come of it.

@@ -32,7 +32,6 @@ describe("POST /mcp/defi/send", () => {
         token: "ETH",
         toAddress: expect.stringMatching(new RegExp(`^${to}$`, "i")),
         amount: "250000000000000000",
-        maxFeeEth: expect.stringMatching(/^0\.\d+$/),
         explorerUrl: `https://basescan.org/tx/${String(body.txHash)}`,
         warning: expect.stringContaining("ownerUrl"),
       },

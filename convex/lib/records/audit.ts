@@ -12,7 +12,6 @@ export type AuditEvent = {
     | "key created"
     | "key rotated"
     | "transaction signed"
-    | "swap fell short"
     | "payment accepted"
     | "nonces repaired"
     | "limit set"

@@ -1,4 +1,4 @@
-import { formatTransactionReceipt, type Address, type Hex, type Log, type RpcTransactionReceipt } from "viem";
+import type { Address, Hex } from "viem";
 import {
   getBalance,
   getBlockNumber,
@@ -10,7 +10,6 @@ import * as z from "zod";
 import { setting } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { unusableFailure } from "../call";
 import {
   account,
   bigQuantity,
@@ -23,7 +22,6 @@ import {
   quantity,
   refusalText,
   requireChain,
-  UPSTREAM,
   type ChainClient,
 } from "./rpc";
 import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./transfers";
@@ -50,10 +48,10 @@ export async function broadcast(raw: Hex): Promise<void> {
 export type Mined = {
   kind: "mined";
   /** The hash that was mined. */
-  hash: Hex;
+  hash: string;
   succeeded: boolean;
   blockNumber: number;
-  logs: Log[];
+  transfers: LoggedTransfer[];
   /** What its sender has paid besides its value, in wei: gas, and the fee for L1 data. */
   fee: bigint;
 };
@@ -87,8 +85,8 @@ export async function standingOf(from: Address, nonce: number, hashes: readonly 
     ]);
     const found = receipts.find((one) => one !== null) ?? null;
     if (found !== null) {
-      const block = await placeOf(client, Number(found.blockNumber));
-      return block?.hash === found.blockHash.toLowerCase() ? asMined(found) : { kind: "unsure" };
+      const block = await placeOf(client, found.blockNumber);
+      return block?.hash === found.blockHash ? asMined(found) : { kind: "unsure" };
     }
     if (mined > nonce) {
       const back = await countBack(client, from);
@@ -105,25 +103,23 @@ async function countBack(client: ChainClient, address: Address): Promise<number>
   return getTransactionCount(client, { address, blockNumber: head > back ? head - back : 0n });
 }
 
-function receiptsOf(client: ChainClient, hashes: readonly Hex[]): Promise<(RpcTransactionReceipt | null)[]> {
+function receiptsOf(client: ChainClient, hashes: readonly Hex[]): Promise<(Receipt | null)[]> {
   return Promise.all(
-    hashes.map(async (hash) => {
-      const receipt = await client.request({ method: "eth_getTransactionReceipt", params: [hash] });
-      if (receipt !== null && !isOf(hash, receipt)) throw unusableFailure(UPSTREAM);
-      return receipt;
+    hashes.map(async (txHash) => {
+      const receipt = await client.request({ method: "eth_getTransactionReceipt", params: [txHash] });
+      return receiptShapeOf(txHash).parse(receipt);
     }),
   );
 }
 
-function asMined(found: RpcTransactionReceipt): Mined {
-  const receipt = formatTransactionReceipt(found);
+function asMined(receipt: Receipt): Mined {
   return {
     kind: "mined",
     hash: receipt.transactionHash,
-    succeeded: receipt.status === "success",
-    blockNumber: Number(receipt.blockNumber),
-    logs: receipt.logs,
-    fee: receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt),
+    succeeded: receipt.status === 1,
+    blockNumber: receipt.blockNumber,
+    transfers: transfersIn(receipt),
+    fee: receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee,
   };
 }
 
@@ -160,12 +156,6 @@ export async function gainedIn(blockNumber: number, address: Address): Promise<b
   });
 }
 
-/** The L1 fee, which OP-stack chains add to their receipts. */
-function l1FeeOf(receipt: object): bigint {
-  const fee = "l1Fee" in receipt ? receipt.l1Fee : null;
-  return typeof fee === "string" && /^0x[0-9a-f]{1,64}$/i.test(fee) ? BigInt(fee) : 0n;
-}
-
 /** What mined transactions have moved. */
 
 export type LoggedTransfer = Pick<TransferLog, "token" | "from" | "to" | "amount" | "logIndex"> & {
@@ -187,27 +177,23 @@ const receiptShape = z.object({
   status: quantity,
   blockNumber: quantity,
   blockHash: hash,
+  gasUsed: bigQuantity,
+  effectiveGasPrice: bigQuantity,
+  /** OP-stack chains add it to their receipts. */
+  l1Fee: bigQuantity.catch(0n),
   logs: z.array(logShape.extend({ removed: z.boolean().nullish() })),
 });
 export type Receipt = z.output<typeof receiptShape>;
 
 const ANOTHER = "it is another transaction's";
 
-type Place = { transactionHash: string; blockHash: string };
-type PlacedLog = {
-  transactionHash: string | null;
-  blockHash: string | null;
-  removed?: boolean | null | undefined;
-};
-
 /** Whether a receipt is the one that was asked for, with the logs of its own block: a node can confuse them. */
-function isOf(txHash: string, { logs, ...receipt }: Place & { logs: readonly PlacedLog[] }): boolean {
-  const [asked, block] = [txHash.toLowerCase(), receipt.blockHash.toLowerCase()];
+function isOf(txHash: string, { logs, ...receipt }: Receipt): boolean {
   return (
-    receipt.transactionHash.toLowerCase() === asked &&
+    receipt.transactionHash === txHash.toLowerCase() &&
     logs.every(
       ({ transactionHash, blockHash, removed }) =>
-        transactionHash?.toLowerCase() === asked && blockHash?.toLowerCase() === block && removed !== true,
+        transactionHash === receipt.transactionHash && blockHash === receipt.blockHash && removed !== true,
     )
   );
 }

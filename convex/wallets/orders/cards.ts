@@ -19,8 +19,7 @@ export type Standing = (typeof STANDINGS)[number];
 type Facts = {
   found: Found;
   recipient: Recipient | null;
-  /** Of the account in the last 24 hours, and what is left of it for an order like this, decimal USD. */
-  movedUsd: string;
+  /** What is left in 24 hours for an order like this, decimal USD. */
   leftUsd: string;
   payer: Pick<Doc<"wallets">, "kind" | "address">;
   /** Who has asked, in words; `null`: the owner, in their chat. */
@@ -49,7 +48,7 @@ export function requestWords(request: Request, least: string | undefined): strin
 }
 
 export function questionCard(row: Order, facts: Facts): Paragraph[] {
-  const { found, recipient, movedUsd, leftUsd, payer, asker, expiresAt } = facts;
+  const { found, recipient, leftUsd, payer, asker, expiresAt } = facts;
   const { request } = row;
   const { valueUsd, costBps, mostFeeEth } = found;
   const ends = [
@@ -63,7 +62,7 @@ export function questionCard(row: Order, facts: Facts): Paragraph[] {
       ? []
       : [`By the price feeds it costs at most ${(Math.max(0, costBps) / 100).toFixed(2)} %`]),
     ...(mostFeeEth === null ? [] : [`Network fees: at most ${feeWords(mostFeeEth, row.etherPrice)}`]),
-    `Moved in the last 24 hours: ${usd(Number(movedUsd))} USD; ${usd(Number(leftUsd))} USD are left`,
+    `Left for today: ${usd(Number(leftUsd))} USD`,
   ];
   return [
     [
@@ -169,14 +168,12 @@ const TECHNICAL = /\bRPC\b|\boperator\b|Internal error|sealed secret/;
 const NOT_NOW = "It could not be carried out just now: nothing was moved";
 
 /** What an order has come to. @param fault What is wrong with it; `null` if nothing is. */
-export function endCard({ request, traded, txHash }: Order, fault: string | null): Paragraph[] {
+export function endCard({ request, bought, txHash }: Order, fault: string | null): Paragraph[] {
   const arrived =
-    request.kind === "swap" && traded !== undefined
-      ? [
-          `Arrived: ${amountOf(traded.buyAmount, request.toToken)} for ${amountOf(traded.sellAmount, request.fromToken)}`,
-        ]
-      : request.kind === "send"
-        ? [`To ${request.toAddress}`]
+    request.kind === "send"
+      ? [`To ${request.toAddress}`]
+      : request.kind === "swap" && bought !== undefined
+        ? [`Arrived: ${amountOf(bought, request.toToken)}`]
         : [];
   const lines = [
     requestWords(request, undefined),

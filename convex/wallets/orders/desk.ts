@@ -1,11 +1,9 @@
-import { parseAbi, parseEventLogs, parseTransaction, type Address, type Log } from "viem";
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { failureOf, messageOf, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { deadlines } from "../../lib/outside/deadlines";
-import { formatUnits } from "../../lib/money/amounts";
 import { counted } from "../../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import {
@@ -16,10 +14,11 @@ import {
   type Standing,
 } from "../../providers/chain/transactions";
 import { asHex, NOT_SENT, storedAddress } from "../model";
-import { TOKENS, type Symbol } from "../tokens";
+import { TOKENS } from "../tokens";
 import { isEnded, type Order } from "./model";
 import type { Step } from "./steps";
-import { isLate, readBytes, signFurther, signNext } from "./signer";
+import { isWrapping } from "./quotes";
+import { isLate, signFurther, signNext } from "./signer";
 
 /** Brings orders to their end: one check serves the waiting caller and the cron. For actions. */
 
@@ -148,8 +147,8 @@ export async function check(ctx: ActionCtx, row: Order): Promise<Order> {
   );
   if (seen.kind === "mined") {
     const { hash, succeeded } = seen;
-    const traded = succeeded ? await tradedIn(row, seen) : undefined;
-    return advance(ctx, row, { kind: "mined", hash, succeeded, ...(traded === undefined ? {} : { traded }) });
+    const bought = succeeded ? await boughtIn(row, seen) : undefined;
+    return advance(ctx, row, { kind: "mined", hash, succeeded, ...(bought === undefined ? {} : { bought }) });
   }
   if (seen.kind === "used") return advance(ctx, row, { kind: "used", mined: seen.mined });
   if (seen.kind === "missing") for (const { raw } of isEnded(row) ? own : [last]) await broadcast(asHex(raw));
@@ -161,56 +160,29 @@ export async function check(ctx: ActionCtx, row: Order): Promise<Order> {
   return ctx.runQuery(internal.wallets.orders.steps.view, { orderId: row._id });
 }
 
-/** The most that the network may take for signed bytes' gas, in ETH. */
-export function mostFeeOf(raw: string): string {
-  const { gas, fees } = readBytes(asHex(raw));
-  return formatUnits(gas * fees.maxFeePerGas, 18);
-}
-
-const tokenAbi = parseAbi([
-  "event Transfer(address indexed from, address indexed to, uint256 value)",
-  // Wrapped ether is created and burnt without a transfer.
-  "event Deposit(address indexed dst, uint256 wad)",
-  "event Withdrawal(address indexed src, uint256 wad)",
-]);
-
-/** What a mined swap has sold and bought, by its receipt; `undefined` for other orders, and where it is not known. */
-async function tradedIn(row: Order, mined: Mined): Promise<Order["traded"]> {
-  const { request, tries } = row;
+/** What a mined swap has bought, by its receipt; `undefined` for other orders, and where it is not known. */
+async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): Promise<string | undefined> {
   const one = tries.find(({ hash }) => hash === mined.hash);
   if (request.kind !== "swap" || one?.kind !== "call") return undefined;
+  // Wrapped ether is created without a transfer, one to one.
+  if (isWrapping(request)) return request.amount;
+  const owner = address.toLowerCase();
+  const token = TOKENS[request.toToken].address?.toLowerCase();
+  if (token !== undefined)
+    return mined.transfers
+      .filter((each) => each.token === token)
+      .reduce(
+        (sum, { from, to, amount }) => sum + (to === owner ? amount : 0n) - (from === owner ? amount : 0n),
+        0n,
+      )
+      .toString();
   try {
-    const owner = storedAddress(row.address);
-    const { value = 0n } = parseTransaction(asHex(one.raw));
-    const gained = async (token: Symbol): Promise<bigint | null> => {
-      if (TOKENS[token].address !== null) return gainedOf(token, owner, mined.logs);
-      // Ether leaves no logs.
-      const inBlock = await gainedIn(mined.blockNumber, owner);
-      return inBlock === null ? null : inBlock + mined.fee + value;
-    };
-    const sold = request.fromToken === "ETH" ? value : -gainedOf(request.fromToken, owner, mined.logs);
-    const bought = await gained(request.toToken);
-    return bought === null ? undefined : { sellAmount: sold.toString(), buyAmount: bought.toString() };
+    // Ether leaves no logs.
+    const gained = await gainedIn(mined.blockNumber, storedAddress(address));
+    return gained === null ? undefined : (gained + mined.fee).toString();
   } catch (error) {
-    // The swap is confirmed all the same; its answer keeps the quoted amounts.
-    log.warn("wallets.outcome unknown", { orderId: row._id, error: messageOf(error) });
+    // The swap is confirmed all the same; its answer keeps the quoted amount.
+    log.warn("wallets.outcome unknown", { orderId: _id, error: messageOf(error) });
     return undefined;
   }
-}
-
-/** How much an account has gained of a token by a transaction's logs, in its smallest unit. */
-function gainedOf(token: Symbol, owner: Address, logs: readonly Log[]): bigint {
-  const address = TOKENS[token].address?.toLowerCase();
-  const own = logs.filter((one) => one.address.toLowerCase() === address);
-  const is = (one: Address) => one.toLowerCase() === owner.toLowerCase();
-  return parseEventLogs({ abi: tokenAbi, logs: own }).reduce((sum, { eventName, args }) => {
-    switch (eventName) {
-      case "Transfer":
-        return sum + (is(args.to) ? args.value : 0n) - (is(args.from) ? args.value : 0n);
-      case "Deposit":
-        return sum + (is(args.dst) ? args.wad : 0n);
-      case "Withdrawal":
-        return sum - (is(args.src) ? args.wad : 0n);
-    }
-  }, 0n);
 }

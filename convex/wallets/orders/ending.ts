@@ -15,7 +15,6 @@ import {
   isEnded,
   MOST_SIGNED_SERVICE,
   REVERTED,
-  shortfallOf,
   signedOf,
   type Order,
 } from "./model";
@@ -75,9 +74,8 @@ export async function drop(ctx: MutationCtx, row: Order, error: string, errorCod
 export async function mined(
   ctx: MutationCtx,
   row: Order,
-  receipt: { hash: string; succeeded: boolean; traded?: NonNullable<Order["traded"]> | undefined },
+  { hash, succeeded, bought }: { hash: string; succeeded: boolean; bought?: string | undefined },
 ): Promise<void> {
-  const { hash, succeeded, traded } = receipt;
   const one = row.tries.find((each) => each.hash === hash);
   if (one === undefined || row.state === "asked" || row.state === "prepared") return;
   const now = Date.now();
@@ -100,7 +98,7 @@ export async function mined(
     ? failed(hash, REVERTED)
     : one.kind === "empty"
       ? failed(hash, WITHDRAWN)
-      : { state: "confirmed" as const, txHash: hash, ...(traded === undefined ? {} : { traded }) };
+      : { state: "confirmed" as const, txHash: hash, ...boughtBy(row, bought) };
   if (isEnded(row) && row.state === outcome.state && row.txHash === hash)
     return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
   if (isEnded(row)) log.warn("wallets.end corrected", { orderId: row._id, to: outcome.state });
@@ -112,8 +110,20 @@ type Outcome = {
   txHash?: string;
   error?: string;
   errorCode?: ErrorCode;
-  traded?: NonNullable<Order["traded"]>;
+  bought?: string;
 };
+
+/**
+ * What a mined swap has bought. 0x's contract would revert rather than pay less than its call guaranteed: then the
+ * contract is not what its registry says, or the node lies.
+ */
+function boughtBy({ _id, terms }: Order, bought: string | undefined): Pick<Outcome, "bought" | "error"> {
+  if (bought === undefined) return {};
+  if (terms === undefined || BigInt(bought) >= BigInt(terms.minBuyAmount)) return { bought };
+  log.error("wallets.swap fell short", { orderId: _id });
+  const error = `The swap was mined and has bought ${bought} rather than at least ${terms.minBuyAmount}: the service has been alerted`;
+  return { bought, error };
+}
 
 function failed(txHash: string | undefined, error: string): Outcome {
   return { state: "failed", ...(txHash === undefined ? {} : { txHash }), error, errorCode: "upstream" };
@@ -171,25 +181,18 @@ async function isToldAgain(ctx: MutationCtx, { _id, usedSince }: Order): Promise
 
 /** Writes an order's end, with all that follows from it. */
 async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: Changes): Promise<void> {
-  const { state, txHash = row.txHash, error, errorCode, traded } = outcome;
-  const short = state === "confirmed" ? shortfallOf({ ...row, traded }) : null;
-  const end = {
+  const { state, txHash = row.txHash, error, errorCode, bought } = outcome;
+  await ctx.db.patch("orders", row._id, {
     state,
     error,
     errorCode,
-    traded,
+    bought,
     ...(txHash === undefined ? {} : { txHash }),
-    ...(short === null ? {} : { shortAt: Date.now() }),
     endedAt: Date.now(),
     ...further,
-  };
-  await ctx.db.patch("orders", row._id, end);
+  });
   const ended = await byId(ctx, row._id);
   await tellOfEnd(ctx, ended);
-  if (short !== null) {
-    log.error("wallets.swap fell short", { orderId: row._id });
-    await recordAudit(ctx, { actor: row.userId, action: "swap fell short", subject: row._id, detail: short });
-  }
   await settleTrade(ctx, ended, faultOf(ended));
   if (ended.question !== undefined)
     await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.ended, { orderId: row._id });
@@ -197,10 +200,10 @@ async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: C
 
 /** Tells the webhooks of whose order it is. */
 async function tellOfEnd(ctx: MutationCtx, row: Order): Promise<void> {
-  const { userId, _id: orderId, request, txHash, traded, state } = row;
+  const { userId, _id: orderId, request, txHash, bought, state } = row;
   if (request.kind !== "send" && request.kind !== "swap") return;
   const error = faultOf(row);
   const ended = { status: state, error, success: state === "confirmed" && error === null };
-  const told = { transactionId: orderId, ...request, txHash, ...ended, traded };
+  const told = { transactionId: orderId, ...request, txHash, ...ended, bought };
   await tellOwner(ctx, userId, "transaction.ended", told);
 }

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
+import { assertMay } from "../../accounts/access";
 import { AppError } from "../../lib/errors";
 import {
   EXAMPLE_ADDRESS,
-  EXAMPLE_TIME,
   EXAMPLE_TX,
   EXAMPLE_USER,
   IDEMPOTENCY_KEY,
@@ -13,9 +13,9 @@ import {
   USER_TOKEN_ERRORS,
 } from "../../lib/http/described";
 import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
-import { closedInput, idempotencyKey, text, userId } from "../../lib/http/input";
-import { iso } from "../../lib/time";
+import { closedInput, idempotencyKey, userId } from "../../lib/http/input";
 import { countGuess, refuseGuessing } from "../../lib/limits/charges";
+import { iso } from "../../lib/time";
 import {
   acceptUnpriced,
   addressInput,
@@ -28,10 +28,9 @@ import {
   warned,
   weakId,
 } from "../inputs";
-import { assertMay } from "../../accounts/access";
 import { carryOut, EXPLORER, rehearse, shownStatus, type Placed } from "./execution";
 import { faultOf } from "./model";
-import { explorerUrl, orderFields, status, WAITING, waitingBody } from "./shapes";
+import type { Asked } from "./placing";
 
 /** A failure of an order that ended before anything of it was signed says so, and its key is free again. */
 const ended = (when: string, headers: Record<string, string> = {}) => ({
@@ -45,8 +44,18 @@ const ended = (when: string, headers: Record<string, string> = {}) => ({
   }),
 });
 
-/** Failures of both calls that move funds. */
-const moving = {
+/** What both calls that move funds have in common. */
+const ordering = {
+  methods: ["POST"],
+  accepted:
+    "The owner of the `userId` was asked in their chat and has not answered yet, or has approved it just now (`status`). Repeat the request with the `idempotencyKey` that the answer names to get its outcome.",
+  limit: "order",
+  access: "shown",
+  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  answerHeaders: REPLAYED,
+} as const;
+
+const failures = (upstream: string) => ({
   ...USER_TOKEN_ERRORS,
   not_found: "The user has no such wallet: connect first.",
   conflict: "The idempotency key was used for another request.",
@@ -56,29 +65,75 @@ const moving = {
   forbidden: ended("The owner of this userId has not allowed this, or it is above a cap."),
   paused: ended("The operator has paused sends and swaps, or the owner has frozen the account."),
   internal: ended("The service failed."),
+  upstream: ended(upstream, REPLAYED),
+});
+
+const orderFields = {
+  success: z
+    .boolean()
+    .describe(
+      "false when the chain took the transaction and it failed there, or brought less than it guaranteed; of a rehearsal: whether the order would be executed",
+    ),
+  txHash: z.string().optional().describe("Absent only in a rehearsal, and while it waits for its owner"),
+  status: z
+    .enum(["confirmed", "submitted", "failed", "rehearsed", "awaiting_approval", "approved"])
+    .describe(
+      "submitted: sent to the chain, without a receipt yet; rehearsed: a dry run, nothing was moved; awaiting_approval: the owner was asked, nothing was moved; approved: the owner has approved it, and it is on its way",
+    ),
+  error: z.string().optional().describe("What it waits for, or what is wrong with its result"),
+  approvalId: z.string().optional().describe("While it waits for its owner"),
+  idempotencyKey: z.string().optional().describe("While it waits: repeat the request with it"),
+  expiresAt: z.iso.datetime().optional().describe("Until when the owner can approve it"),
+  repeated: z
+    .literal(true)
+    .optional()
+    .describe("An earlier request with this idempotency key has done it: this is its outcome"),
+  explorerUrl: z.string().optional().describe("The transaction on a block explorer"),
+  rehearsal: z
+    .object({
+      refusal: z
+        .object({ status: z.int(), error: z.string() })
+        .nullable()
+        .describe("The refusal that the order would get; null if there is none"),
+      valueUsd: z.number().nullable().describe("Value of the sent or sold amount; null without a live price"),
+      mostFeeEth: z.string().nullable().describe("The most that the network may take; null if not known"),
+      costBps: z
+        .number()
+        .nullable()
+        .describe(
+          "How much less than the sold amount a swap's guaranteed minimum is worth by the price feeds, in basis points",
+        ),
+      leftUsd: z.number().describe("What is left of the narrowest limit that it counts against, before it"),
+    })
+    .optional()
+    .describe("Only in a dry run"),
+  ...weakId,
 };
 
-/** What both calls that move funds have in common. */
-const ordering = {
-  methods: ["POST"],
-  accepted: WAITING,
-  limit: "order",
-  access: "shown",
-  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
-  answerHeaders: REPLAYED,
-} as const;
+/** The answer to a caller whose order waits. */
+function waitingBody({ status, approvalId, idempotencyKey, expiresAt }: Asked) {
+  const isApproved = status === "approved";
+  return {
+    success: false,
+    status: isApproved ? ("approved" as const) : ("awaiting_approval" as const),
+    error: isApproved
+      ? "Approved, and on its way: repeat the request with this idempotencyKey for its outcome"
+      : "Waiting for your approval in the chat that is linked: approve it there, then repeat the request with this idempotencyKey",
+    approvalId,
+    idempotencyKey,
+    expiresAt: iso(expiresAt),
+  };
+}
 
 /** @param order The order's own fields in each of its answers. */
 async function answer<Order extends object>(ctx: ActionCtx, placed: Placed, dryRun: boolean, order: Order) {
   const shown = { ...order, ...warned(placed.call) };
-  if (dryRun) {
-    const { outcome, quoted } = await rehearse(ctx, placed);
-    return new Reply({ ...outcome, ...quoted, ...shown }, {});
-  }
+  if (dryRun) return new Reply({ ...(await rehearse(ctx, placed)), ...shown }, {});
   const done = await carryOut(ctx, placed);
   if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...shown }, {}, 202);
-  const { terms, traded, approvalTxHash } = done.row;
+  const { terms, bought, approvalTxHash } = done.row;
   const approval = approvalTxHash === undefined ? {} : { approvalTxHash };
+  const traded = bought === undefined ? {} : { buyAmount: bought };
   return new Reply({ ...shown, ...done.outcome, ...terms, ...traded, ...approval }, done.headers);
 }
 
@@ -89,10 +144,7 @@ const send: MountedEndpoint = endpoint({
   needs: ["WALLET_ENCRYPTION_KEY"],
   description:
     "What the wallet lacks (balance, network fee) is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
-  errors: {
-    ...moving,
-    upstream: ended("The chain's RPC node failed or did not answer.", REPLAYED),
-  },
+  errors: failures("The chain's RPC node failed or did not answer."),
   example: {
     input: { userId: EXAMPLE_USER, token: "USDC", amount: "25000000", toAddress: EXAMPLE_ADDRESS },
     output: {
@@ -102,7 +154,6 @@ const send: MountedEndpoint = endpoint({
       token: "USDC",
       toAddress: EXAMPLE_ADDRESS,
       amount: "25000000",
-      maxFeeEth: "0.0000012",
       explorerUrl: EXPLORER + EXAMPLE_TX,
     },
   },
@@ -120,7 +171,6 @@ const send: MountedEndpoint = endpoint({
     token: z.string(),
     toAddress: z.string(),
     amount: z.string().describe("In the token's smallest unit"),
-    ...weakId,
   }),
   handler: async (ctx, { userId, toAddress, token, amount, from, dryRun }, call) => {
     const request = { kind: "send" as const, token, toAddress, amount };
@@ -135,10 +185,7 @@ const swap: MountedEndpoint = endpoint({
   needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
   description:
     "The quote is checked before anything is signed: it sells exactly what was asked, calls the provider's own contract, and that call guarantees this wallet the ordered token and a minimum, which may be worse than the price feeds by `slippageBps` and the operator's allowance (together 2 % by default). `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. An approval, where one is needed, is sent first, for the exact amount. Send an Idempotency-Key with everything that moves money.",
-  errors: {
-    ...moving,
-    upstream: ended("The swap provider or the chain's RPC node failed, or the quote was refused.", REPLAYED),
-  },
+  errors: failures("The swap provider or the chain's RPC node failed, or the quote was refused."),
   example: {
     input: {
       userId: EXAMPLE_USER,
@@ -157,7 +204,6 @@ const swap: MountedEndpoint = endpoint({
       buyAmount: "29324000000000000",
       minBuyAmount: "29030760000000000",
       priceChecked: true,
-      maxFeeEth: "0.0000045",
       explorerUrl: EXPLORER + EXAMPLE_TX,
     },
   },
@@ -178,27 +224,16 @@ const swap: MountedEndpoint = endpoint({
     ...orderFields,
     fromToken: z.string(),
     toToken: z.string(),
-    sellAmount: z
-      .string()
-      .describe(
-        "In fromToken's smallest unit: the sold amount of the receipt once confirmed, until then as ordered",
-      ),
+    sellAmount: z.string().describe("In fromToken's smallest unit"),
     buyAmount: z
       .string()
       .optional()
       .describe(
-        "In toToken's smallest unit: the bought amount of the receipt once confirmed, until then as quoted; absent only in a rehearsal that is refused before there is a quote",
+        "In toToken's smallest unit: what the receipt shows once confirmed, until then as quoted; like the next two, absent before there is a quote",
       ),
-    minBuyAmount: z
-      .string()
-      .optional()
-      .describe("In toToken's smallest unit, guaranteed by the contract's own call; as buyAmount"),
+    minBuyAmount: z.string().optional().describe("Guaranteed by the contract's own call"),
+    priceChecked: z.boolean().optional().describe("Whether the quote was checked against price feeds"),
     approvalTxHash: z.string().optional().describe("The approval before the swap, if one was needed"),
-    priceChecked: z
-      .boolean()
-      .optional()
-      .describe("Whether the quote was checked against price feeds; absent as buyAmount"),
-    ...weakId,
   }),
   handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey: _, ...swap }, call) => {
     const { fromToken, toToken, amount: sellAmount } = swap;
@@ -207,6 +242,8 @@ const swap: MountedEndpoint = endpoint({
     return answer(ctx, placed, dryRun, { fromToken, toToken, sellAmount });
   },
 });
+
+const NO_TRANSACTION = "This user has no transaction with this hash";
 
 const transaction: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -218,35 +255,25 @@ const transaction: MountedEndpoint = endpoint({
   headers: USER_TOKEN,
   errors: {
     ...USER_TOKEN_ERRORS,
-    not_found: "This user has no transaction with this hash.",
+    not_found: `${NO_TRANSACTION}.`,
     rate_limited: "Too many questions about transactions that are not the user's.",
   },
   example: {
     input: { userId: EXAMPLE_USER, txHash: EXAMPLE_TX },
-    output: {
-      txHash: EXAMPLE_TX,
-      status: "confirmed",
-      kind: "send",
-      explorerUrl: EXPLORER + EXAMPLE_TX,
-    },
+    output: { txHash: EXAMPLE_TX, status: "confirmed", kind: "send", explorerUrl: EXPLORER + EXAMPLE_TX },
   },
   input: z.object({ userId, txHash }),
   returns: z.object({
     txHash: z
       .string()
-      .describe("The hash that was mined: another than the asked one, if its fees had to be raised"),
-    status,
-    kind: z.enum(["send", "swap", "approve"]),
+      .describe(
+        "The hash that was mined: another than the asked one if its fees had to be raised, or if that was a swap's approval",
+      ),
+    status: z.enum(["confirmed", "submitted", "failed"]).describe("submitted: without a receipt yet"),
+    kind: z.enum(["send", "swap"]),
     error: z.string().optional().describe("Why it failed, or what is wrong with its result"),
-    sellAmount: z
-      .string()
-      .optional()
-      .describe("The sold amount of a confirmed swap, in its token's smallest unit"),
-    buyAmount: z
-      .string()
-      .optional()
-      .describe("The bought amount of a confirmed swap, in its token's smallest unit"),
-    explorerUrl,
+    buyAmount: z.string().optional().describe("Of a confirmed swap, in its token's smallest unit"),
+    explorerUrl: z.string(),
     ...weakId,
   }),
   handler: async (ctx, { userId, txHash: asked }, call) => {
@@ -255,86 +282,20 @@ const transaction: MountedEndpoint = endpoint({
     const kind = row?.request.kind;
     if (row === null || (kind !== "send" && kind !== "swap")) {
       await countGuess(ctx, call.caller);
-      throw new AppError("not_found", "This user has no transaction with this hash");
+      throw new AppError("not_found", NO_TRANSACTION);
     }
-    if (asked === row.approvalTxHash) {
-      const explorerUrl = EXPLORER + asked;
-      return {
-        txHash: asked,
-        status: "confirmed" as const,
-        kind: "approve" as const,
-        explorerUrl,
-        ...warned(call),
-      };
-    }
-    const { txHash = asked, traded } = row;
+    const { txHash = asked, bought } = row;
     const error = faultOf(row);
     return {
       txHash,
       status: shownStatus(row),
       kind,
       ...(error === null ? {} : { error }),
-      ...traded,
+      ...(bought === undefined ? {} : { buyAmount: bought }),
       explorerUrl: EXPLORER + txHash,
       ...warned(call),
     };
   },
 });
 
-/** The state of an order that waits for its owner. */
-const approval: MountedEndpoint = endpoint({
-  methods: ["GET"],
-  path: "/mcp/defi/approval",
-  summary: "The state of a request that waits for its owner's approval.",
-  description:
-    "For an order that was answered with 202. The call only reads; to wait for the owner, repeat the request with its idempotency key.",
-  limit: "settings",
-  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
-  headers: USER_TOKEN,
-  errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no question with this id." },
-  example: {
-    input: { userId: EXAMPLE_USER, approvalId: "k57d0c2v6s3m8q4x9z1b7n5t2h6j8w3y" },
-    output: {
-      approvalId: "k57d0c2v6s3m8q4x9z1b7n5t2h6j8w3y",
-      status: "approved",
-      kind: "send",
-      expiresAt: EXAMPLE_TIME,
-      txHash: EXAMPLE_TX,
-      transaction: "confirmed",
-    },
-  },
-  input: z.object({ userId, approvalId: text(64).describe("The id from the answer.") }),
-  returns: z.object({
-    approvalId: z.string(),
-    status: z
-      .enum(["awaiting_approval", "approved", "refused", "failed", "expired", "void"])
-      .describe(
-        "failed: approved, but it could not be started; expired: not answered within 10 minutes; void: the owner's rules or link have changed since",
-      ),
-    kind: z.enum(["send", "swap"]),
-    expiresAt: z.iso.datetime(),
-    txHash: z.string().optional().describe("Once the approved transaction is signed"),
-    transaction: status.optional(),
-    error: z.string().optional().describe("Why it failed"),
-  }),
-  handler: async (ctx, { userId, approvalId }) => {
-    const asked = await ctx.runQuery(internal.wallets.orders.placing.question, {
-      userId,
-      approvalId,
-      now: Date.now(),
-    });
-    if (asked === null) throw new AppError("not_found", "This user has no question with this id");
-    const { order, status, kind, expiresAt } = asked;
-    const error = order.state === "asked" ? null : faultOf(order);
-    return {
-      approvalId: asked.approvalId,
-      status,
-      kind,
-      expiresAt: iso(expiresAt),
-      ...(order.txHash === undefined ? {} : { txHash: order.txHash, transaction: shownStatus(order) }),
-      ...(error === null ? {} : { error }),
-    };
-  },
-});
-
-export const transactionEndpoints: MountedEndpoint[] = [send, swap, transaction, approval];
+export const transactionEndpoints: MountedEndpoint[] = [send, swap, transaction];

@@ -28,6 +28,8 @@ export type Ordering = {
   /** The caller's network address; `null` if the order came by no network. */
   address: string | null;
   request: UserRequest;
+  /** Of the sent or sold amount, in micro-USD; absent without a live price. */
+  value?: string | undefined;
 };
 
 /** A sum in 24 hours, and its cap. `about` ends "the limit of 500 USD in 24 hours". */
@@ -97,23 +99,19 @@ export async function isOffList(ctx: QueryCtx, order: Ordering, now: number): Pr
   return needsList && request.kind === "send" && (await isLoose(ctx, order, now));
 }
 
-/**
- * Why an order is refused; `null` if it is allowed.
- * @param value Of the sent or sold amount; `null` without a live price.
- */
+/** Why an order is refused; `null` if it is allowed. */
 export async function refusalOf(
   ctx: QueryCtx,
   order: Ordering,
   limits: readonly Limit[],
-  value: bigint | null,
   now: number,
 ): Promise<AppError | null> {
-  const { userId, by, request } = order;
-  if (value === null && by !== "owner" && by !== "tap")
+  const { userId, by, request, value } = order;
+  if (value === undefined && by !== "owner" && by !== "tap")
     return new AppError("upstream", "No live price is known for this transfer, and its value is limited");
   if (request.kind === "send" && (await isOffList(ctx, order, now)))
     return new AppError("forbidden", await unlistedWords(ctx, userId, request.toAddress));
-  const amount = value === null ? 0n : await countOf(ctx, userId, request, value);
+  const amount = await countOf(ctx, order);
   const passed = limits.find(({ most, counted }) => sumOf(counted) + amount > most);
   return passed === undefined ? null : beyond(passed, order, amount, now);
 }
@@ -123,7 +121,7 @@ function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: nu
   const { most, about, counted } = limit;
   const what =
     request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(amount)} USD,`;
-  const message = `${what} would pass the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${freeOf(limit, now)}`;
+  const message = `${what} would pass the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${cents(leftOf(limit))} USD are left`;
   if (by === "chat") return new AppError("forbidden", `${message}. Beyond it an order needs ${TOKEN}`);
   let used = sumOf(counted);
   for (const { at, sum } of counted) {
@@ -138,15 +136,11 @@ function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: nu
  * What an order counts: of a send all that leaves its user, of a swap what its terms let it lose, or all of it where no
  * price is checked.
  */
-export async function countOf(
-  ctx: QueryCtx,
-  userId: string,
-  request: UserRequest,
-  value: bigint,
-): Promise<bigint> {
-  if (request.kind === "send") return (await isOwn(ctx, userId, request.toAddress)) ? 0n : value;
-  if (request.acceptUnpriced === true) return value;
-  return (value * toleratedBps(request.slippageBps) + BPS - 1n) / BPS;
+export async function countOf(ctx: QueryCtx, { userId, request, value = "0" }: Ordering): Promise<bigint> {
+  const worth = BigInt(value);
+  if (request.kind === "send") return (await isOwn(ctx, userId, request.toAddress)) ? 0n : worth;
+  if (request.acceptUnpriced === true) return worth;
+  return (worth * toleratedBps(request.slippageBps) + BPS - 1n) / BPS;
 }
 
 /** How much less than the feeds' value a swap may bring, in basis points: its slippage, and the operator's allowance. */
@@ -198,27 +192,20 @@ async function unlistedWords(ctx: QueryCtx, userId: string, address: string): Pr
   return `${what}, and this one is not: its owner adds it in the web application, or approves the send in the linked chat`;
 }
 
-/** How much is free now, and when more is free again. */
-function freeOf({ most, counted }: Limit, now: number): string {
-  const used = sumOf(counted);
-  const free = `${cents(used < most ? most - used : 0n)} USD are free now`;
-  const oldest = counted.find(({ sum, at }) => sum > 0n && at > now - DAY);
-  if (oldest === undefined) return free;
-  // A minute later, because the minutes are rounded down.
-  return `${free}, and ${cents(oldest.sum)} USD more from ${dateTime(oldest.at + DAY + MINUTE)}`;
+/** What is left of a cap. */
+export function leftOf({ most, counted }: Limit): bigint {
+  const left = most - sumOf(counted);
+  return left > 0n ? left : 0n;
+}
+
+/** What is left of the narrowest cap. */
+export function leastLeft(limits: readonly Limit[]): bigint {
+  return limits.map(leftOf).reduce((a, b) => (a < b ? a : b));
 }
 
 /** Micro-USD in USD, to the cent. */
-function cents(micro: bigint): string {
+export function cents(micro: bigint): string {
   return formatUnits(micro / 10_000n, 2);
-}
-
-/** What of its cap an account has used, in USD, for the owner's card. */
-export function usedWords(limits: readonly Limit[]): { movedUsd: string; leftUsd: string } {
-  const lefts = limits.map(({ most, counted }) => most - sumOf(counted));
-  const left = lefts.reduce((a, b) => (a < b ? a : b), lefts[0] ?? 0n);
-  const [account] = limits;
-  return { movedUsd: cents(sumOf(account?.counted ?? [])), leftUsd: cents(left > 0n ? left : 0n) };
 }
 
 /** Whether a request is one that limits know. */

@@ -48,18 +48,16 @@ export function isEnded({ state }: Pick<Order, "state">): boolean {
   return state === "confirmed" || state === "failed";
 }
 
+/** `vPlacing`, with who orders. */
 export type NewOrder = Ordering & {
   walletId: string;
   source: Source;
-  /** Of the amount, in micro-USD; `null` without a live price. And of one ether. */
-  value: bigint | null;
-  etherPrice: bigint;
+  etherPrice: string;
   idempotencyKey?: string | undefined;
-  /** The social mention that ordered it. */
-  mentioned?: Mentioned;
-  /** What its owner was shown: the least that a swap may bring, and the most that one transaction may cost (wei). */
   minBuyAmount?: string | undefined;
   mostFee?: string | undefined;
+  /** The social mention that ordered it. */
+  mentioned?: Mentioned;
 };
 
 /**
@@ -125,7 +123,7 @@ export function sameRequest(a: Request, b: Request): boolean {
 
 /** The fields of a new row that both an opened and an asked order have. @throws AppError `paused`. */
 export async function newFields(ctx: MutationCtx, order: NewOrder) {
-  const { userId, walletId, request, source, by, key, value, etherPrice } = order;
+  const { userId, walletId, request, source, by, key, value, etherPrice, minBuyAmount, mostFee } = order;
   const paused = pauseOf();
   if (paused !== null) throw paused;
   const { address } = await byWalletId(ctx, walletId);
@@ -133,19 +131,19 @@ export async function newFields(ctx: MutationCtx, order: NewOrder) {
   const keyId = key === undefined ? null : ctx.db.normalizeId("keys", key.id);
   const idempotencyKey = scopedKey(order);
   return {
-    ...blankFields(order.mostFee),
+    ...blankFields(mostFee),
     walletId,
     userId,
     address,
     request,
     by,
-    ...(keyId === null ? {} : { keyId }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     source,
     rules,
-    ...(order.minBuyAmount === undefined ? {} : { minBuyAmount: order.minBuyAmount }),
-    ...(value === null ? {} : { value: value.toString() }),
-    etherPrice: etherPrice.toString(),
+    etherPrice,
+    ...(keyId === null ? {} : { keyId }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(minBuyAmount === undefined ? {} : { minBuyAmount }),
+    ...(value === undefined ? {} : { value }),
   };
 }
 
@@ -156,15 +154,12 @@ function blankFields(mostFee = MOST_FEE.toString()) {
 }
 
 /** Counts an order, in the mutation that opens it or answers its question. @throws AppError as `refusalOf`. */
-export async function countedFields(ctx: MutationCtx, order: NewOrder, now: number) {
-  const limits = await limitsOf(ctx, order, now);
-  const refusal = await refusalOf(ctx, order, limits, order.value, now);
+export async function countedFields(ctx: MutationCtx, order: Ordering, now: number) {
+  const refusal = await refusalOf(ctx, order, await limitsOf(ctx, order, now), now);
   if (refusal !== null) throw refusal;
-  const { userId, request, value } = order;
-  const counted = value === null ? 0n : await countOf(ctx, userId, request, value);
   const countedFor = addressKey(order);
   return {
-    counted: counted.toString(),
+    counted: (await countOf(ctx, order)).toString(),
     countedAt: now,
     isLoose: await isLoose(ctx, order, now),
     ...(countedFor === undefined ? {} : { countedFor }),
@@ -219,23 +214,8 @@ export async function signedOf(ctx: QueryCtx, walletId: string, most: number): P
   return rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
 }
 
-/**
- * How much less a mined swap has bought than its call guaranteed, in words; `null` if it kept the guarantee. 0x's
- * contract would revert instead, so the contract is not what its registry says, or the node lies.
- */
-export function shortfallOf({
-  terms,
-  traded,
-}: {
-  terms?: Order["terms"] | undefined;
-  traded?: Order["traded"] | undefined;
-}): string | null {
-  if (terms === undefined || traded === undefined) return null;
-  if (BigInt(traded.buyAmount) >= BigInt(terms.minBuyAmount)) return null;
-  return `The swap was mined and has bought ${traded.buyAmount} rather than at least ${terms.minBuyAmount}: the service has been alerted`;
-}
-
 /** Why an order did not do what it was for; `null` if it did, or may still. */
-export function faultOf(row: Order): string | null {
-  return row.state === "failed" ? (row.error ?? NOT_SENT) : shortfallOf(row);
+export function faultOf({ state, error }: Order): string | null {
+  if (state === "failed") return error ?? NOT_SENT;
+  return state === "confirmed" ? (error ?? null) : null;
 }

@@ -8,27 +8,17 @@ import { usdValue } from "../../lib/money/amounts";
 import { rowsByBoth } from "../../lib/records/rows";
 import { FROZEN } from "../../lib/security/refusals";
 import { approvalFromNote, approvingLink } from "../../messenger/model";
-import { pauseOf, walletOf } from "../model";
-import { vFound, vOrderRow, vRequest, vWalletKind, type By, type UserRequest } from "../tables";
+import { NO_WALLET, pauseOf, walletOf } from "../model";
+import { vFound, vOrderRow, vPlacing, vUserRequest, vWalletKind, type By } from "../tables";
 import { STANDINGS } from "./cards";
-import { isOffList, isUsers, limitsOf, refusalOf, sumOf, type Ordering } from "./limits";
-import { callersKey, earlierOf, openOrder, type NewOrder } from "./model";
+import { isOffList, leastLeft, limitsOf, refusalOf, type Ordering } from "./limits";
+import { byId, callersKey, earlierOf, openOrder, type NewOrder } from "./model";
 import { askInChat, openLike, standingOf } from "./questions";
 
 /** Orders of HTTP callers, for actions: who pays, what would be refused, opening or asking, and how they stand. */
 
-const vOrdering = {
-  userId: v.string(),
-  request: vRequest,
-  idempotencyKey: v.optional(v.string()),
-  /** The hash of the caller's key. */
-  keyHash: v.optional(v.string()),
-};
-
-function usersOwn(request: Infer<typeof vRequest>): UserRequest {
-  if (isUsers(request)) return request;
-  throw new AppError("internal", "Nobody orders this");
-}
+/** The hash of the caller's key. */
+const vKeyHash = v.optional(v.string());
 
 /** Whose word a caller's is; of one whose order its owner has to approve, their own word opens nothing. */
 function wordOf(verdict: Verdict): { by: By; key?: Ordering["key"] } {
@@ -37,31 +27,37 @@ function wordOf(verdict: Verdict): { by: By; key?: Ordering["key"] } {
   return { by: by === "unclaimed" ? "free" : by, key };
 }
 
-const vPayer = v.object({
-  walletId: v.string(),
-  address: v.string(),
-  /** Whether the idempotency key was used before: then nothing new is moved. */
-  isRepeat: v.boolean(),
-});
-
 /**
  * The wallet that would pay for an order, for callers who may move it or have its owner asked, or, for a rehearsal, see
- * it; `null` if there is none.
- * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it (`accounts/access`).
+ * it.
+ * @returns `isRepeat`: the idempotency key was used before, and nothing new is moved.
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it (`accounts/access`);
+ * `not_found` without a wallet of this kind: if there is another, the message names it.
  */
 export const payer = internalQuery({
-  args: { ...vOrdering, kind: vWalletKind, isRehearsal: v.boolean(), now: v.number() },
-  returns: v.union(vPayer, v.null()),
-  handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request: asked, keyHash, now }) => {
-    const request = usersOwn(asked);
+  args: {
+    userId: v.string(),
+    request: vUserRequest,
+    idempotencyKey: v.optional(v.string()),
+    keyHash: vKeyHash,
+    kind: vWalletKind,
+    isRehearsal: v.boolean(),
+    now: v.number(),
+  },
+  returns: v.object({ walletId: v.string(), address: v.string(), isRepeat: v.boolean() }),
+  handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, keyHash, now }) => {
     const verdict = await verdictNow(ctx, userId, isRehearsal ? "holdings" : request.kind, now, keyHash);
     if (verdict.kind !== "allowed") await requireAsked(ctx, userId, verdict, now);
     const wallet = await walletOf(ctx, userId, kind);
-    if (wallet === null) return null;
+    if (wallet === null) {
+      const another = kind === "custody" ? "basic" : "custody";
+      const other = await walletOf(ctx, userId, another);
+      const hint = `. There is a ${another} wallet, ${other?.address}: a send with from: "${another}" spends it`;
+      throw new AppError("not_found", NO_WALLET + (other === null ? "" : hint));
+    }
     const { walletId, address } = wallet;
     const like = { userId, walletId, request, idempotencyKey, ...wordOf(verdict) };
-    const isRepeat = !isRehearsal && (await earlierOf(ctx, like)) !== null;
-    return { walletId, address, isRepeat };
+    return { walletId, address, isRepeat: !isRehearsal && (await earlierOf(ctx, like)) !== null };
   },
 });
 
@@ -95,31 +91,18 @@ const vPlaced = v.object({
  */
 export const place = internalMutation({
   args: {
-    ...vOrdering,
-    walletId: v.string(),
+    ...vPlacing,
+    keyHash: vKeyHash,
     /** The caller's network address. */
     address: v.union(v.string(), v.null()),
-    /** Prices as an action has read them: of the amount, absent without a live price, and of one ether. Digits, micro-USD. */
-    value: v.optional(v.string()),
-    etherPrice: v.string(),
     found: v.optional(vFound),
-    minBuyAmount: v.optional(v.string()),
-    mostFee: v.optional(v.string()),
   },
   returns: v.union(vPlaced, v.null()),
-  handler: async (ctx, { keyHash, value, etherPrice, found, minBuyAmount, mostFee, ...given }) => {
-    const { userId, idempotencyKey } = given;
+  handler: async (ctx, { keyHash, found, minBuyAmount, mostFee, ...given }) => {
+    const { userId, idempotencyKey, request } = given;
     const now = Date.now();
-    const request = usersOwn(given.request);
     const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
-    const order: NewOrder = {
-      ...given,
-      ...wordOf(verdict),
-      request,
-      source: "web",
-      value: value === undefined ? null : BigInt(value),
-      etherPrice: BigInt(etherPrice),
-    };
+    const order: NewOrder = { ...given, ...wordOf(verdict), source: "web" };
     let account = verdict.kind === "allowed" ? null : await requireAsked(ctx, userId, verdict, now);
     const earlier = await earlierOf(ctx, order);
     if (earlier !== null)
@@ -130,16 +113,13 @@ export const place = internalMutation({
     const like = idempotencyKey === undefined ? await openLike(ctx, order, now) : null;
     if (like !== null) return { orderId: like._id, isAsked: true, isRepeat: false };
     if (found === undefined) return null;
-    const shown = { ...order, minBuyAmount, mostFee, idempotencyKey: idempotencyKey ?? newKey() };
+    // By the key of a question without one, a repeat finds its outcome.
+    const key = idempotencyKey ?? `approval_${crypto.randomUUID()}`;
+    const shown = { ...order, minBuyAmount, mostFee, idempotencyKey: key };
     const row = await askInChat(ctx, { ...shown, account, found, asker: askerIn(verdict) });
     return { orderId: row._id, isAsked: true, isRepeat: false };
   },
 });
-
-/** For a question without a key: by it a repeat finds its outcome. */
-function newKey(): string {
-  return `approval_${crypto.randomUUID()}`;
-}
 
 /** Who asks, for the card: whoever shows a key or the owner's token is no stranger. */
 function askerIn(verdict: Verdict): string {
@@ -154,26 +134,23 @@ const vAsked = v.object({
   idempotencyKey: v.string(),
   /** Epoch ms. */
   expiresAt: v.number(),
-  kind: literals("send", "swap"),
-  order: vOrderRow,
+  error: v.optional(v.string()),
 });
 export type Asked = Infer<typeof vAsked>;
 
-/** The state of a question to an owner; `null` for an id that is not this user's. */
+/** The state of an order's question to its owner. */
 export const question = internalQuery({
-  args: { userId: v.string(), approvalId: v.string(), now: v.number() },
-  returns: v.union(vAsked, v.null()),
-  handler: async (ctx, { userId, approvalId, now }) => {
-    const id = ctx.db.normalizeId("orders", approvalId);
-    const order = id === null ? null : await ctx.db.get("orders", id);
-    if (order?.userId !== userId || order.question === undefined) return null;
+  args: { orderId: v.id("orders"), now: v.number() },
+  returns: vAsked,
+  handler: async (ctx, { orderId, now }) => {
+    const order = await byId(ctx, orderId);
+    const { question, error } = order;
     return {
-      approvalId: order._id,
+      approvalId: orderId,
       status: await standingOf(ctx, order, now),
       idempotencyKey: callersKey(order),
-      expiresAt: order.question.expiresAt,
-      kind: order.request.kind === "swap" ? ("swap" as const) : ("send" as const),
-      order,
+      expiresAt: question?.expiresAt ?? now,
+      ...(error === undefined ? {} : { error }),
     };
   },
 });
@@ -199,62 +176,50 @@ const vRefusal = v.object({
   error: v.string(),
   retryAfterMs: v.optional(v.number()),
 });
-const vForecast = v.object({
-  refusal: v.union(vRefusal, v.null()),
-  /** USD; `leftUsd` before the order. */
-  limits: v.array(v.object({ about: v.string(), mostUsd: v.number(), leftUsd: v.number() })),
-});
-export type Refusal = Infer<typeof vRefusal>;
-export type Forecast = Infer<typeof vForecast>;
 
 const WAITS = { status: 202, code: null, error: "Waiting for your approval in the chat that is linked" };
 
+const vForecast = v.object({
+  /** The refusal that the order would get; `null` if there is none. */
+  refusal: v.union(vRefusal, v.null()),
+  leftUsd: v.number(),
+});
+export type Forecast = Infer<typeof vForecast>;
+
 /**
- * Only reads: why an order would be refused before the chain is asked, and its limits.
+ * Only reads: why an order would be refused before the chain is asked, and what is left of its limits before it, in USD.
  * @throws AppError `unauthorized` or `forbidden` for a token that is invalid or another user's.
  */
 export const forecast = internalQuery({
   args: {
     userId: v.string(),
-    request: vRequest,
-    address: v.union(v.string(), v.null()),
-    keyHash: v.optional(v.string()),
+    request: vUserRequest,
     value: v.optional(v.string()),
+    address: v.union(v.string(), v.null()),
+    keyHash: vKeyHash,
     /** Whether it is put to its owner: then the limits of a tap apply. */
     asked: v.optional(literals("tap", "chat")),
     now: v.number(),
   },
   returns: vForecast,
-  handler: async (ctx, { userId, request: given, address, keyHash, value, asked, now }) => {
-    const request = usersOwn(given);
+  handler: async (ctx, { keyHash, asked, now, ...given }) => {
+    const { userId, request } = given;
     const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
     const isAsked =
       asked !== undefined || (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null);
     const word = verdict.kind === "allowed" && asked === undefined ? wordOf(verdict) : { by: asked ?? "tap" };
-    const ordering = { userId, request, address, ...word };
+    const ordering = { ...given, ...word };
     const limits = await limitsOf(ctx, ordering, now);
     const { isFrozen } = await rulesOf(ctx, userId, now);
     const failure =
       failureOf(isFrozen ? new AppError("paused", FROZEN) : pauseOf()) ??
       (verdict.kind === "allowed" || isAsked ? null : verdict) ??
-      failureOf(await refusalOf(ctx, ordering, limits, value === undefined ? null : BigInt(value), now));
-    const retryAfterMs = failure !== null && "retryAfterMs" in failure ? failure.retryAfterMs : undefined;
+      failureOf(await refusalOf(ctx, ordering, limits, now));
+    const leftUsd = usdValue(leastLeft(limits));
+    if (failure === null) return { refusal: isAsked ? WAITS : null, leftUsd };
+    const { code, message: error } = failure;
+    const retryAfterMs = "retryAfterMs" in failure ? failure.retryAfterMs : undefined;
     const again = retryAfterMs === undefined ? {} : { retryAfterMs };
-    return {
-      refusal:
-        failure !== null
-          ? { status: STATUS[failure.code], code: failure.code, error: failure.message, ...again }
-          : isAsked
-            ? WAITS
-            : null,
-      limits: limits.map(({ about, most, counted }) => {
-        const left = most - sumOf(counted);
-        return {
-          about: `transfers in 24 hours${about}`,
-          mostUsd: usdValue(most),
-          leftUsd: usdValue(left > 0n ? left : 0n),
-        };
-      }),
-    };
+    return { refusal: { status: STATUS[code], code, error, ...again }, leftUsd };
   },
 });

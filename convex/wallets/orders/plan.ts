@@ -20,6 +20,7 @@ import {
   type Affordable,
   type Payer,
 } from "./calls";
+import type { Order } from "./model";
 import {
   checkPrice,
   checkQuote,
@@ -122,6 +123,11 @@ export type Offer = {
   /** Allowances that Permit2 needs first, one after another. */
   approvals: bigint[];
 };
+
+/** An offer as its order keeps it, and as it is shown. */
+export function termsOf({ quote, least, priceChecked }: Offer): NonNullable<Order["terms"]> {
+  return { buyAmount: quote.buyAmount.toString(), minBuyAmount: least.toString(), priceChecked };
+}
 
 /**
  * A swap's balance, quote, price and called contract, checked; shared by orders and rehearsals.

@@ -13,7 +13,7 @@ import { approvalFromNote, approvingLink, enqueueCard, linkedChat } from "../../
 import { FREEZE } from "../../messenger/notices";
 import { vButton, vSpan } from "../../messenger/tables";
 import { byWalletId, PREPARED_FOR_MS } from "../model";
-import { vFound, vRequest, type Found, type Question } from "../tables";
+import { vFound, vPlacing, type Found, type Question } from "../tables";
 import {
   endCard,
   questionButtons,
@@ -23,7 +23,7 @@ import {
   wayOf,
   type Standing,
 } from "./cards";
-import { isUsers, limitsOf, refusalOf, usedWords, type Ordering } from "./limits";
+import { cents, isUsers, leastLeft, limitsOf, refusalOf, type Ordering } from "./limits";
 import {
   begin,
   byId,
@@ -103,7 +103,7 @@ async function ask(ctx: MutationCtx, asking: Asking) {
   if (byIdAlone) await refuseTooMany(ctx, userId, now);
   const tapped = onTap(asking);
   const limits = await limitsOf(ctx, tapped, now);
-  const refusal = await refusalOf(ctx, tapped, limits, asking.value, now);
+  const refusal = await refusalOf(ctx, tapped, limits, now);
   if (refusal !== null) throw refusal;
   const { keyId: _, ...fields } = { keyId: undefined, ...(await newFields(ctx, asking)) };
   const expiresAt = now + ASKED_MS;
@@ -124,7 +124,7 @@ async function ask(ctx: MutationCtx, asking: Asking) {
     expiresAt,
     payer: await byWalletId(ctx, walletId),
     recipient: await recipientOf(ctx, row, others, now),
-    ...usedWords(limits),
+    leftUsd: cents(leastLeft(limits)),
   };
   return { row, paragraphs: questionCard(row, facts), buttons: questionButtons(id) };
 }
@@ -228,19 +228,9 @@ async function approve(ctx: MutationCtx, row: Order, now: number): Promise<void>
   await ctx.scheduler.runAfter(0, internal.wallets.actions.carry, { orderId: row._id });
 }
 
-function orderingOf(row: Order): NewOrder {
-  const { userId, walletId, request, by, source, value, etherPrice } = row;
+function orderingOf({ userId, request, by, value }: Order): Ordering {
   if (!isUsers(request)) throw new AppError("internal", "Nobody is asked about this");
-  return {
-    userId,
-    walletId,
-    request,
-    by,
-    source,
-    address: null,
-    value: value === undefined ? null : BigInt(value),
-    etherPrice: BigInt(etherPrice),
-  };
+  return { userId, request, by, value, address: null };
 }
 
 /** Ends a question without an order. */
@@ -266,34 +256,14 @@ export async function end(
  * @returns The card to show; `null` if it was stored before.
  */
 export const propose = internalMutation({
-  args: {
-    userId: v.string(),
-    walletId: v.string(),
-    request: vRequest,
-    messengerId: v.string(),
-    idempotencyKey: v.string(),
-    value: v.optional(v.string()),
-    etherPrice: v.string(),
-    minBuyAmount: v.optional(v.string()),
-    mostFee: v.optional(v.string()),
-    found: vFound,
-  },
+  args: { ...vPlacing, messengerId: v.string(), found: vFound },
   returns: v.union(
     v.object({ paragraphs: v.array(v.array(vSpan)), buttons: v.array(v.array(vButton)) }),
     v.null(),
   ),
-  handler: async (ctx, { messengerId, found, value, etherPrice, request, ...given }) => {
-    if (!isUsers(request)) return null;
+  handler: async (ctx, { messengerId, found, ...given }) => {
     const { userId } = given;
-    const order = {
-      ...given,
-      request,
-      by: "chat" as const,
-      source: "telegram" as const,
-      address: null,
-      value: value === undefined ? null : BigInt(value),
-      etherPrice: BigInt(etherPrice),
-    };
+    const order = { ...given, by: "chat" as const, source: "telegram" as const, address: null };
     if ((await earlierOf(ctx, order)) !== null) return null;
     const now = Date.now();
     const account = await approvingLink(ctx, userId, now);

@@ -13,7 +13,7 @@ import { canSign, signAsService, signTransaction, signTypedData, type Unsigned }
 import { asHex, serviceAccountOf, storedAddress } from "../model";
 import { GAS_OF_NOTHING, L1_FEE_MARGIN, mayBeSigned, nothingFrom, tooDear, type Affordable } from "./calls";
 import { FURTHEST_AHEAD, type Order } from "./model";
-import { callsOf, offerOf, type Next } from "./plan";
+import { callsOf, offerOf, termsOf, type Next } from "./plan";
 import { isSoldBy, permitData, type Message } from "./quotes";
 import type { Turn } from "./steps";
 
@@ -55,16 +55,7 @@ async function nextOf(ctx: ActionCtx, row: Order): Promise<Next & { terms?: NonN
   const { value: next } = await callsOf(ctx, row, request, offer, permit).next();
   if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
   if (offer === null || next.kind === "approve") return next;
-  const { quote, least, priceChecked } = offer;
-  return {
-    ...next,
-    terms: {
-      sellAmount: quote.sellAmount.toString(),
-      buyAmount: quote.buyAmount.toString(),
-      minBuyAmount: least.toString(),
-      priceChecked,
-    },
-  };
+  return { ...next, terms: termsOf(offer) };
 }
 
 function signPermit(ctx: ActionCtx, orderId: Id<"orders">, message: Message): Promise<Hex> {
@@ -172,7 +163,7 @@ function isLow(fees: Fees, { baseFee, tip }: FeeMarket): boolean {
 }
 
 /** Decodes stored bytes. @throws AppError `internal` if this service does not sign their kind. */
-export function readBytes(raw: Hex): { call: Affordable["call"]; gas: bigint; fees: Fees } {
+function readBytes(raw: Hex): { call: Affordable["call"]; gas: bigint; fees: Fees } {
   const transaction = parseTransaction(raw);
   const { to, gas } = transaction;
   if (transaction.type !== "eip1559" || to === undefined || to === null || gas === undefined) {

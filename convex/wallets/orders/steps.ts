@@ -8,7 +8,7 @@ import { NOBODY } from "../../lib/records/records";
 import { rowsByBoth, rowsDue } from "../../lib/records/rows";
 import { MINUTE, SECOND } from "../../lib/time";
 import { byWalletId, NOT_SENT, refusalToSign, walletById } from "../model";
-import { vOrderRow, vSwapTerms, vTraded, vTry } from "../tables";
+import { vOrderRow, vSwapTerms, vTry } from "../tables";
 import { drop, endApart, mined, NOT_SWAPPED, storeTry, usedOtherwise } from "./ending";
 import { blockerOf, byId, isEnded, signedOf, type Order } from "./model";
 import { end, standingOf } from "./questions";
@@ -130,7 +130,7 @@ const vStep = v.union(
     kind: v.literal("mined"),
     hash: v.string(),
     succeeded: v.boolean(),
-    traded: v.optional(vTraded),
+    bought: v.optional(v.string()),
   }),
   /** Its nonce is used, some blocks back, and by none of its own. */
   v.object({ kind: v.literal("used"), mined: v.number() }),
