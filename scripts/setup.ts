@@ -160,7 +160,7 @@ Next (for production: --prod behind the second and the last, and npx convex depl
   npx convex env set --force --from-file ${FILE}    sets the variables
   npx convex dev --once                                  pushes functions, schema and crons${
     all.MESSENGER_BOT_TOKEN
-      ? "\n  npx convex run bot/registration:register               leads the bot's messages to it"
+      ? "\n  npx convex run bot/desk:register               leads the bot's messages to it"
       : ""
   }
   npx convex run ops/doctor:ask                          says what is wrong, and what to do`);

@@ -35,7 +35,6 @@ import type * as bot_desk from "../bot/desk.js";
 import type * as bot_grammar from "../bot/grammar.js";
 import type * as bot_http from "../bot/http.js";
 import type * as bot_prices from "../bot/prices.js";
-import type * as bot_registration from "../bot/registration.js";
 import type * as bot_tables from "../bot/tables.js";
 import type * as bot_updates from "../bot/updates.js";
 import type * as chat_agents from "../chat/agents.js";
@@ -347,7 +346,6 @@ declare const fullApi: ApiFromModules<{
   "bot/grammar": typeof bot_grammar;
   "bot/http": typeof bot_http;
   "bot/prices": typeof bot_prices;
-  "bot/registration": typeof bot_registration;
   "bot/tables": typeof bot_tables;
   "bot/updates": typeof bot_updates;
   "chat/agents": typeof chat_agents;

@@ -1,10 +1,9 @@
-import type { Doc } from "../_generated/dataModel";
 import { sourceName } from "../lib/publicSources";
 import { signed, typeset } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
-import { alertOf, type Alert } from "./model";
+import type { Alert } from "./model";
 import type { Condition, Observation } from "./tables";
 import { describe, hours, HOW_TO_SAY, lineOf, movedWords, observed } from "./grammar";
 
@@ -13,9 +12,9 @@ import { describe, hours, HOW_TO_SAY, lineOf, movedWords, observed } from "./gra
 export type AlertCard = { answer: Paragraph[]; buttons: Button[][] };
 
 const MY_ALERTS: Button = { text: "My alerts", command: "alerts" };
-const tapOf = (what: "set" | "once" | "off", text: string, { alertId }: Pick<Alert, "alertId">): Button => ({
+const tapOf = (what: "set" | "once" | "off", text: string, { _id }: Alert): Button => ({
   text,
-  command: `alert ${what} ${alertId}`,
+  command: `alert ${what} ${_id}`,
 });
 const again = (condition: Condition, text: string): Button => ({
   text,
@@ -37,7 +36,8 @@ export type Present = { latest: Observation | null; holds: boolean };
 
 /** What was understood and the value now, with buttons to set it. */
 export function proposalCard(alert: Alert, { latest, holds }: Present): AlertCard {
-  const { words, state, condition } = alert;
+  const { state, condition } = alert;
+  const words = describe(condition);
   if (state === "active")
     return {
       answer: [[{ bold: "🔔 You have that alert already" }, `\n${words}`]],
@@ -69,12 +69,12 @@ function clockLine({ timeZone }: Extract<Condition, { kind: "digest" }>): string
 }
 
 export function confirmedCard(alert: Alert): AlertCard {
-  const { words, expiresAt, condition, once } = alert;
+  const { expiresAt, condition, once } = alert;
   const often = once ? "I'll tell you once." : "I'll tell you each time it happens, at most hourly.";
-  const until = expiresAt === null ? "" : ` It ends on ${dateTime(expiresAt)}.`;
+  const until = expiresAt === undefined ? "" : ` It ends on ${dateTime(expiresAt)}.`;
   return {
     answer: [
-      [{ bold: "🔔 Alert set" }, `\n${words}`],
+      [{ bold: "🔔 Alert set" }, `\n${describe(condition)}`],
       [`${condition.kind === "digest" ? "You get it every day." : often}${until}`],
     ],
     buttons: [[tapOf("off", "Off", alert), MY_ALERTS]],
@@ -82,12 +82,13 @@ export function confirmedCard(alert: Alert): AlertCard {
 }
 
 /** An alert that has been switched off, or was never set. */
-export function endedCard({ words, confirmedAt }: Alert): AlertCard {
-  return { answer: [[`${confirmedAt === null ? "Not set" : "Off"}: ${words}.`]], buttons: [[MY_ALERTS]] };
+export function endedCard({ condition, confirmedAt }: Alert): AlertCard {
+  const what = confirmedAt === undefined ? "Not set" : "Off";
+  return { answer: [[`${what}: ${describe(condition)}.`]], buttons: [[MY_ALERTS]] };
 }
 
 /** An alert whose time is over. */
-export function expiredCard({ condition }: Doc<"alerts">): AlertCard {
+export function expiredCard({ condition }: Alert): AlertCard {
   return {
     answer: [[{ bold: "⏳ An alert has ended" }, `\n${describe(condition)}`]],
     buttons: [[again(condition, "Set again")]],
@@ -97,8 +98,8 @@ export function expiredCard({ condition }: Doc<"alerts">): AlertCard {
 /** All alerts of a user, each with a button for what can be done with it. */
 export function listCard(alerts: readonly Alert[]): AlertCard {
   const of = (state: Alert["state"]) => alerts.filter((one) => one.state === state);
-  const line = ({ words, fired, once }: Alert) =>
-    `\n• ${words}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}`;
+  const line = ({ condition, fired, once }: Alert) =>
+    `\n• ${describe(condition)}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}`;
   const [active, proposed, off] = [of("active"), of("proposed"), of("off")];
   const none =
     "You have no active alert. Ask for one in your own words, such as: tell me when BTC is above 100,000";
@@ -118,7 +119,8 @@ export function listCard(alerts: readonly Alert[]): AlertCard {
 /** The longest words of a button, in characters: a phone shows about as many. */
 const SHORT = 34;
 
-function shortOf({ words, condition }: Alert): string {
+function shortOf({ condition }: Alert): string {
+  const words = describe(condition);
   return words.length <= SHORT ? words : typeset(lineOf(condition));
 }
 
@@ -147,19 +149,10 @@ export function firingCard(condition: Condition, observation: Observation, move:
   return [[{ bold: moved }], [`${wish}\n${dateTime(observedAt)} (${sourceName(source)})`]];
 }
 
-/** @param parts Each from the room that knows it. */
-export function digestCard(
-  { time, timeZone }: Extract<Condition, { kind: "digest" }>,
-  parts: readonly Paragraph[],
-): Paragraph[] {
-  return [[{ bold: `🗞 Digest, ${time} ${timeZone}` }], ...parts];
-}
-
 /** What can be done with an alert that has fired. */
-export function firedButtons(row: Doc<"alerts">): Button[][] {
-  const { condition } = row;
-  const alert = alertOf(row);
-  if (alert.once) return [[again(condition, "Set again")]];
+export function firedButtons(alert: Alert): Button[][] {
+  const { condition, once } = alert;
+  if (once) return [[again(condition, "Set again")]];
   if (condition.kind === "digest") return [[tapOf("off", "Off", alert)]];
   return [
     [tapOf("off", "Off", alert), { text: "Why", command: `ask Why has ${condition.token} moved today?` }],

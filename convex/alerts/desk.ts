@@ -23,8 +23,8 @@ const MAX_ASKED = 300;
 
 export type Proposed = { alert: Alert; present: Present };
 
-/** What a person, or a program, chooses besides the condition. `until` is epoch ms. */
-type Choice = { userId: string; once?: boolean | undefined; until?: number | undefined };
+/** What a person, or a program, chooses besides the condition. */
+type Choice = Pick<Alert, "userId" | "once" | "expiresAt">;
 
 /** The result of reading a person's words: a proposal, an answer to the person, or that the words ask for no alert. */
 export type Answered =
@@ -37,7 +37,7 @@ export type Answered =
  * agree with what was read, the person is asked. For actions.
  */
 export const answerWords = counted(
-  async (ctx, { caller, text, ...choice }: Choice & { caller: Caller; text: string }): Promise<Answered> => {
+  async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
     const words = wellFormed(text).trim();
     if (words.length > MAX_ASKED) return { kind: "none", say: SAID.none };
     const reading = await readWords(ctx, words, caller, await listed(ctx, DAY));
@@ -46,21 +46,24 @@ export const answerWords = counted(
     const present = await presentOf(ctx, condition);
     const doubt = isRestated ? doubtByPrice(condition, present) : null;
     if (doubt !== null) return { kind: "open", ...doubt };
-    return { kind: "proposed", proposed: await keep(ctx, condition, choice, present) };
+    const alert: Alert = await ctx.runMutation(internal.alerts.model.propose, { ...choice, condition });
+    return { kind: "proposed", proposed: { alert, present } };
   },
 );
 
+type Asked = { text: string } | { condition: Condition };
+
 /** The same for programs, which send words or a condition. @throws AppError `invalid_request`, with advice on what to say. */
 export const proposeAlert = counted(
-  async (
-    ctx,
-    wanted: Choice & { caller: Caller } & ({ text: string } | { condition: Condition }),
-  ): Promise<Proposed> => {
-    if ("condition" in wanted) {
-      const { condition, ...choice } = wanted;
-      return keep(ctx, condition, choice, await presentOf(ctx, condition));
+  async (ctx, caller: Caller, choice: Choice, asked: Asked): Promise<Proposed> => {
+    if ("condition" in asked) {
+      const present = await presentOf(ctx, asked.condition);
+      return {
+        alert: await ctx.runMutation(internal.alerts.model.propose, { ...choice, ...asked }),
+        present,
+      };
     }
-    const answered = await answerWords(ctx, wanted);
+    const answered = await answerWords(ctx, caller, choice, asked.text);
     if (answered.kind === "proposed") return answered.proposed;
     const meant = answered.kind === "open" ? (answered.meant ?? []) : [];
     const lines = meant.map((one) => lineOf(one)).join(", or ");
@@ -69,46 +72,14 @@ export const proposeAlert = counted(
   },
 );
 
-async function keep(
-  ctx: ActionCtx,
-  condition: Condition,
-  { userId, once, until }: Choice,
-  present: Present,
-): Promise<Proposed> {
-  const alert: Alert = await ctx.runMutation(internal.alerts.model.propose, {
-    condition,
-    userId,
-    ...(once === true ? { once } : {}),
-    ...(until === undefined ? {} : { expiresAt: until }),
-  });
-  return { alert, present };
-}
-
 /** What a condition is compared with now. @throws AppError `invalid_request` for a coin without a price. */
 async function presentOf(ctx: ActionCtx, condition: Condition): Promise<Present> {
-  await learnPrice(ctx, condition);
+  if (condition.kind === "price" || condition.kind === "change") await learn(ctx, condition.token);
   if (condition.kind === "digest") return { latest: null, holds: false };
   const watch = watchOf(condition);
   const asked = { subject: watch.subject, at: Date.now() };
   const latest: Observation | null = await ctx.runQuery(internal.alerts.observations.latest, asked);
   return { latest, holds: latest !== null && holds(watch, latest.value) };
-}
-
-/**
- * Makes sure that a coin's price is known, and those of its last days.
- * @throws AppError `invalid_request` for a coin without a price.
- */
-async function learnPrice(ctx: ActionCtx, condition: Condition): Promise<void> {
-  if (condition.kind !== "price" && condition.kind !== "change") return;
-  const { token } = condition;
-  if (isAlwaysSampled(token)) return learn(ctx, token);
-  const isPriced = async (freshMs: number) =>
-    (await listed(ctx, freshMs)).some(({ subject, kind }) => subject === token && kind === "price");
-  if ((await isPriced(DAY)) || (await isPriced(HOUR))) return learn(ctx, token);
-  throw new AppError(
-    "invalid_request",
-    `Alerts on prices are of the 100 largest coins, and ${token} is none of them just now`,
-  );
 }
 
 /** Nobody waits for a price that is this many times another one, or almost nobody. */
@@ -139,29 +110,41 @@ async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
   return (await ctx.runQuery(internal.market.collections.latest, query)).facts;
 }
 
+const isPriceOf =
+  (token: string) =>
+  ({ subject, kind }: Fact): boolean =>
+    subject === token && kind === "price";
+
 /** Takes a sample of each of these coins: from the list of coins, which is one answer for all, otherwise from an exchange. */
-export async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
+async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
   const facts = await listed(ctx, 4 * MINUTE);
   for (const token of tokens) {
-    const price = facts.find(({ subject, kind }) => subject === token && kind === "price");
-    const sample =
-      typeof price?.value === "number"
-        ? { priceUsd: price.value, source: "coingecko" as const, observedAt: price.observedAt }
-        : await traded(ctx, token);
-    if (sample !== null) await ctx.runMutation(internal.market.samples.store, { token, ...sample });
+    const price = facts.find(isPriceOf(token));
+    const listing = {
+      priceUsd: price?.value,
+      observedAt: price?.observedAt ?? 0,
+      source: "coingecko" as const,
+    };
+    const traded = price === undefined ? await orNothing(askTrade(ctx, token, deadlines.price)) : null;
+    const { priceUsd, ...seen } =
+      traded === null
+        ? listing
+        : { priceUsd: traded.usd, observedAt: traded.observedAt, source: "coinbase" as const };
+    if (typeof priceUsd === "number")
+      await ctx.runMutation(internal.market.samples.store, { token, priceUsd, ...seen });
   }
 }
 
-async function traded(ctx: ActionCtx, token: string) {
-  const trade = await orNothing(askTrade(ctx, token, deadlines.price));
-  return trade === null
-    ? null
-    : { priceUsd: trade.usd, source: "coinbase" as const, observedAt: trade.observedAt };
-}
-
-/** Makes sure that a coin's price is known now and for the two weeks before, as far as an exchange has it. */
+/**
+ * Makes sure that a coin's price is known now and for the two weeks before, as far as an exchange has it.
+ * @throws AppError `invalid_request` for a coin that is none of the largest: each is asked for every few minutes.
+ */
 async function learn(ctx: ActionCtx, token: string): Promise<void> {
-  if (!isAlwaysSampled(token)) await sampleCoins(ctx, [token]);
+  if (!isAlwaysSampled(token)) {
+    await sampleCoins(ctx, [token]);
+    const what = `Alerts on prices are of the 100 largest coins, and ${token} is none of them just now`;
+    if (!(await listed(ctx, DAY)).some(isPriceOf(token))) throw new AppError("invalid_request", what);
+  }
   const now = Date.now();
   const first: number | null = await ctx.runQuery(internal.market.samples.first, { token });
   if (first === null || first <= now - KNOWN_MS) return;

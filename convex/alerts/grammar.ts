@@ -19,17 +19,12 @@ export const MOVED = ["USDC", "USDT", "DAI", "ETH", "WETH", "CBBTC"] as const;
 /** Smaller movements are not measured: the floor of `whales/coins`, which endpoints do not import because it contains more. */
 export const LEAST_FLOW_USD = 1_000_000;
 
-/**
- * Whether the platform knows a zone of this name. Except for UTC, names without a slash are short forms that mean
- * several zones.
- */
+/** Whether the platform knows a zone of this name. Short forms mean several, and the signs of `Etc/GMT+2` are inverted. */
 export function isTimeZone(name: string): boolean {
   if (name === "UTC") return true;
-  // The signs of names such as `Etc/GMT+2` are inverted.
-  if (/^etc\//i.test(name) || !/^[A-Za-z]+(?:\/[A-Za-z0-9_+-]+){1,2}$/.test(name)) return false;
+  if (!/^(?!etc\/)[a-z]+(?:\/[a-z0-9_+-]+){1,2}$/i.test(name)) return false;
   try {
-    new Intl.DateTimeFormat("en-GB", { timeZone: name });
-    return true;
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
   } catch {
     return false;
   }
@@ -47,52 +42,43 @@ export type Watch = { subject: string; side: "over" | "under"; level: number };
 export const CLOCK = "clock";
 
 export function watchOf(condition: Condition): Watch {
+  const at = (subject: string, isOver: boolean, level: number): Watch => {
+    return { subject, side: isOver ? "over" : "under", level };
+  };
   switch (condition.kind) {
-    case "price": {
-      const { token, direction, levelUsd: level } = condition;
-      return { subject: `price:${token}`, side: direction === "above" ? "over" : "under", level };
-    }
+    case "price":
+      return at(`price:${condition.token}`, condition.direction === "above", condition.levelUsd);
     case "change": {
-      const { token, direction, percent, windowHours } = condition;
-      const subject = `change:${token}:${windowHours}`;
-      return direction === "up"
-        ? { subject, side: "over", level: percent }
-        : { subject, side: "under", level: -percent };
+      const { token, percent, windowHours, direction } = condition;
+      return at(
+        `change:${token}:${windowHours}`,
+        direction === "up",
+        direction === "up" ? percent : -percent,
+      );
     }
-    case "funding": {
-      const { token, direction, percentPerHour: level } = condition;
-      return { subject: `funding:${token}`, side: direction === "above" ? "over" : "under", level };
-    }
-    case "flow": {
-      const { token, direction, overUsd: level } = condition;
-      return { subject: `flow:${token}:${direction}`, side: "over", level };
-    }
+    case "funding":
+      return at(`funding:${condition.token}`, condition.direction === "above", condition.percentPerHour);
+    case "flow":
+      return at(`flow:${condition.token}:${condition.direction}`, true, condition.overUsd);
     case "digest":
-      return { subject: CLOCK, side: "over", level: 0 };
+      return at(CLOCK, true, 0);
   }
 }
 
-/** A subject's parts, with their types. */
-export type Subject =
-  | { kind: "price"; token: string }
-  | { kind: "change"; token: string; windowHours: number }
-  | { kind: "funding"; token: (typeof FUNDED)[number] }
-  | { kind: "flow"; token: (typeof MOVED)[number]; direction: "in" | "out" };
+/** A subject's parts; only a change has hours, and only a flow a direction. */
+export type Subject = {
+  kind: "price" | "change" | "funding" | "flow";
+  token: string;
+  windowHours: number;
+  direction: "in" | "out";
+};
 
 /** Reads what `watchOf` wrote, except for the clock. */
 export function subjectOf(text: string): Subject {
-  const [kind, token = "", rest] = text.split(":");
-  const priced = COIN.test(token) ? token : undefined;
-  const funded = FUNDED.find((one) => one === token);
-  const moved = MOVED.find((one) => one === token);
-  const direction = (["in", "out"] as const).find((one) => one === rest);
-  if (kind === "price" && priced !== undefined) return { kind, token: priced };
-  if (kind === "change" && priced !== undefined && Number(rest) > 0)
-    return { kind, token: priced, windowHours: Number(rest) };
-  if (kind === "funding" && funded !== undefined) return { kind, token: funded };
-  if (kind === "flow" && moved !== undefined && direction !== undefined)
-    return { kind, token: moved, direction };
-  throw new Error(`${text} is not a subject of an alert`);
+  const [written, token = "", rest = ""] = text.split(":");
+  const kind = (["price", "change", "funding", "flow"] as const).find((one) => one === written);
+  if (kind === undefined) throw new Error(`${text} is not a subject of an alert`);
+  return { kind, token, windowHours: Number(rest), direction: rest === "in" ? "in" : "out" };
 }
 
 /** An alert is quiet for this long after it has fired. */
@@ -115,18 +101,9 @@ export function isNews({ observedAt }: Observation, last: Observation | null, su
 
 /** How far a zone's clocks are ahead of UTC at a moment (epoch ms), in ms. */
 function offsetAt(timeZone: string, at: number): number {
-  const parts = new Intl.DateTimeFormat("en-GB", {
-    timeZone,
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-  }).formatToParts(at);
-  const part = (type: string) => Number(parts.find((one) => one.type === type)?.value ?? NaN);
-  const shown = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"));
-  return shown - Math.floor(at / MINUTE) * MINUTE;
+  // Swedish dates are written as in ISO 8601.
+  const shown = new Date(at).toLocaleString("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
+  return Date.parse(`${shown.replace(" ", "T")}Z`) - Math.floor(at / MINUTE) * MINUTE;
 }
 
 /**

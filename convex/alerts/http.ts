@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/described";
-import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
 import { assertMay } from "../accounts/access";
 import { AppError } from "../lib/errors";
@@ -10,9 +10,9 @@ import { payerOf, type Caller } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { iso } from "../lib/time";
+import { describe } from "./grammar";
 import { conditionShape } from "./reading";
 import type { Alert } from "./model";
-import type { Condition } from "./tables";
 
 /** Alerts over HTTP. */
 
@@ -32,6 +32,11 @@ const alertShape = z.object({
   fired: z.int().describe("How often it has fired"),
 });
 
+const shown = ({ _id: alertId, _creationTime: createdAt, ...row }: Alert) => {
+  const none = { once: false, confirmedAt: null, endedAt: null, expiresAt: null };
+  return { ...none, ...row, alertId, createdAt, words: describe(row.condition) };
+};
+
 const nowShape = z
   .object({ at: moment, value: z.number().describe("In the unit of the condition"), source: z.string() })
   .nullable()
@@ -41,12 +46,7 @@ const example = {
   alertId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
   state: "proposed" as const,
   words: "BTC at $100,000 or above",
-  condition: {
-    kind: "price" as const,
-    token: "BTC" as const,
-    direction: "above" as const,
-    levelUsd: 100_000,
-  },
+  condition: { kind: "price" as const, token: "BTC", direction: "above" as const, levelUsd: 100_000 },
   once: false,
   createdAt: EXAMPLE_TIME,
   confirmedAt: null,
@@ -97,37 +97,27 @@ const propose: MountedEndpoint = endpoint({
     now: nowShape,
     holdsNow: z.boolean().describe("Whether the condition holds now"),
   }),
-  handler: proposal,
+  handler: async (ctx, { userId, text: words, condition, once, until }, { caller }) => {
+    if ((words === undefined) === (condition === undefined))
+      throw new AppError("invalid_request", "Send text, or a condition: one of the two");
+    const ends = until === undefined ? {} : { expiresAt: Date.parse(until) };
+    if (ends.expiresAt !== undefined && ends.expiresAt <= Date.now())
+      throw new AppError("invalid_request", "until must be later than now");
+    // What reads words and asks for prices is loaded when it is needed.
+    const work = async () => {
+      const { proposeAlert } = await import("./desk");
+      const asked = condition === undefined ? { text: words ?? "" } : { condition };
+      return proposeAlert(ctx, caller, { userId, ...ends, ...(once === true ? { once } : {}) }, asked);
+    };
+    const { alert, present } = await waitingAs(ctx, caller, work, {
+      ...(words === undefined ? {} : { payer: payerOf(caller) }),
+      heldMs: deadlines.alertWords + deadlines.grounding,
+    });
+    const { latest, holds: holdsNow } = present;
+    const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
+    return { alert: shown(alert), now, holdsNow };
+  },
 });
-
-type Wanted = {
-  userId: string;
-  text?: string | undefined;
-  condition?: Condition | undefined;
-  once?: boolean | undefined;
-  until?: string | undefined;
-};
-
-async function proposal(ctx: ActionCtx, { text: words, condition, ...wanted }: Wanted, { caller }: Call) {
-  if ((words === undefined) === (condition === undefined))
-    throw new AppError("invalid_request", "Send text, or a condition: one of the two");
-  const until = wanted.until === undefined ? undefined : Date.parse(wanted.until);
-  if (until !== undefined && until <= Date.now())
-    throw new AppError("invalid_request", "until must be later than now");
-  // What reads words and asks for prices is loaded when it is needed.
-  const work = async () => {
-    const { proposeAlert } = await import("./desk");
-    const asked = condition === undefined ? { text: words ?? "" } : { condition };
-    return proposeAlert(ctx, { ...wanted, until, caller, ...asked });
-  };
-  const { alert, present } = await waitingAs(ctx, caller, work, {
-    ...(words === undefined ? {} : { payer: payerOf(caller) }),
-    heldMs: deadlines.alertWords + deadlines.grounding,
-  });
-  const { latest, holds: holdsNow } = present;
-  const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
-  return { alert, now, holdsNow };
-}
 
 const list: MountedEndpoint = endpoint({
   ...guarded,
@@ -140,7 +130,10 @@ const list: MountedEndpoint = endpoint({
   returns: z.object({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
   }),
-  handler: async (ctx, input) => ({ alerts: await ctx.runQuery(internal.alerts.model.all, input) }),
+  handler: async (ctx, input) => {
+    const alerts = await ctx.runQuery(internal.alerts.model.all, input);
+    return { alerts: alerts.map(shown) };
+  },
 });
 
 /** An endpoint that changes one alert. */
@@ -162,7 +155,7 @@ const changing = (
     example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
     input: z.object({ userId, alertId: text(64).describe("The `alertId` from an earlier answer.") }),
     returns: z.object({ alert: alertShape }),
-    handler: async (ctx, input) => ({ alert: await change(ctx, input) }),
+    handler: async (ctx, input) => ({ alert: shown(await change(ctx, input)) }),
   });
 
 const accept = changing(

@@ -1,6 +1,5 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
-import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -12,7 +11,7 @@ import { isChatUser } from "../messenger/model";
 import { ownerOf } from "../accounts/model";
 import { describe, nextTime, watchOf } from "./grammar";
 import { lastObservation } from "./observations";
-import { alertTables, vCondition } from "./tables";
+import { alertTables } from "./tables";
 
 /** Users' alerts: proposed, confirmed, ended. */
 
@@ -29,24 +28,8 @@ const SHOWN_ENDED = 10;
 const LIFETIME_MS = 90 * DAY;
 const STRANGERS_LIFETIME_MS = 30 * DAY;
 
-const { fields } = alertTables.alerts.validator;
-const vTime = v.union(v.number(), v.null());
-/** An alert as its user sees it. Times in epoch ms. */
-const vAlert = v.object({
-  alertId: v.id("alerts"),
-  state: fields.state,
-  /** What it waits for, in words. */
-  words: v.string(),
-  condition: vCondition,
-  once: v.boolean(),
-  createdAt: v.number(),
-  confirmedAt: vTime,
-  endedAt: vTime,
-  /** When an active alert ends by itself unless its user confirms it again; when an ended one would have. */
-  expiresAt: vTime,
-  fired: v.number(),
-});
-export type Alert = Infer<typeof vAlert>;
+const vAlert = alertTables.alerts.validator.extend({ _id: v.id("alerts"), _creationTime: v.number() });
+export type Alert = Doc<"alerts">;
 
 /**
  * Stores a proposal until its user confirms it. If the user already has an alert with the same line, proposed or
@@ -61,12 +44,12 @@ export const propose = internalMutation({
     const open = [...(await inState(ctx, userId, "active").take(ALL)), ...proposed];
     const words = describe(condition);
     const same = open.find((row) => describe(row.condition) === words);
-    if (same !== undefined) return alertOf(same);
+    if (same !== undefined) return same;
     const [oldest] = proposed;
     if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
     const begun = { state: "proposed", readyAt: 0, fired: 0 } as const;
     const alertId = await ctx.db.insert("alerts", { ...proposal, ...watchOf(condition), ...begun });
-    return alertOf(await getOrThrow(ctx, "alerts", alertId));
+    return getOrThrow(ctx, "alerts", alertId);
   },
 });
 
@@ -94,7 +77,7 @@ export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, once = row.o
     await ctx.db.patch("alerts", row._id, { state: "active", readyAt, confirmedAt: now });
   }
   await ctx.db.patch("alerts", row._id, { expiresAt, once });
-  return alertOf(await getOrThrow(ctx, "alerts", row._id));
+  return getOrThrow(ctx, "alerts", row._id);
 }
 
 /** The first alert of a subject is compared with observations from now on, and begins with the present state. */
@@ -117,7 +100,7 @@ export async function cursorOf(ctx: QueryCtx, subject: string): Promise<Doc<"ale
 /** Switches a proposed or active alert off; an alert that is off stays off. */
 export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<Alert> {
   if (row.state !== "off") await ctx.db.patch("alerts", row._id, { state: "off", endedAt: Date.now() });
-  return alertOf(await getOrThrow(ctx, "alerts", row._id));
+  return getOrThrow(ctx, "alerts", row._id);
 }
 
 /** A user's alert by its id; `null` for none. */
@@ -137,21 +120,13 @@ export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> 
   const active = await inState(ctx, userId, "active").take(ALL);
   const proposed = await inState(ctx, userId, "proposed").take(ALL);
   const ended = await inState(ctx, userId, "off").order("desc").take(SHOWN_ENDED);
-  return [...active, ...proposed, ...ended].map(alertOf);
+  return [...active, ...proposed, ...ended];
 }
-
-export function alertOf(row: Doc<"alerts">): Alert {
-  const { _id: alertId, _creationTime: createdAt, once = false } = row;
-  const none = { confirmedAt: null, endedAt: null, expiresAt: null };
-  return parse(vAlert, { ...none, ...row, alertId, createdAt, once, words: describe(row.condition) });
-}
-
-const vOne = { userId: v.string(), alertId: v.string() };
 
 /** A change of one alert. @throws AppError `not_found` if the user has no such alert; as the change does. */
 const changing = (apply: (ctx: MutationCtx, row: Doc<"alerts">) => Promise<Alert>) =>
   internalMutation({
-    args: vOne,
+    args: { userId: v.string(), alertId: v.string() },
     returns: vAlert,
     handler: async (ctx, { userId, alertId }): Promise<Alert> => {
       const row = await findAlert(ctx, userId, alertId);
@@ -169,24 +144,12 @@ export const all = internalQuery({
   handler: (ctx, { userId }) => alertsOf(ctx, userId),
 });
 
-/** An alert's condition; `null` if the alert no longer exists. */
-export const condition = internalQuery({
-  args: { alertId: v.string() },
-  returns: v.union(vCondition, v.null()),
-  handler: async (ctx, { alertId }) => {
-    const id = ctx.db.normalizeId("alerts", alertId);
-    return (id === null ? null : await ctx.db.get("alerts", id))?.condition ?? null;
-  },
-});
-
 const MOVED_AT_ONCE = 500;
 
 /** Ends all of a user's alerts, proposed ones too, as a yes would switch them on. */
 export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
-  for (const { state, alertId } of await alertsOf(ctx, userId)) {
-    const row = state === "off" ? null : await findAlert(ctx, userId, alertId);
-    if (row !== null) await switchOff(ctx, row);
-  }
+  for (const state of ["active", "proposed"] as const)
+    for (const row of await inState(ctx, userId, state).take(ALL)) await switchOff(ctx, row);
 });
 
 /** What a chat had is its user's when the chat is linked: alerts, however many are on, proposals, and what has fired. */

@@ -1,13 +1,10 @@
-import { v } from "convex/values";
-import { internal } from "../_generated/api";
+import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
-import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { keyOf, slotOf } from "../market/facts";
-import { factIn } from "../market/facts";
+import { internalQuery, type QueryCtx } from "../_generated/server";
+import { factIn, keyOf, slotOf } from "../market/facts";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { newestSample } from "../market/samples";
-import { holds, isEvent, subjectOf, watchOf, type Subject } from "./grammar";
-import { vObservation, type Condition, type Observation } from "./tables";
+import { CLOCK, holds, isEvent, subjectOf, type Subject } from "./grammar";
+import { vCondition, vObservation, type Observation } from "./tables";
 
 /**
  * What the service has observed of a subject: stored prices, facts and measured movements, in the order in which it
@@ -89,22 +86,6 @@ export async function lastObservation(
   return observations.findLast(({ at }) => at <= until) ?? null;
 }
 
-/** When the service last learned something about a subject; epoch ms, 0 for never. */
-export async function newestAt(
-  ctx: QueryCtx,
-  subject: Exclude<Subject, { kind: "funding" }>,
-): Promise<number> {
-  if (subject.kind !== "flow") return (await newestSample(ctx, subject.token))?.takenAt ?? 0;
-  const newest = await ctx.db
-    .query("whaleAlerts")
-    .withIndex("by_token_and_alertType", (q) =>
-      q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]),
-    )
-    .order("desc")
-    .first();
-  return newest?.detectedAt ?? 0;
-}
-
 type Sample = Doc<"priceSamples">;
 
 /** A token's samples that were taken later than `after` and not later than `until` (epoch ms), oldest first. */
@@ -127,7 +108,7 @@ function priceIn({ takenAt: at, observedAt, priceUsd: value, source }: Sample): 
 /** In percent, each from the last price before its hours: one range of earlier samples, as wide as that of the samples. */
 async function changes(
   ctx: QueryCtx,
-  { token, windowHours }: Extract<Subject, { kind: "change" }>,
+  { token, windowHours }: Subject,
   rows: readonly Sample[],
 ): Promise<(Observation | null)[]> {
   const [first, last] = [rows[0], rows.at(-1)];
@@ -170,39 +151,39 @@ export const latest = internalQuery({
   handler: async (ctx, { subject, at }) => lastObservation(ctx, subject, at),
 });
 
-/** Rows of a page: samples of prices are small, and rows of facts are large. */
-const ROWS = { price: 3_000, change: 3_000, flow: 400, funding: 40 } as const;
-
-export const page = internalQuery({
-  args: { subject: v.string(), after: v.number() },
-  returns: v.object({ observations: v.array(vObservation), at: v.number(), more: v.boolean() }),
-  handler: (ctx, { subject, after }) => observationsAfter(ctx, subject, after, ROWS[subjectOf(subject).kind]),
-});
-
-/** What an alert's picture shows: its values over a week, where they cross the level, and the level. */
-export type DrawnHistory = { path: Observation[]; fired: Observation[]; level: number };
-
+/** More than the samples of a week, of which there is at most one a minute. */
+const MOST_DRAWN = 12_000;
 /** If values are nearer to one another than this, only the last one is drawn. */
 const DRAWN_EVERY_MS = HOUR / 2;
 
-/** `null` for an alert without a level. For actions. */
-export async function drawnHistory(ctx: ActionCtx, condition: Condition): Promise<DrawnHistory | null> {
-  if (condition.kind === "digest") return null;
-  const watch = watchOf(condition);
-  const { subject, level } = watch;
-  const observations: Observation[] = [];
-  for (let after = Date.now() - 7 * DAY, more = true; more;) {
-    const found: Found = await ctx.runQuery(internal.alerts.observations.page, { subject, after });
-    observations.push(...found.observations);
-    more = found.more && found.at > after;
-    after = found.at;
-  }
-  const crosses = ({ value }: Observation, before: Observation | undefined) =>
-    holds(watch, value) && (isEvent(subject) || (before !== undefined && !holds(watch, before.value)));
-  const last = new Map(observations.map((one) => [Math.floor(one.at / DRAWN_EVERY_MS), one]));
-  return {
-    path: isEvent(subject) ? observations : [...last.values()],
-    fired: observations.filter((one, i) => crosses(one, observations[i - 1])),
-    level,
-  };
-}
+/** What an alert's picture shows: its values over a week, where they cross the level, and the level. */
+const vDrawn = v.object({
+  condition: vCondition,
+  level: v.number(),
+  path: v.array(vObservation),
+  fired: v.array(vObservation),
+});
+export type DrawnHistory = Infer<typeof vDrawn>;
+
+/** @returns `null` for no alert, and for one without a level. */
+export const drawn = internalQuery({
+  args: { alertId: v.string(), now: v.number() },
+  returns: v.union(vDrawn, v.null()),
+  handler: async (ctx, { alertId, now }) => {
+    const id = ctx.db.normalizeId("alerts", alertId);
+    const alert = id === null ? null : await ctx.db.get("alerts", id);
+    if (alert === null || alert.subject === CLOCK) return null;
+    const { condition, subject, level } = alert;
+    const { observations } = await observationsAfter(ctx, subject, now - 7 * DAY, MOST_DRAWN);
+    const crosses = ({ value }: Observation, before: Observation | undefined) =>
+      holds(alert, value) && (isEvent(subject) || (before !== undefined && !holds(alert, before.value)));
+    const last = new Map(observations.map((one) => [Math.floor(one.at / DRAWN_EVERY_MS), one]));
+    const path = isEvent(subject) ? observations : [...last.values()];
+    return {
+      condition,
+      level,
+      path,
+      fired: observations.filter((one, i) => crosses(one, observations[i - 1])),
+    };
+  },
+});

@@ -19,6 +19,7 @@ import {
   FUNDING_HOURS,
   isTimeZone,
   LEAST_FLOW_USD,
+  lineOf,
   MOVED,
   SAID,
   WINDOWS,
@@ -78,92 +79,53 @@ export const conditionShape = z.discriminatedUnion("kind", [
   }),
 ]);
 
-/** The content of a line, with its numbers as they are written: the words have to contain the same. */
-export type Line = {
-  condition: Condition;
-  /** Its level, as it is written: percent for changes and funding, otherwise USD. */
-  level: number;
-  /** The hours of a change or of a funding rate. */
-  hours: number | null;
-};
-
-const TOKEN = String.raw`\$?(?<token>[a-z0-9][a-z0-9.-]{0,19})`;
 const NUMBER = String.raw`\$?(?<number>-?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,12})?)(?<multiple>[kmb])?`;
-const USD = String.raw`(?: ?(?:usd|\$))?`;
-const HOURS = String.raw`(?<count>\d{1,4}) ?(?<unit>h|hours?|d|days?)`;
-const form = (pattern: string): RegExp => new RegExp(`^${pattern}$`, "i");
-
-type Parts = { token: string; direction: string; level: number; hours: number | null };
-/** Each form with the condition that it says. */
-const FORMS: readonly (readonly [RegExp, (parts: Parts) => object])[] = [
-  [
-    form(String.raw`${TOKEN} (?<direction>above|below) ${NUMBER}${USD}`),
-    ({ token, direction, level: levelUsd }) => ({ kind: "price", token, direction, levelUsd }),
-  ],
-  [
-    form(String.raw`${TOKEN} (?<direction>up|down) ${NUMBER} ?% in ${HOURS}`),
-    ({ token, direction, level: percent, hours: windowHours }) => {
-      return { kind: "change", token, direction, percent, windowHours };
-    },
-  ],
-  [
-    form(
-      String.raw`${TOKEN} funding (?<direction>above|below) ${NUMBER} ?%(?: per (?:(?<count>[18]) ?)?(?<unit>h|hours?))?`,
-    ),
-    ({ token, direction, level, hours }) => {
-      const percentPerHour = Number((level / (hours ?? FUNDING_HOURS)).toPrecision(12)) + 0;
-      return { kind: "funding", token, direction, percentPerHour };
-    },
-  ],
-  [
-    form(String.raw`(?:whale )?(?<direction>inflow|outflow) of ${TOKEN} over ${NUMBER}${USD}`),
-    ({ token, direction, level: overUsd }) => {
-      return { kind: "flow", token, direction: direction === "inflow" ? "in" : "out", overUsd };
-    },
-  ],
-];
-const DIGEST = form(String.raw`digest at (?<time>\d{2}:\d{2})(?: (?<zone>[a-z0-9_+/-]+))?`);
+const HOURS = String.raw`(?: (?:in|per) (?:(?<count>\d{1,4}) ?)?(?<unit>h|hours?|d|days?))?`;
+/** Every form but the digest's; what no condition allows is refused by its shape. */
+const LINE = new RegExp(
+  String.raw`^(?:(?:whale )?(?<flow>in|out)flow of )?\$?(?<token>[a-z0-9][a-z0-9.-]{0,19})(?<funding> funding)? ` +
+    String.raw`(?<way>above|below|up|down|over) ${NUMBER}(?: ?(?:usd|\$|(?<percent>%)))?${HOURS}$`,
+  "i",
+);
+const DIGEST = /^digest at (?<time>\d{2}:\d{2})(?: (?<zone>[a-z0-9_+/-]+))?$/i;
 
 const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
 
 /** Reads words that are a line; `null` for any other words, and for conditions that are not allowed. */
-export function readLine(text: string): Line | null {
+export function readLine(text: string): Condition | null {
   const words = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
   const { time, zone = "UTC" } = DIGEST.exec(words)?.groups ?? {};
-  if (time !== undefined)
-    return lineOf({ kind: "digest", time, timeZone: zoneNamed(zone) }, { level: 0, hours: null });
-  for (const [pattern, conditionOf] of FORMS) {
-    const groups = pattern.exec(words)?.groups;
-    if (groups === undefined) continue;
-    const parts = partsOf(groups);
-    return lineOf(conditionOf(parts), { level: parts.level, hours: parts.hours });
-  }
-  return null;
+  const parts = LINE.exec(words)?.groups ?? {};
+  const condition =
+    time === undefined ? conditionOf(parts) : { kind: "digest", time, timeZone: zoneNamed(zone) };
+  return conditionShape.safeParse(condition).data ?? null;
 }
 
-function lineOf(condition: object, numbers: Omit<Line, "condition">): Line | null {
-  const { success, data } = conditionShape.safeParse(condition);
-  return success ? { condition: data, ...numbers } : null;
-}
-
-function partsOf(groups: Partial<Record<string, string>>): Parts {
-  const { token = "", direction = "", number = "", multiple = "", count, unit = "" } = groups;
+function conditionOf(parts: Partial<Record<string, string>>): object {
+  const { number = "", multiple = "", count, unit = "", flow, funding, percent } = parts;
+  const token = symbolIn(parts.token ?? "");
+  const direction = parts.way?.toLowerCase();
   const scale = MULTIPLES[multiple.toLowerCase()] ?? 1;
-  return {
-    token: symbolIn(token),
-    direction: direction.toLowerCase(),
-    // Whole powers of ten: the product is rounded back to the digits that were written.
-    level: Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15)),
-    hours: unit === "" ? null : Number(count ?? 1) * (unit.toLowerCase().startsWith("d") ? 24 : 1),
-  };
+  // Whole powers of ten: the product is rounded back to the digits that were written.
+  const level = Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15));
+  const hours = unit === "" ? null : Number(count ?? 1) * (unit.toLowerCase().startsWith("d") ? 24 : 1);
+  if (funding !== undefined) {
+    const percentPerHour = Number((level / (hours ?? FUNDING_HOURS)).toPrecision(12)) + 0;
+    return percent === undefined ? {} : { kind: "funding", token, direction, percentPerHour };
+  }
+  if (percent !== undefined) return { kind: "change", token, direction, percent: level, windowHours: hours };
+  if (hours !== null) return {};
+  if (flow === undefined) return { kind: "price", token, direction, levelUsd: level };
+  return direction === "over" ? { kind: "flow", token, direction: flow.toLowerCase(), overUsd: level } : {};
 }
 
-/** A zone as the platform writes it, in any case of letters; unchanged if the platform knows no zone of this name. */
+/** A zone as the platform writes it; unchanged if the platform knows no zone of this name. */
 function zoneNamed(name: string): string {
   if (/^(?:utc|gmt|z)$/i.test(name)) return "UTC";
-  if (!isTimeZone(name)) return name;
   // The platform uses older names for some zones; then the person's name stays.
-  const known = new Intl.DateTimeFormat("en-GB", { timeZone: name }).resolvedOptions().timeZone;
+  const known = isTimeZone(name)
+    ? new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone
+    : "";
   return known.toLowerCase() === name.toLowerCase() ? known : name;
 }
 
@@ -179,47 +141,50 @@ export type Reading =
 export const readWords = counted(
   async (ctx, words: string, caller: Caller, facts: readonly Fact[]): Promise<Reading> => {
     const own = readLine(words);
-    if (own !== null) return { kind: "read", condition: own.condition, isRestated: false };
+    if (own !== null) return { kind: "read", condition: own, isRestated: false };
     const restated = await restate(ctx, words, caller);
     if (restated === null) return { kind: "unread", say: SAID.unread };
     const { line, ask } = restated;
-    const read = line === null ? null : readLine(line);
-    if (read !== null) {
-      const say = difference(read, words, facts);
-      return say === null
-        ? { kind: "read", condition: read.condition, isRestated: true }
-        : { kind: "open", say };
-    }
-    if (line === null && ask === null) return { kind: "none", say: SAID.none };
-    return { kind: "open", say: ask ?? "I could not read that." };
+    if (line === null) return ask === null ? { kind: "none", say: SAID.none } : { kind: "open", say: ask };
+    const condition = readLine(line);
+    if (condition === null) return { kind: "open", say: ask ?? "I could not read that." };
+    const say = difference(condition, line, words, facts);
+    return say === null ? { kind: "read", condition, isRestated: true } : { kind: "open", say };
   },
 );
 
 /** How a line differs from the words in its coin or its numbers, as a question; `null` if it does not. */
-export function difference(line: Line, words: string, facts: readonly Fact[]): string | null {
-  const { condition, level, hours } = line;
+export function difference(
+  condition: Condition,
+  line: string,
+  words: string,
+  facts: readonly Fact[],
+): string | null {
   const text = plain(words).normalize("NFKC");
   if (condition.kind === "digest") {
     const [hour = 0, minute = 0] = condition.time.split(":").map(Number);
-    const said = digitsIn(text.replaceAll(condition.timeZone, " "));
-    const isSaid = said.includes(digits(hour)) || said.includes(digits(hour % 12));
-    const allowed = [digits(hour), digits(hour % 12), digits(minute), ""];
-    return isSaid &&
-      said.every((one) => allowed.includes(one)) &&
-      (minute === 0 || said.includes(digits(minute)))
-      ? null
-      : `I read ${condition.time}, and your words say another time: write it like 07:30.`;
+    const said = digitsIn(text.replaceAll(condition.timeZone, " ")).filter((one) => one !== "");
+    const hours = [hour, hour % 12].map(digits);
+    const isSame =
+      said.every((one) => hours.includes(one) || one === digits(minute)) &&
+      (hours.includes("") || hours.some((one) => said.includes(one))) &&
+      (minute === 0 || said.includes(digits(minute)));
+    return isSame ? null : `I read ${condition.time}, and your words say another time: write it like 07:30.`;
   }
   const { token } = condition;
   if (!isNamed(token, text, facts))
     return `I read ${token}, and your words do not name it: name the coin by its symbol.`;
   // Digits of a name do not belong to an amount, nor does the one of “1 ETH”: 1INCH, BTC/USDT.
-  const own = symbol(token);
-  const said = digitsIn(text.replace(own, "§").replace(/(?<![\w.,])1 §/, "§"));
-  if (!said.includes(digits(level)))
-    return `I read ${level.toLocaleString("en-US", { maximumFractionDigits: 12 })}, and your words have no such number: write it in digits.`;
-  const spans = hours === null ? [] : [hours, hours / 24, hours / 168].map(digits);
-  const other = said.find((one) => one !== "" && one !== digits(level) && !spans.includes(one));
+  const numbersIn = (some: string) =>
+    digitsIn(some.replace(symbol(token), "§").replace(/(?<![\w.,])1 §/, "§"));
+  const [level = ""] = numbersIn(line);
+  const said = numbersIn(text);
+  if (!said.includes(level))
+    return `I read ${lineOf(condition)}, and your words have no such number: write it in digits.`;
+  const hours = condition.kind === "change" ? condition.windowHours : FUNDING_HOURS;
+  const spans =
+    condition.kind === "price" || condition.kind === "flow" ? [] : [hours, hours / 24, hours / 168, 1];
+  const other = said.find((one) => one !== "" && one !== level && !spans.map(digits).includes(one));
   return other === undefined
     ? null
     : "I read one number, and your words have another one: send each alert on its own, with one number.";
@@ -261,21 +226,16 @@ async function restate(ctx: ActionCtx, words: string, caller: Caller) {
   }
 }
 
+const field = (longest: number, content: string) => z.string().max(longest).nullable().describe(content);
 const restatementShape = z.object({
-  line: z
-    .string()
-    .max(120)
-    .nullable()
-    .describe(
-      "the one line that says the same; null if no form can say it, or if the message asks for no alert",
-    ),
-  ask: z
-    .string()
-    .max(200)
-    .nullable()
-    .describe(
-      "if the message asks for an alert and no line can say it: one short question, in the language of the message; otherwise null",
-    ),
+  line: field(
+    120,
+    "the one line that says the same; null if no form can say it, or if the message asks for no alert",
+  ),
+  ask: field(
+    200,
+    "if the message asks for an alert and no line can say it: one short question, in the language of the message; otherwise null",
+  ),
 });
 
 export const RESTATEMENT_SCHEMA_NAME = "restatement";

@@ -106,9 +106,8 @@ export const alertTables = {
     observation: vObservation,
     /** The words of the message. */
     text: v.string(),
-    observedAt: v.number(),
   })
-    .index("by_alertId_and_observedAt", ["alertId", "observedAt"])
+    .index("by_alertId_and_observation", ["alertId", "observation.observedAt"])
     .index("by_userId", ["userId"]),
 };
 

@@ -14,10 +14,10 @@ import { tellOwner } from "../messenger/webhooks/events";
 import { PRICED_TOKENS } from "../market/tables";
 import { signalsDigest } from "../signals/cards";
 import { whalesDigest } from "../whales/cards";
-import { digestCard, expiredCard, firedButtons, firingCard, type Move } from "./cards";
+import { expiredCard, firedButtons, firingCard, type Move } from "./cards";
 import { CLOCK, describe, isAlwaysSampled, isEvent, isNews, nextTime, QUIET_MS, subjectOf } from "./grammar";
 import { cursorOf, switchOff } from "./model";
-import { lastObservation, newestAt, observationsAfter } from "./observations";
+import { lastObservation, observationsAfter } from "./observations";
 import { vObservation, type Observation } from "./tables";
 
 /**
@@ -29,10 +29,8 @@ import { vObservation, type Observation } from "./tables";
 const BATCH = 50;
 /** How many observations of one subject are compared in one transaction. */
 const OBSERVATIONS = 20;
-/** Funding rates are asked for at most this often. */
-const FUNDING_EVERY_MS = 10 * MINUTE;
-/** As often as the coins that are always sampled. */
-const PRICES_EVERY_MS = 5 * MINUTE;
+/** What somebody waits for is asked for this often; prices as often as those of the coins that are always sampled. */
+const EVERY_MS = { funding: 10 * MINUTE, price: 5 * MINUTE, change: 5 * MINUTE, flow: 0 };
 /** A digest that would be later than this is left out, because the next one is near. */
 const LATEST_MS = HOUR;
 
@@ -47,15 +45,12 @@ export const tick = dueWork(async (ctx) => {
     }
     const cursor = await cursorOf(ctx, subject);
     if (cursor === null) continue;
-    const observes = subjectOf(subject);
-    if (observes.kind === "funding") {
-      if (now - cursor.at >= FUNDING_EVERY_MS) stale.push(subject);
-      continue;
-    }
-    const newest = await newestAt(ctx, observes);
-    if (newest > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-    if (observes.kind !== "flow" && !isAlwaysSampled(observes.token) && now - newest >= PRICES_EVERY_MS)
-      stale.push(subject);
+    const { kind, token } = subjectOf(subject);
+    // A row of rates is large, and comes when somebody asks for it.
+    const { at } = kind === "funding" ? cursor : await observationsAfter(ctx, subject, cursor.at, 1);
+    const asks = kind === "funding" || (kind !== "flow" && !isAlwaysSampled(token));
+    if (at > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+    else if (asks && now - at >= EVERY_MS[kind]) stale.push(subject);
   }
   if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.desk.observe, { subjects: stale });
   await endExpired(ctx, now);
@@ -163,12 +158,14 @@ async function fire(
   const end = alert.once === true ? ({ state: "off", endedAt: Date.now() } as const) : {};
   const known = await ctx.db
     .query("alertFirings")
-    .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", alertId).eq("observedAt", observedAt))
+    .withIndex("by_alertId_and_observation", (q) =>
+      q.eq("alertId", alertId).eq("observation.observedAt", observedAt),
+    )
     .unique();
   if (known !== null) return;
   await ctx.db.patch("alerts", alertId, { readyAt, fired: alert.fired + 1, ...end });
   const text = paragraphs.map((spans) => spans.map(spanText).join("")).join("\n");
-  const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text, observedAt });
+  const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text });
   const handle =
     condition.kind === "digest" ? null : await createFunctionHandle(internal.pages.pictures.alert);
   await enqueueOwnCard(ctx, {
@@ -213,7 +210,8 @@ export const sendDigests = change({}, async (ctx) => {
       continue;
     }
     const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
-    await fire(ctx, alert, one, next, digestCard(condition, parts));
+    const title = { bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` };
+    await fire(ctx, alert, one, next, [[title], ...parts]);
   }
   if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
 });

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { freeze, thaw } from "../accounts/model";
 import { replaceId } from "../accounts/profile";
 import { addRecipient, allListed, removeRecipient } from "../accounts/recipients";
@@ -24,18 +24,9 @@ import { latestSignals, recordFor } from "../signals/model";
 import { TOKENS } from "../signals/rules";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
-import { walletOf } from "../wallets/model";
 import { alertCard, lastHours } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
-import {
-  needsAccount,
-  notice,
-  ONLY_LOGIN,
-  recipientsCard,
-  recordCard,
-  statusCard,
-  walletCard,
-} from "./cards";
+import { needsAccount, notice, ONLY_LOGIN, recipientsCard, recordCard, statusCard } from "./cards";
 import { help, orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
 import { focusIn, hoursIn, tokenIn } from "./grammar";
 import { vMessage } from "./tables";
@@ -46,24 +37,6 @@ import { vMessage } from "./tables";
  */
 
 type Read = (ctx: QueryCtx, request: Request) => Outcome | Promise<Outcome>;
-
-/** Whose a messenger account is by its own word, and the hash of the code that has linked it, confirmed or not. */
-export const account = internalQuery({
-  args: { messengerId: v.string() },
-  returns: v.object({ userId: v.union(v.string(), v.null()), usedCode: v.union(v.string(), v.null()) }),
-  handler: async (ctx, { messengerId }) => {
-    const link = await linkOfAccount(ctx, messengerId);
-    const userId = link?.confirmedAt === undefined ? null : link.userId;
-    return { userId, usedCode: link?.codeHash ?? null };
-  },
-});
-
-/** The symbol or name of a token as research knows it. */
-export const focus = internalQuery({
-  args: { argument: v.string(), now: v.number() },
-  returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { argument, now }) => focusNamed(ctx, argument, now),
-});
 
 /** What research is about: the token of an argument; "" for the whole market, `null` for words that name no token. */
 async function focusNamed(ctx: QueryCtx, argument: string, now: number): Promise<string | null> {
@@ -92,7 +65,6 @@ const SHOWN_HOURS = 6;
 const READS: Readonly<Record<string, Read>> = {
   help: () => ({ answer: help() }),
   alerts: async (ctx, { userId }) => listCard(await alertsOf(ctx, userId)),
-  wallet: async (ctx, { userId }) => ({ answer: walletCard(await walletOf(ctx, userId, "custody")) }),
 
   signals: async (ctx, { argument }) => {
     const token = tokenIn(TOKENS, argument);

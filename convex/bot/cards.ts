@@ -121,11 +121,6 @@ export function helpCard(
   ];
 }
 
-export function walletCard(wallet: Doc<"wallets"> | null): Paragraph[] {
-  if (wallet === null) return notice("You have no wallet yet: ", { command: "portfolio" }, " creates one.");
-  return [[{ bold: "💼 Your wallet on Base" }], [{ code: wallet.address }]];
-}
-
 /** The card after a code has linked an account. @param account The name by which the web application shows its user. */
 export function linkedCard(account: string, walletAddress: string): Paragraph[] {
   return [

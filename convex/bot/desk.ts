@@ -1,8 +1,9 @@
 import { createFunctionHandle } from "convex/server";
+import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
+import { internalAction, type ActionCtx } from "../_generated/server";
 import { openCard, proposalCard } from "../alerts/cards";
 import { answerWords, type Answered } from "../alerts/desk";
 import { HOW_TO_SAY, SAID } from "../alerts/grammar";
@@ -14,6 +15,7 @@ import { AppError, failureOf, messageOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
+import { counted } from "../lib/outside/providerCalls";
 import { sha256Hex } from "../lib/security/digests";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { pseudonymOf } from "../lib/security/pseudonyms";
@@ -26,7 +28,7 @@ import { focusOf } from "../market/listing";
 import { connectAccount } from "../messenger/http";
 import { chatUser, isChatUser } from "../messenger/model";
 import { wordsAsParagraphs } from "../messenger/format";
-import { botUsername, showTyping } from "../providers/messenger";
+import { botUsername, register as registerAt, showTyping } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
 import { portfolioOf } from "../wallets/holdings";
 import { NO_WALLET } from "../wallets/model";
@@ -34,15 +36,16 @@ import { foundFor } from "../wallets/orders/rehearsal";
 import { ensureWallet } from "../wallets/wallets";
 import { ALREADY_LINKED, CODE_SHOWN, FAILED, FORWARDED, linkedCard, needsAccount } from "./cards";
 import { notice, portfolioCard, PRIVATE_ONLY, TOO_MANY_CODES, USAGE } from "./cards";
-import { commandNamed, help, reply, type Outcome, type Request } from "./commands";
-import { orderIn, parseCommand, parseMention, pastedStart, showsCode, type Order } from "./grammar";
+import { commandNamed, commands, help, reply, type Outcome, type Request } from "./commands";
+import { focusIn, orderIn, parseCommand, parseMention, pastedStart, showsCode, type Order } from "./grammar";
 import { priceCommand, priceOutcome, startOutcome } from "./prices";
 import { vMessage, vOutcome, type Message, type Sender } from "./tables";
 
 /** One message to its answer. The text is data, no matter who wrote it; a tapped button stands for its command. */
 export const answer = worker(vMessage.fields, async (ctx, { job, ...message }) => {
   const { sender } = message;
-  const { userId } = await ctx.runQuery(internal.bot.bindings.account, { messengerId: sender.messengerId });
+  const link = await ctx.runQuery(internal.messenger.linking.find, { messengerId: sender.messengerId });
+  const userId = link?.confirmed === true ? link.userId : null;
   const asked = askedIn(message);
   // Before a group sees the bot type, it has to be known that the words are for this bot.
   if (asked.to !== null && !sender.alone && !(await isMe(asked.to))) return "over";
@@ -156,14 +159,13 @@ const WORKS: Readonly<Record<string, Work>> = {
     if (/^(?:set|once|off) +\S{1,40}$/.test(argument)) return { bind: "alert", argument, owner: userId };
     const caller = callerOf(request);
     await charge(ctx, "alert", caller);
-    return shown(await answerWords(ctx, { caller, userId, text: argument }));
+    return shown(await answerWords(ctx, caller, { userId }, argument));
   },
 
   /** The stored result while it is fresh; otherwise it is made, and each further look joins the work under way. */
   research: async (ctx, request) => {
-    const { argument, now } = request;
     const caller = callerOf(request);
-    const named = await ctx.runQuery(internal.bot.bindings.focus, { argument, now });
+    const named = focusIn(request.argument);
     if (named === null)
       return reply("Name one token by its symbol, such as ", { command: "research" }, " BTC.");
     const focus = await focusOf(ctx, named === "" ? undefined : named, caller);
@@ -216,7 +218,7 @@ async function plainWords(ctx: ActionCtx, request: Request, forwarded: boolean):
   const order = forwarded || userId === "" ? null : orderIn(text);
   if (order !== null) return orderCard(ctx, request, order);
   const whose = userId === "" ? chatUser(sender.messengerId) : userId;
-  const alert = await answerWords(ctx, { caller: callerOf(request), userId: whose, text });
+  const alert = await answerWords(ctx, callerOf(request), { userId: whose }, text);
   return alert.kind === "none" || alert.kind === "unread" ? answerTo(ctx, request) : shown(alert);
 }
 
@@ -253,7 +255,7 @@ async function shown(answered: Answered): Promise<Outcome> {
   const card = proposalCard(alert, present);
   if (alert.condition.kind === "digest") return card;
   const handle = await createFunctionHandle(internal.pages.pictures.alert);
-  return { ...card, picture: { handle, subject: alert.alertId } };
+  return { ...card, picture: { handle, subject: alert._id } };
 }
 
 /** The hash of a link code, as a job has it. */
@@ -261,20 +263,19 @@ const HASH = /^[0-9a-f]{64}$/;
 
 /** Links the account with a code from the web application. */
 async function connect(ctx: ActionCtx, request: Request): Promise<Worked> {
-  const { sender, argument } = request;
+  const { sender, argument, userId: linked } = request;
   const { messengerId, messengerUsername } = sender;
-  const { userId: linked, usedCode } = await ctx.runQuery(internal.bot.bindings.account, { messengerId });
-  const codeHash = HASH.test(argument) ? argument : "";
-  // The same code once more is the same link: whoever was cut off behind it is told of it.
-  if (linked !== null && (codeHash === "" || usedCode !== codeHash)) return reply(...ALREADY_LINKED);
-  if (argument === "") return needsAccount();
+  if (argument === "") return linked === "" ? needsAccount() : reply(...ALREADY_LINKED);
   required("WALLET_ENCRYPTION_KEY");
+  const codeHash = HASH.test(argument) ? argument : "";
   try {
     const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
     const { userId, walletAddress } = await connectAccount(ctx, account, null);
     return { answer: linkedCard(pseudonymOf(userId), walletAddress) };
   } catch (error) {
-    if (failureOf(error)?.code === "rate_limited") return reply(TOO_MANY_CODES);
+    const code = failureOf(error)?.code;
+    if (code === "rate_limited") return reply(TOO_MANY_CODES);
+    if (code === "conflict" && linked !== "") return reply(...ALREADY_LINKED);
     throw error;
   }
 }
@@ -307,3 +308,24 @@ async function orderCard(
   });
   return card === null ? reply("It was shown already.") : { answer: card.paragraphs, buttons: card.buttons };
 }
+
+/**
+ * `npx convex run bot/desk:register`: tells the messenger where this deployment's bot gets its messages, and
+ * which commands it has. Safe to run twice.
+ * @returns The bot's name and the address, never the token or the secret.
+ */
+export const register = internalAction({
+  args: {},
+  returns: v.object({ bot: v.string(), webhook: v.string(), commands: v.number() }),
+  handler: counted(async () => {
+    const token = required("MESSENGER_BOT_TOKEN");
+    const bot = await botUsername(token);
+    if (bot === null) throw new AppError("not_configured", "The messenger does not know MESSENGER_BOT_TOKEN");
+    const webhook = `${siteUrl()}/messenger/webhook`;
+    const menu = commands
+      .filter(({ traits }) => !traits.includes("hidden"))
+      .map(({ name, summary }) => ({ command: name, description: summary }));
+    await registerAt(token, { webhook, secret: required("MESSENGER_WEBHOOK_SECRET"), menu });
+    return { bot: `@${bot}`, webhook, commands: menu.length };
+  }),
+});

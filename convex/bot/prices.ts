@@ -1,77 +1,43 @@
-import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx } from "../_generated/server";
-import { COIN, lineOf } from "../alerts/grammar";
-import { lastObservation } from "../alerts/observations";
-import { isMajor, symbolIn } from "../lib/money/tokens";
+import type { ActionCtx } from "../_generated/server";
+import { lineOf } from "../alerts/grammar";
+import { symbolIn } from "../lib/money/tokens";
+import { deadlines } from "../lib/outside/deadlines";
 import { sourceName } from "../lib/publicSources";
 import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
-import { dateTime, DAY, HOUR, MINUTE } from "../lib/time";
-import { factsIn, latestOf, symbolAmong } from "../market/facts";
+import { dateTime, DAY, MINUTE, roundedNow } from "../lib/time";
+import { gather } from "../market/collectors";
+import { symbolAmong } from "../market/facts";
 import type { Button } from "../messenger/format";
 import { reply, type Outcome } from "./commands";
 
-/** Stored prices, and the bot's first message: no model is asked for either. */
+/** Prices, and the bot's first message: no model is asked for either. */
 
-const vKnown = v.object({
-  token: v.string(),
-  priceUsd: v.number(),
-  change: v.union(v.number(), v.null()),
-  observedAt: v.number(),
-  source: v.string(),
-});
-type Known = typeof vKnown.type;
+type Known = { token: string; priceUsd: number; change: number | null; observedAt: number; source: string };
 
 const LIST = { collector: "markets", subject: "" } as const;
-const FRESH_MS = 5 * MINUTE;
 
-/**
- * What is stored of coins, by their written symbols or names: from samples or from the list of the largest coins,
- * whichever is newer, and of the last day. `wanted`: old prices, and major coins without one; `isOld`: new coins may be
- * missing.
- */
-export const stored = internalQuery({
-  args: { written: v.array(v.string()), now: v.number() },
-  returns: v.object({ known: v.array(vKnown), wanted: v.array(v.string()), isOld: v.boolean() }),
-  handler: async (ctx, { written, now }) => {
-    const row = await latestOf(ctx, LIST, now);
-    const facts = row === null ? [] : factsIn(row);
-    const known: Known[] = [];
-    const wanted: string[] = [];
-    for (const one of written) {
-      const name = symbolIn(one.trim());
-      const token = symbolAmong(facts, name) ?? name;
-      if (!COIN.test(token)) continue;
-      const factOf = (kind: "price" | "change24h") =>
-        facts.find((fact) => fact.subject === token && fact.kind === kind && now - fact.observedAt < DAY);
-      const sample = await lastObservation(ctx, `price:${token}`, now);
-      const listed = factOf("price");
-      const isSampled = (sample?.observedAt ?? 0) >= (listed?.observedAt ?? 1);
-      const { value, observedAt, source } = (isSampled ? sample : listed) ?? { value: null, observedAt: 0 };
-      const day = factOf("change24h");
-      // The list has the price of exactly a day ago; samples may have one of an hour earlier.
-      const isListed = !isSampled || now - (day?.observedAt ?? 0) < 2 * FRESH_MS;
-      const change = (isListed ? day : await lastObservation(ctx, `change:${token}:24`, now))?.value;
-      if (typeof value === "number" && source !== undefined) {
-        const moved = typeof change === "number" ? change : null;
-        known.push({ token, priceUsd: value, change: moved, observedAt, source: sourceName(source) });
-      }
-      if (now - observedAt > FRESH_MS && (observedAt > 0 || isMajor(token))) wanted.push(token);
-    }
-    return { known, wanted, isOld: now - (row?.collectedAt ?? 0) > HOUR };
-  },
-});
-
-/** Stored prices; those that are old, and those of major coins that are not stored yet, are asked for first. */
-async function pricesOf(ctx: ActionCtx, written: string[]): Promise<Known[]> {
-  const look = () => ctx.runQuery(internal.bot.prices.stored, { written, now: Date.now() });
-  const { known, wanted, isOld } = await look();
-  if (wanted.length === 0 && !isOld) return known;
-  // Loaded by the action that needs it: this file's query does without.
-  const { sampleCoins } = await import("../alerts/desk");
-  await sampleCoins(ctx, wanted);
-  return (await look()).known;
+/** The prices of coins, by their written symbols or names: of the list of the largest, or the last sample if that is newer. */
+async function pricesOf(ctx: ActionCtx, written: readonly string[]): Promise<Known[]> {
+  await gather(ctx, [LIST], { freshMs: 5 * MINUTE, waitMs: deadlines.grounding });
+  const query = { wanted: [LIST], withinMs: DAY, at: roundedNow() };
+  const { facts } = await ctx.runQuery(internal.market.collections.latest, query);
+  const samples = await ctx.runQuery(internal.market.samples.newest, {});
+  return written.flatMap((one) => {
+    const name = symbolIn(one.trim());
+    const token = symbolAmong(facts, name) ?? name;
+    const factOf = (kind: "price" | "change24h") =>
+      facts.find((fact) => fact.subject === token && fact.kind === kind);
+    const listed = factOf("price");
+    const sample = samples.find((of) => of.token === token && of.observedAt >= (listed?.observedAt ?? 0));
+    const priceUsd = sample?.priceUsd ?? listed?.value;
+    const { observedAt, source } = sample ?? listed ?? { observedAt: 0, source: "" };
+    const change = factOf("change24h")?.value;
+    if (typeof priceUsd !== "number") return [];
+    const moved = typeof change === "number" ? change : null;
+    return [{ token, priceUsd, change: moved, observedAt, source: sourceName(source) }];
+  });
 }
 
 function line({ token, priceUsd, change }: Known): string {

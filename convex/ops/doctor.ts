@@ -141,7 +141,7 @@ const QUESTIONS: readonly Question[] = [
       if (!isSet("MESSENGER_WEBHOOK_SECRET")) return null;
       const { url, trouble } = await webhookOf(token);
       if (url !== `${siteUrl()}/messenger/webhook`)
-        return "the bot's messages go elsewhere: npx convex run bot/registration:register";
+        return "the bot's messages go elsewhere: npx convex run bot/desk:register";
       return trouble === null ? null : `the bot's messages do not arrive: ${trouble}.`;
     },
   },

@@ -206,7 +206,7 @@ function weekOf(token: string, signals: readonly PublicSignal[]): Said {
 }
 
 /** A week of the value that an alert watches, its level, and when it would have fired. */
-export type DrawnAlert = DrawnHistory & { condition: Condition; now: number };
+export type DrawnAlert = DrawnHistory & { now: number };
 
 export function alertPicture({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
   const line = lineOf(condition, "$");

@@ -5,7 +5,6 @@ import { internalAction, type ActionCtx } from "../_generated/server";
 import { siteUrl } from "../lib/env";
 import { once } from "../lib/once";
 import { DAY, HOUR } from "../lib/time";
-import { drawnHistory } from "../alerts/observations";
 import { PRICED_TOKENS } from "../market/tables";
 import { closesSince } from "../market/views";
 import { signalView } from "../signals/views";
@@ -48,10 +47,9 @@ async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null>
 
 /** @param alertId The id of a proposed or an active alert. */
 async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | null> {
-  const condition = await ctx.runQuery(internal.alerts.model.condition, { alertId });
-  const history = condition === null ? null : await drawnHistory(ctx, condition);
-  if (condition === null || history === null || history.path.length < 2) return null;
-  return { ...history, condition, now: Date.now() };
+  const now = Date.now();
+  const drawn = await ctx.runQuery(internal.alerts.observations.drawn, { alertId, now });
+  return drawn === null || drawn.path.length < 2 ? null : { ...drawn, now };
 }
 
 /**

@@ -9,7 +9,7 @@ import { insertAlerts } from "../support/rows/signalRows";
 const firedAt = async (app: App, alertId: string): Promise<number[]> =>
   (await app.rows("alertFirings"))
     .filter((one) => one.alertId === alertId)
-    .map(({ observedAt }) => observedAt);
+    .map(({ observation }) => observation.observedAt);
 
 describe("an alert", () => {
   test("waits for its user's yes; then each crossing is one card to the user's own chat, at most one an hour", async ({
@@ -109,7 +109,7 @@ describe("an alert", () => {
     await app.settle();
     expect(await firedAt(app, alertId)).toEqual([START + 5 * MINUTE]);
     expect(app.cards()).toMatchObject([
-      { chatId: "777", text: expect.stringContaining("new messenger settings") },
+      { chatId: "777", text: expect.stringContaining("Your cards go elsewhere") },
     ]);
   });
 

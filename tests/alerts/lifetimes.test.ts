@@ -107,7 +107,7 @@ describe("active alerts", () => {
         return ctx.runMutation(internal.alerts.model.propose, args);
       });
     for (let i = 0; i < 4; i++) {
-      const { alertId } = await propose(110 + i);
+      const { _id: alertId } = await propose(110 + i);
       await app.t.mutation(internal.alerts.model.accept, { userId: chat, alertId });
     }
     await propose(120);
@@ -125,7 +125,7 @@ describe("active alerts", () => {
       userId,
     ]);
     const [last] = rows.filter(({ condition }) => "levelUsd" in condition && condition.levelUsd === 113);
-    const off = await app.post("/alerts/off", { userId, alertId: last?.alertId }, { as: "alice" });
+    const off = await app.post("/alerts/off", { userId, alertId: last?._id }, { as: "alice" });
     expect(off.body).toMatchObject({ alert: { state: "off" } });
   });
 });

@@ -21,7 +21,7 @@ const FACTS = NAMES.split(", ").map((entry): Fact => {
 /** Whether a model's line is taken for what the words say. */
 function isTaken(words: string, line: string): boolean {
   const read = readLine(line);
-  return read !== null && difference(read, words, FACTS) === null;
+  return read !== null && difference(read, line, words, FACTS) === null;
 }
 
 describe("a hundred phrasings in ten languages", () => {

@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp } from "../support/chain/walletApp";
 
-/** `npx convex run ops/doctor:ask` and `bot/registration:register`, on the stand-ins and a chain of this machine. */
+/** `npx convex run ops/doctor:ask` and `bot/desk:register`, on the stand-ins and a chain of this machine. */
 
 useChain();
 test.scoped({ settings: { env: { MESSENGER_WEBHOOK_SECRET: "a-secret-nobody-may-see" } } });
@@ -11,7 +11,7 @@ test.scoped({ settings: { env: { MESSENGER_WEBHOOK_SECRET: "a-secret-nobody-may-
 const asked = (app: ReturnType<typeof createWalletApp>) => app.t.action(internal.ops.doctor.ask, {});
 
 test("a sound deployment gets one line, and the node's limits", async ({ app }) => {
-  expect(await app.t.action(internal.bot.registration.register, {})).toEqual({
+  expect(await app.t.action(internal.bot.desk.register, {})).toEqual({
     bot: expect.stringMatching(/^@simulated_/),
     webhook: "https://some.convex.site/messenger/webhook",
     commands: expect.any(Number),
@@ -47,7 +47,7 @@ test("what is missing or malformed is said first, and a bot whose messages go el
   expect(wrong).toEqual([
     "CREDITS_PER_USDC is not configured correctly: it must be a positive whole number",
     "SWAP_API_KEY is not set: swaps answer 500",
-    "messenger: the bot's messages go elsewhere: npx convex run bot/registration:register",
+    "messenger: the bot's messages go elsewhere: npx convex run bot/desk:register",
   ]);
 });
 
