@@ -24,6 +24,7 @@ import { latestSignals, recordFor } from "../signals/model";
 import { TOKENS } from "../signals/rules";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
+import { walletOf } from "../wallets/model";
 import { alertCard, lastHours } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
 import { needsAccount, notice, ONLY_LOGIN, recipientsCard, recordCard, statusCard } from "./cards";
@@ -65,6 +66,11 @@ const SHOWN_HOURS = 6;
 const READS: Readonly<Record<string, Read>> = {
   help: () => ({ answer: help() }),
   alerts: async (ctx, { userId }) => listCard(await alertsOf(ctx, userId)),
+  wallet: async (ctx, { userId }) => {
+    const row = await walletOf(ctx, userId, "custody");
+    if (row === null) return reply("You have no wallet yet: ", { command: "portfolio" }, " creates one.");
+    return { answer: [[{ bold: "💼 Your wallet on Base" }], [{ code: row.address }]] };
+  },
 
   signals: async (ctx, { argument }) => {
     const token = tokenIn(TOKENS, argument);

@@ -56,7 +56,8 @@ export const commands: readonly Command[] = [
   command("stop [TOKEN]", "linked", "Stop your research shifts, or that of a token", "inPlace"),
   command("status", "linked", "How your research shift is doing"),
   command("ask QUESTION", "anywhere", "Ask the crypto assistant; a plain question works too"),
-  command("portfolio", "linked", "Your wallet's address, and what it holds at live prices"),
+  command("wallet", "linked", "Your wallet's address"),
+  command("portfolio", "linked", "What your wallet holds, at live prices"),
   command("swap AMOUNT TOKEN to TOKEN", "linked", "Swap, after a tap of yours", "binds"),
   command(
     "send AMOUNT TOKEN to ADDRESS",

@@ -107,7 +107,7 @@ describe("/connect", () => {
 describe("a linked user", () => {
   test("is shown their wallet, their shift and its reports, and stops it", async ({ app }) => {
     const { userId, walletAddress } = await linkedUser(app, "alice");
-    expect(await say(app, "/portfolio")).toEqual([expect.stringContaining(walletAddress)]);
+    expect(await say(app, "/wallet")).toEqual([expect.stringContaining(walletAddress)]);
     expect(await say(app, "/status")).toEqual(["No research shift is running."]);
     expect(await say(app, "/stop")).toEqual(["You have no research shift running."]);
     await app.post("/mcp/research/start", { userId, token: "SOL" }, { as: "alice" });
