@@ -19,9 +19,9 @@ type Surroundings = { serviceUrl: string; signal: AbortSignal };
 const NOTHING = ["", "null", "undefined", "None", "NaN", "[object Object]"];
 
 const NOTHING_MOVED = "NOTHING was moved by this call";
-/** The service proposes a new random one in every answer; a wallet that holds money keeps its id. */
+/** A wallet that holds money keeps its id. */
 const SHORT_ID =
-  "This userId is short enough to be guessed, and whoever knows it controls the wallet. Keep it where it holds money already, and use a random UUID for a new wallet.";
+  "This userId is short enough to be guessed, and whoever knows it controls the wallet. Own it by the ownerUrl that connect_wallet answers, or use a random UUID for a new wallet.";
 const FREE_REPORTS =
   "run_research answers at once, and start_research has reports written over 8 hours; both are free.";
 

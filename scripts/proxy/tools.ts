@@ -75,7 +75,7 @@ export const tools: readonly Tool[] = [
     name: "get_signal_history",
     title: "Signal history",
     description:
-      "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out; days is a window back from now, such as 14.",
+      "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out.",
     ...of("GET", "/mcp/signals/history", STORED),
   },
   {

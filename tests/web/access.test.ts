@@ -110,6 +110,7 @@ describe("an id that somebody owns", () => {
     };
     return Object.fromEntries(Object.entries(answers).map(([name, { status }]) => [name, status]));
   }
+  const HOOK = { url: "https://hooks.example.com/market" };
   const refused = { send: 403, swap: 403, settings: 403, legacy: 403, notify: 403, webhook: 403 };
 
   test("answers to the id alone what reads and researches; orders and delivery need its owner", async ({
@@ -123,6 +124,8 @@ describe("an id that somebody owns", () => {
     expect(await answersTo(app, "alice", { as: "mallory" })).toEqual({ ...refused, ...foreign });
     const wrong = { headers: { Authorization: "Bearer nonsense" } };
     expect((await app.get("/mcp/wallet/balance?userId=alice", wrong)).status).toBe(401);
+    for (const path of ["/user/messenger", "/webhooks"])
+      expect([path, (await app.post(path, { userId: "alice", ...HOOK }, wrong)).status]).toEqual([path, 401]);
     const own = await answersTo(app, "alice", { as: "alice" });
     expect(own).toMatchObject({ send: 404, settings: 200, legacy: 200, balance: 404, start: 200 });
     const ways = await app.post("/user/messenger", { userId: "alice", messengerChatId: "666" });

@@ -3,7 +3,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "../security/digests";
-import { AppError, type ErrorCode } from "../errors";
+import { AppError, failureOf, type ErrorCode } from "../errors";
 import { charge, type LimitName } from "../limits/charges";
 import type { Caller, Credential } from "../limits/callers";
 import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
@@ -158,10 +158,8 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
         if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
       }
       if (access === "shown") caller.credential = known?.credential ?? "unclaimed";
-      else if (access !== undefined) caller.credential = await access(ctx, parsed, caller);
-      if (caller.credential === "id" && isTokenWrong(head, caller)) {
-        throw new AppError("unauthorized", "The token is not valid");
-      }
+      else if (access !== undefined) caller.credential = await allowed(access, ctx, parsed, caller, head);
+      if (caller.credential === "id" && isTokenWrong(head, caller)) throw wrongToken();
       if (limit !== undefined) await charge(ctx, limit, caller, decides ? "user" : undefined);
       for (const name of needs) required(name);
       const call = { head, requestId, idempotencyKey, named, caller };
@@ -178,6 +176,26 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
 function keyIn({ header }: RequestHead): Pick<Caller, "keyHash"> {
   const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(header("authorization") ?? "") ?? [];
   return key === undefined ? {} : { keyHash: sha256Hex(key) };
+}
+
+/** Decides on access: whoever has sent a wrong token is told that, and not to send one. */
+async function allowed<Parsed>(
+  access: (ctx: ActionCtx, input: Parsed, caller: Caller) => Promise<Credential>,
+  ctx: ActionCtx,
+  input: Parsed,
+  caller: Caller,
+  head: RequestHead,
+): Promise<Credential> {
+  try {
+    return await access(ctx, input, caller);
+  } catch (error) {
+    const isRefused = failureOf(error)?.code === "forbidden";
+    throw isRefused && caller.keyHash === undefined && isTokenWrong(head, caller) ? wrongToken() : error;
+  }
+}
+
+function wrongToken(): AppError {
+  return new AppError("unauthorized", "The token is not valid");
 }
 
 /** Whether the token is invalid: then the request never falls back to the `userId` alone. */

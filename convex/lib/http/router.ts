@@ -211,7 +211,7 @@ function failureResponse(error: unknown, requestId: string): Response {
 function refuse(request: Request, requestId: string, allowed: readonly Method[] | undefined): Response {
   const path = pathOf(request);
   if (allowed === undefined) throw new AppError("not_found", `There is no endpoint at ${path}`);
-  const error = `${request.method} is not allowed at ${path}`;
+  const error = `${request.method} is not allowed at ${path}: use ${allowed.join(" or ")}`;
   return json(405, { error }, requestId, { Allow: [...allowed, "OPTIONS"].join(", ") });
 }
 

@@ -1,4 +1,4 @@
-import { require, same, type Row } from "../row";
+import { require, matches, same, type Row } from "../row";
 import type { World } from "../world";
 
 /** What holds of every answer: form, CORS, errors, the order of checks, missing keys, upstream failures. */
@@ -194,7 +194,7 @@ export const conventions: Row[] = [
       const methods = (await named(world, {})).get("access-control-allow-methods") ?? "";
       for (const one of ["GET", "POST", "PUT", "DELETE"])
         require(methods.includes(one), `${one} is not allowed: ${methods}`);
-      (await world.send("PUT", "/mcp/chat")).error(405);
+      matches("The error", (await world.send("PUT", "/mcp/chat")).error(405), /POST/);
     },
   },
   {
