@@ -44,8 +44,8 @@ export async function readPrices(ctx: ActionCtx, hours: number): Promise<ShownPr
     const price = newest.find((one) => one.token === token);
     if (price === undefined) return null;
     const { priceUsd, source, observedAt } = price;
-    const dayAgo = closes[token].find(({ hourEndsAt }) => hourEndsAt === before - DAY);
-    const change = dayAgo === undefined ? null : (priceUsd / dayAgo.priceUsd - 1) * 100;
+    const dayAgo = priceAt(closes[token], now - DAY);
+    const change = dayAgo === null ? null : (priceUsd / dayAgo - 1) * 100;
     return {
       priceUsd,
       source,
@@ -55,6 +55,15 @@ export async function readPrices(ctx: ActionCtx, hours: number): Promise<ShownPr
     };
   };
   return { hours, prices: { BTC: of("BTC"), ETH: of("ETH") } };
+}
+
+/** The price at a moment (epoch ms), on the way from the close before it to the one after it; `null` without them. */
+function priceAt(closes: readonly HourlyClose[], at: number): number | null {
+  const hour = Math.floor(at / HOUR) * HOUR;
+  const closeOf = (end: number) => closes.find(({ hourEndsAt }) => hourEndsAt === end)?.priceUsd;
+  const from = closeOf(hour);
+  if (from === undefined) return null;
+  return from + ((closeOf(hour + HOUR) ?? from) - from) * ((at - hour) / HOUR);
 }
 
 /** Those that ended after a moment (epoch ms). */

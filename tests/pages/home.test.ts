@@ -103,7 +103,8 @@ describe("/mcp/prices", () => {
     expect(prices.BTC?.closes.map(({ priceUsd }) => priceUsd)).toEqual([144, 146, 148]);
     expect(prices.BTC?.closes.at(-1)?.at).toBe("2026-01-06T09:00:00.000Z");
     expect(prices.BTC?.priceUsd).toBe(149);
-    expect(prices.BTC?.change24hPercent).toBeCloseTo((149 / 100 - 1) * 100, 5);
+    // At 09:30 the day before it was half way from 100 at nine to 102 at ten.
+    expect(prices.BTC?.change24hPercent).toBeCloseTo((149 / 101 - 1) * 100, 5);
   });
 
   test("tells no price before the first one, and no change over a day in the first hours", async ({
