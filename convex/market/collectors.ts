@@ -57,7 +57,7 @@ export async function gather(
     const result = await outcomeOf(unlessLate(COLLECTORS[collector](asking, subject), end(), late));
     await store({ claim, result });
     const reason = typeof result === "string" ? result : result.length === 0 ? "No source has it" : null;
-    if (reason !== null) log.warn("facts.missing", { collector, subject, reason });
+    if (typeof result === "string") log.warn("facts.missing", { collector, subject, reason });
     return reason;
   };
   const awaitOther = async ({ key, attempt }: { key: string; attempt: number }): Promise<string | null> => {
