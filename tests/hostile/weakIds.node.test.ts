@@ -41,7 +41,7 @@ test("sends at most 500 USD in any 24 hours, and is told when how much is free a
   expect([beyond.status, beyond.body.error]).toEqual([
     429,
     expect.stringMatching(
-      /^This transfer would pass the limit of 500 USD in 24 hours that leave the wallets of a userId without an owner: 49\.\d+ USD are free now, and 300\.\d+ USD more from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
+      /^This transfer would go beyond the limit of 500 USD in 24 hours for a userId without an owner: 49\.\d+ USD are left, and there is room for it from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
     ),
   ]);
   // Past midnight nothing begins anew.
@@ -64,7 +64,7 @@ test("a long one that nobody owns sends at most 500 USD as well; a swap counts w
   const beyond = await send(app, LONG, 20);
   expect([beyond.status, beyond.body.error]).toEqual([
     429,
-    expect.stringContaining("leave the wallets of a userId without an owner: "),
+    expect.stringContaining("for a userId without an owner: "),
   ]);
 });
 
@@ -87,7 +87,7 @@ test("swaps that may lose much cannot carry off more than the limit, whatever th
   expect([third.status, third.body.error]).toEqual([
     429,
     expect.stringMatching(
-      /^This swap, whose terms let it lose 2\d\d(\.\d+)? USD, would pass the limit of 500 USD/,
+      /^This swap, whose terms let it lose 2\d\d(\.\d+)? USD, would go beyond the limit of 500 USD/,
     ),
   ]);
   const unpriced = await swap({ amount: "501000000", acceptUnpriced: true });

@@ -109,7 +109,7 @@ describe("a rehearsal of a send", () => {
 
   test.for([
     [{ TRADING_PAUSED: "true" }, {}, 503, "paused"],
-    [{ UNOWNED_DAILY_USD: "20" }, {}, 403, "would pass the limit of 20 USD in 24 hours"],
+    [{ UNOWNED_DAILY_USD: "20" }, {}, 403, "would go beyond the limit of 20 USD in 24 hours"],
     [{}, { amount: "9000000000" }, 400, "Insufficient USDC"],
     [{}, { toAddress: SETTLER }, 400, "the swap provider's contract"],
   ] as const)("where %o, of %o, it is refused", async ([env, fields, status, error]) => {

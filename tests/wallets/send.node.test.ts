@@ -237,7 +237,7 @@ describe("what leaves the wallets of an id without an owner", () => {
     try {
       const updatedAt = Math.floor(Date.now() / 1000) - 1_400;
       await chain.feeds.set("ETH", { answer: 1n, updatedAt });
-      expect((await send(app, worth(66))).body.error).toContain("would pass the limit of 60 USD");
+      expect((await send(app, worth(66))).body.error).toContain("would go beyond the limit of 60 USD");
       expect((await send(app, worth(30))).status).toBe(200);
       noPrices(app);
       await chain.feeds.set("USDC", { answer: 100_000_000n, updatedAt: 1_000 });

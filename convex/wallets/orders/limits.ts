@@ -60,14 +60,14 @@ export async function limitsOf(ctx: QueryCtx, order: Ordering, now: number): Pro
   };
   if (by === "free") {
     const cap = microUsd(setting("UNOWNED_DAILY_USD"));
-    const own = limit(" that leave the wallets of a userId without an owner", cap);
+    const own = limit(" for a userId without an owner", cap);
     const from = addressKey(order);
     if (from === undefined) return [own];
     const others = await ofDay(
       orders.withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", now - DAY)),
       now,
     );
-    return [own, limit(" that leave the wallets of short userIds, by one network address", cap, others)];
+    return [own, limit(" for the short userIds of one network address", cap, others)];
   }
   const limits = [limit("", dailyAt(await accountOf(ctx, userId), now))];
   const mine = credentialOf({ by, keyId: key?.id });
@@ -116,20 +116,25 @@ export async function refusalOf(
   return passed === undefined ? null : beyond(passed, order, amount, now);
 }
 
+const OWN_IT = "Its owner may move more: the answer of /mcp/defi/connect has the link to own it";
+
 /** A used-up cap. `rate_limited` says when there is room for this order again; what no wait makes fit is `forbidden`. */
 function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
   const { most, about, counted } = limit;
   const what =
     request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(amount)} USD,`;
-  const message = `${what} would pass the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${cents(leftOf(limit))} USD are left`;
+  const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${cents(leftOf(limit))} USD are left`;
   if (by === "chat") return new AppError("forbidden", `${message}. Beyond it an order needs ${TOKEN}`);
   let used = sumOf(counted);
   for (const { at, sum } of counted) {
     used -= sum;
     if (used + amount > most) continue;
-    return new AppError("rate_limited", message, { retryAfterMs: Math.max(1, at + DAY + MINUTE - now) });
+    const roomAt = at + DAY + MINUTE;
+    return new AppError("rate_limited", `${message}, and there is room for it from ${dateTime(roomAt)}`, {
+      retryAfterMs: Math.max(1, roomAt - now),
+    });
   }
-  return new AppError("forbidden", message);
+  return new AppError("forbidden", by === "free" ? `${message}. ${OWN_IT}` : message);
 }
 
 /**
