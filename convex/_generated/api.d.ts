@@ -40,7 +40,6 @@ import type * as bot_updates from "../bot/updates.js";
 import type * as chat_agents from "../chat/agents.js";
 import type * as chat_context from "../chat/context.js";
 import type * as chat_http from "../chat/http.js";
-import type * as chat_memory from "../chat/memory.js";
 import type * as chat_replies from "../chat/replies.js";
 import type * as chat_runs from "../chat/runs.js";
 import type * as compat_http from "../compat/http.js";
@@ -351,7 +350,6 @@ declare const fullApi: ApiFromModules<{
   "chat/agents": typeof chat_agents;
   "chat/context": typeof chat_context;
   "chat/http": typeof chat_http;
-  "chat/memory": typeof chat_memory;
   "chat/replies": typeof chat_replies;
   "chat/runs": typeof chat_runs;
   "compat/http": typeof compat_http;

@@ -234,14 +234,14 @@ async function answerTo(ctx: ActionCtx, request: Request): Promise<Outcome> {
   const response = await answerQuestion(ctx, {
     agentId: DEFAULT_AGENT,
     question,
-    messages: args === null ? [] : await ctx.runQuery(internal.chat.memory.turns, args),
+    messages: args === null ? [] : await ctx.runQuery(internal.chat.runs.turns, args),
     caller,
     personal: sender.alone,
     proven: own !== null,
   });
   if (own !== null) {
     const reply = pick(response, ["answer", "model", "tokensUsed"]);
-    await ctx.runMutation(internal.chat.memory.keep, { ...own, question, reply, key: `update:${updateId}` });
+    await ctx.runMutation(internal.chat.runs.keep, { ...own, question, reply, key: `update:${updateId}` });
   }
   const answer = wordsAsParagraphs(response.answer, response.sources);
   if (answer.length === 0) throw new AppError("upstream", "The model's answer had no words. Ask again.");

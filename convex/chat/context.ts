@@ -1,20 +1,18 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
-import { answerAt } from "../lib/cache";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { HOUR, iso, unlessLate } from "../lib/time";
 import { standing, vStanding } from "../market/facts";
-import { describeMarket, MARKET_KEY, readBack } from "../market/snapshot";
 import { describeResearch } from "../research/model";
 import { wantedFor } from "../research/writing/brief";
 import { latestSignals } from "../signals/model";
 import { TOKENS } from "../signals/rules";
 import { latestAlerts } from "../whales/model";
 
-/** The context of an answer: the market and its facts, today's signals, the last whales, and the user's own data. */
+/** The context of an answer: the market's facts, today's signals, the last whales, and the user's own data. */
 
 /** Older facts say nothing about the present. */
 const FACTS_GOOD_MS = 2 * HOUR;
@@ -24,11 +22,8 @@ const WHALES = 6;
 
 const vContext = v.object({
   facts: vStanding.fields.facts,
-  market: v.union(v.object({ fetchedAt: v.number(), told: v.string() }), v.null()),
-  /** Line by line, as are the others. */
-  signals: v.array(v.string()),
-  whales: v.array(v.string()),
-  research: v.array(v.string()),
+  /** This service's own data: what it is, and a line of it. */
+  own: v.array(v.object({ name: v.string(), says: v.string() })),
 });
 export type Context = Infer<typeof vContext>;
 
@@ -37,30 +32,30 @@ export const stored = internalQuery({
   args: { userId: v.union(v.string(), v.null()), now: v.number() },
   returns: vContext,
   handler: async (ctx, { userId, now }): Promise<Context> => {
-    const row = await answerAt(ctx, MARKET_KEY);
-    const told = row === null ? null : describeMarket(readBack(row.body));
     const known = await standing(ctx, { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: now });
-    const signals = await latestSignals(ctx, TOKENS);
-    const whales = await latestAlerts(ctx, now - WHALES_WITHIN_MS, WHALES);
-    const research = userId === null ? null : await describeResearch(ctx, userId);
+    const signals = (await latestSignals(ctx, TOKENS))
+      .filter(({ generatedAt }) => now - generatedAt < SIGNALS_WITHIN_MS)
+      .map(({ token, signal, entry, tp1, tp2, sl, confidence, status, generatedAt }) => {
+        const levels = signal === "HOLD" ? "" : `, targets $${tp1} and $${tp2}, stop $${sl}`;
+        const issued = `${status}, issued ${iso(generatedAt)}`;
+        return `${token} ${signal} at $${entry}${levels}, confidence ${confidence} %, ${issued}`;
+      });
+    const whales = (await latestAlerts(ctx, now - WHALES_WITHIN_MS, WHALES)).map(
+      ({ token, alertType, amount, direction, description, detectedAt, verified, movement }) =>
+        `${iso(detectedAt)} ${token} ${alertType}, $${amount}, ${direction}: ${description}` +
+        (movement !== undefined
+          ? " (measured on Base)"
+          : ` (reported by a model, ${verified ? "its transaction verified" : "not verified"} on chain)`),
+    );
+    const research = userId === null ? [] : await describeResearch(ctx, userId);
+    const named = (name: string, lines: readonly string[]) => lines.map((says) => ({ name, says }));
     return {
       facts: known.facts,
-      market: row === null || told === null ? null : { fetchedAt: row.fetchedAt, told },
-      signals: signals
-        .filter(({ generatedAt }) => now - generatedAt < SIGNALS_WITHIN_MS)
-        .map(({ token, signal, entry, tp1, tp2, sl, confidence, status, generatedAt }) => {
-          const levels = signal === "HOLD" ? "" : `, targets $${tp1} and $${tp2}, stop $${sl}`;
-          const issued = `${status}, issued ${iso(generatedAt)}`;
-          return `${token} ${signal} at $${entry}${levels}, confidence ${confidence} %, ${issued}`;
-        }),
-      whales: whales.map(
-        ({ token, alertType, amount, direction, description, detectedAt, verified, movement }) =>
-          `${iso(detectedAt)} ${token} ${alertType}, $${amount}, ${direction}: ${description}` +
-          (movement !== undefined
-            ? " (measured on Base)"
-            : ` (reported by a model, ${verified ? "its transaction verified" : "not verified"} on chain)`),
-      ),
-      research: research === null ? [] : research.split("\n"),
+      own: [
+        ...named("this service's trading signals", signals),
+        ...named("movements this service was told of", whales),
+        ...named("this user's research with this service", research),
+      ],
     };
   },
 });
@@ -74,12 +69,8 @@ export async function portfolioOf(ctx: ActionCtx, userId: string): Promise<strin
     const late = () => new Error("The chain did not answer in time");
     const end = AbortSignal.timeout(deadlines.chatContext);
     const { balances, totalValueUsd, pricedAt } = await unlessLate(read(ctx, wallet.address), end, late);
-    const parts = balances
-      .filter(({ raw }) => raw !== "0")
-      .map(
-        ({ token, balance, valueUsd }) => `${balance} ${token}${valueUsd === null ? "" : ` ($${valueUsd})`}`,
-      );
-    return `As of ${iso(pricedAt)}: ${parts.length === 0 ? "empty" : parts.join(", ")}. Total $${totalValueUsd}.`;
+    const held = balances.filter(({ raw }) => raw !== "0").map(({ token, balance }) => `${balance} ${token}`);
+    return `As of ${iso(pricedAt)}: ${held.join(", ") || "empty"}. Total $${totalValueUsd}.`;
   } catch (error) {
     log.warn("chat.no portfolio", { reason: messageOf(error) });
     return null;

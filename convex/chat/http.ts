@@ -1,14 +1,15 @@
 import * as z from "zod";
-import { citedSource } from "../lib/figures/shapes";
+import { shownSource, shownSources } from "../lib/figures/shapes";
 import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_TIME, USER_TOKEN } from "../lib/http/described";
+import { USER_TOKEN } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
-import { iso } from "../lib/time";
-import { lastTurns } from "./memory";
+import { resultExample } from "../research/views";
+import { DEFAULT_AGENT, isAgent } from "./agents";
+import { lastTurns } from "./runs";
 
 const turn = z.object(
   {
@@ -18,15 +19,12 @@ const turn = z.object(
   "must be an object with role and content",
 );
 
-/** Of an answer that states no figure. */
-const NOTHING = { sources: [], checked: { figures: 0, cited: 0, unproven: 0 } };
-
 const chat: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/chat",
   summary: "Chat with a named agent, with live market context.",
   description:
-    "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure comes from a cited fact, or its sentence ends with `[model]`. A request for a private key gets a fixed security message, and no model is asked.",
+    "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure comes from a cited fact, or is marked `[model]`. A request for a private key gets a fixed security message, and no model is asked.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "question",
   countsWithSlot: true,
@@ -40,22 +38,12 @@ const chat: MountedEndpoint = endpoint({
     input: {
       question: "What moved the market today?",
       agentId: "news-default",
-      messages: [{ role: "user", content: "I hold BTC and ETH." }],
     },
     output: {
-      answer: "Bitcoin is up 1.4 % [1] over the day; Ethereum is slightly lower.\n\nSources: [1] CoinGecko",
+      answer: "Bitcoin trades at $97,250.50 [1]; Ethereum is slightly lower.\n\nSources: [1] CoinGecko",
       agentId: "news-default",
       model: "claude-haiku-4.5",
-      sources: [
-        {
-          id: 1,
-          name: "CoinGecko",
-          url: "https://www.coingecko.com/en/coins/bitcoin",
-          observedAt: EXAMPLE_TIME,
-          says: "BTC price change over 24 hours: +1.4 %",
-        },
-      ],
-      checked: { figures: 1, cited: 1, unproven: 0 },
+      sources: resultExample.sources,
     },
   },
   input: z.object({
@@ -72,25 +60,16 @@ const chat: MountedEndpoint = endpoint({
     answer: z.string(),
     agentId: z.string().describe("The agent that answered, by the name in the request"),
     model: z.string().describe("The model that answered; none when no model was asked"),
-    sources: z
-      .array(citedSource.extend({ observedAt: z.iso.datetime() }))
-      .describe("The facts that the answer cites"),
-    checked: z.object({
-      figures: z.int().describe("Figures that the answer states"),
-      cited: z.int().describe("Facts that it cites"),
-      unproven: z.int().describe("Figures that are in no cited fact; their sentences end with `[model]`"),
-    }),
+    sources: z.array(shownSource).describe("The facts that the answer cites"),
   }),
   handler: async (ctx, { question, agentId: named, messages = [], userId }, { caller }) => {
-    const { agentNamed, DEFAULT_AGENT } = await import("./agents");
     const agentId = named ?? DEFAULT_AGENT;
-    const agent = agentNamed(agentId);
-    if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
+    if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
-    if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", ...NOTHING };
+    if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", sources: [] };
     const { answer: reply } = await import("./replies");
     const wanted = {
-      agentId: agent,
+      agentId,
       question,
       messages: lastTurns(messages),
       caller,
@@ -102,9 +81,8 @@ const chat: MountedEndpoint = endpoint({
       heldMs: deadlines.caller,
       payer: payerOf(caller),
     });
-    const { answer, model, sources, checked } = answered;
-    const cited = sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) }));
-    return { answer, agentId, model, sources: cited, checked };
+    const { answer, model, sources } = answered;
+    return { answer, agentId, model, sources: shownSources(sources) };
   },
 });
 

@@ -2,8 +2,7 @@ import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { failureOf } from "../lib/errors";
-import type { Fact, Kind } from "../lib/facts";
+import type { Kind } from "../lib/facts";
 import {
   citableLine,
   citedOf,
@@ -25,23 +24,22 @@ import { counted } from "../lib/outside/providerCalls";
 import { ownWords } from "../lib/text/prose";
 import { iso, MINUTE, roundedNow } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import { renewMarket } from "../market/actions";
 import { gather } from "../market/collectors";
-import { coinsNamed } from "../market/facts";
+import { coinsNamed, LISTS } from "../market/facts";
+import type { Wanted } from "../market/tables";
 import { complete } from "../providers/models/gateway";
 import { memoryOf } from "../providers/models/structure";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";
-import { vTurn, type Turn } from "./memory";
+import { vTurn, type Turn } from "./runs";
 
 /**
  * Answers questions with live context. What an answer may state are numbered facts and this service's own data; every
  * other figure is marked as the model's.
  */
 
-/** Chat uses market figures of this age; older ones are refreshed while the caller waits a moment. */
-const MARKET_FRESH_MS = 5 * MINUTE;
-const NEWS_FRESH_MS = 15 * MINUTE;
+/** Chat uses figures of this age; older ones are refreshed while the caller waits a moment. */
+const LISTS_FRESH_MS = 5 * MINUTE;
 
 export type Question = {
   agentId: string;
@@ -55,12 +53,7 @@ export type Question = {
   proven: boolean;
 };
 
-type Grounded = {
-  answer: string;
-  sources: CitedSource[];
-  checked: { figures: number; cited: number; unproven: number };
-};
-export type Reply = Grounded & { model: string; tokensUsed: number };
+export type Reply = { answer: string; sources: CitedSource[]; model: string; tokensUsed: number };
 
 /** Answers one question of a conversation. For actions. */
 export const answer = counted(
@@ -73,10 +66,9 @@ export const answer = counted(
       proven && own !== null ? portfolioOf(ctx, own) : null,
     ]);
     const sources = citable(question, context, portfolio);
-    const told = { market: context.market?.told ?? null, facts: sources.map(citableLine) };
     const completion = await complete({
       messages: [
-        { role: "system", content: systemPrompt(agentId, iso(Date.now()), told) },
+        { role: "system", content: systemPrompt(agentId, iso(Date.now()), sources.map(citableLine)) },
         ...messages,
         { role: "user", content: question },
       ],
@@ -112,24 +104,11 @@ export const answerRun = worker(
   },
 );
 
-/** What is stored; an old market, or for news old headlines, are renewed first, if that finishes within the wait. */
+/** What is stored; old lists of coins, and for news old headlines, are renewed first, as far as that ends within the wait. */
 async function contextOf(ctx: ActionCtx, userId: string | null, isNews: boolean): Promise<Context> {
-  const read = () => ctx.runQuery(internal.chat.context.stored, { userId, now: roundedNow() });
-  const waitMs = deadlines.chatContext;
-  const [stored] = await Promise.all([
-    read(),
-    isNews ? gather(ctx, [{ collector: "news", subject: "" }], { freshMs: NEWS_FRESH_MS, waitMs }) : null,
-  ]);
-  const isOld = stored.market === null || Date.now() - stored.market.fetchedAt > MARKET_FRESH_MS;
-  if (isOld) {
-    try {
-      // The service pays: the cost is bounded by the clock, not by the number of callers.
-      await renewMarket(ctx, waitMs);
-    } catch (error) {
-      if (failureOf(error) === null) throw error;
-    }
-  }
-  return isOld || isNews ? read() : stored;
+  const wanted: Wanted[] = [...LISTS, ...(isNews ? [{ collector: "news" as const, subject: "" }] : [])];
+  await gather(ctx, wanted, { freshMs: LISTS_FRESH_MS, waitMs: deadlines.chatContext });
+  return ctx.runQuery(internal.chat.context.stored, { userId, now: roundedNow() });
 }
 
 const KINDS: readonly Kind[] = [
@@ -144,43 +123,35 @@ const KINDS: readonly Kind[] = [
 ];
 const SEARCHED = 5;
 const HEADLINES = 5;
-/** How many coins of a question are covered, besides the majors. */
+/** How many coins of a question are covered, besides the majors; of the largest there are price and change. */
 const NAMED = 4;
+const LARGEST = 10;
 
 /** The facts that an answer to this question may cite, and the rest of its context, line by line. */
-function citable(question: string, context: Context, portfolio: string | null): Source[] {
-  const { facts, signals, whales, research } = context;
+function citable(question: string, { facts, own }: Context, portfolio: string | null): Source[] {
   const coins = [...new Set([...coinsNamed(question, facts).slice(0, NAMED), ...MAJORS])];
-  const of = (subject: string): Fact[] =>
-    KINDS.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
+  const largest = facts.flatMap(({ subject, kind, value }) =>
+    kind === "rank" && Number(value) <= LARGEST && !coins.includes(subject) ? [subject] : [],
+  );
+  const of = (kinds: readonly Kind[]) => (subject: string) =>
+    kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
   const observed = [
-    ...coins.flatMap(of),
+    ...coins.flatMap(of(KINDS)),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
+    ...largest.flatMap(of(["price", "change24h"])),
   ].map((fact) => sourceOfFact(fact));
+  const wallet = { name: "this user's own wallet, read on chain", says: portfolio ?? "" };
+  const told = [...own, ...(portfolio === null ? [] : [wallet])];
   const observedAt = Date.now();
-  const own = (name: string, lines: readonly string[]) =>
-    lines.map((says) => sourceOfWords({ says, observedAt, name }));
-  return numbered([
-    ...observed,
-    ...own("this service's trading signals", signals),
-    ...own("movements this service was told of", whales),
-    ...own("this user's research with this service", research),
-    ...own("this user's own wallet, read on chain", portfolio === null ? [] : [portfolio]),
-  ]);
+  return numbered([...observed, ...told.map((one) => sourceOfWords({ ...one, observedAt }))]);
 }
 
 /** The answer with its figures printed from facts and its sources named; a figure that is in no fact is marked `[model]`. */
-function groundAnswer(text: string, ledger: Ledger): Grounded {
+function groundAnswer(text: string, ledger: Ledger): Pick<Reply, "answer" | "sources"> {
   const kept: number[] = [];
-  const { text: words, figures, leftovers } = settle(text, ledger, { kept, left: "mark" });
+  const { text: words } = settle(text, ledger, { kept, left: "mark" });
   const sources = citedOf(kept, ledger);
   const named = sources.map(({ id, name }) => `[${id}] ${name}`).join(", ");
-  const answered = [words, ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
-  const unproven = leftovers.length;
-  return {
-    answer: answered,
-    sources,
-    checked: { figures: figures + unproven, cited: sources.length, unproven },
-  };
+  return { answer: named === "" ? words : `${words}\n\nSources: ${named}`, sources };
 }

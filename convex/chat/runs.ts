@@ -1,7 +1,7 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { mutation } from "../_generated/server";
+import { internalQuery, mutation, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { creditsForTokens } from "../credits/model";
 import { release, reserve, settle } from "../credits/reservations";
@@ -10,12 +10,16 @@ import { AppError } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { charge } from "../lib/limits/charges";
 import { end, open, failureHandler, vFailure, vJob } from "../lib/work/jobs";
-import { endRun, recordRun, startedWith } from "../runs/model";
+import { endRun, exchangesOf, recordRun, startedWith } from "../runs/model";
+import { cut } from "../lib/text/strings";
+import { DAY } from "../lib/time";
 import { requireUser } from "../accounts/model";
 import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
-import { rememberedTurns, titleOf } from "./memory";
 
-/** Agent runs that a signed-in user starts and pays for with credits. */
+/**
+ * Agent runs, which a signed-in user starts and pays for with credits, and the earlier turns of a conversation: those that
+ * a client sends, and the exchanges of the last day, which are stored as the user's runs.
+ */
 
 const MAX_QUESTION = 8_000;
 const MAX_KEY = 200;
@@ -58,7 +62,7 @@ export const start = mutation({
     const runId = await recordRun(ctx, {
       userId,
       agentId,
-      title: titleOf(question),
+      title: cut(question, TITLE_LENGTH),
       status: "running",
       startedAt: Date.now(),
       question,
@@ -107,5 +111,92 @@ export const failed = change(
     await release(ctx, runId);
     const shown = code === undefined ? "The run failed unexpectedly" : error;
     await endRun(ctx, runId, { status: "failed", error: shown, credits: 0 });
+  },
+);
+
+export const vTurn = v.object({
+  role: v.union(v.literal("user"), v.literal("assistant")),
+  content: v.string(),
+});
+export type Turn = Infer<typeof vTurn>;
+
+/** How much of a conversation is passed on, in characters. */
+const HISTORY_CHARS = 24_000;
+
+/** The last turns that fit, oldest first; if a single turn is too long, its end. */
+export function lastTurns(turns: readonly Turn[], limit = HISTORY_CHARS): Turn[] {
+  let room = limit;
+  const kept: Turn[] = [];
+  for (const { role, content } of turns.toReversed()) {
+    if (content.trim() === "") continue;
+    if (content.length > room) {
+      if (kept.length === 0) kept.push({ role, content: `…${endOf(content, room - 1)}` });
+      break;
+    }
+    room -= content.length;
+    kept.unshift({ role, content });
+  }
+  return kept;
+}
+
+/** The last characters of a text, without cutting one. */
+function endOf(text: string, length: number): string {
+  return text.slice(-length).replace(/^\p{Surrogate}/u, "");
+}
+
+const REMEMBERED_MS = DAY;
+const EXCHANGES = 6;
+/** It is part of the price of every run, so it is shorter than the history that a client may send. */
+const REMEMBERED_CHARS = 8_000;
+const TITLE_LENGTH = 80;
+
+/** The turns that an agent continues from, oldest first, without refusals to show a key. */
+export async function rememberedTurns(
+  ctx: QueryCtx,
+  userId: string,
+  agentId: string,
+  now: number,
+): Promise<Turn[]> {
+  const since = now - REMEMBERED_MS;
+  const exchanges = await exchangesOf(ctx, { userId, agentId, since, limit: EXCHANGES });
+  const turns = exchanges
+    .filter(({ answer }) => answer !== SECURITY_MESSAGE)
+    .flatMap(({ question, answer }): Turn[] => [
+      { role: "user", content: question },
+      { role: "assistant", content: answer },
+    ]);
+  return lastTurns(turns, REMEMBERED_CHARS);
+}
+
+export const turns = internalQuery({
+  args: { userId: v.string(), agentId: v.string(), now: v.number() },
+  returns: v.array(vTurn),
+  handler: (ctx, { userId, agentId, now }) => rememberedTurns(ctx, userId, agentId, now),
+});
+
+/** Stores an exchange outside the web application, once per key; it cost no credits. */
+export const keep = change(
+  {
+    userId: v.string(),
+    agentId: v.string(),
+    question: v.string(),
+    reply: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
+    key: v.string(),
+  },
+  async (ctx, { userId, agentId, question, reply, key }) => {
+    if ((await startedWith(ctx, userId, key)) !== null) return;
+    const now = Date.now();
+    await recordRun(ctx, {
+      userId,
+      agentId,
+      title: cut(question, TITLE_LENGTH),
+      status: "completed",
+      startedAt: now,
+      finishedAt: now,
+      question,
+      ...reply,
+      credits: 0,
+      idempotencyKey: key,
+    });
   },
 );

@@ -9,7 +9,7 @@ import { renewal } from "../lib/renewal";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
 import { counted, providerAction } from "../lib/outside/providerCalls";
-import { awaitRefresh, vRefresh } from "../lib/cache";
+import { vRefresh } from "../lib/cache";
 import { DAY, HOUR, iso, MINUTE, roundedNow } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { askCandles } from "../providers/data/coinbase";
@@ -55,7 +55,7 @@ async function marketFacts(ctx: ActionCtx, more: readonly Wanted[] = []): Promis
 }
 
 /** The gateway's list as it was last given; `null` if it is too old. */
-export async function keptList(ctx: ActionCtx): Promise<GatewayList | null> {
+async function keptList(ctx: ActionCtx): Promise<GatewayList | null> {
   return listIn(await ctx.runQuery(internal.lib.cache.answer, { key: LIST_KEY }));
 }
 
@@ -108,16 +108,6 @@ export async function askForMarket(
   const figures = marketView(facts, list);
   if (figures === null) throw unfilled();
   return { ...figures, raw: JSON.stringify(list) };
-}
-
-/**
- * Renews the snapshot at the service's cost, and waits for it for `waitMs` at most. For actions.
- * @throws AppError `upstream` if the gateway was asked and failed; `rate_limited` if too many requests wait.
- */
-export async function renewMarket(ctx: ActionCtx, waitMs: number): Promise<void> {
-  const begun = { caller: { address: null }, forService: true };
-  const ticket = await ctx.runMutation(internal.market.snapshots.begin, begun);
-  await awaitRefresh(ctx, ticket, AbortSignal.timeout(waitMs));
 }
 
 /** Asks the gateway, with the live prices and a recent snapshot of the market; its figures are the sources'. */

@@ -24,12 +24,10 @@ export const current = internalQuery({
  * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
 export const begin = internalMutation({
-  args: { caller: vCaller, forService: v.optional(v.boolean()) },
+  args: { caller: vCaller },
   returns: vTicket,
-  handler: async (ctx, { caller, forService = false }): Promise<Ticket> => {
-    const refresh = { key: MARKET_KEY, caller, ...(forService ? { rank: "service" as const } : {}) };
-    return beginRefresh(ctx, refresh, internal.market.actions.renew, {});
-  },
+  handler: async (ctx, { caller }): Promise<Ticket> =>
+    beginRefresh(ctx, { key: MARKET_KEY, caller }, internal.market.actions.renew, {}),
 });
 
 /** Starts an answer to a question, or joins the running one. @throws AppError `rate_limited` */

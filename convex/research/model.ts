@@ -126,8 +126,8 @@ export async function latestReportOn(ctx: QueryCtx, token: string): Promise<Doc<
   return rowsByBoth(ctx.db.query("reports"), "jobToken", token, "state", "done").order("desc").first();
 }
 
-/** A user's research, for chat's prompt: the running shift and the last reports, in a few lines. */
-export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
+/** A user's research, for chat's prompt: the running shift and the last reports, line by line. */
+export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string[]> {
   const [shift] = await activeShiftsOf(ctx, userId);
   const named = (token: string) => (token === "" ? "the whole market" : token);
   const lines = (await latestReportsOf(ctx, userId)).map(
@@ -140,5 +140,5 @@ export async function describeResearch(ctx: QueryCtx, userId: string): Promise<s
       `Running research shift on ${named(focus)}, ${iso(startedAt)} to ${iso(stopsAt)}, interim reports so far: ${interimReportsCount}.`,
     );
   }
-  return lines.length === 0 ? null : lines.join("\n");
+  return lines;
 }

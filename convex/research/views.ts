@@ -1,7 +1,7 @@
 import type { FunctionReturnType } from "convex/server";
 import * as z from "zod";
 import type { internal } from "../_generated/api";
-import { citedSource } from "../lib/figures/shapes";
+import { shownSource, shownSources } from "../lib/figures/shapes";
 import { EXAMPLE_TIME } from "../lib/http/described";
 import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE } from "../lib/time";
@@ -26,9 +26,7 @@ export const resultFields = {
       confidence: z.number().describe("0 to 1"),
     }),
   ),
-  sources: z
-    .array(citedSource.extend({ observedAt: z.iso.datetime() }))
-    .describe("The facts that the texts cite"),
+  sources: z.array(shownSource).describe("The facts that the texts cite"),
   missing: z
     .array(z.object({ collector: z.string(), subject: z.string(), reason: z.string() }))
     .describe("What could not be collected, and why"),
@@ -36,8 +34,7 @@ export const resultFields = {
 
 /** A stored result as callers see it. */
 export function shownResult(result: Result) {
-  const sources = result.sources.map((one) => ({ ...one, observedAt: iso(one.observedAt) }));
-  return { ...result, sources };
+  return { ...result, sources: shownSources(result.sources) };
 }
 
 /** A stored on-demand result as callers see it. @param stored `fetchedAt` in epoch ms. */

@@ -220,8 +220,8 @@ describe("a request for a key", () => {
 describe("an answer under way", () => {
   test("that was cut off with its server is taken up again, and comes once", async ({ app }) => {
     const update = updateOf("/ask Why?");
-    // A server took it, and was lost before it could say what became of it. The market's list is asked for beside it.
-    app.standins.fail("llm", { mode: "slow", times: 2 });
+    // A server took it, and was lost before it could say what became of it.
+    app.standins.fail("llm", { mode: "slow", times: 1 });
     await deliver(app, update);
     await app.settle();
     const [work] = await underWay(app);

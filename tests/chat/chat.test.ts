@@ -22,10 +22,11 @@ describe("POST /mcp/chat", () => {
       agentId: "primary-default",
       model: expect.stringContaining("simulated"),
       sources: expect.any(Array),
-      checked: { figures: 4, cited: 4, unproven: 0 },
     });
     const [system, question] = lastConversation(app);
-    expect(system?.content).toMatch(/crypto assistant[\s\S]*Market:\nAs of 2026-01-05T09:00.*Bitcoin \$\d/);
+    expect(system?.content).toMatch(
+      /crypto assistant[\s\S]*\nf1 BTC price: [\d,.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)/,
+    );
     expect(question).toEqual({ role: "user", content: "How is the market?" });
   });
 
@@ -93,7 +94,6 @@ describe("POST /mcp/chat", () => {
         agentId: "primary-default",
         model: "none",
         sources: [],
-        checked: { figures: 0, cited: 0, unproven: 0 },
       },
     ]);
     expect(app.standins.sent("llm")).toEqual([]);
@@ -111,20 +111,11 @@ describe("POST /mcp/chat", () => {
     },
   );
 
-  test("goes on with the sources' market when only the model's fails", async ({ app }) => {
-    app.standins.fail("llm", { mode: "status", status: 400, schema: "market_snapshot" });
-    const { status } = await app.post("/mcp/chat", { question: "hello" });
-    expect(status).toBe(200);
-    const prompt = lastConversation(app)[0]?.content;
-    expect(prompt).toMatch(/Market:\nAs of .*: Bitcoin \$\d+.* coinbase\)/);
-    expect(prompt).not.toContain("%, model)");
-  });
-
-  test("goes on without the market when only that fails", async ({ app }) => {
-    app.standins.fail("llm", { mode: "status", status: 413, schema: "market_snapshot" });
+  test("goes on without the market when its source fails, and asks no other model", async ({ app }) => {
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     const { status } = await app.post("/mcp/chat", { question: "hello" });
     expect(status).toBe(200);
-    expect(lastConversation(app)[0]?.content).toContain("Market:\nno figures are available");
+    expect(lastConversation(app)[0]?.content).toContain("none could be collected");
+    expect(app.standins.sent("llm")).toHaveLength(1);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
-import { lastTurns } from "../../convex/chat/memory";
+import { lastTurns } from "../../convex/chat/runs";
 import { type App, test } from "../support/app";
 import { browserOf } from "../web/support";
 import { insertAlerts } from "../support/rows/signalRows";

@@ -16,8 +16,6 @@ import { NAMES, replaceFigures } from "./written";
 
 export type Settled = {
   text: string;
-  /** Figures printed from facts. */
-  figures: number;
   /** Figures that no fact has, each with its place and the reason. */
   leftovers: string[];
   /** Sentences that were left out. */
@@ -42,7 +40,7 @@ export type How = {
 const MOST_CHARS = 1_500;
 
 export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
-  const settled: Settled = { text: "", figures: 0, leftovers: [], removed: 0, sentences: 0 };
+  const settled: Settled = { text: "", leftovers: [], removed: 0, sentences: 0 };
   const kept = how.kept ?? [];
   const before: string[] = [];
   const lines = linesOf(plain(text)).flatMap(({ lead, sentences }) => {
@@ -55,7 +53,6 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
       settled.removed += isOut ? 1 : 0;
       settled.leftovers.push(...read.problems.map((why) => `at “${sentence.slice(0, 120)}”: ${why}`));
       if (isOut) return [];
-      settled.figures += read.figures;
       kept.splice(0, Infinity, ...read.kept);
       return [read.text];
     });
@@ -99,7 +96,6 @@ function settleSentence(
   const isOf = ({ about }: Source) => (named.length === 0 ? [focus] : named).includes(about?.subject ?? "");
   const cited = how.isUncited === true ? [...facts.values()].filter(isOf) : known;
 
-  let figures = 0;
   const used = new Set<number>();
   const parts: string[] = [];
   // One private character stands for each finished part, so that nothing reads it again.
@@ -113,7 +109,6 @@ function settleSentence(
     return ` [${[...new Set(numbers)].join(", ")}]`;
   };
   const printed = (amount: string, of: readonly Source[]) => {
-    figures += 1;
     for (const one of of) used.add(one.id);
     const stranger = of.find((one) => isStranger(one, named, [...before, focus]));
     if (stranger !== undefined)
@@ -161,7 +156,7 @@ function settleSentence(
     )
     .replace(/ +([.,;:!?。，])/g, "$1");
   const isBound = how.refused === undefined || (ids.length > 0 && sentence.search(how.refused) === -1);
-  return { text, figures, problems, kept: how.kept, isBound };
+  return { text, problems, kept: how.kept, isBound };
 }
 
 /** Whether a sentence names coins, and neither it nor the text before it the one that a figure is of. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { iso } from "../time";
 
 /** What accompanies a text whose figures come from facts. Times are epoch ms; callers see them written out. */
 
@@ -9,3 +10,9 @@ export const citedSource = z.object({
   observedAt: z.number(),
   says: z.string(),
 });
+
+export const shownSource = citedSource.extend({ observedAt: z.iso.datetime() });
+
+export function shownSources(sources: readonly z.output<typeof citedSource>[]) {
+  return sources.map((one) => ({ ...one, observedAt: iso(one.observedAt) }));
+}
