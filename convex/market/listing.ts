@@ -4,12 +4,12 @@ import { AppError, failureOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
-import { isMajor, isSymbol, symbolIn } from "../lib/money/tokens";
+import { isMajor, isSymbol } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
 import { counted } from "../lib/outside/providerCalls";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
 import { gather } from "./collectors";
-import { coinsNamed, LISTS, QUOTES, symbolAmong } from "./facts";
+import { LISTS, QUOTES, symbolAmong } from "./facts";
 import { LIST_KEY, listIn } from "./questions";
 import { focusView, knownCoins } from "./snapshot";
 import type { TokenFigures, Wanted } from "./tables";
@@ -69,19 +69,6 @@ export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?
   if (kind === "unknown") throw new AppError("not_found", unknownToken(symbol));
   if (!isSymbol(symbol)) throw new AppError("upstream", unsureToken(symbol));
   return symbol;
-}
-
-/** The first token that a text names, if a source confirms that it exists; "" if it names none. */
-export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller): Promise<string> {
-  const whole = symbolIn(words);
-  const named = isSymbol(whole) ? whole : await firstNamedIn(ctx, words);
-  if (named === undefined) return "";
-  const { kind, symbol } = await listingOf(ctx, named, caller);
-  return kind === "known" ? symbol : "";
-}
-
-async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | undefined> {
-  return coinsNamed(words, (await known(ctx, [...LISTS])).facts)[0];
 }
 
 /** A token's figures of now, for a caller who is counted if the exchange has to be asked; `null` if no source knows any. */

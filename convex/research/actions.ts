@@ -68,7 +68,7 @@ const LEASE_MS = 5 * MINUTE;
 
 /** Writes an on-demand result. */
 export const writeResult = renewal(
-  { focus: v.string(), question: v.optional(v.string()) },
+  { focus: v.string() },
   LEASE_MS,
   async (ctx, wish): Promise<string> => {
     const occasion = "On-demand research snapshot";
@@ -79,7 +79,6 @@ export const writeResult = renewal(
 
 type Research = {
   focus: string;
-  question?: string | undefined;
   occasion: string;
   /**
    * `soon`: a caller waits, and what the sources have not said in time is missing. `whole`: every source has its whole
@@ -95,7 +94,7 @@ type Research = {
  */
 export async function research(
   ctx: ActionCtx,
-  { focus, question, occasion, wanted, payer }: Research,
+  { focus, occasion, wanted, payer }: Research,
 ): Promise<{ result: Result; model: string }> {
   const isWhole = wanted === "whole";
   let observationId = await ctx.runQuery(internal.research.observations.fresh, { focus, wholly: isWhole });
@@ -112,7 +111,7 @@ export async function research(
   const brief = await ctx.runQuery(internal.research.writing.brief.gather, material);
   if (isWhole ? !brief.isPriced : brief.sources.length === 0)
     throw new AppError("upstream", brief.missing[0]?.reason ?? "The market data did not come in time");
-  return write(ctx, { occasion, question, nowIso: iso(Date.now()), brief }, payer);
+  return write(ctx, { occasion, nowIso: iso(Date.now()), brief }, payer);
 }
 
 const RAW_LIMIT = 60_000;

@@ -18,7 +18,6 @@ import {
   idempotencyKey,
   optionalToken,
   optionalUserId,
-  text,
   userId,
   withAliases,
 } from "../lib/http/input";
@@ -27,7 +26,6 @@ import { once } from "../lib/once";
 import { payerOf } from "../lib/limits/callers";
 import { readThrough } from "../lib/cache";
 import { iso } from "../lib/time";
-import { symbolIn } from "../lib/money/tokens";
 import { assertMay } from "../accounts/access";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import { keyOf, resultIn } from "./results";
@@ -63,7 +61,7 @@ const snapshot: MountedEndpoint = endpoint({
   path: "/mcp/research",
   access: "shown",
   summary:
-    "On-demand research snapshot, on a token or a question, cached for 15 minutes, for 2 if a source was missing.",
+    "On-demand research snapshot, on a token or the whole market, cached for 15 minutes, for 2 if a source was missing.",
   description:
     "The first call on a focus collects facts, asks three models and writes a report in which every figure is held against the fact it cites. That may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
   needs: ["LLM_GATEWAY_API_KEY"],
@@ -79,37 +77,27 @@ const snapshot: MountedEndpoint = endpoint({
   input: z.object({
     userId: optionalUserId,
     token: optionalToken,
-    query: absentWhenEmpty(text(500)).describe(
-      "A question that the report answers, at most 500 characters. Without `token` its focus is the first token that it names, if any.",
-    ),
   }),
   returns: z.object({
     success: z.literal(true),
     result: snapshotShape,
     answer: z.string().optional().describe("In place of research: why a request for a private key has none"),
   }),
-  handler: async (ctx, { token, query }, { caller }) => {
+  handler: async (ctx, { token }, { caller }) => {
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
-    if ([token, query].some((words) => words !== undefined && asksForKey(words))) {
+    if (token !== undefined && asksForKey(token)) {
       return { success: true as const, result: keyRefused(SECURITY_MESSAGE), answer: SECURITY_MESSAGE };
     }
-    const { focusNamedIn, focusOf } = await listing();
-    const focus =
-      token === undefined && query !== undefined
-        ? await focusNamedIn(ctx, query, caller)
-        : await focusOf(ctx, token, caller);
-    // A question that only names the focus asks for nothing more.
-    const asks = query !== undefined && symbolIn(query) !== focus;
-    const subject = asks ? { focus, question: query } : { focus };
-    const stored = await readThrough(ctx, {
+    const { focusOf } = await listing();
+    const focus = await focusOf(ctx, token, caller);
+    const { fetchedAt, body } = await readThrough(ctx, {
       upstream: "The LLM gateway",
-      freshMs: (body) => cachedForMs(resultIn(body)),
+      freshMs: (stored) => cachedForMs(resultIn(stored)),
       caller,
-      key: keyOf(subject),
-      begin: () => ctx.runMutation(internal.research.results.begin, { ...subject, caller }),
+      key: keyOf(focus),
+      begin: () => ctx.runMutation(internal.research.results.begin, { focus, caller }),
     });
-    const shown = { fetchedAt: stored.fetchedAt, result: resultIn(stored.body) };
-    return { success: true as const, result: shownSnapshot(shown) };
+    return { success: true as const, result: shownSnapshot({ fetchedAt, result: resultIn(body) }) };
   },
 });
 
@@ -289,16 +277,12 @@ const report: MountedEndpoint = endpoint({
   handler: async (ctx, { token, jobId }, { caller }) => {
     const latest = await readReport(ctx, { token, jobId });
     if (latest !== null) return latest;
+    if (jobId !== undefined) throw new AppError("not_found", "There is no research report of this shift yet");
     // It may be a name, or not exist.
     const { focusOf } = await listing();
-    const focus = jobId === undefined ? await focusOf(ctx, token, caller) : token;
+    const focus = await focusOf(ctx, token, caller);
     const found = focus === token ? null : await readReport(ctx, { token: focus });
-    const subject = jobId === undefined ? `on ${focus ?? ""}` : "of this shift";
-    if (found === null)
-      throw new AppError(
-        "not_found",
-        `There is no research report ${subject} yet${jobId === undefined ? sold() : ""}`,
-      );
+    if (found === null) throw new AppError("not_found", `There is no research report on ${focus} yet${sold()}`);
     return found;
   },
 });

@@ -1,3 +1,4 @@
+import { namesIn } from "../lib/records/records";
 import { HOUR, MINUTE, NEVER } from "../lib/time";
 import type { ReportKind } from "./tables";
 
@@ -12,29 +13,27 @@ export const CACHE_MS = 15 * MINUTE;
 export const SHARED_FOR_MS = 5 * MINUTE;
 export const GAP_STANDS_MS = 2 * MINUTE;
 
-/** How far into a shift each report is due, in ms. */
+/** How far into a shift each report is due, in ms; in their order. */
 export const dueAfterMs: Record<ReportKind, number> = {
   interim1: 2.5 * HOUR,
   interim2: 5 * HOUR,
   final: SHIFT_MS,
 };
+const KINDS = namesIn(dueAfterMs);
 
 /**
  * The report that a shift owes at a time. Normally the one it was waiting for; after an outage, interims whose
  * successor is also due are skipped, and after 8 hours only the final report remains.
  */
 export function dueReport(waitingFor: ReportKind, startedAt: number, now: number): ReportKind {
-  const elapsed = now - startedAt;
-  if (elapsed >= dueAfterMs.final) return "final";
-  if (elapsed >= dueAfterMs.interim2 && waitingFor === "interim1") return "interim2";
-  return waitingFor;
+  const later = KINDS.slice(KINDS.indexOf(waitingFor));
+  return later.findLast((kind) => now - startedAt >= dueAfterMs[kind]) ?? waitingFor;
 }
 
 /** The report after this one, and when it is due; `null` after the final one. */
 export function nextCheckpoint(done: ReportKind, startedAt: number): { kind: ReportKind; at: number } | null {
-  if (done === "final") return null;
-  const kind = done === "interim1" ? "interim2" : "final";
-  return { kind, at: startedAt + dueAfterMs[kind] };
+  const kind = KINDS[KINDS.indexOf(done) + 1];
+  return kind === undefined ? null : { kind, at: startedAt + dueAfterMs[kind] };
 }
 
 /** When the next collection is due: a whole interval later, however late this one was, within the shift. */

@@ -94,7 +94,7 @@ export const tools: readonly Tool[] = [
     name: "run_research",
     title: "Research now",
     description:
-      "One research snapshot of the market, or of the token given, or an answer to a question (query, whose focus is the first token that it names), free: outlook, key signals with confidence (0 to 1), an analysis of 400 to 600 words, and its sources with link and time. Cached for 15 minutes. The first one on a focus may take half a minute; if it took too long, call again.",
+      "One research snapshot of the market, or of the token given, free: outlook, key signals with confidence (0 to 1), an analysis of 400 to 600 words, and its sources with link and time. Cached for 15 minutes. The first one on a focus may take half a minute; if it took too long, call again.",
     ...of("POST", "/mcp/research"),
   },
   {

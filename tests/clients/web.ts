@@ -50,7 +50,7 @@ const EARLIER: readonly Question[] = [
   [
     "POST",
     "/mcp/research",
-    { query: "What moves SOL?" },
+    { token: "SOL" },
     z.object({ result: z.object({ fullAnalysis: anyText }) }),
   ],
   ["POST", "/mcp/research/start", { userId: id, telegramChatId: "11" }, success.extend({ jobId: anyText })],

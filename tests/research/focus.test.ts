@@ -9,7 +9,7 @@ const WAYS = ["btc", "$BTC", "BTC/USDT", "Bitcoin", "$bitcoin", " btc/usd "];
 const UNKNOWN = { error: "No source knows the token FOOBARX: name it by its symbol, such as BTC" };
 
 const writings = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
-/** The foci of the results that are kept, each with the hash of its question if there is one. */
+/** The foci of the results that are kept. */
 const foci = async (app: App) =>
   (await app.rows("answers")).flatMap(({ key }) => (/^research:(.*)/.exec(key) ?? []).slice(1));
 
@@ -116,68 +116,14 @@ describe("a token", () => {
   });
 });
 
-describe("a question", () => {
-  test("is put to the writer, with the focus that it names", async ({ app }) => {
-    const question = "What would an ETF approval mean for Solana and ETH?";
-    const { status, body } = await app.post("/mcp/research", { query: question });
-    expect([status, body.error]).toEqual([200, undefined]);
-    expect(await foci(app)).toEqual([expect.stringMatching(/^SOL:[0-9a-f]{64}$/)]);
-    expect(JSON.stringify(writings(app)[0]?.body)).toContain(
-      "What would an ETF approval mean for Solana and ETH?",
-    );
-    expect(JSON.stringify(writings(app)[0]?.body)).toContain("Focus token: SOL");
-  });
-
-  test("without a token is about the whole market; with one, about that", async ({ app }) => {
-    await app.post("/mcp/research", { query: "ETF approval on Base" });
-    await app.post("/mcp/research", { query: "Is the rally over?", token: "eth" });
-    await app.post("/mcp/research", { query: "Who holds $FOOBARX now?" });
-    await app.post("/mcp/research", { query: "is btc done for today?" });
-    expect(await foci(app)).toEqual(
-      ["", "ETH", "", "BTC"].map((focus) => expect.stringMatching(`^${focus}:[0-9a-f]{64}$`)),
-    );
-  });
-
-  test("has a cache of its own beside its focus, one for each question however it is spaced", async ({
-    app,
-  }) => {
-    const ask = (query?: string) => app.post("/mcp/research", query === undefined ? {} : { query });
-    const plain = await ask();
-    const first = await ask("Is the rally over?");
-    expect(first.text).not.toBe(plain.text);
-    expect((await ask("is  the RALLY over?")).text).toBe(first.text);
-    expect((await ask("Why is it over?")).text).not.toBe(first.text);
-    expect((await ask()).text).toBe(plain.text);
-    expect(writings(app)).toHaveLength(3);
-    await app.pass(16 * MINUTE, { cronsRun: false });
-    expect((await ask("Is the rally over?")).text).not.toBe(first.text);
-    expect(await foci(app)).toHaveLength(3);
-  });
-
-  test("that is only a token is research on that token", async ({ app }) => {
-    const { text } = await app.post("/mcp/research", { token: "BTC" });
-    for (const query of ["btc", "Bitcoin", "$BTC"]) {
-      expect([query, (await app.post("/mcp/research", { query })).text === text]).toEqual([query, true]);
-    }
-    expect(writings(app)).toHaveLength(1);
-  });
-
-  test("that asks for a private key gets the security message, and reaches no model", async ({ app }) => {
-    for (const asked of [{ query: "show me my private key" }, { token: "show me my private key" }]) {
-      const { status, body } = await app.post("/mcp/research", asked);
-      expect([status, body]).toMatchObject([
-        200,
-        {
-          answer: SECURITY_MESSAGE,
-          result: { fullAnalysis: SECURITY_MESSAGE, marketOutlook: "neutral" },
-        },
-      ]);
-    }
-    expect(app.standins.sent("llm")).toEqual([]);
-  });
-
-  test("is at most 500 characters long", async ({ app }) => {
-    const { status, body } = await app.post("/mcp/research", { query: "x".repeat(501) });
-    expect([status, body]).toEqual([400, { error: "query must be at most 500 characters" }]);
-  });
+test("a request for a private key gets the security message, and reaches no model", async ({ app }) => {
+  const { status, body } = await app.post("/mcp/research", { token: "show me my private key" });
+  expect([status, body]).toMatchObject([
+    200,
+    {
+      answer: SECURITY_MESSAGE,
+      result: { fullAnalysis: SECURITY_MESSAGE, marketOutlook: "neutral" },
+    },
+  ]);
+  expect(app.standins.sent("llm")).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
-import { internalQuery, type QueryCtx } from "../../_generated/server";
+import { internalQuery } from "../../_generated/server";
 import { amountOf, factsOf, vFact, type Fact, type Kind } from "../../lib/facts";
 import {
   citableLine,
@@ -14,8 +14,8 @@ import {
 } from "../../lib/figures/ledger";
 import { MAJORS } from "../../lib/money/tokens";
 import { SOURCE_NAMES } from "../../lib/publicSources";
-import { dateTime, HOUR } from "../../lib/time";
-import { factsIn, keyOf, LISTS, slotOf, standing } from "../../market/facts";
+import { dateTime, HOUR, MINUTE } from "../../lib/time";
+import { LISTS, standing } from "../../market/facts";
 import { COLLECTIONS, type Wanted } from "../../market/tables";
 import { latestAlerts } from "../../whales/model";
 import { MODELS, vMissing, type Missing } from "../tables";
@@ -32,10 +32,8 @@ const MOVERS = 8;
 const HEADLINES = 6;
 const WHALES = 5;
 const WHALES_WITHIN_MS = 4 * HOUR;
-/** Twelve hours. It is a limit because a row of every coin's figures is large. */
-const MOST_SLOTS = 25;
-/** Fewer points of one source say nothing of a shift. */
-const ENOUGH_POINTS = 3;
+/** By when a shift's first collection has its facts. */
+const COLLECTED_MS = 2 * MINUTE;
 
 /** For each coin that every report covers, in this order. */
 const OF_A_COIN: readonly Kind[] = [
@@ -101,11 +99,16 @@ export const gather = internalQuery({
   returns: vBrief,
   handler: async (ctx, { focus, observationIds, startedAt, at }): Promise<Brief> => {
     const rows = await Promise.all(observationIds.map((id) => ctx.db.get("observations", id)));
+    const wanted = wantedFor(focus);
+    const now = await standing(ctx, { wanted, withinMs: GOOD_MS, at });
+    // The first collection may have found facts that were young enough, and takes a moment.
+    const begun = { wanted, withinMs: SHARED_FOR_MS + COLLECTED_MS, at: (startedAt ?? 0) + COLLECTED_MS };
     return briefOf(focus, {
-      ...(await standing(ctx, { wanted: wantedFor(focus), withinMs: GOOD_MS, at })),
+      ...now,
       observations: rows.flatMap((row) => row ?? []),
       whales: await latestAlerts(ctx, at - WHALES_WITHIN_MS),
-      moves: startedAt === undefined ? [] : await movesSince(ctx, focus, startedAt, at),
+      moves:
+        startedAt === undefined ? [] : movesBetween(focus, (await standing(ctx, begun)).facts, now.facts),
       at,
     });
   },
@@ -225,54 +228,33 @@ function missingOf(
   );
 }
 
-/** How the focus, or the two largest coins, have moved since a shift began: three facts each, of which the first is computed. */
-async function movesSince(ctx: QueryCtx, focus: string, from: number, to: number): Promise<Uncounted[]> {
-  const moves = await Promise.all(
-    (focus === "" ? ["BTC", "ETH"] : [focus]).map(async (token) => {
-      // The two are not mixed: in a quiet hour they differ by more than a price moves.
-      const traded = await moveOf(ctx, { collector: "day", subject: token }, "lastTrade", token, from, to);
-      return traded.length > 0
-        ? traded
-        : moveOf(ctx, { collector: "markets", subject: "" }, "price", token, from, to);
-    }),
-  );
-  return moves.flat();
-}
-
-async function moveOf(
-  ctx: QueryCtx,
-  wanted: Wanted,
-  kind: Kind,
-  subject: string,
-  from: number,
-  to: number,
-): Promise<Uncounted[]> {
-  // The first collection may have found facts that were young enough.
-  const since = from - SHARED_FOR_MS;
-  const rows = await ctx.db
-    .query("facts")
-    .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).gte("slot", slotOf(since)).lte("slot", slotOf(to)))
-    .take(MOST_SLOTS);
-  const facts = rows.flatMap((row) => {
-    if (row.collectedAt < since || row.collectedAt > to) return [];
-    return factsIn(row).find((one) => one.subject === subject && one.kind === kind) ?? [];
+/**
+ * How the focus, or the two largest coins, have moved since a shift began: three facts each, of which the first is
+ * computed. Last trades and the list's prices are not mixed: in a quiet hour they differ by more than a price moves.
+ */
+function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact[]): Uncounted[] {
+  return (focus === "" ? ["BTC", "ETH"] : [focus]).flatMap((token) => {
+    const pairs = (["lastTrade", "price"] as const).flatMap((kind) => {
+      const of = (facts: readonly Fact[]) =>
+        facts.find((one) => one.subject === token && one.kind === kind && one.source !== SOURCE_NAMES.chainlink);
+      const [first, last] = [of(before), of(now)];
+      return first === undefined || last === undefined ? [] : [{ first, last }];
+    });
+    return pairs.slice(0, 1).flatMap(({ first, last }) => {
+      const value = (Number(last.value) / Number(first.value) - 1) * 100;
+      const moved = sourceOfFact({ ...last, kind: "price", value, unit: "percent" }, "start");
+      const [was, is] = [amountOf(value, "percent"), amountOf(Number(first.value), "USD")];
+      const when = dateTime(first.observedAt);
+      return [
+        { ...moved, says: `${token} price since the shift began: ${was}` },
+        {
+          ...sourceOfFact({ ...first, kind: "price" }, "start"),
+          says: `${token} price when the shift began: ${is} (${when})`,
+        },
+        sourceOfFact({ ...last, kind: "price" }),
+      ];
+    });
   });
-  const [first, last] = [facts[0], facts.at(-1)];
-  if (first === undefined || last === undefined || facts.length < ENOUGH_POINTS) return [];
-  const value = (Number(last.value) / Number(first.value) - 1) * 100;
-  const [begun, now] = [first, last].map((one): Fact => ({ ...one, kind: "price" }));
-  if (begun === undefined || now === undefined) return [];
-  const moved = sourceOfFact({ ...now, value, unit: "percent" }, "start");
-  const was = sourceOfFact(begun, "start");
-  const when = dateTime(begun.observedAt);
-  return [
-    { ...moved, says: `${subject} price since the shift began: ${amountOf(value, "percent")}` },
-    {
-      ...was,
-      says: `${subject} price when the shift began: ${amountOf(Number(begun.value), "USD")} (${when})`,
-    },
-    sourceOfFact(now),
-  ];
 }
 
 /** The brief as the writer reads it. */

@@ -17,7 +17,7 @@ const LEAST_KEPT = 0.5;
 /** A slot may print several words, so that an analysis is shortened more than once. */
 const MOST_CUTS = 5;
 
-type Task = { occasion: string; question?: string | undefined; nowIso: string; brief: Brief };
+type Task = { occasion: string; nowIso: string; brief: Brief };
 
 /**
  * Has the gateway write a ResearchResult whose figures are printed from facts. What breaks the contract, or states a
@@ -26,13 +26,13 @@ type Task = { occasion: string; question?: string | undefined; nowIso: string; b
  */
 export async function writeResult(
   ctx: ActionCtx,
-  { occasion, question, nowIso, brief }: Task,
+  { occasion, nowIso, brief }: Task,
   payer: Payer,
 ): Promise<{ result: Result; model: string; tokensUsed: number }> {
   const { focus, sources, named } = brief;
   const ledger = ledgerOf(sources, Date.now(), { names: namesOf(named), focus });
   const asked = synthesisQuestion(
-    { occasion, focus, question, nowIso, evidence: describeBrief(brief) },
+    { occasion, focus, nowIso, evidence: describeBrief(brief) },
     (value) => {
       const { result, leftovers } = settled(value, ledger, brief);
       const summary = settle(value.shortSummary, ledger, { isBare: true }).text;
