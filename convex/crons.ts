@@ -3,8 +3,7 @@ import { internal } from "./_generated/api";
 
 const crons = cronJobs();
 
-crons.interval("collect data for research shifts", { minutes: 5 }, internal.research.shifts.collectDue, {});
-crons.interval("write due research reports", { minutes: 5 }, internal.research.reports.claimDue, {});
+crons.interval("check research shifts", { minutes: 5 }, internal.research.shifts.checkDue, {});
 // The contract names the minute.
 // oxlint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issue.openDay, {});

@@ -5,8 +5,7 @@ import { DAY, HOUR, MINUTE } from "./time";
 
 /** How often each cron of `convex/crons.ts` runs, by the name it has there; in ms. */
 export const CRON_PERIODS = {
-  "collect data for research shifts": 5 * MINUTE,
-  "write due research reports": 5 * MINUTE,
+  "check research shifts": 5 * MINUTE,
   "issue the day's signals": DAY,
   "anchor the signal record": HOUR,
   "track signal outcomes": 30 * MINUTE,

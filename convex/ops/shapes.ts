@@ -63,7 +63,7 @@ export const healthExample: ServiceHealth = {
   reasons: [],
   checks: {
     configured: { LLM_GATEWAY_API_KEY: true, SENTIMENT_API_KEY: true },
-    crons: { "collect data for research shifts": 72 },
+    crons: { "check research shifts": 72 },
     outbox: { waiting: 1, oldestSeconds: 2 },
     pending: { work: null, orders: 14, paidReports: null, shifts: null },
     work: { running: 3, waiting: 3, failing: 1 },

@@ -67,15 +67,11 @@ export const writeReport = worker(
 const LEASE_MS = 5 * MINUTE;
 
 /** Writes an on-demand result. */
-export const writeResult = renewal(
-  { focus: v.string() },
-  LEASE_MS,
-  async (ctx, wish): Promise<string> => {
-    const occasion = "On-demand research snapshot";
-    const { result } = await research(ctx, { ...wish, occasion, wanted: "soon" });
-    return JSON.stringify(result);
-  },
-);
+export const writeResult = renewal({ focus: v.string() }, LEASE_MS, async (ctx, wish): Promise<string> => {
+  const occasion = "On-demand research snapshot";
+  const { result } = await research(ctx, { ...wish, occasion, wanted: "soon" });
+  return JSON.stringify(result);
+});
 
 type Research = {
   focus: string;

@@ -282,7 +282,8 @@ const report: MountedEndpoint = endpoint({
     const { focusOf } = await listing();
     const focus = await focusOf(ctx, token, caller);
     const found = focus === token ? null : await readReport(ctx, { token: focus });
-    if (found === null) throw new AppError("not_found", `There is no research report on ${focus} yet${sold()}`);
+    if (found === null)
+      throw new AppError("not_found", `There is no research report on ${focus} yet${sold()}`);
     return found;
   },
 });

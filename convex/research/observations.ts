@@ -8,6 +8,7 @@ import { change } from "../lib/changes";
 import { failureOf } from "../lib/errors";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsBy } from "../lib/records/rows";
+import { NEVER } from "../lib/time";
 import { end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
 import { rankOfShift } from "./model";
 import { MODELS, vAnswers, type Answers } from "./tables";
@@ -25,6 +26,8 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
   const { paidBy = "shift", observationIds, focus } = shift;
   const nextCollectionAt = nextCollection(shift.startedAt, now);
   await ctx.db.patch("shifts", shift._id, { nextCollectionAt });
+  if (nextCollectionAt !== NEVER)
+    await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.check, {});
   const latest = await latestOf(ctx, focus);
   let observationId = latest?._id;
   if (latest === null || (latest.state === "done" && !isFresh(latest))) {
@@ -109,6 +112,8 @@ export const lost = change(
 async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers): Promise<void> {
   if ((await ctx.db.get("observations", id)) === null) return;
   await ctx.db.patch("observations", id, { ...answers, state: "done", at: Date.now() });
+  // A report may have waited for it.
+  await ctx.scheduler.runAfter(0, internal.research.shifts.check, {});
 }
 
 /** Stores what the sources said for a report that somebody waits for. */

@@ -2,13 +2,12 @@ import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalQuery, type MutationCtx } from "../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { cron } from "../lib/cronRuns";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsByBoth } from "../lib/records/rows";
 import { withoutCitations } from "../lib/text/strings";
-import { iso, MINUTE, NEVER, SECOND } from "../lib/time";
+import { iso, MINUTE, NEVER } from "../lib/time";
 import { cancel, end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { tellOwner } from "../messenger/webhooks/events";
@@ -16,17 +15,13 @@ import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import { latestReportOn, rankOfShift, shiftTopic, shownReport, vReport } from "./model";
 import { isDataPointAdded } from "./observations";
-import { researchTables, vResult, type Result } from "./tables";
-import { dueReport, nextCheckpoint } from "./timing";
+import { researchTables, vResult, type ReportKind, type Result } from "./tables";
+import { dueReport, nextReport } from "./timing";
 
 /** Reports of shifts, from the moment one is due to its delivery. */
 
-/** Due shifts per transaction; a full batch is followed by another. */
-const BATCH = 50;
 /** Retries after 1, 4 and 9 minutes; then the shift goes on without this report. */
 const ATTEMPTS = 4;
-/** When to look again at a shift whose latest collection is still running. */
-const LOOK_MS = 20 * SECOND;
 /** How old the collection of a report may be; otherwise the report waits for a new one. */
 const REPORTABLE_MS = 10 * MINUTE;
 /** A report does not wait longer for a collection: it says what is missing. */
@@ -34,24 +29,17 @@ const WAITED_MS = 6 * MINUTE;
 /** The agent under whose name reports are written. */
 const AGENT_ID = "research-default";
 
-/** The report check: has every report written that is due, from a collection that is not older than ten minutes. */
-export const claimDue = cron("write due research reports", async (ctx) => {
-  const now = Date.now();
-  const due = await ctx.db
-    .query("shifts")
-    .withIndex("by_status_and_nextReportAt", (q) => q.eq("status", "active").lte("nextReportAt", now))
-    .take(BATCH);
-  let isWaiting = false;
-  for (const shift of due) {
-    if (await isReportable(ctx, shift, now)) await openReport(ctx, shift, now);
-    else {
-      await ctx.db.patch("shifts", shift._id, { nextReportAt: now + LOOK_MS });
-      isWaiting = true;
-    }
-  }
-  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.reports.claimDue, {});
-  if (isWaiting) await ctx.scheduler.runAfter(LOOK_MS, internal.research.reports.claimDue, {});
-});
+/** Has the report written that a shift owes, from a collection that is not older than ten minutes. */
+export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
+  const kind = dueReport(shift.nextReport, shift.startedAt, now);
+  if (kind === null || (await beingWritten(ctx, shift._id)) !== null) return;
+  // The end of the collection that it waits for is followed by another check.
+  if (await isReportable(ctx, shift, now)) await openReport(ctx, shift, kind, now);
+}
+
+async function beingWritten(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Doc<"reports"> | null> {
+  return rowsByBoth(ctx.db.query("reports"), "jobId", shiftId, "state", "writing").first();
+}
 
 /** Whether a shift's latest collection can be reported on; if it is too old, a new one is begun. */
 async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
@@ -62,9 +50,13 @@ async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number)
   return latest?.state === "done" || age > WAITED_MS;
 }
 
-async function openReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
+async function openReport(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  kind: ReportKind,
+  now: number,
+): Promise<void> {
   const { _id: jobId, userId, focus, startedAt, observationIds } = shift;
-  const kind = dueReport(shift.nextReport, startedAt, now);
   const reportId = await ctx.db.insert("reports", {
     jobId,
     userId,
@@ -75,7 +67,7 @@ async function openReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): 
     jobStartedAt: startedAt,
     messengerSent: false,
   });
-  await ctx.db.patch("shifts", shift._id, { nextReport: kind, nextReportAt: NEVER });
+  await ctx.db.patch("shifts", shift._id, { nextReport: kind });
   await open(
     ctx,
     internal.research.actions.writeReport,
@@ -92,7 +84,7 @@ async function openReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): 
 
 /** Drops the report that is being written for a shift, if any. */
 export async function dropReport(ctx: MutationCtx, shiftId: Id<"shifts">): Promise<void> {
-  const row = await rowsByBoth(ctx.db.query("reports"), "jobId", shiftId, "state", "writing").first();
+  const row = await beingWritten(ctx, shiftId);
   if (row === null) return;
   await cancel(ctx, row._id);
   await ctx.db.delete("reports", row._id);
@@ -177,12 +169,12 @@ export const failed = change(
 async function advance(
   ctx: MutationCtx,
   shift: Doc<"shifts">,
-  kind: Doc<"reports">["kind"],
+  kind: ReportKind,
   outcome: "reported" | { error: string },
 ): Promise<void> {
   const isReported = outcome === "reported";
   const trouble = isReported ? {} : { error: outcome.error };
-  const next = nextCheckpoint(kind, shift.startedAt);
+  const next = nextReport(kind);
   if (next === null) {
     await ctx.db.patch("shifts", shift._id, {
       status: "completed",
@@ -193,8 +185,7 @@ async function advance(
     });
   } else {
     await ctx.db.patch("shifts", shift._id, {
-      nextReport: next.kind,
-      nextReportAt: next.at,
+      nextReport: next,
       interimReportsCount: shift.interimReportsCount + (isReported ? 1 : 0),
       ...trouble,
     });

@@ -1,12 +1,12 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery } from "../_generated/server";
-import { cron } from "../lib/cronRuns";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { cron, dueWork } from "../lib/cronRuns";
 import { AppError, KEY_USED } from "../lib/errors";
 import { rowsByBoth } from "../lib/records/rows";
 import { vPayer } from "../lib/tables";
-import { MINUTE, NEVER } from "../lib/time";
+import { NEVER } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, stopButton } from "./cards";
 import {
@@ -23,15 +23,11 @@ import {
   vShift,
 } from "./model";
 import { addDataPoint, isDataPointAdded } from "./observations";
-import { dropReport } from "./reports";
-import { dueAfterMs, SHIFT_MS } from "./timing";
+import { dropReport, openDueReport } from "./reports";
+import { SHIFT_MS } from "./timing";
 
 /** Shifts: their start and end, and the collections in between. Their reports are `research/reports`. */
 
-/** Due shifts per transaction; a full batch is followed by another. */
-const BATCH = 100;
-/** A collection that is due this soon is done now, not at the next check. */
-const SOON_MS = MINUTE;
 /** The most active shifts that one network address has started, and the most in all. */
 const MAX_ACTIVE_AROUND = 20;
 const MAX_ACTIVE_IN_ALL = 100;
@@ -77,10 +73,7 @@ export const start = internalMutation({
     const now = Date.now();
     const active = await activeShiftsOf(ctx, userId);
     refuseActive(MAX_ACTIVE, active, now);
-    const everybodys = await ctx.db
-      .query("shifts")
-      .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
-      .take(MAX_ACTIVE_IN_ALL);
+    const everybodys = await everybodysShifts(ctx);
     refuseActive(MAX_ACTIVE_IN_ALL, everybodys, now, " by everybody together");
     const holders = holdersOfShift(wish) ?? [];
     for (const holder of holders) {
@@ -100,7 +93,6 @@ export const start = internalMutation({
       nextCollectionAt: now,
       observationIds: [],
       nextReport: "interim1",
-      nextReportAt: now + dueAfterMs.interim1,
       interimReportsCount: 0,
       finalReportSent: false,
     });
@@ -145,7 +137,6 @@ export const stop = internalMutation({
         status: "stopped",
         endedAt: Date.now(),
         nextCollectionAt: NEVER,
-        nextReportAt: NEVER,
         observationIds: isLate ? observationIds.slice(0, -1) : observationIds,
       });
     }
@@ -153,31 +144,29 @@ export const stop = internalMutation({
   },
 });
 
-/**
- * The collection check: adds a data point to every shift that is due, from one observation per focus. Collections that
- * are due within a minute are done now: checks come slightly earlier or later than the interval, and a shift that
- * narrowly missed one would wait for the next.
- */
-export const collectDue = cron("collect data for research shifts", async (ctx) => {
-  const now = Date.now();
-  const shifts = await ctx.db
+/** All active shifts. */
+async function everybodysShifts(ctx: QueryCtx): Promise<Doc<"shifts">[]> {
+  return ctx.db
     .query("shifts")
-    .withIndex("by_status_and_nextCollectionAt", (q) =>
-      q.eq("status", "active").lte("nextCollectionAt", now + SOON_MS),
-    )
-    .take(BATCH);
-  for (const shift of shifts) {
-    if (shift.nextCollectionAt > now) continue;
+    .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
+    .take(MAX_ACTIVE_IN_ALL);
+}
+
+/** Adds a data point to every shift that is due for one, and has the reports written that are due. */
+async function checkShifts(ctx: MutationCtx): Promise<void> {
+  const now = Date.now();
+  for (const shift of await everybodysShifts(ctx)) {
+    const isDue = shift.nextCollectionAt <= now;
     // After a shift's end, only its final report adds one.
-    if (now < shift.stopsAt) await isDataPointAdded(ctx, shift, now);
-    else await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
+    if (isDue && now < shift.stopsAt) await isDataPointAdded(ctx, shift, now);
+    const current = isDue ? await ctx.db.get("shifts", shift._id) : shift;
+    if (current !== null) await openDueReport(ctx, current, now);
   }
-  const last = shifts.at(-1);
-  if (last !== undefined && (shifts.length === BATCH || last.nextCollectionAt > now)) {
-    const at = Math.max(now, last.nextCollectionAt);
-    await ctx.scheduler.runAt(at, internal.research.shifts.collectDue, {});
-  }
-});
+}
+
+export const check = dueWork(checkShifts);
+/** Each collection calls for its own checks; the cron is for what was missed, and for the end. */
+export const checkDue = cron("check research shifts", checkShifts);
 
 /** A user's active shifts, newest first, the one that ended last, their latest reports, and the state of delivery. */
 export const status = internalQuery({

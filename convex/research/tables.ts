@@ -89,9 +89,8 @@ export const researchTables = {
     observationIds: v.array(v.id("observations")),
     /** When the next one is due; `NEVER` if none is. */
     nextCollectionAt: v.number(),
-    /** The next report, and when to check for it; `NEVER` while it is being written. */
+    /** The next report, also while it is being written. */
     nextReport: vReportKind,
-    nextReportAt: v.number(),
     interimReportsCount: v.number(),
     finalReportSent: v.boolean(),
     error: v.optional(v.string()),
@@ -101,7 +100,6 @@ export const researchTables = {
     paidBy: v.optional(vPayer),
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
-    .index("by_status_and_nextReportAt", ["status", "nextReportAt"])
     .index("by_userId_and_status", ["userId", "status", "startedAt"])
     .index("by_userId_and_startedAt", ["userId", "startedAt"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])

@@ -22,18 +22,17 @@ export const dueAfterMs: Record<ReportKind, number> = {
 const KINDS = namesIn(dueAfterMs);
 
 /**
- * The report that a shift owes at a time. Normally the one it was waiting for; after an outage, interims whose
- * successor is also due are skipped, and after 8 hours only the final report remains.
+ * The report that a shift owes at a time, `null` if none is due. Normally the one it was waiting for; after an outage,
+ * interims whose successor is also due are skipped, and after 8 hours only the final report remains.
  */
-export function dueReport(waitingFor: ReportKind, startedAt: number, now: number): ReportKind {
+export function dueReport(waitingFor: ReportKind, startedAt: number, now: number): ReportKind | null {
   const later = KINDS.slice(KINDS.indexOf(waitingFor));
-  return later.findLast((kind) => now - startedAt >= dueAfterMs[kind]) ?? waitingFor;
+  return later.findLast((kind) => now - startedAt >= dueAfterMs[kind]) ?? null;
 }
 
-/** The report after this one, and when it is due; `null` after the final one. */
-export function nextCheckpoint(done: ReportKind, startedAt: number): { kind: ReportKind; at: number } | null {
-  const kind = KINDS[KINDS.indexOf(done) + 1];
-  return kind === undefined ? null : { kind, at: startedAt + dueAfterMs[kind] };
+/** The report after this one; `null` after the final one. */
+export function nextReport(done: ReportKind): ReportKind | null {
+  return KINDS[KINDS.indexOf(done) + 1] ?? null;
 }
 
 /** When the next collection is due: a whole interval later, however late this one was, within the shift. */

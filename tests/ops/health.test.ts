@@ -41,7 +41,7 @@ describe("health", () => {
 
   test("says when a cron did its work, and is degraded when it has missed two turns", async ({ app }) => {
     await app.pass(10 * MINUTE);
-    const name = "collect data for research shifts";
+    const name = "check research shifts";
     expect((await health(app)).checks.crons[name]).toBeLessThanOrEqual(310);
     await app.pass(15 * MINUTE, { cronsRun: false });
     const late = await health(app);

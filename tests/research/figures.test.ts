@@ -109,7 +109,7 @@ describe("what a report is written from", () => {
 
   test("has what moved since the shift began as a fact", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice", token: "BTC" });
-    await app.pass(2.7 * HOUR);
+    await app.pass(2.7 * HOUR, { cronsRun: false });
     const asked = writings(app)[0]?.at(-1)?.content ?? "";
     expect(asked).toMatch(/^f1 BTC price since the shift began: [+-][\d.]+ %/m);
     expect(asked).toMatch(/^f2 BTC price when the shift began: [\d,.]+ USD \(5 Jan 2026, 09:00 UTC\)/m);
@@ -163,9 +163,9 @@ describe("what a report is written from", () => {
 
   test("is at most ten minutes old: a report waits for its collection", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice" });
-    await app.pass(2.4 * HOUR);
+    await app.pass(2.4 * HOUR, { cronsRun: false });
     app.standins.fail("sentiment", { mode: "slow", ms: 90_000 });
-    await app.pass(13 * MINUTE);
+    await app.pass(13 * MINUTE, { cronsRun: false });
     const [report] = await app.rows("reports");
     const latest = (await app.rows("observations")).at(-1);
     const waited = (report?.generatedAt ?? 0) - (latest?.at ?? 0);

@@ -44,7 +44,7 @@ test("a stopped shift shows as the last one, with how it ended", async ({ app })
 
 test("the summaries of recent reports have no marks of sources that are not beside them", async ({ app }) => {
   await app.post("/mcp/research/start", { userId: ALICE });
-  await app.pass(2 * HOUR + 45 * MINUTE);
+  await app.pass(2 * HOUR + 45 * MINUTE, { cronsRun: false });
   const [report] = await app.rows("reports");
   if (report?.result === undefined) throw new Error("There is no report");
   const summaries = async () => (await app.get(`/mcp/research/status?userId=${ALICE}`)).body.recentReports;
@@ -115,7 +115,7 @@ test.for([
     await app.settle();
     const status = async () => (await app.get(`/mcp/research/status?userId=${ALICE}`)).body;
     expect((await status()).deliveryProblem).toBe(reason);
-    await app.pass(2.6 * HOUR);
+    await app.pass(2.6 * HOUR, { cronsRun: false });
     expect(app.cards()).toEqual([]);
     expect(await status()).toMatchObject({
       deliveryProblem: reason,

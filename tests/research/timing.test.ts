@@ -1,13 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NEVER } from "../../convex/lib/time";
-import {
-  dueAfterMs,
-  dueReport,
-  nextCheckpoint,
-  nextCollection,
-  SHIFT_MS,
-} from "../../convex/research/timing";
+import { dueAfterMs, dueReport, nextReport, nextCollection, SHIFT_MS } from "../../convex/research/timing";
 import type { ReportKind } from "../../convex/research/tables";
 
 const MINUTE = 60_000;
@@ -18,10 +12,7 @@ function walk(startedAt: number, gaps: number[]): { collections: number[]; repor
   const collections = [0];
   const reports: [ReportKind, number][] = [];
   let collectAt = nextCollection(startedAt, startedAt);
-  let waiting: { kind: ReportKind; at: number } | null = {
-    kind: "interim1",
-    at: startedAt + dueAfterMs.interim1,
-  };
+  let waiting: ReportKind | null = "interim1";
   let now = startedAt;
   for (const gap of gaps) {
     now += gap;
@@ -29,11 +20,10 @@ function walk(startedAt: number, gaps: number[]): { collections: number[]; repor
       collections.push((now - startedAt) / MINUTE);
       collectAt = nextCollection(startedAt, now);
     }
-    if (waiting !== null && waiting.at <= now) {
-      const kind = dueReport(waiting.kind, startedAt, now);
-      reports.push([kind, (now - startedAt) / MINUTE]);
-      waiting = nextCheckpoint(kind, startedAt);
-    }
+    const due: ReportKind | null = waiting === null ? null : dueReport(waiting, startedAt, now);
+    if (due === null) continue;
+    reports.push([due, (now - startedAt) / MINUTE]);
+    waiting = nextReport(due);
   }
   return { collections, reports };
 }

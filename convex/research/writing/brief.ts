@@ -236,7 +236,9 @@ function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact
   return (focus === "" ? ["BTC", "ETH"] : [focus]).flatMap((token) => {
     const pairs = (["lastTrade", "price"] as const).flatMap((kind) => {
       const of = (facts: readonly Fact[]) =>
-        facts.find((one) => one.subject === token && one.kind === kind && one.source !== SOURCE_NAMES.chainlink);
+        facts.find(
+          (one) => one.subject === token && one.kind === kind && one.source !== SOURCE_NAMES.chainlink,
+        );
       const [first, last] = [of(before), of(now)];
       return first === undefined || last === undefined ? [] : [{ first, last }];
     });

@@ -31,18 +31,12 @@ export async function writeResult(
 ): Promise<{ result: Result; model: string; tokensUsed: number }> {
   const { focus, sources, named } = brief;
   const ledger = ledgerOf(sources, Date.now(), { names: namesOf(named), focus });
-  const asked = synthesisQuestion(
-    { occasion, focus, nowIso, evidence: describeBrief(brief) },
-    (value) => {
-      const { result, leftovers } = settled(value, ledger, brief);
-      const summary = settle(value.shortSummary, ledger, { isBare: true }).text;
-      const problems = [
-        demands(value, { analysis: result.fullAnalysis, summary }),
-        leftoverProblem(leftovers),
-      ];
-      return problems.filter((problem) => problem !== null).join("; ") || null;
-    },
-  );
+  const asked = synthesisQuestion({ occasion, focus, nowIso, evidence: describeBrief(brief) }, (value) => {
+    const { result, leftovers } = settled(value, ledger, brief);
+    const summary = settle(value.shortSummary, ledger, { isBare: true }).text;
+    const problems = [demands(value, { analysis: result.fullAnalysis, summary }), leftoverProblem(leftovers)];
+    return problems.filter((problem) => problem !== null).join("; ") || null;
+  });
   const isPaid = payer === "paid";
   const patience = { turnMs: deadlines.llmScheduled, attempts: isPaid ? 3 : 2, payer };
   const { value, model, tokensUsed } = await completeStructured(ctx, asked, patience);

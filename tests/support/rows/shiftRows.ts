@@ -56,7 +56,6 @@ function shift(userId: string, token: string, now: number): Omit<Fields<"shifts"
     status: "active",
     nextCollectionAt: now + HOUR,
     nextReport: "interim1",
-    nextReportAt: now + HOUR,
     interimReportsCount: 0,
     finalReportSent: false,
   };
