@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { factIn, keyOf, slotOf } from "../market/facts";
+import { factsIn, keyOf, slotOf } from "../market/facts";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import { CLOCK, holds, isEvent, subjectOf, type Subject } from "./grammar";
 import { vCondition, vObservation, type Observation } from "./tables";
@@ -134,7 +134,7 @@ async function changes(
 }
 
 function rateIn(row: Doc<"facts">, token: string): Observation | null {
-  const fact = factIn(row, token, "funding");
+  const fact = factsIn(row).find(({ subject, kind }) => subject === token && kind === "funding");
   if (typeof fact?.value !== "number") return null;
   return { at: row.collectedAt, observedAt: fact.observedAt, value: fact.value, source: fact.source };
 }

@@ -48,21 +48,12 @@ export function storedForm(facts: readonly Fact[]): string {
   return JSON.stringify(sayings);
 }
 
-type Row = Pick<Doc<"facts">, "facts">;
-
-function sayingsIn({ facts }: Row): Saying[] {
+/** The facts of a row. */
+export function factsIn({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
   // Written by `storedForm` alone.
   const sayings: unknown = JSON.parse(facts);
   if (!areSayings(sayings)) throw new Error("A row of facts holds a list");
-  return sayings;
-}
-
-function areSayings(stored: unknown): stored is Saying[] {
-  return Array.isArray(stored);
-}
-
-export function factsIn(row: Row): Fact[] {
-  return sayingsIn(row).flatMap(({ values, ...by }) =>
+  return sayings.flatMap(({ values, ...by }) =>
     namesIn(KINDS).flatMap((kind): Fact[] => {
       const value = values[kind];
       return value === undefined ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
@@ -70,17 +61,8 @@ export function factsIn(row: Row): Fact[] {
   );
 }
 
-/** A row's facts about a subject; `null` if it has none. */
-export function factIn(
-  row: Row,
-  subject: string,
-  kind: Kind,
-): Pick<Fact, "value" | "observedAt" | "source"> | null {
-  for (const { values, observedAt, source, ...one } of sayingsIn(row)) {
-    const value = values[kind];
-    if (one.subject === subject && value !== undefined) return { value, observedAt, source };
-  }
-  return null;
+function areSayings(stored: unknown): stored is Saying[] {
+  return Array.isArray(stored);
 }
 
 /** The latest facts of a collection, of the half hours up to the one `at` is in. */

@@ -1,15 +1,11 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/http/described";
 import { endpoint, Written, type MountedEndpoint } from "../lib/http/endpoint";
-import { optionalToken, text, wholeNumberOr } from "../lib/http/input";
-import type { Caller } from "../lib/limits/callers";
-import { once } from "../lib/once";
+import { text, wholeNumberOr } from "../lib/http/input";
 import { questionKey, readThrough } from "../lib/cache";
 import { iso, SECOND } from "../lib/time";
-import { isSymbol } from "../lib/money/tokens";
 import { marketSnapshot, tokenAnswer } from "./shapes";
 import { MARKET_KEY } from "./snapshot";
 import { readPrices, shownPrices } from "./views";
@@ -34,37 +30,20 @@ const errors = {
   upstream: "The LLM gateway failed, or took too long with nothing older to show.",
 };
 
-/** It loads the sources, so it is only imported if a focus is named. */
-const listing = once(() => import("./listing"));
-
-/** The symbol of a token: one that no source knows has no figures, a name that no source knows is an error. */
-async function symbolOf(ctx: ActionCtx, token: string, caller: Caller): Promise<string> {
-  const { focusOf, storedListing } = await listing();
-  return isSymbol(token) ? (await storedListing(ctx, token)).symbol : focusOf(ctx, token, caller);
-}
-
-/** The snapshot with a token's figures. */
-async function withFocus(ctx: ActionCtx, body: string, symbol: string, caller: Caller): Promise<string> {
-  const focus = await (await listing()).figuresNow(ctx, symbol, caller);
-  return JSON.stringify({ ...z.record(z.string(), z.unknown()).parse(JSON.parse(body)), focus });
-}
-
 const market: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/market",
-  summary:
-    "Live market snapshot: key prices, trending coins, top 20; with `token`, that token's figures too.",
+  summary: "Live market snapshot: key prices, trending coins, top 20.",
   description:
     "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer or fails: `fetchedAt` says which. They are the sources'; what no source has is the gateway's, asked at most every ten minutes and marked `model`. A cached read costs nothing and is not counted.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors: {
     ...errors,
-    not_found: "No source knows a token of that name.",
     upstream:
       "The LLM gateway failed or took too long, the sources do not cover the whole market, and there is no earlier snapshot.",
   },
   example: {
-    input: { token: "SOL" },
+    input: {},
     output: {
       fetchedAt: EXAMPLE_TIME,
       keyPrices: {
@@ -85,16 +64,12 @@ const market: MountedEndpoint = endpoint({
           sizeSource: "coingecko",
         },
       ],
-      focus: figuresExample,
       sources: [{ name: "chainlink", asOf: EXAMPLE_TIME }],
     },
   },
-  input: z.object({ token: optionalToken }),
+  input: z.object({}),
   returns: marketSnapshot,
-  handler: async (ctx, { token }, { caller }) => {
-    const symbol = token === undefined ? null : await symbolOf(ctx, token, caller);
-    const told = async (body: string) =>
-      new Written(symbol === null ? body : await withFocus(ctx, body, symbol, caller));
+  handler: async (ctx, _input, { caller }) => {
     try {
       const { body } = await readThrough(ctx, {
         ...cached,
@@ -102,12 +77,12 @@ const market: MountedEndpoint = endpoint({
         key: MARKET_KEY,
         begin: () => ctx.runMutation(internal.market.snapshots.begin, { caller }),
       });
-      return await told(body);
+      return new Written(body);
     } catch (error) {
       if (failureOf(error)?.code !== "upstream") throw error;
       const stored = await ctx.runQuery(internal.lib.cache.answer, { key: MARKET_KEY });
       if (stored === null) throw error;
-      return told(stored.body);
+      return new Written(stored.body);
     }
   },
 });

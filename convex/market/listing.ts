@@ -7,12 +7,10 @@ import { charge } from "../lib/limits/charges";
 import { isMajor, isSymbol } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
 import { counted } from "../lib/outside/providerCalls";
-import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
+import { DAY, HOUR, roundedNow } from "../lib/time";
 import { gather } from "./collectors";
-import { LISTS, QUOTES, symbolAmong } from "./facts";
-import { LIST_KEY, listIn } from "./questions";
-import { focusView, knownCoins } from "./snapshot";
-import type { TokenFigures, Wanted } from "./tables";
+import { LISTS, symbolAmong } from "./facts";
+import type { Wanted } from "./tables";
 
 /**
  * Which tokens exist: those in the lists of the market, and those that are traded at the exchange. An exchange's answer
@@ -21,9 +19,6 @@ import type { TokenFigures, Wanted } from "./tables";
 
 /** `unsure`: the sources that would know cannot be reached. `symbol`: the symbol of a token that was given by name. */
 type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
-
-/** Older lists do not show the live market. */
-const LISTS_GOOD_MS = 10 * MINUTE;
 
 /** @param caller The caller to count if an exchange has to be asked; without one the caller was counted already. */
 export const listingOf = counted(async (ctx, token: string, caller?: Caller): Promise<Listing> => {
@@ -70,25 +65,6 @@ export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?
   if (!isSymbol(symbol)) throw new AppError("upstream", unsureToken(symbol));
   return symbol;
 }
-
-/** A token's figures of now, for a caller who is counted if the exchange has to be asked; `null` if no source knows any. */
-export const figuresNow = counted(
-  async (ctx, symbol: string, caller: Caller): Promise<TokenFigures | null> => {
-    const day: Wanted = { collector: "day", subject: symbol };
-    const read = async () => {
-      const query = { wanted: [QUOTES, ...LISTS, day], withinMs: LISTS_GOOD_MS, at: roundedNow() };
-      return ctx.runQuery(internal.market.collections.latest, query);
-    };
-    const { facts } = await read();
-    if (knownCoins(facts).get(symbol)?.size != null) return focusView(symbol, facts, null);
-    const list = listIn(await ctx.runQuery(internal.lib.cache.answer, { key: LIST_KEY }));
-    if (!isMajor(symbol)) {
-      await charge(ctx, "question", caller);
-      await gather(ctx, [day], { freshMs: MINUTE, waitMs: deadlines.grounding });
-    }
-    return focusView(symbol, (await read()).facts, list);
-  },
-);
 
 export const unknownToken = (symbol: string): string =>
   `No source knows the token ${symbol}: name it by its symbol, such as BTC`;

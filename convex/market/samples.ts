@@ -1,4 +1,4 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -207,20 +207,16 @@ export const closes = internalQuery({
   }),
 });
 
-/** The shortest distance between points of a path. */
-const PATH_STEP_MS = 5 * MINUTE;
 /** The most samples of a path, which are at least a minute apart. */
 const PATH_SAMPLES = 1_900;
 
-const vPoint = v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource });
-
 /**
- * The path of a token's price between two times (epoch ms, at most 31 hours apart), oldest first: the last sample of
- * each five minutes, and before the first kept sample the hourly closes.
+ * The path of a token's price between two times (epoch ms, at most 31 hours apart), oldest first: its samples, and before
+ * the first kept one the hourly closes.
  */
 export const path = internalQuery({
   args: { token: vPricedToken, from: v.number(), to: v.number() },
-  returns: v.array(vPoint),
+  returns: v.array(v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource })),
   handler: async (ctx, { token, from, to }) => {
     const samples = await ctx.db
       .query("priceSamples")
@@ -228,13 +224,12 @@ export const path = internalQuery({
       .take(PATH_SAMPLES);
     const sampledFrom = samples[0]?.takenAt ?? Infinity;
     const count = Math.ceil((to - from) / HOUR) + 1;
-    const earlier = (await recentHourlyCloses(ctx, token, { before: to, count }))
-      .filter(({ hourEndsAt }) => hourEndsAt >= from && hourEndsAt < sampledFrom)
-      .map(({ hourEndsAt, priceUsd, source }) => ({ at: hourEndsAt, priceUsd, source }));
-    const last = new Map<number, Infer<typeof vPoint>>();
-    for (const { takenAt, priceUsd, source } of samples) {
-      last.set(Math.floor(takenAt / PATH_STEP_MS), { at: takenAt, priceUsd, source });
-    }
-    return [...earlier, ...last.values()];
+    const earlier = (await recentHourlyCloses(ctx, token, { before: to, count })).filter(
+      ({ hourEndsAt }) => hourEndsAt >= from && hourEndsAt < sampledFrom,
+    );
+    return [
+      ...earlier.map(({ hourEndsAt: at, priceUsd, source }) => ({ at, priceUsd, source })),
+      ...samples.map(({ takenAt: at, priceUsd, source }) => ({ at, priceUsd, source })),
+    ];
   },
 });

@@ -54,10 +54,6 @@ export const marketFigures = z.object({
 export const marketSnapshot = z.object({
   fetchedAt: z.iso.datetime().describe("When these figures were fetched"),
   ...marketFigures.shape,
-  focus: tokenFigures
-    .nullable()
-    .optional()
-    .describe("Figures of the requested token; null if no source knows any. Left out without `token`."),
   sources: z.array(marketSource).describe("The live price sources; empty if none could be reached."),
 });
 

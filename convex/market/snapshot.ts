@@ -161,20 +161,6 @@ export function sameCoin(
   return coin !== undefined && names.some((one) => bareName(one) === bareName(name)) ? coin : null;
 }
 
-/** A token's figures by the sources, else by the gateway's list; `null` if neither has its price and change. */
-export function focusView(
-  symbol: string,
-  facts: readonly Fact[],
-  list: GatewayList | null,
-): TokenFigures | null {
-  const coin = knownCoins(facts).get(symbol);
-  if (coin !== undefined) return figuresOf(coin);
-  const row = list?.top20.find((one) => one.symbol === symbol);
-  if (row === undefined) return null;
-  const { name, price, change24h, marketCap } = row;
-  return { symbol, name, price, change24h, marketCap, volume24h: null, source: "model", sizeSource: "model" };
-}
-
 /** The figures of a coin that a source knows; `null` without a change. */
 export function figuresOf({ symbol, name, usd, change24h, source, size }: Coin): TokenFigures | null {
   if (change24h === null) return null;

@@ -42,6 +42,5 @@ export const vMarketSource = v.object({ name: v.string(), asOf: v.string() });
 export const vMarketSnapshot = v.object({
   ...vMarketFigures.fields,
   fetchedAt: v.string(),
-  focus: v.optional(v.union(vTokenFigures, v.null())),
   sources: v.array(vMarketSource),
 });

@@ -48,7 +48,7 @@ export const tools: readonly Tool[] = [
     name: "get_market_data",
     title: "Market snapshot",
     description:
-      "Live crypto market snapshot: Bitcoin, Ethereum and Solana, trending coins, and the top 20 by market cap; with token, that token's figures too. Prices and market caps are in USD, changes are percent over 24 hours. fetchedAt says how old the figures are; a figure whose source is model is a language model's.",
+      "Live crypto market snapshot: Bitcoin, Ethereum and Solana, trending coins, and the top 20 by market cap. Prices and market caps are in USD, changes are percent over 24 hours. fetchedAt says how old the figures are; a figure whose source is model is a language model's.",
     ...of("GET", "/mcp/market"),
   },
   {

@@ -61,7 +61,7 @@ describe("bad input", () => {
     ["POST", "/mcp/whale-alerts", '{"hours":{}}', "hours must be a number from 0.1 to 168"],
     ["POST", "/mcp/token", "{}", "question is required"],
     ["GET", "/mcp/token", undefined, "question is required"],
-    ["GET", "/mcp/market?token=a%07b", undefined, "token must be a token's symbol or name"],
+    ["GET", "/mcp/research/report?token=a%07b", undefined, "token must be a token's symbol or name"],
     ["GET", "/mcp/research/status", undefined, "userId is required"],
     ["GET", "/mcp/research/report", undefined, "token is required"],
     ["POST", "/user/messenger", '{"messengerChatId":"1"}', "userId is required"],

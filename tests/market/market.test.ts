@@ -44,12 +44,6 @@ describe("GET /mcp/market", () => {
     expect(later.body.keyPrices).not.toEqual(body.keyPrices);
   });
 
-  test("with a token adds that token's figures", async ({ app }) => {
-    const { body } = await app.get("/mcp/market?token=doge");
-    expect(body.focus).toMatchObject({ symbol: "DOGE", price: expect.any(Number) });
-    expect((await app.get("/mcp/market?token=")).body).not.toHaveProperty("focus");
-  });
-
   test("answers the stored text to the letter", async ({ app }) => {
     const { text } = await app.get("/mcp/market");
     expect(await app.rows("answers")).toContainEqual(expect.objectContaining({ key: "market:", body: text }));
@@ -129,19 +123,17 @@ describe("an LLM gateway that fails", () => {
     app,
   }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
-    const { status, body } = await app.get("/mcp/market?token=doge");
+    const { status, body } = await app.get("/mcp/market");
     expect([status, body.error]).toEqual([200, undefined]);
     expect(body).toMatchObject({
       fetchedAt: expect.stringMatching(/^2026-01-05T09:0/),
       keyPrices: { bitcoin: { usd: expect.any(Number), source: "coinbase" }, solana: { source: "coinbase" } },
-      focus: { symbol: "DOGE", source: "coingecko", marketCap: expect.any(Number) },
       sources: ["coinbase", "coingecko"].map((name) => ({ name })),
     });
     expect([body.trending, body.top20].map((rows) => (Array.isArray(rows) ? rows.length : 0))).toEqual([
       10, 20,
     ]);
     expect(JSON.stringify(body)).not.toContain('"model"');
-    expect((await app.get("/mcp/market?token=foobarx")).body.focus).toBeNull();
   });
 
   test("with its sources leaves the last snapshot, with its own time", async ({ app }) => {

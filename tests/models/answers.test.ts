@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { readAnswer } from "../../convex/lib/answers/reader";
 import { wireSchema } from "../../convex/lib/answers/schema";
-import { formOf } from "../../convex/lib/answers/template";
 import { symbol, text, usd, usdOrNull } from "../../convex/lib/answers/parts";
 
 /** What a model is told of a shape, and how its answer is read. */
@@ -44,14 +43,6 @@ describe("what a model is told", () => {
         additionalProperties: false,
       },
     });
-  });
-
-  test("is a form with kinds and units", () => {
-    expect(formOf(wireSchema(shape)).split("\n").slice(1)).toEqual([
-      '{"outlook": <"bullish" | "very_bearish">, "marketCap": <number or null, USD; null when unknown>, ' +
-        '"coins": [{"symbol": <text>, "price": <number, USD>, "change24h": <number>}, ...], "note": <text or null>}',
-      "- coins: largest first",
-    ]);
   });
 
   test.each([

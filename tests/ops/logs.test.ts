@@ -51,7 +51,7 @@ test("no log line holds a credential, an address or a word of its caller, whatev
     app.standins.fail(provider, { mode: "status", status: 401 });
   }
   answers.push(await post("/mcp/chat", { userId: USER, question: QUESTION }));
-  answers.push(await get("/mcp/market?token=DOGE"));
+  answers.push(await get("/mcp/market"));
   answers.push(await post("/mcp/research/start", { userId: USER }));
   await app.t
     .withIdentity({
@@ -80,7 +80,7 @@ test("no log line holds a credential, an address or a word of its caller, whatev
 });
 
 test("work that a request began can be followed by the request's id", async ({ app }) => {
-  const { headers } = await app.get("/mcp/market?token=ETH");
+  const { headers } = await app.get("/mcp/market");
   const requestId = headers.get("x-request-id");
   const begun = linesOf(app).find((line) => line.event === "refresh.begun" && line.key === "market:");
   expect(begun).toMatchObject({ requestId, attempt: 1 });

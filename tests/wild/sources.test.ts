@@ -89,8 +89,8 @@ describe("a ticker is no identity", () => {
       for (const { name, change24h } of rows) {
         if (name !== "Strategic Meme Reserve") expect(change24h).not.toBe(312.4);
       }
-      const { body } = await app.get(`/mcp/market?token=${symbol}`);
-      expect(JSON.stringify(body["focus"])).not.toMatch(/312|Strategic/);
+      const { body } = await app.post("/mcp/token", { question: symbol });
+      expect(JSON.stringify(body["token"])).not.toMatch(/312|Strategic/);
     },
   );
 
@@ -212,7 +212,6 @@ describe("a market that stands still is none", () => {
       vi.stubEnv("PLATFORM_WALLET_ADDRESS", `0x${"5".repeat(40)}`);
       const paid = await app.post("/agent/research/paid", { token: "AERO" });
       expect([paid.status, JSON.stringify(paid.body)]).toEqual([402, expect.stringContaining(gone)]);
-      expect((await app.get("/mcp/market?token=AERO")).body["focus"]).toBeNull();
     },
   );
 

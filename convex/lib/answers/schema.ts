@@ -39,6 +39,11 @@ export function wireSchema(shape: z.ZodType): ObjectSchema {
   return schema;
 }
 
+/** The form of an answer, for the prompt, because a gateway may drop the schema. */
+export const formOf = (schema: ObjectSchema): string =>
+  "Answer with one JSON object of this JSON schema and nothing else. Every key is present, numbers are plain (no units, " +
+  `no separators).\n${JSON.stringify(schema)}`;
+
 /** Each call needs it twice: for the prompt, and to read the answer. */
 const made = new WeakMap<z.ZodType, ObjectSchema>();
 

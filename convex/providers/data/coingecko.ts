@@ -13,23 +13,6 @@ import { askPublic, isLive, type Turns } from "./publicData";
 /** How many of the largest coins are asked for: some of the rows are stale, nameless or of a ticker that is taken. */
 const ASKED = 100;
 
-export type ListedCoin = {
-  /** CoinGecko's own name of the coin: a ticker is no identity. */
-  id: string;
-  symbol: string;
-  name: string;
-  /** By market capitalisation; 1 is the largest. */
-  rank: number;
-  /** USD, as below. */
-  price: number;
-  /** Percent; `null` if there is no price of a day ago. */
-  change24h: number | null;
-  marketCap: number;
-  volume24h: number;
-  /** Epoch ms. */
-  observedAt: number;
-};
-
 const id = z.string().min(1).max(100);
 const symbol = z
   .string()
@@ -45,16 +28,7 @@ export const coinPage = (coin: string): string =>
 const isItself = (coin: { id: string; symbol: string }): boolean =>
   !isMajor(coin.symbol) || COIN_IDS[coin.symbol] === coin.id;
 
-const coinsShape = lazy(() =>
-  // Rows of coins that stand still, or are none, are left out; they do not count as malformed.
-  rowsOf(z.record(z.string(), z.unknown())).transform((rows) =>
-    rows.flatMap((row) => {
-      const { success, data } = rowShape().safeParse(row);
-      return success ? [data] : [];
-    }),
-  ),
-);
-
+/** USD, percent over 24 hours (`null` if there is no price of a day ago), and epoch ms; the first rank is the largest. */
 const rowShape = lazy(() =>
   z
     .object({
@@ -68,7 +42,7 @@ const rowShape = lazy(() =>
       price_change_percentage_24h: z.number().nullish(),
       last_updated: z.iso.datetime({ offset: true }),
     })
-    .transform((data): ListedCoin => ({
+    .transform((data) => ({
       id: data.id,
       symbol: data.symbol,
       name: data.name,
@@ -82,33 +56,25 @@ const rowShape = lazy(() =>
     .refine((coin) => isLive(coin.observedAt) && isItself(coin)),
 );
 
+// Rows of coins that stand still, or are none, are left out; they do not count as malformed.
+const coinsShape = lazy(() =>
+  rowsOf(z.record(z.string(), z.unknown()))
+    .transform((rows) => rows.flatMap((row) => rowShape().safeParse(row).data ?? []))
+    .refine((coins) => coins.length > 0),
+);
+
 /**
  * The largest coins by market capitalisation, largest first, one per symbol; with `ids`, these coins.
  * @throws AppError `upstream`
  */
-export async function askCoins(
-  turns: Turns,
-  timeoutMs: number,
-  ids?: readonly string[],
-): Promise<ListedCoin[]> {
+export async function askCoins(turns: Turns, timeoutMs: number, ids?: readonly string[]) {
   const which = ids === undefined ? "" : `&ids=${ids.join(",")}`;
   const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${ASKED}&page=1${which}`;
-  const shape = coinsShape().refine((coins) => coins.length > 0);
-  const coins = await askPublic(turns, "coingecko", { path, shape }, timeoutMs);
+  const coins = await askPublic(turns, "coingecko", { path, shape: coinsShape() }, timeoutMs);
   return coins
     .sort((a, b) => a.rank - b.rank)
     .filter((coin, index, all) => all.findIndex((one) => one.symbol === coin.symbol) === index);
 }
-
-export type SearchedCoin = {
-  id: string;
-  symbol: string;
-  name: string;
-  /** 1 is the most searched. */
-  place: number;
-  /** Percent, against USD; `null` if missing. */
-  change24h: number | null;
-};
 
 const trendingShape = lazy(() => {
   const change = z.object({ price_change_percentage_24h: z.object({ usd: z.number().nullish() }).nullish() });
@@ -119,7 +85,7 @@ const trendingShape = lazy(() => {
     .transform((rows): unknown[] => rows.map((row, index) => ({ row, place: index + 1 })));
   const coin = z
     .object({ row: z.object({ item }), place: z.number() })
-    .transform(({ row: { item: entry }, place }): SearchedCoin => ({
+    .transform(({ row: { item: entry }, place }) => ({
       id: entry.id,
       symbol: entry.symbol,
       name: entry.name,
@@ -129,8 +95,8 @@ const trendingShape = lazy(() => {
   return z.object({ coins: placed.pipe(rowsOf(coin)) });
 });
 
-/** The coins most searched for on CoinGecko in the last hours, most searched first. @throws AppError `upstream` */
-export async function askTrending(turns: Turns, timeoutMs: number): Promise<SearchedCoin[]> {
+/** The coins most searched for on CoinGecko in the last hours, place 1 the most searched. @throws AppError `upstream` */
+export async function askTrending(turns: Turns, timeoutMs: number) {
   const request = { path: "/api/v3/search/trending", shape: trendingShape() };
   return (await askPublic(turns, "coingecko", request, timeoutMs)).coins.filter(isItself);
 }

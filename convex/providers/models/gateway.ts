@@ -12,7 +12,7 @@ import {
   unreachableFailure,
   unusableFailure,
 } from "../call";
-import { blamed, readBody, rejectedAnswer, type Outcome, type Refused } from "./wire";
+import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
 
 /**
  * The LLM gateway: OpenAI-compatible chat completions (docs.bankr.bot/llm-gateway/api-reference). The client sends;
@@ -67,9 +67,6 @@ export async function complete(prompt: Prompt): Promise<Completion> {
   return completion;
 }
 
-/** The factor of the second limit. */
-const MORE_ROOM = 2;
-
 /**
  * One complete answer, perhaps empty: if it was cut off, it is requested once more, with more room.
  * @throws AppError `upstream`
@@ -81,7 +78,7 @@ export async function ask(
 ): Promise<Completion> {
   const first = await request(prompt, format, signal);
   if (!first.isCut) return first;
-  const second = await request({ ...prompt, maxTokens: prompt.maxTokens * MORE_ROOM }, format, signal);
+  const second = await request({ ...prompt, maxTokens: prompt.maxTokens * 2 }, format, signal);
   if (second.isCut)
     throw new AppError("upstream", `${UPSTREAM} sent an answer that was cut off at its limit`);
   return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
@@ -103,30 +100,31 @@ type Answer = Completion & {
   micros: number;
 };
 
-/** The gateway's response to one request, or why there is none; `failure` names it for people. */
-class Refusal extends AppError {
-  constructor(
-    readonly status: number,
-    readonly words: string,
-    readonly pauseMs: number,
-  ) {
-    const { code, message } = statusFailure(UPSTREAM, status).data;
-    super(code, message);
-  }
-}
-/** A failure after which the same request may succeed. `isBilled`: something was written. */
-class Passing extends AppError {
+/** Why one request has no answer. */
+class Failed extends AppError {
   constructor(
     { data: { code, message } }: AppError,
+    /** The shortest wait before the same request may succeed; `null` if it may not. */
+    readonly retryAfterMs: number | null,
+    /** A refusal costs nothing. A call that timed out, or whose answer broke off, may have been answered. */
     readonly isBilled: boolean,
+    /** What the gateway said, if it refused. */
+    readonly refusal: { status: number; words: string } | null = null,
   ) {
     super(code, message);
   }
 }
 
+/** A provider that asks for a longer pause is not waited for. */
+const LONGEST_PAUSE_MS = 20 * SECOND;
+
+function refused(status: number, words = "", pauseMs = 0): Failed {
+  const isRetryable = isTransient(status) && pauseMs <= LONGEST_PAUSE_MS;
+  return new Failed(statusFailure(UPSTREAM, status), isRetryable ? pauseMs : null, false, { status, words });
+}
+
 async function request(prompt: Call, format: Format | undefined, signal: AbortSignal): Promise<Answer> {
   const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
-  const dearest = dearestCompletion(chars, prompt.maxTokens, prompt.model);
   for (let attempt = 1; ; attempt++) {
     try {
       const completion = await requestOnce(prompt, format, signal);
@@ -134,12 +132,12 @@ async function request(prompt: Call, format: Format | undefined, signal: AbortSi
       prompt.purse.pay("llm", completion.micros);
       return completion;
     } catch (error) {
-      const { failure, retryAfterMs, isBilled } = classify(error, signal);
+      const failure = failedBy(error, signal);
       // Without a key no call was made.
       if (failure.data.code === "upstream") noteCall("llm", true);
-      if (isBilled) prompt.purse.pay("llm", dearest);
-      if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
-      await sleep(Math.max(retryAfterMs, attempt * attempt * SECOND));
+      if (failure.isBilled) prompt.purse.pay("llm", dearestCompletion(chars, prompt.maxTokens, prompt.model));
+      if (failure.retryAfterMs === null || attempt >= prompt.attempts) throw failure;
+      await sleep(Math.max(failure.retryAfterMs, attempt * attempt * SECOND));
     }
   }
 }
@@ -149,8 +147,7 @@ const MAX_REFUSALS = 4;
 
 /** One answer. A part that the gateway refuses is left out, and remembered once the gateway answers without it. */
 async function requestOnce(prompt: Call, format: Format | undefined, signal: AbortSignal): Promise<Answer> {
-  const known = (await prompt.memory?.refused()) ?? [];
-  const left = new Set(known);
+  const left = new Set(await prompt.memory?.refused());
   const learnt: string[] = [];
   for (;;) {
     try {
@@ -158,9 +155,8 @@ async function requestOnce(prompt: Call, format: Format | undefined, signal: Abo
       for (const part of learnt) await prompt.memory?.note(part);
       return answer;
     } catch (error) {
-      if (!(error instanceof Refusal) || learnt.length >= MAX_REFUSALS) throw error;
-      const part = refusedPart(error, format !== undefined && !left.has("schema"), left);
-      if (part === null) throw error;
+      const part = refusedPart(failedBy(error, signal), format !== undefined && !left.has("schema"), left);
+      if (part === null || learnt.length >= MAX_REFUSALS) throw error;
       left.add(part);
       learnt.push(part);
     }
@@ -168,18 +164,14 @@ async function requestOnce(prompt: Call, format: Format | undefined, signal: Abo
 }
 
 /** What to leave out after a refusal. Gateways refuse schemas in all words: any refusal of one is tried without it. */
-function refusedPart({ status, words }: Refusal, isFormatted: boolean, left: Set<string>): string | null {
-  const refused = blamed(words);
+function refusedPart({ refusal }: Failed, isFormatted: boolean, left: Set<string>): string | null {
+  if (refusal === null) return null;
+  const { status, words } = refusal;
+  const part = blamed(words);
   const isRequest = status === 400 || status === 404 || status === 422;
-  if (refused !== null && (isRequest || status >= 500) && !(refused.part === "schema" && !isFormatted)) {
-    const part = nameOf(refused);
-    if (!left.has(part)) return part;
-  }
+  const canGo = part !== null && !left.has(part) && (part !== "schema" || isFormatted);
+  if (canGo && (isRequest || status >= 500)) return part;
   return isRequest && isFormatted ? "schema" : null;
-}
-
-function nameOf(refused: Refused): string {
-  return refused.part === "limit" ? `limit ${refused.most}` : refused.part;
 }
 
 async function answerTo(
@@ -229,21 +221,22 @@ function withoutSystem(messages: readonly Message[]): Message[] {
 }
 
 function answerIn(outcome: Outcome): Extract<Outcome, { kind: "answer" }> {
+  const told = (what: string) => new AppError("upstream", `${UPSTREAM} ${what}`);
   switch (outcome.kind) {
     case "answer":
       return outcome;
     case "failure":
-      throw new Refusal(outcome.status, "", 0);
+      throw refused(outcome.status);
     case "declined":
-      throw new AppError("upstream", `${UPSTREAM} declined to answer`);
+      throw new Failed(told("declined to answer"), null, true);
     case "broken":
-      throw new Passing(new AppError("upstream", `${UPSTREAM} broke off its answer`), true);
+      throw new Failed(told("broke off its answer"), 0, true);
     case "unreadable":
-      throw unusableFailure(UPSTREAM);
+      throw new Failed(unusableFailure(UPSTREAM), null, true);
   }
 }
 
-/** @returns The body of a successful response, or an answer that came as a refusal. @throws Refusal */
+/** @returns The body of a successful response, or an answer that came as a refusal. @throws Failed */
 async function post(
   body: Record<string, unknown> & { model: string; messages: Message[]; stream: boolean },
   signal: AbortSignal,
@@ -252,10 +245,9 @@ async function post(
     const response = await client().chat.completions.create(body, { signal }).asResponse();
     return await response.text();
   } catch (error) {
-    const refusal = inner(error);
-    if (!(refusal instanceof Refusal)) throw error;
-    const written = rejectedAnswer(refusal.words);
-    if (written === null) throw refusal;
+    const failure = failedBy(error, signal);
+    const written = failure.refusal === null ? null : rejectedAnswer(failure.refusal.words);
+    if (written === null) throw failure;
     return { kind: "answer", text: written, model: null, usage: null, isCut: false };
   }
 }
@@ -272,7 +264,7 @@ function client(): OpenAI {
     fetch: async (url, init) => {
       const response = await fetch(url, init);
       if (response.ok) return response;
-      throw new Refusal(response.status, await response.text(), pauseIn(response.headers));
+      throw refused(response.status, await response.text(), pauseIn(response.headers));
     },
     dangerouslyAllowBrowser: true,
   });
@@ -284,37 +276,16 @@ function gatewayBase(endpoint: string): string {
   return endpoint.endsWith("/v1") ? endpoint : `${endpoint}/v1`;
 }
 
-/** A provider that asks for a longer pause is not waited for. */
-const LONGEST_PAUSE_MS = 20 * SECOND;
-
-type Failed = {
-  failure: AppError;
-  /** The shortest wait before the same request may succeed; `null` if it may not. */
-  retryAfterMs: number | null;
-  /** A refusal costs nothing. A call that timed out, or whose answer broke off, may have been answered. */
-  isBilled: boolean;
-};
-
-function classify(error: unknown, signal: AbortSignal): Failed {
-  const ours = inner(error);
-  if (ours instanceof Refusal) {
-    const isRetryable = isTransient(ours.status) && ours.pauseMs <= LONGEST_PAUSE_MS;
-    return { failure: ours, retryAfterMs: isRetryable ? ours.pauseMs : null, isBilled: false };
-  }
-  if (ours instanceof Passing) return { failure: ours, retryAfterMs: 0, isBilled: ours.isBilled };
-  if (ours !== null) return { failure: ours, retryAfterMs: null, isBilled: ours.data.code === "upstream" };
+function failedBy(error: unknown, signal: AbortSignal): Failed {
+  // The client wraps what its `fetch` throws.
+  const own = error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : error;
+  if (own instanceof Failed) return own;
+  if (own instanceof AppError) return new Failed(own, null, false);
   if (signal.aborted || error instanceof APIUserAbortError || isAbort(error))
-    return { failure: timeoutFailure(UPSTREAM), retryAfterMs: null, isBilled: true };
-  if (error instanceof APIConnectionError)
-    return { failure: unreachableFailure(UPSTREAM), retryAfterMs: 0, isBilled: true };
+    return new Failed(timeoutFailure(UPSTREAM), null, true);
+  if (error instanceof APIConnectionError) return new Failed(unreachableFailure(UPSTREAM), 0, true);
   // The rest are failures of reading the body, which broke off.
-  return { failure: unusableFailure(UPSTREAM), retryAfterMs: 0, isBilled: true };
-}
-
-/** Our own failure, which the client may have wrapped as a connection error. */
-function inner(error: unknown): AppError | null {
-  if (error instanceof AppError) return error;
-  return error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : null;
+  return new Failed(unusableFailure(UPSTREAM), 0, true);
 }
 
 /** `Retry-After` in ms; 0 if there is none. It may contain seconds or a date. */

@@ -123,17 +123,8 @@ function statusIn(words: string): number {
   return 502;
 }
 
-const WHOLE = new Set([
-  "",
-  "stop",
-  "endturn",
-  "stopsequence",
-  "eos",
-  "eostoken",
-  "endofsequence",
-  "complete",
-]);
-const WHOLE_TOO = new Set(["completed", "done", "end", "finish", "finished", "success", "unspecified"]);
+const WHOLE =
+  /^(?:|stop|endturn|stopsequence|eos|eostoken|endofsequence|completed?|done|end|finish|finished|success|unspecified)$/;
 
 /** What the word for an answer's end means; an unknown word is no good end. */
 function endOf(reason: unknown, native: unknown): "whole" | "cut" | "declined" | "broken" {
@@ -143,7 +134,7 @@ function endOf(reason: unknown, native: unknown): "whole" | "cut" | "declined" |
   if (isLimit(word) || isLimit(nativeWord)) return "cut";
   if (/filter|safety|refus|recitation|blocklist|prohibited|spii|blocked|moderation|sensitive/.test(word))
     return "declined";
-  return WHOLE.has(word) || WHOLE_TOO.has(word) ? "whole" : "broken";
+  return WHOLE.test(word) ? "whole" : "broken";
 }
 
 function bare(word: unknown): string {
@@ -242,8 +233,6 @@ const ANSI = new RegExp(String.raw`\u001B(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])`, "
 const INVISIBLE =
   /[\p{Cc}\u00AD\u115F\u1160\u180E\u200B\u200E\u200F\u202A-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E001F}]/gu;
 
-const BLANK = /\s|\u{200C}|\u{200D}|\u{2800}|\p{Variation_Selector}/gu;
-
 /** A model's words as a reader should get them. Every text of a model passes here once, before anything judges it. */
 export function cleaned(raw: string): string {
   let text = wellFormed(raw)
@@ -255,7 +244,7 @@ export function cleaned(raw: string): string {
   if (stop !== null) text = text.slice(0, stop.index);
   text = (WRAPPED.exec(text)?.[2] ?? text).trim();
   // Joiners, selectors and blanks alone are no words.
-  return text.replace(BLANK, "") === "" ? "" : text;
+  return text.replace(/\s|\u{200C}|\u{200D}|\u{2800}|\p{Variation_Selector}/gu, "") === "" ? "" : text;
 }
 
 /** Reads fields of a value that may be anything. */
@@ -272,37 +261,28 @@ function listAt(value: unknown, name: string): unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-/** What a refused request can do without, by the refusal's words. */
-export type Refused =
-  | { part: "schema" }
-  | { part: "max_tokens" }
-  | { part: "limit"; most: number }
-  | { part: "system" }
-  | { part: "stream" };
-
-/** What a refusal blames. `null` if it blames nothing that the request could do without. */
-export function blamed(words: string): Refused | null {
+/**
+ * What a refusal blames that the request can do without: `schema`, `max_tokens`, `system`, `stream`, or `limit 1000`, the
+ * longest answer that the gateway allows; `null` if it blames nothing of these.
+ */
+export function blamed(words: string): string | null {
   if (
     words.includes("max_completion_tokens") &&
     /unsupported|not supported|instead|unknown|unrecognized/i.test(words)
   )
-    return { part: "max_tokens" };
+    return "max_tokens";
   const most =
     /(?:max_(?:completion_|output_)?tokens|maximum|output tokens)[^]{0,200}?(?:at most|less than or equal to|<=|no more than|maximum (?:value|allowed)(?: is| of)?:?|up to|cannot exceed|supports? only|range is? ?[[(]\d+, ?)\s*`?(\d[\d,]*)/i.exec(
       words,
     );
   const limit = Number(most?.[1]?.replaceAll(",", "") ?? 0);
-  if (limit > 0) return { part: "limit", most: limit };
-  if (/stream.{0,40}(?:must|required|only)|only.{0,20}stream/i.test(words)) return { part: "stream" };
-  if (
-    /developer instruction|system (?:role|message|instruction|prompt).{0,60}(?:not|un)|role.{0,20}system.{0,40}not/i.test(
-      words,
-    )
-  )
-    return { part: "system" };
-  if (/response[_ ]?format|json[_ ]?schema|schema|grammar|structured[_ ]?output|json mode/i.test(words))
-    return { part: "schema" };
-  return null;
+  if (limit > 0) return `limit ${limit}`;
+  if (/stream.{0,40}(?:must|required|only)|only.{0,20}stream/i.test(words)) return "stream";
+  const system =
+    /developer instruction|system (?:role|message|instruction|prompt).{0,60}(?:not|un)|role.{0,20}system.{0,40}not/i;
+  if (system.test(words)) return "system";
+  const schema = /response[_ ]?format|json[_ ]?schema|schema|grammar|structured[_ ]?output|json mode/i;
+  return schema.test(words) ? "schema" : null;
 }
 
 /** What a model wrote for a schema that its gateway refused to pass on; `null` if this is no such refusal. */

@@ -29,6 +29,7 @@ const GOOD_MS = 2 * HOUR;
 const LAST_CYCLES = 2;
 const SEARCHED = 8;
 const MOVERS = 8;
+const PERSISTENT = 10;
 const HEADLINES = 6;
 const WHALES = 5;
 const WHALES_WITHIN_MS = 4 * HOUR;
@@ -149,6 +150,7 @@ export function briefOf(focus: string, material: Material): Brief {
       ...moves,
       ...chosen.map((fact) => sourceOfFact(fact)),
       ...whaleSources(whales, focus),
+      ...persistentSource(observations),
       ...recent.slice(-LAST_CYCLES).flatMap(modelSources),
     ]),
     named: [...subjects.values()],
@@ -187,6 +189,22 @@ function whaleSources(whales: Material["whales"], focus: string): Uncounted[] {
       const moved = sourceOfFact({ ...by, subject, kind: "moved", value, unit: "USD" });
       return { ...moved, says: `${subject} on Base: ${description}` };
     });
+}
+
+/** The trending tokens that most collections saw. */
+function persistentSource(observations: Material["observations"]): Uncounted[] {
+  const seen = new Map<string, number>();
+  const markets = observations.flatMap(({ market }) => market ?? []);
+  for (const { symbol } of markets.flatMap(({ trending }) => trending))
+    seen.set(symbol, (seen.get(symbol) ?? 0) + 1);
+  const last = observations.at(-1);
+  if (last === undefined || markets.length < 2) return [];
+  const listed = [...seen]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, PERSISTENT)
+    .map(([symbol, cycles]) => `${symbol} in ${cycles} of ${markets.length}`);
+  const says = `Most persistent trending tokens, by the collections that saw them: ${listed.join(", ")}`;
+  return [sourceOfWords({ says, observedAt: last.at, name: "counted by this service" })];
 }
 
 /** Statements of models are sources with the model's name, which a citation leads to. */

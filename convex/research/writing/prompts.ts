@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { wireSchema } from "../../lib/answers/schema";
-import { formOf } from "../../lib/answers/template";
+import { formOf, wireSchema } from "../../lib/answers/schema";
 import { symbol, text, usdOrNull } from "../../lib/answers/parts";
 import type { Question } from "../../providers/models/structure";
 import { SLOT_RULES } from "../../lib/figures/ledger";
