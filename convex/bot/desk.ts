@@ -237,7 +237,6 @@ async function answerTo(ctx: ActionCtx, request: Request): Promise<Outcome> {
     messages: args === null ? [] : await ctx.runQuery(internal.chat.runs.turns, args),
     caller,
     personal: sender.alone,
-    proven: own !== null,
   });
   if (own !== null) {
     const reply = pick(response, ["answer", "model", "tokensUsed"]);

@@ -4,8 +4,9 @@ import { internalQuery, type ActionCtx } from "../_generated/server";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
-import { HOUR, iso, unlessLate } from "../lib/time";
+import { HOUR, iso, MINUTE, unlessLate } from "../lib/time";
 import { standing, vStanding } from "../market/facts";
+import { vWanted } from "../market/tables";
 import { describeResearch } from "../research/model";
 import { wantedFor } from "../research/writing/brief";
 import { latestSignals } from "../signals/model";
@@ -14,6 +15,8 @@ import { latestAlerts } from "../whales/model";
 
 /** The context of an answer: the market's facts, today's signals, the last whales, and the user's own data. */
 
+/** Chat uses facts of this age; older ones are collected again while the caller waits a moment. */
+export const FRESH_MS = 5 * MINUTE;
 /** Older facts say nothing about the present. */
 const FACTS_GOOD_MS = 2 * HOUR;
 const SIGNALS_WITHIN_MS = 24 * HOUR;
@@ -22,6 +25,8 @@ const WHALES = 6;
 
 const vContext = v.object({
   facts: vStanding.fields.facts,
+  /** What has to be collected again. */
+  old: v.array(vWanted),
   /** This service's own data: what it is, and a line of it. */
   own: v.array(v.object({ name: v.string(), says: v.string() })),
 });
@@ -29,9 +34,10 @@ export type Context = Infer<typeof vContext>;
 
 /** What is stored at `now` (epoch ms); of a user's own data if there is a user. */
 export const stored = internalQuery({
-  args: { userId: v.union(v.string(), v.null()), now: v.number() },
+  args: { userId: v.union(v.string(), v.null()), wanted: v.array(vWanted), now: v.number() },
   returns: vContext,
-  handler: async (ctx, { userId, now }): Promise<Context> => {
+  handler: async (ctx, { userId, wanted, now }): Promise<Context> => {
+    const { absent: old } = await standing(ctx, { wanted, withinMs: FRESH_MS, at: now });
     const known = await standing(ctx, { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: now });
     const signals = (await latestSignals(ctx, TOKENS))
       .filter(({ generatedAt }) => now - generatedAt < SIGNALS_WITHIN_MS)
@@ -51,6 +57,7 @@ export const stored = internalQuery({
     const named = (name: string, lines: readonly string[]) => lines.map((says) => ({ name, says }));
     return {
       facts: known.facts,
+      old,
       own: [
         ...named("this service's trading signals", signals),
         ...named("movements this service was told of", whales),

@@ -74,7 +74,6 @@ const chat: MountedEndpoint = endpoint({
       messages: lastTurns(messages),
       caller,
       personal: userId !== undefined && caller.credential !== "id" && caller.credential !== "key",
-      proven: caller.credential === "owner",
     };
     const answered = await waitingAs(ctx, caller, () => reply(ctx, wanted), {
       limit: "question",

@@ -22,7 +22,7 @@ import { MAJORS } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
 import { counted } from "../lib/outside/providerCalls";
 import { ownWords } from "../lib/text/prose";
-import { iso, MINUTE, roundedNow } from "../lib/time";
+import { iso, roundedNow } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { gather } from "../market/collectors";
 import { coinsNamed, LISTS } from "../market/facts";
@@ -30,7 +30,7 @@ import type { Wanted } from "../market/tables";
 import { complete } from "../providers/models/gateway";
 import { memoryOf } from "../providers/models/structure";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
-import { portfolioOf, type Context } from "./context";
+import { FRESH_MS, portfolioOf, type Context } from "./context";
 import { vTurn, type Turn } from "./runs";
 
 /**
@@ -38,32 +38,27 @@ import { vTurn, type Turn } from "./runs";
  * other figure is marked as the model's.
  */
 
-/** Chat uses figures of this age; older ones are refreshed while the caller waits a moment. */
-const LISTS_FRESH_MS = 5 * MINUTE;
-
 export type Question = {
   agentId: string;
   question: string;
   /** Earlier turns, oldest first. */
   messages: readonly Turn[];
   caller: Caller;
-  /** Whether the answer may use the user's own research: the caller counts as that user. */
+  /** Whether the answer may use the user's own research and holdings: the caller counts as that user. */
   personal: boolean;
-  /** Whether it may also use their wallet's holdings: the caller has proved to be that user. */
-  proven: boolean;
 };
 
 export type Reply = { answer: string; sources: CitedSource[]; model: string; tokensUsed: number };
 
 /** Answers one question of a conversation. For actions. */
 export const answer = counted(
-  async (ctx, { agentId, question, messages, caller, personal, proven }: Question): Promise<Reply> => {
+  async (ctx, { agentId, question, messages, caller, personal }: Question): Promise<Reply> => {
     if (!isAgent(agentId)) throw new Error("There is no agent with this id");
     const startedAt = performance.now();
-    const own = caller.userId ?? null;
+    const own = personal ? (caller.userId ?? null) : null;
     const [context, portfolio] = await Promise.all([
-      contextOf(ctx, personal ? own : null, agentId === "news-default"),
-      proven && own !== null ? portfolioOf(ctx, own) : null,
+      contextOf(ctx, own, agentId === "news-default"),
+      own === null ? null : portfolioOf(ctx, own),
     ]);
     const sources = citable(question, context, portfolio);
     const completion = await complete({
@@ -98,7 +93,7 @@ export const answerRun = worker(
   },
   async (ctx, { runId, job, userId, ...turn }) => {
     const caller = { userId, address: null, signedIn: true };
-    const answered = await answer(ctx, { ...turn, caller, personal: true, proven: true });
+    const answered = await answer(ctx, { ...turn, caller, personal: true });
     const reply = pick(answered, ["answer", "model", "tokensUsed"]);
     await ctx.runMutation(internal.chat.runs.finish, { runId, job, reply });
   },
@@ -107,8 +102,11 @@ export const answerRun = worker(
 /** What is stored; old lists of coins, and for news old headlines, are renewed first, as far as that ends within the wait. */
 async function contextOf(ctx: ActionCtx, userId: string | null, isNews: boolean): Promise<Context> {
   const wanted: Wanted[] = [...LISTS, ...(isNews ? [{ collector: "news" as const, subject: "" }] : [])];
-  await gather(ctx, wanted, { freshMs: LISTS_FRESH_MS, waitMs: deadlines.chatContext });
-  return ctx.runQuery(internal.chat.context.stored, { userId, now: roundedNow() });
+  const read = () => ctx.runQuery(internal.chat.context.stored, { userId, wanted, now: roundedNow() });
+  const stored = await read();
+  if (stored.old.length === 0) return stored;
+  await gather(ctx, stored.old, { freshMs: FRESH_MS, waitMs: deadlines.chatContext });
+  return read();
 }
 
 const KINDS: readonly Kind[] = [

@@ -464,7 +464,7 @@ describe("work that is cut off", () => {
     await quietly(app, 2.4 * HOUR);
     deadlines.llmScheduled = 24 * HOUR;
     app.standins.fail("llm", { mode: "slow", schema: "research_result", times: 1 });
-    await quietly(app, 0.5 * HOUR);
+    await app.pass(0.5 * HOUR);
     expect((await statusOf(app)).recentReports).toHaveLength(1);
     expect(cardsOf(app)).toHaveLength(2);
   });
