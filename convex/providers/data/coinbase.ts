@@ -27,12 +27,6 @@ export type Candle = {
 /** Candles that open in [from, to), epoch ms. */
 type CandleRange = { interval: keyof typeof CANDLE_MS; from: number; to: number };
 
-/** `open` is a day ago, `volume` in coins. */
-type DayStats = { open: number; high: number; low: number; last: number; volume: number };
-
-/** USD of the orders within a share of the middle price; the spread in basis points. */
-export type Depth = { bidDepth: number; askDepth: number; spread: number; observedAt: number };
-
 /** The most candles in one answer, and the most answers for a range. */
 const PAGE = 300;
 const MAX_PAGES = 5;
@@ -58,12 +52,8 @@ const ask = <Shape extends z.ZodType>(turns: Turns, path: string, shape: Shape, 
 
 const tickerShape = lazy(() => z.object({ price, time }));
 
-/** The last trade. @throws AppError `not_found`; `upstream`, also when it is old */
-export async function askTrade(
-  turns: Turns,
-  symbol: string,
-  timeoutMs: number,
-): Promise<{ usd: number; observedAt: number }> {
+/** The last trade; `observedAt` in epoch ms. @throws AppError `not_found`; `upstream`, also when it is old */
+export async function askTrade(turns: Turns, symbol: string, timeoutMs: number) {
   const trade = await ask(turns, pathOf(symbol, "ticker"), tickerShape(), timeoutMs);
   if (!isLive(trade.time)) throw standing(symbol, "upstream");
   return { usd: trade.price, observedAt: trade.time };
@@ -73,8 +63,11 @@ const dayShape = lazy(() =>
   z.object({ open: decimal, high: decimal, low: decimal, last: decimal, volume: decimal }),
 );
 
-/** @throws AppError `not_found` if it does not list the coin, or nobody trades it; `upstream` */
-export async function askDay(turns: Turns, symbol: string, timeoutMs: number): Promise<DayStats> {
+/**
+ * The last day: `open` is a day ago, `volume` in coins.
+ * @throws AppError `not_found` if it does not list the coin, or nobody trades it; `upstream`
+ */
+export async function askDay(turns: Turns, symbol: string, timeoutMs: number) {
   const day = await ask(turns, pathOf(symbol, "stats"), dayShape(), timeoutMs);
   const isTraded = Math.min(day.open, day.low, day.high) > 0 && day.volume * day.last >= LEAST_TRADED;
   if (!isTraded) throw standing(symbol, "not_found");
@@ -90,15 +83,10 @@ const bookShape = lazy(() => {
 });
 
 /**
- * The orders within a share of the middle price, as far as one answer reaches.
+ * USD of the orders within a share of the middle price, as far as one answer reaches, and the spread in basis points.
  * @throws AppError `not_found`; `upstream`, also when the book does not reach so far
  */
-export async function askDepth(
-  turns: Turns,
-  symbol: string,
-  share: number,
-  timeoutMs: number,
-): Promise<Depth> {
+export async function askDepth(turns: Turns, symbol: string, share: number, timeoutMs: number) {
   const { bids, asks, ...book } = await ask(turns, pathOf(symbol, "book?level=2"), bookShape(), timeoutMs);
   const [bestBid = 0, lastBid = Infinity] = [bids[0]?.[0], bids.at(-1)?.[0]];
   const [bestAsk = 0, lastAsk = 0] = [asks[0]?.[0], asks.at(-1)?.[0]];

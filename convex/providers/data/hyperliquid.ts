@@ -10,15 +10,6 @@ import { askPublic, type Turns } from "./publicData";
  * coins.
  */
 
-export type Perpetual = {
-  symbol: string;
-  /** Percent per hour; longs pay it if it is positive. */
-  fundingPercent: number;
-  /** USD: the open contracts at the mark price. */
-  openInterest: number;
-  url: string;
-};
-
 const perpetualsShape = lazy(() => {
   const signed = z
     .string()
@@ -37,12 +28,16 @@ const perpetualsShape = lazy(() => {
     .pipe(rowsOf(z.tuple([market, context])));
 });
 
-/** The markets, largest by open interest first. @throws AppError `upstream` */
-export async function askPerpetuals(turns: Turns, timeoutMs: number): Promise<Perpetual[]> {
+/**
+ * The markets, largest by open interest first: `fundingPercent` per hour, which longs pay if it is positive, and
+ * `openInterest` in USD at the mark price.
+ * @throws AppError `upstream`
+ */
+export async function askPerpetuals(turns: Turns, timeoutMs: number) {
   const request = { path: "/info", body: { type: "metaAndAssetCtxs" }, shape: perpetualsShape() };
   const markets = await askPublic(turns, "hyperliquid", request, timeoutMs);
   return markets
-    .flatMap(([{ name: symbol, isDelisted }, { funding, openInterest, markPx }]): Perpetual[] => {
+    .flatMap(([{ name: symbol, isDelisted }, { funding, openInterest, markPx }]) => {
       // Contracts on a thousand coins ("kPEPE") do not have the coin's own price.
       if (isDelisted || !/^[A-Z0-9]+$/.test(symbol)) return [];
       const url = `https://app.hyperliquid.xyz/trade/${symbol}`;
