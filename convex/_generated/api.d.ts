@@ -55,7 +55,6 @@ import type * as http from "../http.js";
 import type * as lib_answers_amounts from "../lib/answers/amounts.js";
 import type * as lib_answers_parts from "../lib/answers/parts.js";
 import type * as lib_answers_reader from "../lib/answers/reader.js";
-import type * as lib_answers_template from "../lib/answers/template.js";
 import type * as lib_cache from "../lib/cache.js";
 import type * as lib_changes from "../lib/changes.js";
 import type * as lib_cronRuns from "../lib/cronRuns.js";
@@ -365,7 +364,6 @@ declare const fullApi: ApiFromModules<{
   "lib/answers/amounts": typeof lib_answers_amounts;
   "lib/answers/parts": typeof lib_answers_parts;
   "lib/answers/reader": typeof lib_answers_reader;
-  "lib/answers/template": typeof lib_answers_template;
   "lib/cache": typeof lib_cache;
   "lib/changes": typeof lib_changes;
   "lib/cronRuns": typeof lib_cronRuns;

@@ -41,14 +41,14 @@ const TOPICS: readonly Topic[] = [
   },
 ];
 
-/** @param schema The one sent with the prompt; without it, the model keeps to the form in the system's message. */
+/** @param schema The one sent with the prompt; without it, the model keeps to the one in the system's message. */
 export function answerTo(
   messages: readonly Message[],
   schema: Record<string, unknown> | undefined,
   scene: Scene,
 ): string {
   const system = messages.find(({ role }) => role === "system")?.content ?? "";
-  const form = system.split("\n").find((line) => /^\{.*<.*\}$/.test(line));
+  const form = system.split("\n").find((line) => /^\{.*"additionalProperties":false\}$/.test(line));
   const asked = schema === undefined ? form : JSON.stringify(schema);
   if (asked === undefined) return chatAnswer(messages, system, scene);
   const topic = TOPICS.find(({ parts }) => parts.every((part) => asked.includes(`"${part}":`)));
@@ -96,7 +96,9 @@ function asPrompted(coin: Coin, prompt: string): Coin {
   const [price = coin.price, change24h = coin.change24h] =
     read(String.raw`([\d.e-]+) USD \(([+-]?[\d.e-]+) % over`) ?? [];
   const [marketCap = coin.marketCap, volume24h = coin.volume24h] =
-    read(String.raw`rank \d+, market capitalisation ([\d.e+]+) USD, volume over 24 hours ([\d.e+]+)`) ?? [];
+    read(
+      String.raw`[\d.e-]+ USD \([^)]*rank \d+, market capitalisation ([\d.e+]+) USD, volume over 24 hours ([\d.e+]+)`,
+    ) ?? [];
   return { ...coin, price, change24h, marketCap, volume24h };
 }
 

@@ -47,12 +47,7 @@ const EARLIER: readonly Question[] = [
     undefined,
     z.object({ totalWinrate: figure, btcBestPnl: figure, aiReview: anyText }),
   ],
-  [
-    "POST",
-    "/mcp/research",
-    { token: "SOL" },
-    z.object({ result: z.object({ fullAnalysis: anyText }) }),
-  ],
+  ["POST", "/mcp/research", { token: "SOL" }, z.object({ result: z.object({ fullAnalysis: anyText }) })],
   ["POST", "/mcp/research/start", { userId: id, telegramChatId: "11" }, success.extend({ jobId: anyText })],
   [
     "GET",

@@ -215,15 +215,12 @@ describe("a refusal of a part is no refusal of the question", () => {
     messages: z.array(z.looseObject({ role: z.string() })),
   });
   pure.each([
-    [
-      "max_tokens is too large: 4000. This model supports at most 1000 completion tokens",
-      { part: "limit", most: 1000 },
-    ],
-    ["max_tokens must be less than or equal to `8192`, the maximum value", { part: "limit", most: 8192 }],
-    ["Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", { part: "max_tokens" }],
-    ["Developer instruction is not enabled for models/gemma", { part: "system" }],
-    ["stream must be set to true", { part: "stream" }],
-    ["The compiled grammar is too large… tool schemas", { part: "schema" }],
+    ["max_tokens is too large: 4000. This model supports at most 1000 completion tokens", "limit 1000"],
+    ["max_tokens must be less than or equal to `8192`, the maximum value", "limit 8192"],
+    ["Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"],
+    ["Developer instruction is not enabled for models/gemma", "system"],
+    ["stream must be set to true", "stream"],
+    ["The compiled grammar is too large… tool schemas", "schema"],
     ["the prompt is too long", null],
   ])("%s", (words, part) => {
     expect(blamed(words)).toEqual(part);
