@@ -3,7 +3,7 @@ import { dateTime, HOUR, MINUTE } from "../lib/time";
 import { linkedCitations, type Button, type Paragraph } from "../messenger/format";
 import type { ReportKind, Result } from "./tables";
 import { dueAfterMs } from "./timing";
-import { nameOf } from "./writing/brief";
+import { nameOf } from "./model";
 import { MARKS } from "./writing/result";
 
 /** The button below the start notice of a shift: it stops only that shift. */

@@ -5,7 +5,8 @@ import type { QueryCtx } from "../_generated/server";
 import { rowsByBoth } from "../lib/records/rows";
 import { iso } from "../lib/time";
 import type { Rank } from "../lib/work/jobs";
-import { MODELS, researchTables, vResult } from "./tables";
+import { COLLECTIONS } from "../market/tables";
+import { MODELS, researchTables, vResult, type Missing } from "./tables";
 
 /** Shifts and reports as other rooms and readers see them. */
 
@@ -141,4 +142,18 @@ export async function describeResearch(ctx: QueryCtx, userId: string): Promise<s
     );
   }
   return lines;
+}
+
+const NAMES = new Map<string, string>(
+  Object.entries({
+    ...COLLECTIONS,
+    market: "market data",
+    sentiment: "social sentiment",
+    onchain: "on-chain signals",
+  }),
+);
+
+export function nameOf({ collector, subject }: Pick<Missing, "collector" | "subject">): string {
+  const name = NAMES.get(collector) ?? collector;
+  return subject === "" ? name : `${name} of ${subject}`;
 }

@@ -16,8 +16,9 @@ import { MAJORS } from "../../lib/money/tokens";
 import { SOURCE_NAMES } from "../../lib/publicSources";
 import { dateTime, HOUR, MINUTE } from "../../lib/time";
 import { LISTS, standing } from "../../market/facts";
-import { COLLECTIONS, type Wanted } from "../../market/tables";
+import type { Wanted } from "../../market/tables";
 import { latestAlerts } from "../../whales/model";
+import { nameOf } from "../model";
 import { MODELS, vMissing, type Missing } from "../tables";
 import { SHARED_FOR_MS } from "../timing";
 
@@ -288,18 +289,4 @@ export function describeBrief({ sources, missing }: Brief): string {
     ...statements.map(citableLine),
     ...missing.map((one) => `Missing: ${nameOf(one)}: ${one.reason}`),
   ].join("\n");
-}
-
-const NAMES = new Map<string, string>(
-  Object.entries({
-    ...COLLECTIONS,
-    market: "market data",
-    sentiment: "social sentiment",
-    onchain: "on-chain signals",
-  }),
-);
-
-export function nameOf({ collector, subject }: Pick<Missing, "collector" | "subject">): string {
-  const name = NAMES.get(collector) ?? collector;
-  return subject === "" ? name : `${name} of ${subject}`;
 }
