@@ -151,12 +151,7 @@ const REMEMBERED_CHARS = 8_000;
 const TITLE_LENGTH = 80;
 
 /** The turns that an agent continues from, oldest first, without refusals to show a key. */
-export async function rememberedTurns(
-  ctx: QueryCtx,
-  userId: string,
-  agentId: string,
-  now: number,
-): Promise<Turn[]> {
+async function rememberedTurns(ctx: QueryCtx, userId: string, agentId: string, now: number): Promise<Turn[]> {
   const since = now - REMEMBERED_MS;
   const exchanges = await exchangesOf(ctx, { userId, agentId, since, limit: EXCHANGES });
   const turns = exchanges

@@ -33,7 +33,7 @@ function closesOf(ctx: QueryCtx, token: PricedToken) {
 }
 
 /** A token's newest sample, however old. */
-export async function newestSample(ctx: QueryCtx, token: string): Promise<Doc<"priceSamples"> | null> {
+async function newestSample(ctx: QueryCtx, token: string): Promise<Doc<"priceSamples"> | null> {
   return samplesOf(ctx, token).order("desc").first();
 }
 

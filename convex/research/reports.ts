@@ -15,7 +15,7 @@ import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import { latestReportOn, rankOfShift, shiftTopic, shownReport, vReport } from "./model";
 import { isDataPointAdded } from "./observations";
-import { researchTables, vResult, type ReportKind, type Result } from "./tables";
+import { vResult, type ReportKind, type Result } from "./tables";
 import { dueReport, nextReport } from "./timing";
 
 /** Reports of shifts, from the moment one is due to its delivery. */

@@ -1,4 +1,3 @@
-import { getFunctionName, type FunctionReference } from "convex/server";
 import { internal } from "../../../convex/_generated/api";
 import type { createWorld } from "../world";
 
@@ -57,17 +56,4 @@ export async function expireLeases(app: World, dead?: Leases): Promise<void> {
   await app.t.mutation(internal.lib.work.turns.resumeLost, {});
   // The cron starts this immediately, each in a transaction of its own.
   for (const job of lost) await app.t.mutation(internal.lib.work.turns.lose, { job });
-}
-
-/** Inserts a piece of work whose attempt was lost with its server. */
-export async function cutOff(
-  app: World,
-  action: FunctionReference<"action", "internal">,
-  subject: string,
-  args: Record<string, string>,
-) {
-  const cut = { state: "running" as const, at: 1, attempt: 1, failures: 0, queue: "free" as const, rank: 1 };
-  const named = { run: getFunctionName(action), args, subject };
-  const workId = await app.t.run(({ db }) => db.insert("work", { ...cut, ...named }));
-  return { workId, attempt: 1 };
 }
