@@ -98,10 +98,15 @@ async function read(raw: Hex) {
   return { ...parseTransaction(raw), from, hash: keccak256(raw) };
 }
 
-/** What different bytes of one account were handed out for the same nonce; there is none. */
-export async function twiceSigned(raws: readonly Hex[], owner: Address): Promise<number[]> {
-  const nonces = (await Promise.all(raws.map(read)))
+/** The nonces of an account's transactions, in the order in which they were handed out. */
+export async function noncesOf(raws: readonly Hex[], owner: Address): Promise<number[]> {
+  return (await Promise.all(raws.map(read)))
     .filter(({ from }) => from.toLowerCase() === owner.toLowerCase())
     .map(({ nonce }) => nonce ?? 0);
+}
+
+/** What different bytes of one account were handed out for the same nonce; there is none. */
+export async function twiceSigned(raws: readonly Hex[], owner: Address): Promise<number[]> {
+  const nonces = await noncesOf(raws, owner);
   return nonces.filter((nonce, index) => nonces.indexOf(nonce) !== index);
 }

@@ -8,7 +8,7 @@ import { createWalletApp, freshAddress, unreachDeadlines, type WalletApp } from 
 import { dieAt } from "../support/crashes";
 import { intercept } from "../support/outside";
 import { closeApp, type Answer } from "../support/world";
-import { DEATHS, handedToTheNode, timePassing, useTime, twiceSigned, walks } from "./harness";
+import { DEATHS, handedToTheNode, noncesOf, timePassing, useTime, twiceSigned, walks } from "./harness";
 
 /** Money leaves a wallet only as ordered, once, within its cap; whatever is repeated, dies or lies. */
 
@@ -125,6 +125,29 @@ describe("races", () => {
     expect(await usdcOf(order.to)).toBe(order.amount);
     const hashes = answers.filter(isPromised).map(({ body }) => body.txHash);
     expect(new Set(hashes).size).toBe(1);
+  });
+});
+
+describe("orders of one wallet", () => {
+  test("are signed one after the other: the next only when the one before has ended", async () => {
+    const app = createWalletApp(chain, LIMITED);
+    const given = handedToTheNode();
+    const userId = idOf();
+    const owner = await app.fundedWallet(userId, { ETH: ETHER, USDC: 100n * ONE });
+    deadlines.receipt = deadlines.transaction = 300;
+    await chain.miner.pause();
+    const orders = [1n, 2n, 3n].map((amount) => ({
+      to: freshAddress(),
+      amount: amount * ONE,
+      key: `${amount}`,
+    }));
+    await Promise.all(orders.map((order) => send(app, userId, order)));
+    expect(new Set(await noncesOf(given(), owner)).size).toBe(1);
+    chain.miner.resume();
+    unreachDeadlines();
+    for (const order of orders) expect(isPromised(await send(app, userId, order))).toBe(true);
+    expect(new Set(await noncesOf(given(), owner)).size).toBe(3);
+    for (const { to, amount } of orders) expect(await usdcOf(to)).toBe(amount);
   });
 });
 
