@@ -35,7 +35,8 @@ export async function observationsAfter(
     case "change": {
       const rows = await samplesAfter(ctx, subject.token, { after, until: Infinity, limit });
       const values = subject.kind === "price" ? rows.map(priceIn) : await changes(ctx, subject, rows);
-      return found(values, Math.max(after, rows.at(-1)?.takenAt ?? 0), rows.length === limit);
+      const at = Math.max(after, rows.at(-1)?.takenAt ?? 0);
+      return { observations: known(values), at, more: rows.length === limit };
     }
     case "funding": {
       const rows = await ctx.db
@@ -44,11 +45,8 @@ export async function observationsAfter(
         .take(limit);
       const news = rows.filter(({ collectedAt }) => collectedAt > after);
       const at = Math.max(after, ...news.map(({ collectedAt }) => collectedAt));
-      return found(
-        news.map((row) => rateIn(row, subject.token)),
-        at,
-        rows.length === limit,
-      );
+      const rates = news.map((row) => rateIn(row, subject.token));
+      return { observations: known(rates), at, more: rows.length === limit };
     }
     case "flow": {
       const rows = await ctx.db
@@ -61,18 +59,14 @@ export async function observationsAfter(
       const end = rows.length === limit ? (rows.at(-1)?.detectedAt ?? Infinity) : Infinity;
       const whole = rows.filter(({ detectedAt }) => detectedAt < end);
       const taken = whole.length === 0 ? rows : whole;
-      return found(
-        taken.map(movementIn),
-        Math.max(after, taken.at(-1)?.detectedAt ?? 0),
-        rows.length === limit,
-      );
+      const at = Math.max(after, taken.at(-1)?.detectedAt ?? 0);
+      return { observations: known(taken.map(movementIn)), at, more: rows.length === limit };
     }
   }
 }
 
-function found(values: readonly (Observation | null)[], at: number, more: boolean): Found {
-  return { observations: values.filter((one) => one !== null), at, more };
-}
+const known = (values: readonly (Observation | null)[]): Observation[] =>
+  values.filter((one) => one !== null);
 
 /** The latest observation that was known at a moment (epoch ms), at most an hour old; `null` if there is none. */
 export async function lastObservation(

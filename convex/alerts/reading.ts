@@ -163,12 +163,9 @@ export function difference(
   const text = plain(words).normalize("NFKC");
   if (condition.kind === "digest") {
     const [hour = 0, minute = 0] = condition.time.split(":").map(Number);
-    const said = digitsIn(text.replaceAll(condition.timeZone, " ")).filter((one) => one !== "");
-    const hours = [hour, hour % 12].map(digits);
-    const isSame =
-      said.every((one) => hours.includes(one) || one === digits(minute)) &&
-      (hours.includes("") || hours.some((one) => said.includes(one))) &&
-      (minute === 0 || said.includes(digits(minute)));
+    const said = digitsIn(text.replaceAll(condition.timeZone, " "));
+    const told = [hour, hour % 12, minute, 0].map(digits);
+    const isSame = said.every((one) => told.includes(one)) && (minute === 0 || said.includes(digits(minute)));
     return isSame ? null : `I read ${condition.time}, and your words say another time: write it like 07:30.`;
   }
   const { token } = condition;

@@ -29,7 +29,7 @@ import { alertCard, lastHours } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
 import { needsAccount, notice, ONLY_LOGIN, recipientsCard, recordCard, statusCard } from "./cards";
 import { help, orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
-import { focusIn, hoursIn, tokenIn } from "./grammar";
+import { focusIn } from "./grammar";
 import { vMessage } from "./tables";
 
 /**
@@ -73,8 +73,9 @@ const READS: Readonly<Record<string, Read>> = {
   },
 
   signals: async (ctx, { argument }) => {
-    const token = tokenIn(TOKENS, argument);
-    if (token === null)
+    const name = focusIn(argument);
+    const token = TOKENS.find((one) => one === name);
+    if (name !== "" && token === undefined)
       return reply("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC.");
     const signals = await latestSignals(ctx, token === undefined ? TOKENS : [token]);
     if (signals.length === 0) return reply("No signal has been issued yet: they come at 08:00 UTC.");
@@ -86,8 +87,9 @@ const READS: Readonly<Record<string, Read>> = {
     return { answer, buttons: [SIGNALS.slice(0, 2)] };
   },
   whales: async (ctx, { argument, now }) => {
-    const hours = hoursIn(argument, SHOWN_HOURS);
-    if (hours === null)
+    const hours =
+      argument === "" ? SHOWN_HOURS : /^\d{1,3}(?:\.\d{1,16})?$/.test(argument) ? Number(argument) : 0;
+    if (hours < 0.1 || hours > 168)
       return reply("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24");
     const alerts = (await latestAlerts(ctx, now - hours * HOUR)).map(publicAlert);
     if (alerts.length === 0 && !(await hasLooked(ctx)))
@@ -179,10 +181,9 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
     if (active.length === 0) return reply("You have no research shift running.");
     const token = focusIn(argument);
     const meant = active.filter((one) => argument === "" || one._id === argument || one.focus === token);
-    if (meant.length === 0) {
-      const buttons = active.map(({ _id, token: of }) => [stopButton(_id, of ?? null)]);
-      return { answer: notice("That shift has ended already. These are running:"), buttons };
-    }
+    const running = active.map(({ _id, token: of }) => [stopButton(_id, of ?? null)]);
+    if (meant.length === 0)
+      return { answer: notice("That shift has ended already. These are running:"), buttons: running };
     for (const { _id: jobId } of meant)
       await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
     return {

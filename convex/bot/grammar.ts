@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import { checksummed } from "../lib/money/addresses";
-import { symbolIn, WRITTEN } from "../lib/money/tokens";
+import { symbolIn } from "../lib/money/tokens";
 import { PRINTABLE } from "../lib/records/ids";
 import { readCommand, unitsOf } from "../social/commands";
 import { recipientProblem } from "../wallets/tokens";
@@ -50,31 +50,12 @@ export function parseMention(text: string): { to: string; words: string } | null
   return words === "" ? null : { to: to.toLowerCase(), words };
 }
 
-// The arguments of a command are read as endpoints read them, without their shapes.
-const TOKEN = new RegExp(`^${WRITTEN}$`);
 const LONGEST_NAME = 60;
-
-/** One of a few tokens, in any spelling; `null` for any other, `undefined` if none is named. */
-export function tokenIn<Symbol extends string>(
-  symbols: readonly Symbol[],
-  argument: string,
-): Symbol | null | undefined {
-  if (argument === "") return undefined;
-  const symbol = TOKEN.test(argument) ? symbolIn(argument) : null;
-  return symbols.find((one) => one === symbol) ?? null;
-}
 
 /** A token's symbol or name; empty if none is named, `null` if the words can be neither. */
 export function focusIn(argument: string): string | null {
   if (argument === "") return "";
   return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(argument) ? symbolIn(argument) : null;
-}
-
-/** Hours to look back, 0.1 to 168; `null` if the number is too small or too large, or not a number. */
-export function hoursIn(argument: string, otherwise: number): number | null {
-  if (argument === "") return otherwise;
-  const hours = /^\d{1,16}(?:\.\d{1,16})?$/.test(argument) ? Number(argument) : NaN;
-  return hours >= 0.1 && hours <= 168 ? hours : null;
 }
 
 type Symbol = Infer<typeof vSymbol>;
