@@ -7,7 +7,6 @@ import type { Paragraph } from "../messenger/format";
 import type { Card } from "../messenger/model";
 import { duration } from "../research/cards";
 import type { Report } from "../research/model";
-import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/anchors";
 import { headLine, recordLines, type WholeRecord } from "../signals/cards";
 import type { vHolding } from "../wallets/tables";
@@ -181,14 +180,11 @@ export function statusCard(
 ): Paragraph[] {
   const recent = reports.map(
     ({ type, jobToken, result }) =>
-      `\n${MARKS[result.marketOutlook]} ${type}, ${jobToken === "" ? "market" : jobToken}: ${result.shortSummary}`,
+      `\n${result.shortSummary} (${jobToken === "" ? "market" : jobToken}, ${type})`,
   );
-  return [
-    ...(active.length === 0
-      ? [["No research shift is running."]]
-      : active.map((one) => shiftLines(one, now))),
-    ...(recent.length === 0 ? [] : [[{ bold: "Latest reports" }, ...recent]]),
-  ];
+  const shifts = active.map((one) => shiftLines(one, now));
+  if (shifts.length === 0) shifts.push(["No research shift is running."]);
+  return recent.length === 0 ? shifts : [...shifts, [{ bold: "Latest reports" }, ...recent]];
 }
 
 function shiftLines(

@@ -161,8 +161,9 @@ function quoted(words: string): string {
 /** Somebody who keeps this line can prove that nothing before it was changed. */
 export function headLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
-  const anchor = head.anchoredBy === null ? "" : `\nAnchored on Base by ${head.anchoredBy}`;
-  return [[`🔗 Record ${head.sequence}: ${head.hash}${anchor}`]];
+  const { sequence, hash, anchoredBy } = head;
+  const anchor: Span[] = anchoredBy === null ? [] : ["\nAnchored on Base by ", { code: anchoredBy }];
+  return [[`🔗 Record ${sequence}: `, { code: hash }, ...anchor]];
 }
 
 function weekday(day: string): string {

@@ -24,7 +24,11 @@ describe("a tapped button", () => {
       { method: "editMessageText", messageId: first, text: expect.stringContaining("🟢 ETH BUY") },
     ]);
     expect(await tap(app, "Record")).toMatchObject([
-      { method: "editMessageText", messageId: first, text: expect.stringMatching(/Record 2: [0-9a-f]{64}/) },
+      {
+        method: "editMessageText",
+        messageId: first,
+        text: expect.stringMatching(/Record 2: <code>[0-9a-f]{64}/),
+      },
     ]);
     // The same once more changes nothing, and is sent to nobody a second time.
     expect(await tap(app, "BTC")).toHaveLength(1);

@@ -115,7 +115,7 @@ describe("a linked user", () => {
     const [status = ""] = await say(app, "/status");
     expect(status).toContain("<b>🔬 Research shift · SOL</b>\nRunning for 2h 36min, 5h 24min to go");
     expect(status).toContain("Interim reports: 1 of 2");
-    expect(status).toMatch(/Latest reports<\/b>\n[🟢🔴🟡] interim, SOL: /u);
+    expect(status).toMatch(/Latest reports<\/b>\n[🟢🔴🟡] [^\n]+ \(SOL, interim\)/u);
     // Somebody else's command is nothing to it.
     await linkedUser(app, "bob", 43);
     expect(await say(app, "/stop", { from: 43 })).toEqual(["You have no research shift running."]);

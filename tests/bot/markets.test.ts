@@ -34,7 +34,7 @@ describe("/signals", () => {
     const [both = ""] = await say(app, "/signals");
     expect(both).toContain("<b>🟢 BTC BUY</b> · confidence 70 %");
     expect(both).toContain("ETH BUY");
-    expect((await say(app, "/record"))[0]).toMatch(/Record 2: [0-9a-f]{64}/);
+    expect((await say(app, "/record"))[0]).toMatch(/Record 2: <code>[0-9a-f]{64}/);
     const [one = ""] = await say(app, "/signals $eth", { from: 43 });
     expect([one.includes("ETH BUY"), one.includes("BTC BUY")]).toEqual([true, false]);
     const inGroup = await say(app, "/signals@simulated_123456_bot BTC", { chat: GROUP });

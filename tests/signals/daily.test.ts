@@ -38,7 +38,7 @@ describe("the daily job", () => {
     ]);
     expect(app.cards()).toHaveLength(1);
     expect(app.cards()[0]?.chatId).toBe("424242");
-    expect(app.cards()[0]?.text).toContain(`Record 2: ${events[1]?.hash ?? "?"}`);
+    expect(app.cards()[0]?.text).toContain(`Record 2: <code>${events[1]?.hash ?? "?"}`);
   });
 
   test("tells the model the live price, the hours before and its own record", async ({ app }) => {

@@ -86,7 +86,7 @@ describe("the weekly recap", () => {
     expect(text).toMatch(
       /<b>Whole record<\/b> · 2 days\n4 trades: \+0\.40.% after costs; buying and holding .*%\. Too early to call it anything\.\n12\.5 points above chance \(−[\d.]+ to \+[\d.]+\), \+5\.0 after costs: no record yet\nOf 2 signals stated at 60–79.%, 50.% were won\./,
     );
-    expect(text).toMatch(/<b>Review<\/b>, a model's view\n[^]*🔗 Record 8: [0-9a-f]{64}$/u);
+    expect(text).toMatch(/<b>Review<\/b>, a model's view\n[^]*🔗 Record 8: <code>[0-9a-f]{64}<\/code>$/u);
   });
 
   test("is stored and sent once however often it runs, late on Monday for last week", async ({ app }) => {
