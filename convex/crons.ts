@@ -7,12 +7,12 @@ crons.interval("check research shifts", { minutes: 5 }, internal.research.shifts
 // The contract names the minute.
 // oxlint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issue.openDay, {});
-crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.anchors.anchorDue, {});
+crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.chain.anchorDue, {});
 crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.tracker.track, {});
 crons.weekly(
   "recap the week's signals",
   { dayOfWeek: "sunday", hourUTC: 23, minuteUTC: 55 },
-  internal.signals.recaps.openDue,
+  internal.signals.history.recapDue,
   {},
 );
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.hour.begin, {});

@@ -12,7 +12,7 @@ import {
   rowSource,
   tokenFigures,
 } from "../convex/market/shapes";
-import { signalStats, standing } from "../convex/signals/shapes";
+import { signalStats } from "../convex/signals/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
 /** Its type is nobody's to know: to work out those of all of them takes the compiler a tenth of its time. */
@@ -61,7 +61,8 @@ export const STORED: Readonly<
   },
   "signals/validators": {
     from: "signals/shapes",
-    validators: { vRecord: validatorOf(signalStats), vStanding: validatorOf(standing) },
+    parts: { vResult: validatorOf(signalStats.shape.beforeCosts) },
+    validators: { vRecord: validatorOf(signalStats) },
   },
   "whales/validators": {
     from: "whales/shapes",

@@ -18,7 +18,7 @@ import { dropLink, isLogin, userInSay } from "../messenger/linking";
 import { fullTextCard, sourcesCard, stopButton } from "../research/cards";
 import { activeShiftsOf, latestReportsOf } from "../research/model";
 import type { Result } from "../research/tables";
-import { publishedHead } from "../signals/anchors";
+import { publishedHead } from "../signals/chain";
 import { latestCard } from "../signals/cards";
 import { latestSignals, recordFor } from "../signals/model";
 import { TOKENS } from "../signals/rules";

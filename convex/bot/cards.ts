@@ -7,7 +7,7 @@ import type { Paragraph } from "../messenger/format";
 import type { Card } from "../messenger/model";
 import { duration } from "../research/cards";
 import type { Report } from "../research/model";
-import type { PublishedHead } from "../signals/anchors";
+import type { PublishedHead } from "../signals/chain";
 import { headLine, recordLines, type WholeRecord } from "../signals/cards";
 import type { vHolding } from "../wallets/tables";
 

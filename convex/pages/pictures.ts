@@ -7,7 +7,7 @@ import { once } from "../lib/once";
 import { DAY, HOUR } from "../lib/time";
 import { PRICED_TOKENS } from "../market/tables";
 import { closesSince } from "../market/views";
-import { signalView } from "../signals/views";
+import { signalView } from "../signals/record";
 import { alertPicture, signalsPicture, weekPicture, type DrawnAlert, type DrawnWeek } from "./picture";
 import { readSignal, type SignalData } from "./signal";
 

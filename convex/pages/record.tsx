@@ -4,11 +4,10 @@ import type { ActionCtx } from "../_generated/server";
 import { siteUrl } from "../lib/env";
 import { points, signed } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
-import { VERDICT_WORDS } from "../signals/record";
 import { afterCosts, type Token } from "../signals/rules";
 import type { SignalStats } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
-import { signalView } from "../signals/views";
+import { signalView } from "../signals/record";
 import { Chart, isDrawn, type Point } from "./chart";
 import type { Page } from "./layout";
 import { Code, Empty, Ending, Facts, money, orNone, Side, Table, type Fact } from "./parts";
@@ -19,10 +18,10 @@ import { Code, Empty, Ending, Facts, money, orNone, Side, Table, type Fact } fro
 const LISTED = 10;
 
 export async function recordPage(ctx: ActionCtx): Promise<Page> {
-  const [{ record: stats, signals: rows }, all, proof] = await Promise.all([
+  const [{ record: stats, signals: rows }, all, head] = await Promise.all([
     ctx.runQuery(internal.signals.history.page, { token: null, limit: LISTED }),
     ctx.runQuery(internal.signals.history.all, {}),
-    ctx.runQuery(internal.signals.anchors.latest, {}),
+    ctx.runQuery(internal.signals.chain.published, {}),
   ]);
   const signals = rows.map(signalView);
   const curves = curvesOf(all);
@@ -69,7 +68,7 @@ export async function recordPage(ctx: ActionCtx): Promise<Page> {
       )}
       <details id="verify">
         <summary>Check it yourself</summary>
-        <Verification {...proof} />
+        <Verification head={head} />
       </details>
       {stats.n > 0 && (
         <details id="figures">
@@ -144,11 +143,7 @@ function headline({ edge, risk, afterCosts, ...stats }: SignalStats): Fact[] {
       orNone(fall, (value) => signed(-value)),
       fall === null ? "it says little before 30 trades" : "from the highest sum to the lowest after it",
     ],
-    [
-      "Against chance",
-      VERDICT_WORDS[edge.verdict].within,
-      orNone(edge.excessPoints, (value) => `${points(value)} ${bounds}`, ""),
-    ],
+    ["Against chance", edge.verdict, orNone(edge.excessPoints, (value) => `${points(value)} ${bounds}`, "")],
   ];
 }
 
@@ -214,8 +209,9 @@ function Figures({ stats }: { stats: SignalStats }) {
 }
 
 /** How anybody can check the record against its chain of events. */
-function Verification({ head, anchor }: FunctionReturnType<typeof internal.signals.anchors.latest>) {
+function Verification({ head }: { head: FunctionReturnType<typeof internal.signals.chain.published> }) {
   if (head === null) return <Empty>The chain of events begins with the first signal.</Empty>;
+  const { anchor } = head;
   const flags = anchor === null ? "" : ` --rpc https://mainnet.base.org --anchor ${anchor.address}`;
   return (
     <div class="card">

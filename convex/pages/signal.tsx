@@ -8,7 +8,7 @@ import type { PricePoint } from "../market/views";
 import { TOKENS } from "../signals/rules";
 import type { PublicSignal } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
-import { signalView } from "../signals/views";
+import { signalView } from "../signals/record";
 import { Chart, isDrawn, pointsOf, type Frame, type Point } from "./chart";
 import type { Page } from "./layout";
 import { Card, Empty, Ending, Facts, Moment, money, orNone, Side, sourceNames, type Fact } from "./parts";
@@ -31,11 +31,10 @@ export type SignalData = {
 export async function readSignal(ctx: ActionCtx, id: string, before = HOUR): Promise<SignalData> {
   const [, symbol, day] = /^([A-Z]+)-(\d{4}-\d{2}-\d{2})$/.exec(id.toUpperCase()) ?? [];
   const token = TOKENS.find((one) => one === symbol);
-  const row =
-    token === undefined || day === undefined
-      ? null
-      : await ctx.runQuery(internal.signals.history.ofDay, { token, day });
-  if (row === null) throw new AppError("not_found", `There is no signal ${id}`);
+  const { signals } =
+    day === undefined ? { signals: [] } : await ctx.runQuery(internal.signals.history.ofDay, { day });
+  const row = signals.find((one) => one.token === token);
+  if (row === undefined) throw new AppError("not_found", `There is no signal ${id}`);
   return withPath(ctx, row, before);
 }
 

@@ -8,7 +8,7 @@ import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { providerAction } from "../lib/outside/providerCalls";
-import { vRefresh } from "../lib/cache";
+import { renewal } from "../lib/renewal";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { livePrice } from "../market/live";
@@ -18,11 +18,17 @@ import { UnusableAnswer } from "../providers/models/gateway";
 import { completeStructured } from "../providers/models/structure";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { carry } from "../wallets/orders/desk";
-import { anchorData } from "./chain";
 import type { Task } from "./issue";
-import { reviewLedger, reviewQuestion, settledReasoning, settledReview, type Reviewed } from "./ledgers";
-import { outcomesKey } from "./model";
-import { PROMPT_VERSION, signalQuestion, type MarketContext } from "./prompts";
+import {
+  PROMPT_VERSION,
+  reviewLedger,
+  reviewQuestion,
+  settledReasoning,
+  settledReview,
+  signalQuestion,
+  type MarketContext,
+  type Reviewed,
+} from "./prompts";
 import { standingOf } from "./record";
 import {
   daysOfWeek,
@@ -34,9 +40,8 @@ import {
   type Stated,
   type Token,
 } from "./rules";
-import type { Standing } from "./shapes";
-import type { Head, vAnswer } from "./tables";
-import { outcomeOf, point, type OpenSignal, type Stretch } from "./tracker";
+import type { Signal, vAnswer } from "./tables";
+import { outcomeOf, point, type Stretch } from "./tracker";
 
 /** What the room asks the outside: a model for signals and reviews, exchanges for prices, the chain for anchors. */
 
@@ -112,30 +117,31 @@ async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContex
 }
 
 /** The answer of a provider; `null` if it cannot be reached, which is logged for the operator. */
-async function reached<Value>(asking: Promise<Value>, event: string): Promise<Value | null> {
+async function reached<Value>(
+  asking: Promise<Value>,
+  event: string,
+  level: "warn" | "error" = "warn",
+): Promise<Value | null> {
   try {
     return await asking;
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
-    log.warn(event, { reason: failure.message });
+    log[level](event, { reason: failure.message });
     return null;
   }
 }
 
 /** Looks at the path of each open signal's price, and closes those that have ended. */
 export const look = providerAction({}, async (ctx) => {
-  for (const { id, ...signal } of await ctx.runQuery(internal.signals.tracker.open, {})) {
+  for (const { id, signal } of await ctx.runQuery(internal.signals.tracker.open, {})) {
     const outcome = outcomeOf(signal, await pathOf(ctx, signal), Date.now());
     if (outcome !== null) await ctx.runMutation(internal.signals.tracker.close, { id, outcome });
   }
 });
 
 /** What is known of the price in a signal's life: candles of the exchange, and the service's own samples. */
-async function pathOf(
-  ctx: ActionCtx,
-  { token, generatedAt, expiresAt }: Pick<OpenSignal, "token" | "generatedAt" | "expiresAt">,
-): Promise<Stretch[]> {
+async function pathOf(ctx: ActionCtx, { token, generatedAt, expiresAt }: Signal): Promise<Stretch[]> {
   // A measurement is stored, so that it is among the samples, at this look and at later ones.
   await reached(livePrice(ctx, token), "signals.no measured price");
   const from = Math.floor(generatedAt / MINUTE) * MINUTE;
@@ -155,36 +161,31 @@ async function pathOf(
 const LEASE_MS = 2.5 * MINUTE;
 
 /** Writes the review of a day. */
-export const reviewDay = worker(
-  { day: v.string(), ...vRefresh },
-  async (ctx, { day, key, attempt, payer, job }) => {
-    const taken = { key, attempt, leaseMs: LEASE_MS };
-    if (!(await ctx.runMutation(internal.lib.cache.take, taken))) return "over";
-    const { signals } = await ctx.runQuery(internal.signals.recaps.ofDay, { day });
-    const reviewed = signals.map((one) => ({ name: one.token, one }));
-    const about = { occasion: `Review of the day ${day} (UTC).`, standing: standingOf(signals), reviewed };
-    const written = { outcomes: outcomesKey(signals), ...(await review(ctx, about, payer)) };
-    await ctx.runMutation(internal.signals.recaps.store, { of: { key, attempt, job }, day, ...written });
-  },
-);
+export const reviewDay = renewal({ day: v.string() }, LEASE_MS, async (ctx, { day, payer }): Promise<string> => {
+  const { signals } = await ctx.runQuery(internal.signals.history.ofDay, { day });
+  const reviewed = signals.map((one) => ({ name: one.token, one }));
+  const about = { occasion: `Review of the day ${day} (UTC).`, reviewed };
+  return (await review(ctx, about, payer)).review;
+});
 
 /** Writes the review of a week; without the model its recap goes out unreviewed. */
 export const reviewWeek = providerAction({ week: v.string() }, async (ctx, { week }) => {
-  const figures = await ctx.runQuery(internal.signals.recaps.ofWeek, { week });
-  const reviewed = daysOfWeek(week).flatMap((day) =>
-    TOKENS.map((token) => ({ name: `${token} ${day}`, one: figures.days[day]?.[token] ?? null })),
-  );
-  const about = { occasion: `Review of the week from Monday ${week} (UTC).`, standing: figures, reviewed };
+  const signals = await ctx.runQuery(internal.signals.history.ofWeek, { week });
+  const of = (name: string) => signals.find((one) => `${one.token} ${one.day}` === name) ?? null;
+  const names = daysOfWeek(week).flatMap((day) => TOKENS.map((token) => `${token} ${day}`));
+  const reviewed = names.map((name) => ({ name, one: of(name) }));
+  const about = { occasion: `Review of the week from Monday ${week} (UTC).`, reviewed };
   const written = await reached(review(ctx, about, "service"), "signals.week is not reviewed");
   const none = { review: null, model: null };
-  await ctx.runMutation(internal.signals.recaps.storeWeek, { week, ...(written ?? none) });
+  await ctx.runMutation(internal.signals.history.storeWeek, { week, ...(written ?? none) });
 });
 
 async function review(
   ctx: ActionCtx,
-  { occasion, standing, reviewed }: { occasion: string; standing: Standing; reviewed: Reviewed },
+  { occasion, reviewed }: { occasion: string; reviewed: Reviewed },
   payer: Payer,
 ): Promise<{ review: string; model: string }> {
+  const standing = standingOf(reviewed.flatMap(({ one }) => one ?? []));
   const ledger = reviewLedger(reviewed, standing, Date.now());
   const question = reviewQuestion(occasion, ledger);
   const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
@@ -194,22 +195,15 @@ async function review(
 
 /** Signs and sends an anchor of the chain's head, if one is due. After a failure it is tried again an hour later. */
 export const anchor = providerAction({}, async (ctx) => {
-  try {
-    const address = serviceAddress("anchor");
-    if (address === null) return;
-    const head: Head | null = await ctx.runQuery(internal.signals.anchors.due, { address });
-    if (head === null) return;
-    const orderId: Id<"orders"> | null = await ctx.runMutation(internal.signals.anchors.store, {
-      address,
-      head,
-      data: anchorData(head),
-    });
-    if (orderId === null) return;
-    const { state, error } = await carry(ctx, orderId, deadlines.transaction);
-    if (state === "failed") throw new AppError("upstream", error ?? `The anchor ${address} was not sent`);
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log.error("signals.not anchored", { reason: failure.message });
-  }
+  await reached(sendAnchor(ctx), "signals.not anchored", "error");
 });
+
+async function sendAnchor(ctx: ActionCtx): Promise<void> {
+  const address = serviceAddress("anchor");
+  if (address === null) return;
+  const opening = ctx.runMutation(internal.signals.chain.openAnchor, { address });
+  const orderId: Id<"orders"> | null = await opening;
+  if (orderId === null) return;
+  const { state, error } = await carry(ctx, orderId, deadlines.transaction);
+  if (state === "failed") throw new AppError("upstream", error ?? `The anchor ${address} was not sent`);
+}

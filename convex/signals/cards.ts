@@ -7,12 +7,12 @@ import { dollars, many } from "../lib/text/strings";
 import { dateTime, DAY } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { Picture } from "../messenger/tables";
-import type { PublishedHead } from "./anchors";
+import type { PublishedHead } from "./chain";
 import { latestSignals } from "./model";
-import { standingOf, VERDICT_WORDS } from "./record";
-import { afterCosts, breakEvenOf, chanceOf, positionOf, signalId, TOKENS } from "./rules";
+import { standingOf } from "./record";
+import { afterCosts, breakEvenOf, chanceOf, dayAfter, daysOfWeek, positionOf, TOKENS } from "./rules";
 import type { SignalStats, Standing } from "./shapes";
-import type { Signal, Week } from "./tables";
+import type { Signal } from "./tables";
 
 /** The messenger's cards of signals. */
 
@@ -78,22 +78,26 @@ function signalLines(signals: readonly Signal[]): Span[] {
 /** The record of a week, day by day, and of all weeks. */
 export function weekCard(
   week: string,
-  recap: Week,
+  signals: readonly Signal[],
   { review, whole, head }: { review: string | null; whole: WholeRecord; head: PublishedHead | null },
 ): Paragraph[] {
-  const days = Object.keys(recap.days).toSorted();
-  const { averagePnlPercent: average, bestPnlPercent: best, worstPnlPercent: worst } = recap;
+  const results = standingOf(signals);
+  const { averagePnlPercent: average, bestPnlPercent: best, worstPnlPercent: worst } = results;
+  const of = (day: string, token: Signal["token"]) => {
+    const one = signals.find((signal) => signal.day === day && signal.token === token);
+    return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${ending(one)}`;
+  };
   const spread =
     average === null || best === null || worst === null
       ? ""
       : `\nA trade: average ${signed(average)}, best ${signed(best)}, worst ${signed(worst)} before costs`;
   return [
-    [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
-    [...standingLines(recap), spread],
-    days.flatMap((day, index): Span[] => [
+    [{ bold: "🏆 Weekly recap" }, `\n${week} to ${dayAfter(week, 6)}, UTC`],
+    [...standingLines(results), spread],
+    daysOfWeek(week).flatMap((day, index): Span[] => [
       index === 0 ? "" : "\n",
-      { bold: weekday(day) },
-      ` · BTC ${weekSignal(recap.days[day]?.BTC)} · ETH ${weekSignal(recap.days[day]?.ETH)}`,
+      { bold: new Date(day).toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" }) },
+      ` · BTC ${of(day, "BTC")} · ETH ${of(day, "ETH")}`,
     ]),
     recordLines(whole),
     ...reviewLines(review),
@@ -111,7 +115,7 @@ export function recordLines({ summary, edge, reliability }: WholeRecord): Span[]
   return [
     title,
     ` · ${many(days, "day")}\n${summary}`,
-    `\n${Math.abs(excessPoints).toFixed(1)} points ${side} chance (${bounds}), ${points(afterCostsPoints ?? 0)} after costs: ${VERDICT_WORDS[verdict].within}`,
+    `\n${Math.abs(excessPoints).toFixed(1)} points ${side} chance (${bounds}), ${points(afterCostsPoints ?? 0)} after costs: ${verdict}`,
     ...(reliability.says === null ? [] : [`\n${reliability.says}`]),
   ];
 }
@@ -145,10 +149,6 @@ function standingLines(standing: Standing): Span[] {
   return [counts, `\n${many(trades, "trade")}: `, net, `, ${signed(totalPnlPercent)} before`];
 }
 
-function weekSignal(one: Signal | null | undefined): string {
-  return one === null || one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${ending(one)}`;
-}
-
 function reviewLines(review: string | null): Paragraph[] {
   return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quoted(review)}`]];
 }
@@ -161,22 +161,15 @@ function quoted(words: string): string {
 /** Somebody who keeps this line can prove that nothing before it was changed. */
 export function headLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
-  const { sequence, hash, anchoredBy } = head;
-  const anchor: Span[] = anchoredBy === null ? [] : ["\nAnchored on Base by ", { code: anchoredBy }];
-  return [[`🔗 Record ${sequence}: `, { code: hash }, ...anchor]];
+  const { sequence, hash, anchor } = head;
+  const anchored: Span[] = anchor === null ? [] : ["\nAnchored on Base by ", { code: anchor.address }];
+  return [[`🔗 Record ${sequence}: `, { code: hash }, ...anchored]];
 }
 
-function weekday(day: string): string {
-  return new Date(day).toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" });
-}
-
-export async function picturesOf(signals: readonly Pick<Signal, "token" | "day">[]): Promise<Picture> {
-  const handle = await createFunctionHandle(internal.pages.pictures.signals);
-  return { handle, subject: signals.map(signalId).join(",") };
-}
-
-export async function pictureOfWeek(week: string): Promise<Picture> {
-  return { handle: await createFunctionHandle(internal.pages.pictures.week), subject: week };
+/** @param subject The ids of signals, or a week's Monday. */
+export async function pictureOf(kind: "signals" | "week", subject: string): Promise<Picture> {
+  const { week, signals } = internal.pages.pictures;
+  return { handle: await createFunctionHandle(kind === "week" ? week : signals), subject };
 }
 
 /** `confidence 64%; by chance 45%, earns its costs from 52%`. */

@@ -1,13 +1,24 @@
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { cron } from "../lib/cronRuns";
+import { isSet } from "../lib/env";
+import { literals } from "../lib/literals";
 import { sha256Hex } from "../lib/security/digests";
 import { iso } from "../lib/time";
-import type { Doc } from "../_generated/dataModel";
-import type { Head, Issued, Outcome, Signal } from "./tables";
+import { addressesOf, isAboutToSign, lastSentBy } from "../wallets/model";
+import { openServiceOrder } from "../wallets/orders/model";
+import { vEvent, vHead, type Head, type Issued, type Outcome, type Signal } from "./tables";
 
 /**
  * The chain of signal events: each contains the hash of its content and of the event before it. If one is changed,
  * removed, moved or inserted, all later hashes and the published head no longer fit. `npm run verify-signals` computes
  * them with its own code.
+ *
+ * Once a day, as soon as the signals are issued, its head goes to Base, in a transaction of an account that holds gas and
+ * nothing else. What is in a block existed when the block was made, so nobody can rewrite the events up to it, not even the
+ * operator. The orders of wallets follow and repair an anchor like any other transaction.
  */
 
 /** The hash before the first event. */
@@ -40,7 +51,7 @@ export function linked(head: Head | null, { kind, token, day, content: fields }:
 }
 
 /** The last link of the chain; `null` before the first event. */
-export async function headOf(ctx: QueryCtx): Promise<Head | null> {
+async function headOf(ctx: QueryCtx): Promise<Head | null> {
   const last = await ctx.db.query("signalEvents").withIndex("by_sequence").order("desc").first();
   return last === null ? null : { sequence: last.sequence, hash: last.hash };
 }
@@ -61,7 +72,94 @@ export function closedStatement({ token, day }: Signal, { closedAt, ...outcome }
 }
 
 /** The call data of an anchor, `0x` and the text's UTF-8 in hex. */
-export function anchorData({ sequence, hash }: Head): `0x${string}` {
+function anchorData({ sequence, hash }: Head): `0x${string}` {
   const text = new TextEncoder().encode(`signal record ${sequence} ${hash}`);
   return `0x${[...text].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
+
+/** For the cron, every hour: anchors signals that could not be anchored at their issue, and days without a signal. */
+export const anchorDue = cron("anchor the signal record", async (ctx) => {
+  if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.actions.anchor, {});
+});
+
+/** More events than a day has. */
+const OF_A_DAY = 10;
+
+/** Opens the order of an anchor of the head; `null` if none is due, or another attempt was faster. */
+export const openAnchor = internalMutation({
+  args: { address: v.string() },
+  returns: v.union(v.id("orders"), v.null()),
+  handler: async (ctx, { address }) => {
+    const [last] = await lastSentBy(ctx, "anchor", address, 1);
+    const { request, state } = last ?? {};
+    const anchored = request?.kind === "anchor" && state !== "failed" ? request.sequence : 0;
+    const news = await eventsAfter(ctx, anchored, OF_A_DAY);
+    const head = await headOf(ctx);
+    // An outcome alone is no reason: it goes with the next day's signals.
+    if (head === null || news.every(({ kind }) => kind === "closed")) return null;
+    if (await isAboutToSign(ctx, "anchor", address)) return null;
+    const anchor = { kind: "anchor" as const, ...head, data: anchorData(head) };
+    const orderId = await openServiceOrder(ctx, "anchor", address, anchor);
+    const [event] = await eventsAfter(ctx, head.sequence - 1, 1);
+    if (event !== undefined)
+      await ctx.db.patch("signalEvents", event._id, { anchors: [...(event.anchors ?? []), orderId] });
+    return orderId;
+  },
+});
+
+async function eventsAfter(ctx: QueryCtx, sequence: number, limit: number): Promise<Doc<"signalEvents">[]> {
+  return ctx.db
+    .query("signalEvents")
+    .withIndex("by_sequence", (q) => q.gt("sequence", sequence))
+    .take(limit);
+}
+
+const vAnchor = v.object({
+  address: v.string(),
+  nonce: v.number(),
+  txHashes: v.array(v.string()),
+  status: literals("pending", "confirmed", "failed"),
+});
+
+function anchorIn(order: Doc<"orders"> | null | undefined): Infer<typeof vAnchor>[] {
+  if (order?.nonce === undefined) return [];
+  const { address, nonce, state, tries } = order;
+  const status = state === "confirmed" || state === "failed" ? state : "pending";
+  return [{ address, nonce, txHashes: tries.map((one) => one.hash), status }];
+}
+
+/** Events of the chain after a sequence number, in order, each with its anchors; and the head. */
+export const events = internalQuery({
+  args: { after: v.number(), limit: v.number() },
+  returns: v.object({
+    events: v.array(vEvent.omit("anchors").extend({ anchors: v.array(vAnchor) })),
+    head: v.union(vHead, v.null()),
+  }),
+  handler: async (ctx, { after, limit }) => {
+    const shown = (await eventsAfter(ctx, after, limit)).map(
+      async ({ _id, _creationTime, anchors = [], ...event }) => {
+        const orders = await Promise.all(anchors.map((id) => ctx.db.get("orders", id)));
+        return { ...event, anchors: orders.flatMap(anchorIn) };
+      },
+    );
+    return { events: await Promise.all(shown), head: await headOf(ctx) };
+  },
+});
+
+const vPublishedHead = vHead.extend({ anchor: v.union(vAnchor, v.null()) });
+export type PublishedHead = Infer<typeof vPublishedHead>;
+
+/** The chain's head as cards and pages publish it, with the newest anchor; `null` before the first event. */
+export async function publishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
+  const head = await headOf(ctx);
+  if (head === null) return null;
+  const address = (await addressesOf(ctx, "anchor")).at(-1);
+  const [newest] = address === undefined ? [] : await lastSentBy(ctx, "anchor", address, 1);
+  return { ...head, anchor: anchorIn(newest)[0] ?? null };
+}
+
+export const published = internalQuery({
+  args: {},
+  returns: v.union(vPublishedHead, v.null()),
+  handler: publishedHead,
+});

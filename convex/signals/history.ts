@@ -1,16 +1,22 @@
 import { v } from "convex/values";
-import { internalMutation, internalQuery } from "../_generated/server";
-import { DAY, dayOf } from "../lib/time";
-import { enqueueOwnCard } from "../messenger/notices";
-import { publishedHead } from "./anchors";
-import { latestCard, picturesOf, recapCard, todayNotice } from "./cards";
+import { internal } from "../_generated/api";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { answerAt, beginRefresh } from "../lib/cache";
+import { change } from "../lib/changes";
+import { cron } from "../lib/cronRuns";
+import { vCaller } from "../lib/limits/callers";
+import { vTicket, type Ticket } from "../lib/tables";
+import { DAY, dayOf, MINUTE } from "../lib/time";
+import { enqueueOwnCard, enqueueServiceCard } from "../messenger/notices";
+import { latestCard, pictureOf, recapCard, todayNotice, weekCard } from "./cards";
+import { publishedHead } from "./chain";
 import { allSignals, latestSignals, recordFor, signalIn, signalsOfDay } from "./model";
-import { reviewedDay } from "./recaps";
-import { isIssueTime } from "./rules";
-import { vSignal, vToken } from "./tables";
+import { standingOf } from "./record";
+import { daysOfWeek, isIssueTime, signalId, weekDueAt, type Token } from "./rules";
+import { vSignal, vToken, type Signal } from "./tables";
 import { vRecord } from "./validators";
 
-/** Signals and their history, and their card for those who ask. */
+/** What is read of the signals and told of them: their history, how days stand, and the recaps of weeks. */
 
 /** The newest signal of each of the tokens that has one. */
 export const latest = internalQuery({
@@ -19,50 +25,11 @@ export const latest = internalQuery({
   handler: async (ctx, { tokens }) => latestSignals(ctx, tokens),
 });
 
-/** A token's signal of a UTC day, `2026-11-20`. */
-export const ofDay = internalQuery({
-  args: { token: vToken, day: v.string() },
-  returns: v.union(vSignal, v.null()),
-  handler: async (ctx, { token, day }) =>
-    (await signalsOfDay(ctx, day)).find((one) => one.token === token) ?? null,
-});
-
 /** Every signal, oldest first. */
 export const all = internalQuery({
   args: {},
   returns: v.array(vSignal),
   handler: allSignals,
-});
-
-/** Queues a card with the newest signals for a user's messenger; `null` if none is queued. */
-export const sendLatest = internalMutation({
-  args: { tokens: v.array(vToken), userId: v.string() },
-  returns: v.union(v.id("messages"), v.null()),
-  handler: async (ctx, { tokens, userId }) => {
-    const signals = await latestSignals(ctx, tokens);
-    if (signals.length === 0) return null;
-    const paragraphs = latestCard(signals, await publishedHead(ctx));
-    const picture = await picturesOf(signals);
-    return enqueueOwnCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
-  },
-});
-
-/** Queues today's recap for a user's messenger; `null` if it is not queued. */
-export const sendRecap = internalMutation({
-  args: { userId: v.string() },
-  returns: v.union(v.id("messages"), v.null()),
-  handler: async (ctx, { userId }) => {
-    const now = Date.now();
-    const day = dayOf(now);
-    const { signals, review } = await reviewedDay(ctx, day);
-    const notice = todayNotice(signals, isIssueTime(now));
-    const yesterday = await signalsOfDay(ctx, dayOf(now - DAY));
-    const paragraphs = recapCard(
-      { day, signals, notice },
-      { yesterday, review, whole: await recordFor(ctx, "ALL") },
-    );
-    return enqueueOwnCard(ctx, { userId, kind: "daily recap", paragraphs });
-  },
 });
 
 /**
@@ -89,3 +56,126 @@ export const page = internalQuery({
     return { signals: found, record: await recordFor(ctx, token ?? "ALL") };
   },
 });
+
+/** Queues a card with the newest signals for a user's messenger; `null` if none is queued. */
+export const sendLatest = internalMutation({
+  args: { tokens: v.array(vToken), userId: v.string() },
+  returns: v.union(v.id("messages"), v.null()),
+  handler: async (ctx, { tokens, userId }) => {
+    const signals = await latestSignals(ctx, tokens);
+    if (signals.length === 0) return null;
+    const paragraphs = latestCard(signals, await publishedHead(ctx));
+    const picture = await pictureOf("signals", signals.map(signalId).join(","));
+    return enqueueOwnCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
+  },
+});
+
+/** The answer's key (`lib/cache`): a signal's levels are fixed, so its status says all that a review depends on. */
+function reviewKey(day: string, signals: readonly Signal[]): string {
+  return `signals review:${day} ${signals.map(({ token, status }) => `${token} ${status}`).join(", ")}`;
+}
+
+async function reviewedDay(ctx: QueryCtx, day: string) {
+  const signals = await signalsOfDay(ctx, day);
+  const review = (await answerAt(ctx, reviewKey(day, signals)))?.body ?? null;
+  return { signals, review };
+}
+
+/** The signals of a UTC day, `2026-11-20`, as they are now, and the review of exactly these outcomes; `null` while there is none. */
+export const ofDay = internalQuery({
+  args: { day: v.string() },
+  returns: v.object({ signals: v.array(vSignal), review: v.union(v.string(), v.null()) }),
+  handler: async (ctx, { day }) => reviewedDay(ctx, day),
+});
+
+/** After a failure no new review is begun for this long, so that callers do not wait for a gateway that is down. */
+const REST_MS = MINUTE;
+
+/** Starts the review of a day, or joins the one under way or that failed within the minute. */
+export const beginReview = internalMutation({
+  args: { day: v.string(), caller: vCaller },
+  returns: vTicket,
+  handler: async (ctx, { day, caller }): Promise<Ticket> => {
+    const key = reviewKey(day, await signalsOfDay(ctx, day));
+    return beginRefresh(ctx, { key, restMs: REST_MS, caller }, internal.signals.actions.reviewDay, { day });
+  },
+});
+
+/** Queues today's recap for a user's messenger; `null` if it is not queued. */
+export const sendRecap = internalMutation({
+  args: { userId: v.string() },
+  returns: v.union(v.id("messages"), v.null()),
+  handler: async (ctx, { userId }) => {
+    const now = Date.now();
+    const day = dayOf(now);
+    const { signals, review } = await reviewedDay(ctx, day);
+    const notice = todayNotice(signals, isIssueTime(now));
+    const yesterday = await signalsOfDay(ctx, dayOf(now - DAY));
+    const paragraphs = recapCard(
+      { day, signals, notice },
+      { yesterday, review, whole: await recordFor(ctx, "ALL") },
+    );
+    return enqueueOwnCard(ctx, { userId, kind: "daily recap", paragraphs });
+  },
+});
+
+/** The weekly job: has the latest week that is due reviewed. If it runs late, on Monday or after, it is still the week before. */
+export const recapDue = cron("recap the week's signals", async (ctx) => {
+  if (!(await recapWeek(ctx))) await finish(ctx, { week: weekDueAt(Date.now()), review: null, model: null });
+});
+
+/** Begins the recap of a week that has none, again if it was lost. @returns Whether the week had a signal. */
+export async function recapWeek(ctx: MutationCtx): Promise<boolean> {
+  const week = weekDueAt(Date.now());
+  if ((await signalsOfWeek(ctx, week)).length === 0) return false;
+  if ((await recapOf(ctx, week)) === null)
+    await ctx.scheduler.runAfter(0, internal.signals.actions.reviewWeek, { week });
+  return true;
+}
+
+async function recapOf(ctx: QueryCtx, week: string) {
+  return ctx.db
+    .query("recaps")
+    .withIndex("by_period", (q) => q.eq("period", "week").eq("of", week))
+    .unique();
+}
+
+async function signalsOfWeek(ctx: QueryCtx, week: string): Promise<Signal[]> {
+  return (await Promise.all(daysOfWeek(week).map((day) => signalsOfDay(ctx, day)))).flat();
+}
+
+export const ofWeek = internalQuery({
+  args: { week: v.string() },
+  returns: v.array(vSignal),
+  handler: async (ctx, { week }) => signalsOfWeek(ctx, week),
+});
+
+const vReview = v.union(v.string(), v.null());
+
+/** Stores the recap and sends its card, once, in one transaction; `null` if no model has reviewed it. */
+export const storeWeek = change({ week: v.string(), review: vReview, model: vReview }, finish);
+
+async function finish(
+  ctx: MutationCtx,
+  { week, ...written }: { week: string; review: string | null; model: string | null },
+): Promise<void> {
+  if ((await recapOf(ctx, week)) !== null) return;
+  const signals = await signalsOfWeek(ctx, week);
+  const of = (day: string, token: Token) =>
+    signals.find((one) => one.day === day && one.token === token) ?? null;
+  const days = daysOfWeek(week).map((day) => [day, { BTC: of(day, "BTC"), ETH: of(day, "ETH") }] as const);
+  await ctx.db.insert("recaps", {
+    period: "week",
+    of: week,
+    days: Object.fromEntries(days),
+    results: standingOf(signals),
+    ...written,
+    generatedAt: Date.now(),
+  });
+  const [whole, head] = [await recordFor(ctx, "ALL"), await publishedHead(ctx)];
+  await enqueueServiceCard(ctx, {
+    kind: "weekly recap",
+    paragraphs: weekCard(week, signals, { review: written.review, whole, head }),
+    picture: await pictureOf("week", week),
+  });
+}

@@ -15,11 +15,10 @@ import { DAY, dayOf, iso, SECOND } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
 import { todayNotice } from "./cards";
 import { proofEndpoints, signalExample, storedExample } from "./proof";
-import { recordOf, standingOf } from "./record";
+import { recordOf, signalView, standingOf } from "./record";
 import { isIssueTime, TOKENS, type Token } from "./rules";
 import { publicSignal, signalStats, signalToken, standing } from "./shapes";
 import type { Signal } from "./tables";
-import { signalView } from "./views";
 
 /** The signals, their history, and how today stands. */
 
@@ -41,17 +40,17 @@ export async function reviewedDay(
   caller: Caller,
   patienceMs: number,
 ): Promise<{ signals: Signal[]; review: string | null }> {
-  const stored = await ctx.runQuery(internal.signals.recaps.ofDay, { day });
+  const stored = await ctx.runQuery(internal.signals.history.ofDay, { day });
   if (stored.review !== null || stored.signals.length === 0) return stored;
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
   try {
-    const ticket = await ctx.runMutation(internal.signals.recaps.begin, { day, caller });
+    const ticket = await ctx.runMutation(internal.signals.history.beginReview, { day, caller });
     await awaitAs(ctx, caller, ticket, Math.max(0, patienceMs));
   } catch (error) {
     const code = failureOf(error)?.code;
     if (code !== "upstream" && code !== "rate_limited") throw error;
   }
-  return ctx.runQuery(internal.signals.recaps.ofDay, { day });
+  return ctx.runQuery(internal.signals.history.ofDay, { day });
 }
 
 const recipient = optionalUserId.describe("Whose messenger gets the card; omit for none.");
@@ -192,7 +191,7 @@ const recap: MountedEndpoint = endpoint({
     // Both waits with their margins end before the caller's deadline.
     const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
     const { signals, review } = await reviewedDay(ctx, date, caller, patience);
-    const yesterday = await ctx.runQuery(internal.signals.recaps.ofDay, { day: before });
+    const yesterday = await ctx.runQuery(internal.signals.history.ofDay, { day: before });
     const byToken = (token: Token) => {
       const own = signals.filter((signal) => signal.token === token);
       return { ...standingOf(own), signal: own.map(signalView)[0] ?? null };

@@ -7,11 +7,11 @@ import { isSet } from "../lib/env";
 import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work/jobs";
 import { DAY, dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
-import { publishedHead } from "./anchors";
-import { issuedCard, picturesOf } from "./cards";
+import { issuedCard, pictureOf } from "./cards";
+import { publishedHead } from "./chain";
+import { recapWeek } from "./history";
 import { isDecided, issueSignal, noteMissing, recordFor } from "./model";
-import { recapWeek } from "./recaps";
-import { dayAfter, dayStart, isIssueTime, TOKENS } from "./rules";
+import { dayAfter, dayStart, isIssueTime, signalId, TOKENS } from "./rules";
 import { vAnswer, vToken, type Signal } from "./tables";
 
 /** Issuing the day's signals: one job asks for both, and goes on until each token has one or the day is over. */
@@ -119,7 +119,7 @@ async function announce(ctx: MutationCtx, signals: readonly Signal[]): Promise<v
   await enqueueServiceCard(ctx, {
     kind: "trading signals",
     paragraphs: issuedCard(signals, await publishedHead(ctx)),
-    picture: await picturesOf(signals),
+    picture: await pictureOf("signals", signals.map(signalId).join(",")),
   });
   // This is before anybody can know their outcomes.
   if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.actions.anchor, {});

@@ -5,11 +5,10 @@ import { log } from "../lib/log";
 import { dayOf, iso } from "../lib/time";
 import { tellEverybody } from "../messenger/webhooks/events";
 import { append, closedStatement, issuedStatement } from "./chain";
-import { recordOf } from "./record";
+import { recordOf, signalView } from "./record";
 import { LIFETIME_MS, TOKENS, type Token } from "./rules";
 import type { SignalStats } from "./shapes";
 import type { Outcome, Signal, vIssue } from "./tables";
-import { signalView } from "./views";
 
 /** Signals in the database: what others read of them, and their changes, each with its event. */
 
@@ -49,11 +48,6 @@ export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Pr
 /** A stored signal without what the platform adds to a row. */
 export function signalIn({ _id, _creationTime, ...signal }: Doc<"signals">): Signal {
   return signal;
-}
-
-/** `BTC WIN, ETH PENDING`: a signal's levels are fixed, so its status says all that a review depends on. */
-export function outcomesKey(signals: readonly Pick<Signal, "token" | "status">[]): string {
-  return signals.map(({ token, status }) => `${token} ${status}`).join(", ");
 }
 
 /** The record of a token's closed signals, or of all. */

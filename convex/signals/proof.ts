@@ -4,9 +4,9 @@ import { EXAMPLE_TIME, EXAMPLE_TX } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { wholeNumberOr } from "../lib/http/input";
 import { issuedStatement, linked } from "./chain";
+import { signalView } from "./record";
 import { anchorShape, chainHead, eventContent, publicSignal, signalEvent, type PublicSignal } from "./shapes";
 import type { Issued, Signal } from "./tables";
-import { signalView } from "./views";
 
 /** What anybody can check the signals with: the chain of their events, its anchors, and all of them as a table. */
 
@@ -73,7 +73,7 @@ const proof: MountedEndpoint = endpoint({
     count: z.number().describe("How many events this answer holds"),
   }),
   handler: async (ctx, input) => {
-    const { events, head } = await ctx.runQuery(internal.signals.anchors.events, input);
+    const { events, head } = await ctx.runQuery(internal.signals.chain.events, input);
     return { events: events.map(shownEvent), head, count: events.length };
   },
 });

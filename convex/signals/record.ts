@@ -1,14 +1,37 @@
 import { signed } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
-import { DAY } from "../lib/time";
-import { afterCosts, breakEvenOf, chanceOf, dayStart, positionOf, type Position } from "./rules";
-import type { SignalStats, Standing } from "./shapes";
+import { DAY, iso } from "../lib/time";
+import { afterCosts, breakEvenOf, chanceOf, dayStart, positionOf, signalId, type Position } from "./rules";
+import type { PublicSignal, SignalStats, Standing } from "./shapes";
 import type { Signal } from "./tables";
 
 /**
  * The record of the signals, computed from their rows: nothing is kept beside them. Pure. Percentages are numbers: 1.5 is
  * 1.5 %. A rate of nothing is null.
  */
+
+/** A signal as callers see it. */
+export function signalView(row: Signal): PublicSignal {
+  const { day: _, price: __, costBps, generatedAt, expiresAt, closedAt, ...shown } = row;
+  const position = positionOf(row);
+  const share = (value: number) => rounded(100 * value, 6);
+  const ended = (at: number) => ({
+    closedAt: iso(at),
+    afterCostsPercent: typeof row.pnlPercent === "number" ? afterCosts(row.pnlPercent, costBps) : null,
+    excessPoints: position === null ? null : share(excessOf({ ...row, position }).least),
+  });
+  return {
+    ...shown,
+    id: signalId(row),
+    timeframe: "1h",
+    chancePercent: position === null ? null : share(chanceOf(position)),
+    costPercent: costBps / 100,
+    breakEvenPercent: position === null ? null : share(breakEvenOf(position, costBps)),
+    generatedAt: iso(generatedAt),
+    expiresAt: iso(expiresAt),
+    ...(closedAt === undefined ? {} : ended(closedAt)),
+  };
+}
 
 /** With fewer results there is no verdict, and no ratio. */
 const RECORD_FROM = 30;
@@ -147,13 +170,6 @@ function excessOf(trade: Trade): Excess {
   return { least, most, net: least - (breakEvenOf(position, costBps) - chance) };
 }
 
-/** Its score minus its chance, in points; `null` if it is open, or no trade. */
-export function excessPointsOf(row: Signal): number | null {
-  const position = positionOf(row);
-  if (position === null || row.exitPrice === undefined) return null;
-  return rounded(100 * excessOf({ ...row, position }).least, 6);
-}
-
 /** BTC and ETH move together, so a day is one observation. */
 function dayExcesses(trades: readonly Trade[]): Excess[] {
   return grouped(trades, ({ day }) => day).map((day) => {
@@ -181,25 +197,13 @@ export function verdictOf(days: readonly Excess[], trades: number): SignalStats[
 /** The excess over chance, with bounds that each hold at 95 % however often one looks. */
 function edgeOf(trades: readonly Trade[]): SignalStats["edge"] {
   const days = dayExcesses(trades);
-  const meanPoints = (of: keyof Excess) => ratio(100 * sum(days.map((one) => one[of])), days.length);
+  const all = (of: keyof Excess) => days.map((one) => one[of]);
   return {
     days: days.length,
-    excessPoints: meanPoints("least"),
-    afterCostsPoints: meanPoints("net"),
-    lowPoints: rounded(
-      100 *
-        bound(
-          days.map((one) => one.least),
-          1,
-        ),
-    ),
-    highPoints: rounded(
-      100 *
-        bound(
-          days.map((one) => one.most),
-          -1,
-        ),
-    ),
+    excessPoints: ratio(100 * sum(all("least")), days.length),
+    afterCostsPoints: ratio(100 * sum(all("net")), days.length),
+    lowPoints: boundOf(all("least"), 1),
+    highPoints: boundOf(all("most"), -1),
     verdict: verdictOf(days, trades.length),
   };
 }
@@ -221,17 +225,17 @@ function wealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 
   return sum(owned) / owned.length;
 }
 
-/** The mean nearest to the middle that the days rule out, found by halving. */
-function bound(days: readonly number[], sign: 1 | -1): number {
+/** The mean nearest to the middle that the days rule out, found by halving; in points. */
+function boundOf(days: readonly number[], sign: 1 | -1): number {
   const isOut = (m: number) => wealth(days, m, LEAST, sign) >= DECISIVE;
   let [out, within] = [sign === 1 ? LEAST : 1, days.length === 0 ? 0 : sum(days) / days.length];
-  if (!isOut(out)) return out;
+  if (!isOut(out)) return rounded(100 * out);
   for (let step = 0; step < 50; step++) {
     const middle = (out + within) / 2;
     if (isOut(middle)) out = middle;
     else within = middle;
   }
-  return within;
+  return rounded(100 * within);
 }
 
 /** Confidences in fifths: 0 to 19, 20 to 39, … 80 to 100. */
@@ -261,16 +265,13 @@ function reliabilityOf(decided: readonly Trade[]): SignalStats["reliability"] {
   return { says: words === "" ? null : `${words.charAt(0).toUpperCase()}${words.slice(1)}.`, bins };
 }
 
-/** The words of a verdict inside a sentence, and as a sentence of its own. */
-export const VERDICT_WORDS = {
-  "no record yet": { within: "no record yet", alone: "Too early to call it anything" },
-  "better than chance": {
-    within: "better than chance, after costs too",
-    alone: "Better than chance, after costs too",
-  },
-  "worse than chance": { within: "worse than chance", alone: "Worse than chance" },
-  "not told from chance": { within: "not distinguishable from chance", alone: "Too early to call it skill" },
-} as const satisfies Record<SignalStats["edge"]["verdict"], { within: string; alone: string }>;
+/** A verdict as a sentence of its own. */
+const VERDICTS = {
+  "no record yet": "Too early to call it anything",
+  "better than chance": "Better than chance, after costs too",
+  "worse than chance": "Worse than chance",
+  "not told from chance": "Too early to call it skill",
+} as const satisfies Record<SignalStats["edge"]["verdict"], string>;
 
 /** `59 trades: +0.42 % after costs; buying and holding −7.20 %. Too early to call it skill.` */
 function summaryOf(
@@ -279,7 +280,7 @@ function summaryOf(
 ): string {
   if (trades === 0) return "No trade has ended yet.";
   const holding = held === null ? "" : `; buying and holding ${signed(held)}`;
-  return `${many(trades, "trade")}: ${signed(net)} after costs${holding}. ${VERDICT_WORDS[verdict].alone}.`;
+  return `${many(trades, "trade")}: ${signed(net)} after costs${holding}. ${VERDICTS[verdict]}.`;
 }
 
 function grouped<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[][] {
@@ -297,7 +298,7 @@ function sum(values: readonly number[]): number {
 }
 
 /** Rounded to so many decimals, so that 0.1 + 0.2 is 0.3; never -0. */
-export function rounded(value: number, decimals = 10): number {
+function rounded(value: number, decimals = 10): number {
   return Number(value.toFixed(decimals)) + 0;
 }
 

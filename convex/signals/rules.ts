@@ -91,23 +91,23 @@ function levelProblems(
     return [
       `the levels of a ${signal} must satisfy ${order} (sl ${sl}, entry ${entry}: the live price, tp1 ${tp1}, tp2 ${tp2})`,
     ];
-  const problems: string[] = [];
-  const reward = Math.abs(tp1 - entry);
-  const risk = Math.abs(entry - sl);
-  if (!((reward / entry) * 10_000 > costBps + HAIR * 10_000)) {
-    problems.push(
-      `tp1 ${tp1} must be more than the costs of ${costBps / 100} % away from the live price ${entry}`,
-    );
-  }
-  if (!(risk / entry >= MIN_STOP_DISTANCE - HAIR)) {
-    problems.push(`sl ${sl} must be at least ${MIN_STOP_DISTANCE * 100} % away from the live price ${entry}`);
-  }
-  if (!(reward / risk >= MIN_REWARD_TO_RISK - HAIR)) {
-    problems.push(
-      `from the live price ${entry}, tp1 ${tp1} must be at least ${MIN_REWARD_TO_RISK} times as far as sl ${sl}`,
-    );
-  }
-  return problems;
+  const [reward, risk] = [Math.abs(tp1 - entry), Math.abs(entry - sl)];
+  const from = `from the live price ${entry}`;
+  const rules: [isKept: boolean, words: string][] = [
+    [
+      reward / entry > costBps / 10_000 + HAIR,
+      `${from}, tp1 ${tp1} must be further than the costs of ${costBps / 100} %`,
+    ],
+    [
+      risk / entry >= MIN_STOP_DISTANCE - HAIR,
+      `${from}, sl ${sl} must be at least ${MIN_STOP_DISTANCE * 100} % away`,
+    ],
+    [
+      reward / risk >= MIN_REWARD_TO_RISK - HAIR,
+      `${from}, tp1 ${tp1} must be at least ${MIN_REWARD_TO_RISK} times as far as sl ${sl}`,
+    ],
+  ];
+  return rules.flatMap(([isKept, words]) => (isKept ? [] : [words]));
 }
 
 /**

@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import type { RecordsOf } from "../lib/records/records";
 import { vPriceSource } from "../market/tables";
-import { vRecord, vStanding } from "./validators";
+import { vRecord } from "./validators";
 
 export const vToken = literals("BTC", "ETH");
 
@@ -78,11 +78,7 @@ export const vEvent = vHead.extend({
   anchors: v.optional(v.array(v.id("orders"))),
 });
 
-export const vWeek = vStanding.extend({
-  /** By UTC day, Monday to Sunday; `null` where a token got none. */
-  days: v.record(v.string(), v.object({ BTC: v.union(vSignal, v.null()), ETH: v.union(vSignal, v.null()) })),
-});
-export type Week = Infer<typeof vWeek>;
+const vMaybe = v.union(vSignal, v.null());
 
 export const signalTables = {
   /** Trading signals, one a token and day. Written by `signals/model`, each change with an event. Kept. */
@@ -99,26 +95,19 @@ export const signalTables = {
   signalEvents: defineTable(vEvent).index("by_sequence", ["sequence"]).index("by_day", ["day", "token"]),
 
   /**
-   * What is said about days, weeks and all signals. A day's review is replaced when outcomes change; a week's recap is
-   * written once; the record of everything, one row, is computed anew from the signals whenever one closes. Written by
-   * `signals/recaps` and `signals/model`. Kept.
+   * A week's recap is written once, by `signals/recaps`; the record of all signals, one row, is computed anew whenever one
+   * closes, by `signals/model`. Kept.
    */
   recaps: defineTable(
     v.union(
       v.object({
-        period: v.literal("day"),
-        of: v.string(),
-        /** The signals and outcomes it was written about. */
-        outcomes: v.string(),
-        review: v.string(),
-        model: v.string(),
-        generatedAt: v.number(),
-      }),
-      v.object({
         period: v.literal("week"),
         /** Its Monday. */
         of: v.string(),
-        figures: vWeek,
+        /** By UTC day, Monday to Sunday; `null` where a token got none. */
+        days: v.record(v.string(), v.object({ BTC: vMaybe, ETH: vMaybe })),
+        /** A `Standing`. */
+        results: v.record(v.string(), v.union(v.number(), v.null())),
         /** `null` if the model could not be reached. */
         review: v.union(v.string(), v.null()),
         model: v.union(v.string(), v.null()),
@@ -137,5 +126,5 @@ export const signalTables = {
 export const signalRecords: RecordsOf<typeof signalTables> = {
   signals: { keep: "two rows a day: the track record" },
   signalEvents: { keep: "the tamper-evident record: with a gap it proves nothing" },
-  recaps: { keep: "a row a day, part of the track record" },
+  recaps: { keep: "a row a week, part of the track record" },
 };

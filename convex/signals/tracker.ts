@@ -1,12 +1,13 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
 import { internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
 import { HOUR, MINUTE } from "../lib/time";
-import { closeSignal } from "./model";
+import { closeSignal, signalIn } from "./model";
 import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from "./rules";
-import { vOutcome, vSignal, type Outcome } from "./tables";
+import { vOutcome, vSignal, type Outcome, type Signal } from "./tables";
 
 /**
  * The outcome tracker, the one place where it is decided how a signal ends. Each look walks a signal's whole life along
@@ -30,22 +31,15 @@ export const track = cron("track signal outcomes", async (ctx) => {
   if (open !== null) await ctx.scheduler.runAfter(0, internal.signals.actions.look, {});
 });
 
-const vOpenSignal = vSignal
-  .pick("token", "signal", "entry", "tp1", "tp2", "sl", "generatedAt", "expiresAt")
-  .extend({ id: v.id("signals") });
-export type OpenSignal = Infer<typeof vOpenSignal>;
-
 export const open = internalQuery({
   args: {},
-  returns: v.array(vOpenSignal),
-  handler: async (ctx): Promise<OpenSignal[]> => {
+  returns: v.array(v.object({ id: v.id("signals"), signal: vSignal })),
+  handler: async (ctx): Promise<{ id: Id<"signals">; signal: Signal }[]> => {
     const rows = await ctx.db
       .query("signals")
       .withIndex("by_status", (q) => q.eq("status", "PENDING"))
       .take(BATCH);
-    return rows.map(({ _id: id, token, signal, entry, tp1, tp2, sl, generatedAt, expiresAt }) => {
-      return { id, token, signal, entry, tp1, tp2, sl, generatedAt, expiresAt };
-    });
+    return rows.map((row) => ({ id: row._id, signal: signalIn(row) }));
   },
 });
 

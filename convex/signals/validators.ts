@@ -4,6 +4,14 @@ import { literals } from "../lib/literals";
 
 /** What is stored of the shapes of `signals/shapes`. Written by `npm run codegen`; a test holds both against one another. */
 
+const vResult = v.object({
+  totalPnlPercent: v.number(),
+  expectancyPercent: v.union(v.number(), v.null()),
+  bestPnlPercent: v.union(v.number(), v.null()),
+  worstPnlPercent: v.union(v.number(), v.null()),
+  profitFactor: v.union(v.number(), v.null()),
+});
+
 export const vRecord = v.object({
   summary: v.string(),
   n: v.number(),
@@ -15,20 +23,8 @@ export const vRecord = v.object({
   gaps: v.number(),
   winrate: v.union(v.number(), v.null()),
   trades: v.number(),
-  beforeCosts: v.object({
-    totalPnlPercent: v.number(),
-    expectancyPercent: v.union(v.number(), v.null()),
-    bestPnlPercent: v.union(v.number(), v.null()),
-    worstPnlPercent: v.union(v.number(), v.null()),
-    profitFactor: v.union(v.number(), v.null()),
-  }),
-  afterCosts: v.object({
-    totalPnlPercent: v.number(),
-    expectancyPercent: v.union(v.number(), v.null()),
-    bestPnlPercent: v.union(v.number(), v.null()),
-    worstPnlPercent: v.union(v.number(), v.null()),
-    profitFactor: v.union(v.number(), v.null()),
-  }),
+  beforeCosts: vResult,
+  afterCosts: vResult,
   buyAndHoldPercent: v.union(v.number(), v.null()),
   risk: v.object({
     sharpe: v.union(v.number(), v.null()),
@@ -49,18 +45,4 @@ export const vRecord = v.object({
       v.object({ from: v.number(), to: v.number(), n: v.number(), winrate: v.union(v.number(), v.null()) }),
     ),
   }),
-});
-
-export const vStanding = v.object({
-  wins: v.number(),
-  losses: v.number(),
-  expired: v.number(),
-  pending: v.number(),
-  winrate: v.union(v.number(), v.null()),
-  trades: v.number(),
-  totalPnlPercent: v.number(),
-  totalAfterCostsPercent: v.number(),
-  averagePnlPercent: v.union(v.number(), v.null()),
-  bestPnlPercent: v.union(v.number(), v.null()),
-  worstPnlPercent: v.union(v.number(), v.null()),
 });

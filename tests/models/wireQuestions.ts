@@ -3,8 +3,7 @@ import { restatementQuestion } from "../../convex/alerts/reading";
 import { snapshotQuestion, tokenCheck, tokenQuestion } from "../../convex/market/questions";
 import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
-import { reviewLedger, reviewQuestion } from "../../convex/signals/ledgers";
-import { signalQuestion } from "../../convex/signals/prompts";
+import { reviewLedger, reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
 import { standingOf } from "../../convex/signals/record";
 import type { Market } from "../../scripts/standins/market";
 

@@ -10,7 +10,7 @@ const { buy, decided, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait, w
 const TO_SUNDAY = 6 * DAY + 15 * HOUR + 55 * MINUTE;
 
 async function recapWeek(app: App): Promise<void> {
-  await app.t.mutation(internal.signals.recaps.openDue, {});
+  await app.t.mutation(internal.signals.history.recapDue, {});
   await work(app);
 }
 
@@ -45,7 +45,7 @@ describe("the weekly recap", () => {
       of: "2026-01-05",
       review: expect.stringContaining("1 won, 1 lost and 2 expired"),
     });
-    expect(recap?.figures).toMatchObject({
+    expect(recap?.results).toMatchObject({
       wins: 1,
       losses: 1,
       expired: 2,
@@ -58,7 +58,7 @@ describe("the weekly recap", () => {
       bestPnlPercent: 1,
       worstPnlPercent: -1,
     });
-    expect(Object.keys(recap?.figures.days ?? {}).sort()).toEqual([
+    expect(Object.keys(recap?.days ?? {}).sort()).toEqual([
       "2026-01-05",
       "2026-01-06",
       "2026-01-07",
@@ -67,12 +67,12 @@ describe("the weekly recap", () => {
       "2026-01-10",
       "2026-01-11",
     ]);
-    expect(recap?.figures.days["2026-01-05"]?.BTC).toMatchObject({
+    expect(recap?.days["2026-01-05"]?.BTC).toMatchObject({
       signal: "BUY",
       status: "WIN",
       pnlPercent: 1,
     });
-    expect(recap?.figures.days["2026-01-11"]).toEqual({ BTC: null, ETH: null });
+    expect(recap?.days["2026-01-11"]).toEqual({ BTC: null, ETH: null });
     const text = app.cards().at(-1)?.text ?? "";
     expect(text).toContain("<b>🏆 Weekly recap</b>\n2026-01-05 to 2026-01-11, UTC");
     expect(text).toContain(
@@ -92,7 +92,7 @@ describe("the weekly recap", () => {
   test("is stored and sent once however often it runs, late on Monday for last week", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + 7 * DAY + HOUR);
-    const open = () => app.t.mutation(internal.signals.recaps.openDue, {});
+    const open = () => app.t.mutation(internal.signals.history.recapDue, {});
     await Promise.all([open(), open()]);
     await work(app);
     await recapWeek(app);
@@ -109,12 +109,12 @@ describe("the weekly recap", () => {
     app.standins.fail("llm", { mode: "status", status: 401, schema: "signal_review" });
     await recapWeek(app);
     await app.pass(30 * MINUTE);
-    expect((await weeks(app))[0]).toMatchObject({ review: null, figures: { wins: 1 } });
+    expect((await weeks(app))[0]).toMatchObject({ review: null, results: { wins: 1 } });
     const asked = () => app.standins.sent("llm").filter(({ schema }) => schema === "signal_review").length;
     const before = asked();
     await until(app, EIGHT + TO_SUNDAY + 7 * DAY);
     await recapWeek(app);
-    expect((await weeks(app))[1]).toMatchObject({ review: null, figures: { wins: 0 } });
+    expect((await weeks(app))[1]).toMatchObject({ review: null, results: { wins: 0 } });
     expect(asked()).toBe(before);
     expect(app.cards().filter(({ text }) => text.includes("Weekly recap"))).toHaveLength(2);
     expect(app.cards().at(-1)?.text).not.toContain("Review");
