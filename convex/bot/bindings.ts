@@ -19,7 +19,7 @@ import { fullTextCard, sourcesCard, stopButton } from "../research/cards";
 import { activeShiftsOf, latestReportsOf } from "../research/model";
 import type { Result } from "../research/tables";
 import { publishedHead } from "../signals/chain";
-import { latestCard } from "../signals/cards";
+import { signalsCard } from "../signals/cards";
 import { latestSignals, recordFor } from "../signals/model";
 import { TOKENS } from "../signals/rules";
 import { decidedCard } from "../wallets/orders/cards";
@@ -79,7 +79,7 @@ const READS: Readonly<Record<string, Read>> = {
       return reply("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC.");
     const signals = await latestSignals(ctx, token === undefined ? TOKENS : [token]);
     if (signals.length === 0) return reply("No signal has been issued yet: they come at 08:00 UTC.");
-    return { answer: latestCard(signals, await publishedHead(ctx)), buttons: [SIGNALS] };
+    return { answer: signalsCard("Latest signals", signals, await publishedHead(ctx)), buttons: [SIGNALS] };
   },
   record: async (ctx) => {
     const whole = await recordFor(ctx, "ALL");

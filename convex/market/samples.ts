@@ -74,27 +74,6 @@ export const first = internalQuery({
   handler: async (ctx, { token }) => (await samplesOf(ctx, token).first())?.takenAt ?? null,
 });
 
-/** Samples observed in [from, to], epoch ms, oldest first; at most 400 (there is at most one per minute). */
-export const between = internalQuery({
-  args: { token: vPricedToken, from: v.number(), to: v.number() },
-  returns: v.array(vPrice),
-  handler: async (ctx, { token, from, to }) => {
-    const rows = await ctx.db
-      .query("priceSamples")
-      .withIndex("by_token_and_takenAt", (q) =>
-        q
-          .eq("token", token)
-          .gte("takenAt", from)
-          .lte("takenAt", to + HOUR),
-      )
-      .take(400);
-    return rows
-      .filter(({ observedAt }) => observedAt >= from && observedAt <= to)
-      .map(priceOf)
-      .sort((a, b) => a.observedAt - b.observedAt);
-  },
-});
-
 /**
  * Stores a sample and its hour's close. Two concurrent samples, and a repeated tick, leave one: a recent sample is not
  * followed by another.

@@ -40,8 +40,8 @@ import {
   type Stated,
   type Token,
 } from "./rules";
-import type { Signal, vAnswer } from "./tables";
-import { outcomeOf, point, type Stretch } from "./tracker";
+import type { vAnswer } from "./tables";
+import { outcomeOf } from "./tracker";
 
 /** What the room asks the outside: a model for signals and reviews, exchanges for prices, the chain for anchors. */
 
@@ -135,38 +135,29 @@ async function reached<Value>(
 /** Looks at the path of each open signal's price, and closes those that have ended. */
 export const look = providerAction({}, async (ctx) => {
   for (const { id, signal } of await ctx.runQuery(internal.signals.tracker.open, {})) {
-    const outcome = outcomeOf(signal, await pathOf(ctx, signal), Date.now());
+    const from = Math.floor(signal.generatedAt / MINUTE) * MINUTE;
+    const range = { interval: "minute", from, to: signal.expiresAt + 1 } as const;
+    const asking = askCandles(ctx, signal.token, range, deadlines.publicData);
+    const candles = (await reached(asking, "signals.no candles")) ?? [];
+    const outcome = outcomeOf(signal, candles, Date.now());
     if (outcome !== null) await ctx.runMutation(internal.signals.tracker.close, { id, outcome });
   }
 });
-
-/** What is known of the price in a signal's life: candles of the exchange, and the service's own samples. */
-async function pathOf(ctx: ActionCtx, { token, generatedAt, expiresAt }: Signal): Promise<Stretch[]> {
-  // A measurement is stored, so that it is among the samples, at this look and at later ones.
-  await reached(livePrice(ctx, token), "signals.no measured price");
-  const from = Math.floor(generatedAt / MINUTE) * MINUTE;
-  const range = { interval: "minute", from, to: expiresAt + 1 } as const;
-  const asking = askCandles(ctx, token, range, deadlines.publicData);
-  const candles = (await reached(asking, "signals.no candles")) ?? [];
-  const samples = await ctx.runQuery(internal.market.samples.between, { token, from, to: expiresAt });
-  return [
-    ...candles.map(({ openedAt, open, high, low, close }): Stretch => {
-      return { from: openedAt, to: openedAt + MINUTE, open, high, low, close, by: "candle" };
-    }),
-    ...samples.map(({ observedAt, priceUsd }) => point(observedAt, priceUsd, "sample")),
-  ];
-}
 
 /** Two calls of a minute in all, and a margin. */
 const LEASE_MS = 2.5 * MINUTE;
 
 /** Writes the review of a day. */
-export const reviewDay = renewal({ day: v.string() }, LEASE_MS, async (ctx, { day, payer }): Promise<string> => {
-  const { signals } = await ctx.runQuery(internal.signals.history.ofDay, { day });
-  const reviewed = signals.map((one) => ({ name: one.token, one }));
-  const about = { occasion: `Review of the day ${day} (UTC).`, reviewed };
-  return (await review(ctx, about, payer)).review;
-});
+export const reviewDay = renewal(
+  { day: v.string() },
+  LEASE_MS,
+  async (ctx, { day, payer }): Promise<string> => {
+    const { signals } = await ctx.runQuery(internal.signals.history.ofDay, { day });
+    const reviewed = signals.map((one) => ({ name: one.token, one }));
+    const about = { occasion: `Review of the day ${day} (UTC).`, reviewed };
+    return (await review(ctx, about, payer)).review;
+  },
+);
 
 /** Writes the review of a week; without the model its recap goes out unreviewed. */
 export const reviewWeek = providerAction({ week: v.string() }, async (ctx, { week }) => {

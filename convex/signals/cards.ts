@@ -19,20 +19,14 @@ import type { Signal } from "./tables";
 const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
 const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED: "⌛ expired" } as const;
 
-/** The day's new signals. */
-export function issuedCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
-  const at = Math.max(...signals.map(({ generatedAt }) => generatedAt));
+/** The day's new signals; the newest ones, for a user who asked. */
+export function signalsCard(
+  title: "Trading signals" | "Latest signals",
+  signals: readonly Signal[],
+  head: PublishedHead | null,
+): Paragraph[] {
   return [
-    [{ bold: "📈 Trading signals · 1h" }, `\n${dateTime(at)}`],
-    ...signals.flatMap((signal) => [levelLines(signal), [quoted(signal.reasoning)]]),
-    ...headLine(head),
-  ];
-}
-
-/** The newest signals, for a user who asked. */
-export function latestCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
-  return [
-    [{ bold: "📈 Latest signals · 1h" }],
+    [{ bold: `📈 ${title} · 1h` }],
     ...signals.flatMap((signal) => {
       const standing = `\nIssued ${dateTime(signal.generatedAt)} · ${ending(signal)}`;
       return [[...levelLines(signal), standing], [quoted(signal.reasoning)]];
@@ -122,16 +116,22 @@ export function recordLines({ summary, edge, reliability }: WholeRecord): Span[]
 export type WholeRecord = Pick<SignalStats, "summary" | "edge" | "reliability">;
 
 function levelLines(signal: Signal): Span[] {
-  const { entry, tp1, tp2, sl, price } = signal;
+  const { entry, tp2, price, confidence, costBps } = signal;
+  const position = positionOf(signal);
+  const share = (value: number) => `${(100 * value).toFixed(0)}%`;
   const title = `${SIDE_MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
   const from = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
-  const levels =
-    tp1 === null || tp2 === null || sl === null
-      ? `\nNo position around ${dollars(entry)}`
-      : `\nEntry ${dollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
-  const costs = `costs ${percent(signal.costBps / 100)}`;
+  let chances = "";
+  let levels = `\nNo position around ${dollars(entry)}`;
+  if (position !== null && tp2 !== null) {
+    const { tp1, sl } = position;
+    const needed = share(breakEvenOf(position, costBps));
+    chances = `; by chance ${share(chanceOf(position))}, earns its costs from ${needed}`;
+    levels = `\nEntry ${dollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
+  }
+  const costs = `costs ${percent(costBps / 100)}`;
   const terms = `\nPrice at issue by ${sourceName(price.source)} · ${costs} · valid until ${dateTime(signal.expiresAt)}`;
-  return [{ bold: title }, ` · ${confidenceWords(signal)}`, levels, terms];
+  return [{ bold: title }, ` · confidence ${confidence}%${chances}`, levels, terms];
 }
 
 /** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
@@ -172,20 +172,9 @@ export async function pictureOf(kind: "signals" | "week", subject: string): Prom
   return { handle: await createFunctionHandle(kind === "week" ? week : signals), subject };
 }
 
-/** `confidence 64%; by chance 45%, earns its costs from 52%`. */
-function confidenceWords(signal: Signal): string {
-  const position = positionOf(signal);
-  const stated = `confidence ${signal.confidence}%`;
-  if (position === null) return stated;
-  const share = (value: number) => `${(100 * value).toFixed(0)}%`;
-  const needed = share(breakEvenOf(position, signal.costBps));
-  return `${stated}; by chance ${share(chanceOf(position))}, earns its costs from ${needed}`;
-}
-
 /** The part of a user's daily digest that is about signals. */
 export async function signalsDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
   const signals = (await latestSignals(ctx, TOKENS)).filter(({ generatedAt }) => now - generatedAt < DAY);
   if (signals.length === 0) return [{ bold: "Signals" }, "\nnone in the last 24 hours"];
-  const lines = signals.map((one) => `\n${one.token} ${one.signal} at ${dollars(one.entry)}, ${ending(one)}`);
-  return [{ bold: "Signals" }, ...lines];
+  return [{ bold: "Signals" }, "\n", ...signalLines(signals)];
 }

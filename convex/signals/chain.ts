@@ -4,7 +4,6 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
 import { isSet } from "../lib/env";
-import { literals } from "../lib/literals";
 import { sha256Hex } from "../lib/security/digests";
 import { iso } from "../lib/time";
 import { addressesOf, isAboutToSign, lastSentBy } from "../wallets/model";
@@ -78,9 +77,11 @@ function anchorData({ sequence, hash }: Head): `0x${string}` {
 }
 
 /** For the cron, every hour: anchors signals that could not be anchored at their issue, and days without a signal. */
-export const anchorDue = cron("anchor the signal record", async (ctx) => {
+export const anchorDue = cron("anchor the signal record", anchorSoon);
+
+export async function anchorSoon(ctx: MutationCtx): Promise<void> {
   if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.actions.anchor, {});
-});
+}
 
 /** More events than a day has. */
 const OF_A_DAY = 10;
@@ -114,18 +115,12 @@ async function eventsAfter(ctx: QueryCtx, sequence: number, limit: number): Prom
     .take(limit);
 }
 
-const vAnchor = v.object({
-  address: v.string(),
-  nonce: v.number(),
-  txHashes: v.array(v.string()),
-  status: literals("pending", "confirmed", "failed"),
-});
+const vAnchor = v.object({ address: v.string(), txHashes: v.array(v.string()) });
 
+/** Once it is signed. */
 function anchorIn(order: Doc<"orders"> | null | undefined): Infer<typeof vAnchor>[] {
   if (order?.nonce === undefined) return [];
-  const { address, nonce, state, tries } = order;
-  const status = state === "confirmed" || state === "failed" ? state : "pending";
-  return [{ address, nonce, txHashes: tries.map((one) => one.hash), status }];
+  return [{ address: order.address, txHashes: order.tries.map(({ hash }) => hash) }];
 }
 
 /** Events of the chain after a sequence number, in order, each with its anchors; and the head. */

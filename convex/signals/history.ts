@@ -8,7 +8,7 @@ import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/tables";
 import { DAY, dayOf, MINUTE } from "../lib/time";
 import { enqueueOwnCard, enqueueServiceCard } from "../messenger/notices";
-import { latestCard, pictureOf, recapCard, todayNotice, weekCard } from "./cards";
+import { pictureOf, recapCard, signalsCard, todayNotice, weekCard } from "./cards";
 import { publishedHead } from "./chain";
 import { allSignals, latestSignals, recordFor, signalIn, signalsOfDay } from "./model";
 import { standingOf } from "./record";
@@ -64,7 +64,7 @@ export const sendLatest = internalMutation({
   handler: async (ctx, { tokens, userId }) => {
     const signals = await latestSignals(ctx, tokens);
     if (signals.length === 0) return null;
-    const paragraphs = latestCard(signals, await publishedHead(ctx));
+    const paragraphs = signalsCard("Latest signals", signals, await publishedHead(ctx));
     const picture = await pictureOf("signals", signals.map(signalId).join(","));
     return enqueueOwnCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
   },

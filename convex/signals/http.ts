@@ -6,7 +6,7 @@ import { needsWhileEmpty, optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { EXAMPLE_USER } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { absentWhenEmpty, optionalUserId, wholeNumberOr } from "../lib/http/input";
+import { optionalUserId, wholeNumberOr } from "../lib/http/input";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { deadlines } from "../lib/outside/deadlines";
@@ -115,7 +115,7 @@ const history: MountedEndpoint = endpoint({
   path: "/mcp/signals/history",
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
   description:
-    "`stats` are about all closed signals of the scope, whatever the page. 1.5 is 1.5 %; a rate of nothing is null. The headline is `stats.edge`.",
+    "`stats` are about all closed signals of the scope, whatever `limit`; /signals/export.json has all of them. 1.5 is 1.5 %; a rate of nothing is null. The headline is `stats.edge`.",
   errors: { not_configured: errors.not_configured },
   example: {
     input: { token: "BTC", limit: 1 },
@@ -124,28 +124,40 @@ const history: MountedEndpoint = endpoint({
   input: z.object({
     token: signalToken,
     limit: wholeNumberOr(10, 1, 100).describe("1 to 100; 10 when left out"),
-    before: absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC time")).describe(
-      "Only signals generated before this time: the last `generatedAt` of a page gets the next one.",
-    ),
   }),
   returns: z.object({
     signals: z.array(publicSignal),
     stats: signalStats,
     count: z.number().describe("How many signals this answer contains"),
   }),
-  handler: async (ctx, { token, limit, before }) => {
-    await assertIssued(ctx, token);
-    const { signals, record } = await ctx.runQuery(internal.signals.history.page, {
-      token: token ?? null,
-      limit,
-      ...(before === undefined ? {} : { before: Date.parse(before) }),
-    });
+  handler: async (ctx, { token = null, limit }) => {
+    await assertIssued(ctx, token ?? undefined);
+    const { signals, record } = await ctx.runQuery(internal.signals.history.page, { token, limit });
     return { signals: signals.map(signalView), stats: record, count: signals.length };
   },
 });
 
 /** How much longer than their deadlines the waits for a review and a card may take. */
 const MARGIN_MS = 2 * SECOND;
+
+function recapOf(
+  now: number,
+  { signals, yesterday, review }: Record<"signals" | "yesterday", Signal[]> & { review: string | null },
+) {
+  const byToken = (token: Token) => {
+    const own = signals.filter((signal) => signal.token === token);
+    return { ...standingOf(own), signal: own.map(signalView)[0] ?? null };
+  };
+  return {
+    date: dayOf(now),
+    ...standingOf(signals),
+    byToken: { BTC: byToken("BTC"), ETH: byToken("ETH") },
+    notice: todayNotice(signals, isIssueTime(now)),
+    yesterday: { date: dayOf(now - DAY), ...standingOf(yesterday) },
+    review,
+    generatedAt: iso(now),
+  };
+}
 
 const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -158,18 +170,11 @@ const recap: MountedEndpoint = endpoint({
   errors,
   example: {
     input: {},
-    output: {
-      date: "2026-01-05",
-      ...standingOf([storedExample]),
-      byToken: {
-        BTC: { ...standingOf([storedExample]), signal: signalExample },
-        ETH: { ...standingOf([]), signal: null },
-      },
-      notice: "Today ETH has got no signal.",
-      yesterday: { date: "2026-01-04", ...standingOf([]) },
+    output: recapOf(Date.UTC(2026, 0, 5, 20), {
+      signals: [storedExample],
+      yesterday: [],
       review: "Bitcoin reached its first target within three hours; no Ethereum signal was issued.",
-      generatedAt: "2026-01-05T20:00:00.000Z",
-    },
+    }),
   },
   input: z.object({ userId: recipient }),
   returns: standing.extend({
@@ -187,24 +192,11 @@ const recap: MountedEndpoint = endpoint({
   handler: async (ctx, { userId }, { caller }) => {
     await assertIssued(ctx, undefined);
     const now = Date.now();
-    const [date, before] = [dayOf(now), dayOf(now - DAY)];
     // Both waits with their margins end before the caller's deadline.
     const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
-    const { signals, review } = await reviewedDay(ctx, date, caller, patience);
-    const yesterday = await ctx.runQuery(internal.signals.history.ofDay, { day: before });
-    const byToken = (token: Token) => {
-      const own = signals.filter((signal) => signal.token === token);
-      return { ...standingOf(own), signal: own.map(signalView)[0] ?? null };
-    };
-    const answer = {
-      date,
-      ...standingOf(signals),
-      byToken: { BTC: byToken("BTC"), ETH: byToken("ETH") },
-      notice: todayNotice(signals, isIssueTime(now)),
-      yesterday: { date: before, ...standingOf(yesterday.signals) },
-      review,
-      generatedAt: iso(Date.now()),
-    };
+    const today = await reviewedDay(ctx, dayOf(now), caller, patience);
+    const yesterday = await ctx.runQuery(internal.signals.history.ofDay, { day: dayOf(now - DAY) });
+    const answer = recapOf(now, { ...today, yesterday: yesterday.signals });
     if (userId === undefined) return answer;
     const send = () => ctx.runMutation(internal.signals.history.sendRecap, { userId });
     return { ...answer, messengerSent: await sent(ctx, caller, send) };

@@ -3,12 +3,11 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
-import { isSet } from "../lib/env";
 import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work/jobs";
 import { DAY, dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
-import { issuedCard, pictureOf } from "./cards";
-import { publishedHead } from "./chain";
+import { pictureOf, signalsCard } from "./cards";
+import { anchorSoon, publishedHead } from "./chain";
 import { recapWeek } from "./history";
 import { isDecided, issueSignal, noteMissing, recordFor } from "./model";
 import { dayAfter, dayStart, isIssueTime, signalId, TOKENS } from "./rules";
@@ -102,7 +101,15 @@ export const store = internalMutation({
       const signal = await issueSignal(ctx, day, one);
       if (signal !== null) signals.push(signal);
     }
-    if (signals.length > 0) await announce(ctx, signals);
+    if (signals.length > 0) {
+      await enqueueServiceCard(ctx, {
+        kind: "trading signals",
+        paragraphs: signalsCard("Trading signals", signals, await publishedHead(ctx)),
+        picture: await pictureOf("signals", signals.map(signalId).join(",")),
+      });
+      // Anchored now, it is before anybody can know their outcomes.
+      await anchorSoon(ctx);
+    }
     const isDone = await isOver(ctx, day);
     if (isDone) await end(ctx, job);
     return isDone;
@@ -114,13 +121,3 @@ export const failed = change({ day: v.string(), ...vFailure }, async (ctx, { day
   // What an unexpected error says is for the operator alone.
   if (isLast) await noneFor(ctx, day, code === undefined ? "An unexpected error" : error);
 });
-
-async function announce(ctx: MutationCtx, signals: readonly Signal[]): Promise<void> {
-  await enqueueServiceCard(ctx, {
-    kind: "trading signals",
-    paragraphs: issuedCard(signals, await publishedHead(ctx)),
-    picture: await pictureOf("signals", signals.map(signalId).join(",")),
-  });
-  // This is before anybody can know their outcomes.
-  if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.actions.anchor, {});
-}

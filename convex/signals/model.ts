@@ -88,9 +88,7 @@ export async function issueSignal(
   day: string,
   issue: Infer<typeof vIssue>,
 ): Promise<Signal | null> {
-  const newest = await ctx.db.query("signals").withIndex("by_generatedAt").order("desc").first();
-  // Callers page by this time, so no two signals have the same.
-  const generatedAt = Math.max(Date.now(), (newest?.generatedAt ?? 0) + 1);
+  const generatedAt = Date.now();
   if (dayOf(generatedAt) !== day || (await isDecided(ctx, day, issue.token))) return null;
   const issued = { ...issue, day, generatedAt, expiresAt: generatedAt + LIFETIME_MS };
   const signal: Signal = { ...issued, status: "PENDING" };

@@ -148,37 +148,30 @@ function describeRecord({ token, record: { wins, losses, reliability } }: Signal
 const RECORD = "market";
 const BY_RECORD = "the record of this service";
 
-function recordFacts(standing: Standing, observedAt: number): Fact[] {
-  const { wins, losses, expired, pending, trades } = standing;
-  const by = { subject: RECORD, observedAt, source: BY_RECORD, url: "" };
-  const { totalPnlPercent: result, totalAfterCostsPercent: resultAfterCosts } = standing;
-  return factsOf(by, { wins, losses, expired, pending, trades, result, resultAfterCosts });
-}
-
-/** @param subject The token; with its day if there are several. */
-function signalFacts(subject: string, one: Signal, observedAt: number): Fact[] {
-  const by = { subject, observedAt, source: BY_RECORD, url: "" };
-  const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent: result } = one;
-  const levels = { entry, target, farTarget, stop, confidence };
-  return factsOf(by, result === undefined ? levels : { ...levels, result });
-}
-
 function ledgerWith(facts: readonly Fact[], words: readonly string[], now: number, focus = ""): Ledger {
   const statements = words.map((says) => sourceOfWords({ says, observedAt: now, name: BY_RECORD }));
   const sources = counted([...facts.map((fact) => sourceOfFact(fact)), ...statements]);
   return ledgerOf(sources, now, { names: namesOf(facts), focus });
 }
 
-/** The signals of a day or a week by their names; `null` for one that was not issued. */
+/** The signals of a day or a week by their names, a token or that with its day; `null` for one that was not issued. */
 export type Reviewed = readonly { name: string; one: Signal | null }[];
 
 /** The facts that a review may state. */
 export function reviewLedger(reviewed: Reviewed, standing: Standing, now: number): Ledger {
-  const facts = reviewed.flatMap(({ name, one }) => (one === null ? [] : signalFacts(name, one, now)));
+  const by = (subject: string) => ({ subject, observedAt: now, source: BY_RECORD, url: "" });
+  const { wins, losses, expired, pending, trades } = standing;
+  const { totalPnlPercent: result, totalAfterCostsPercent: resultAfterCosts } = standing;
+  const record = factsOf(by(RECORD), { wins, losses, expired, pending, trades, result, resultAfterCosts });
+  const facts = reviewed.flatMap(({ name, one }) => {
+    if (one === null) return [];
+    const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent = null } = one;
+    return factsOf(by(name), { entry, target, farTarget, stop, confidence, result: pnlPercent });
+  });
   const words = reviewed.map(
     ({ name, one }) => `${name}: ${one === null ? "no signal" : `${one.signal}, ${one.status}`}`,
   );
-  return ledgerWith([...recordFacts(standing, now), ...facts], words, now);
+  return ledgerWith([...record, ...facts], words, now);
 }
 
 /** Words about future trades, of which nobody knows the results. */

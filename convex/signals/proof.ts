@@ -5,7 +5,7 @@ import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { wholeNumberOr } from "../lib/http/input";
 import { issuedStatement, linked } from "./chain";
 import { signalView } from "./record";
-import { anchorShape, chainHead, eventContent, publicSignal, signalEvent, type PublicSignal } from "./shapes";
+import { chainHead, eventContent, publicSignal, signalEvent, type PublicSignal } from "./shapes";
 import type { Issued, Signal } from "./tables";
 
 /** What anybody can check the signals with: the chain of their events, its anchors, and all of them as a table. */
@@ -35,16 +35,10 @@ export const storedExample: Signal = {
   exitPrice: 98_200,
   pnlPercent: 0.976864,
   gapMinutes: 0,
-  decidedBy: "candle",
 };
 export const signalExample = signalView(storedExample);
 
-const anchorExample = {
-  address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
-  nonce: 0,
-  txHashes: [EXAMPLE_TX],
-  status: "confirmed" as const,
-};
+const anchorExample = { address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", txHashes: [EXAMPLE_TX] };
 
 const proof: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -78,7 +72,7 @@ const proof: MountedEndpoint = endpoint({
   },
 });
 
-type Event = ReturnType<typeof linked> & { anchors: z.output<typeof anchorShape>[] };
+type Event = ReturnType<typeof linked> & Pick<z.output<typeof signalEvent>, "anchors">;
 
 function shownEvent({ token: _, day: __, content, ...link }: Event) {
   return { ...link, content: eventContent.parse(JSON.parse(content)) };
@@ -88,7 +82,7 @@ const asJson: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/export.json",
   summary: "Every signal with its levels, times and outcome, oldest first.",
-  description: "All of them in one answer, for those who compute on them; /mcp/signals/history has pages.",
+  description: "All of them in one answer, for those who compute on them.",
   example: { input: {}, output: { signals: [signalExample], count: 1 } },
   input: z.object({}),
   returns: z.object({ signals: z.array(publicSignal), count: z.int() }),

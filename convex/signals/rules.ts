@@ -63,25 +63,18 @@ export type Market = {
 export function problemsOf(proposal: Stated, market: Market): string | null {
   const { signal, entry, confidence } = proposal;
   const { priceUsd } = market;
-  const problems: string[] = [];
-  if (!(confidence >= 0 && confidence <= 100) || !Number.isInteger(confidence)) {
-    problems.push("confidence must be a whole number from 0 to 100");
-  }
-  if (!(Math.abs(entry - priceUsd) <= MAX_ENTRY_DISTANCE * priceUsd)) {
-    problems.push(
-      `entry ${entry} must be within ${MAX_ENTRY_DISTANCE * 100} % of the live price ${priceUsd}`,
-    );
-  } else if (signal !== "HOLD") {
-    problems.push(...levelProblems({ ...proposal, entry: priceUsd }, signal, market));
-  }
+  const isPercent = Number.isInteger(confidence) && confidence >= 0 && confidence <= 100;
+  const isNear = Math.abs(entry - priceUsd) <= MAX_ENTRY_DISTANCE * priceUsd;
+  const near = `within ${MAX_ENTRY_DISTANCE * 100} % of the live price ${priceUsd}`;
+  const problems = [
+    ...(isPercent ? [] : ["confidence must be a whole number from 0 to 100"]),
+    ...(isNear ? [] : [`entry ${entry} must be ${near}`]),
+    ...(isNear && signal !== "HOLD" ? levelProblems({ ...proposal, signal, entry: priceUsd }, market) : []),
+  ];
   return problems.length === 0 ? null : problems.join("; ");
 }
 
-function levelProblems(
-  { entry, tp1, tp2, sl }: Levels,
-  signal: "BUY" | "SELL",
-  { costBps }: Market,
-): string[] {
+function levelProblems({ signal, entry, tp1, tp2, sl }: Levels, { costBps }: Market): string[] {
   if (tp1 === null || tp2 === null || sl === null) return [`a ${signal} must have tp1, tp2 and sl`];
   const order = signal === "BUY" ? "sl < entry < tp1 <= tp2" : "sl > entry > tp1 >= tp2";
   const side = signal === "BUY" ? 1 : -1;

@@ -32,11 +32,6 @@ export const publicSignal = z.object({
   generatedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
   closedAt: z.iso.datetime().optional().describe("The touch, to the minute, or the expiry"),
-  decidedBy: z
-    .enum(["candle", "sample"])
-    .nullable()
-    .optional()
-    .describe("One-minute candles, or prices measured now and then; null if no price was known"),
   gapMinutes: z.number().optional().describe("Minutes of its path that no candle covers"),
   exitPrice: numberOrNull
     .optional()
@@ -154,11 +149,9 @@ export const chainHead = z.object({ sequence: z.int().positive(), hash });
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 export const eventContent = z.record(z.string(), scalar);
 
-export const anchorShape = z.object({
+const anchor = z.object({
   address: z.string(),
-  nonce: z.int().nonnegative(),
   txHashes: z.array(z.string()).describe("Its tries; at most one is in a block"),
-  status: z.enum(["pending", "confirmed", "failed"]),
 });
 
 export const signalEvent = chainHead.extend({
@@ -170,6 +163,6 @@ export const signalEvent = chainHead.extend({
   previousHash: hash.describe("`hash` of the event before; 64 zeros before the first"),
   hash: hash.describe("SHA-256 of the canonical JSON of sequence, kind, contentHash and previousHash"),
   anchors: z
-    .array(anchorShape)
+    .array(anchor)
     .describe("Transactions on Base whose data are the text `signal record SEQUENCE HASH` of this event"),
 });

@@ -15,16 +15,16 @@ export const vOutcome = v.object({
   pnlPercent: v.union(v.number(), v.null()),
   /** The touch, to the candle's minute, or the expiry. */
   closedAt: v.number(),
-  /** Candles of one minute, or prices measured now and then where there were none. */
-  decidedBy: v.union(v.literal("candle"), v.literal("sample"), v.null()),
   /** Minutes from the issue to the end that no candle covers. */
   gapMinutes: v.number(),
 });
 export type Outcome = Infer<typeof vOutcome>;
 
-const vProposal = v.object({
+/** What is known when a signal is issued. */
+export const vIssue = v.object({
+  token: vToken,
   signal: literals("BUY", "SELL", "HOLD"),
-  /** USD. Of an issued signal, the measured price at issue. */
+  /** USD: the measured price at issue. */
   entry: v.number(),
   tp1: v.union(v.number(), v.null()),
   tp2: v.union(v.number(), v.null()),
@@ -32,11 +32,6 @@ const vProposal = v.object({
   /** Whole percent, as the model stated it. */
   confidence: v.number(),
   reasoning: v.string(),
-});
-
-/** What is known when a signal is issued. */
-export const vIssue = vProposal.extend({
-  token: vToken,
   /** The model that answered, as the gateway names it. */
   model: v.string(),
   promptVersion: v.string(),

@@ -5,14 +5,15 @@ import { internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
 import { HOUR, MINUTE } from "../lib/time";
+import type { Candle } from "../providers/data/coinbase";
 import { closeSignal, signalIn } from "./model";
-import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from "./rules";
+import { LIFETIME_MS, pnlPercent, positionOf, type Levels } from "./rules";
 import { vOutcome, vSignal, type Outcome, type Signal } from "./tables";
 
 /**
  * The outcome tracker, the one place where it is decided how a signal ends. Each look walks a signal's whole life along
- * one-minute candles; samples of the live price stand in for minutes without one. If a look is lost, the next one does its
- * work. Only measured prices decide: a record built on a language model's market data would be worth nothing.
+ * one-minute candles; if a look is lost, the next one does its work. Only measured prices decide: a record built on a language
+ * model's market data would be worth nothing.
  *
  * The first level touched decides. In what order two levels were touched within one candle nobody can tell from its
  * extremes: then it is the stop. Of the candle in which the signal was issued nobody can tell what came before the issue,
@@ -49,22 +50,6 @@ export const close = change({ id: v.id("signals"), outcome: vOutcome }, async (c
   if (row?.status === "PENDING") await closeSignal(ctx, row, outcome);
 });
 
-/** The price in [from, to]: a candle. A sample has no length. */
-export type Stretch = {
-  from: number;
-  to: number;
-  open: number;
-  high: number;
-  low: number;
-  close: number;
-  by: Exclude<Outcome["decidedBy"], null>;
-};
-
-/** A price at one moment, as a part of a path. */
-export function point(at: number, priceUsd: number, by: Stretch["by"]): Stretch {
-  return { from: at, to: at, open: priceUsd, high: priceUsd, low: priceUsd, close: priceUsd, by };
-}
-
 /** Missing candles may only be late: an outcome without them waits for them this long. */
 const PATIENCE_MS = 2 * HOUR;
 /** A signal without any price is closed without a result once the time of its life has passed again. */
@@ -72,17 +57,17 @@ const UNPRICED_MS = 2 * LIFETIME_MS;
 /** The price at expiry is the last known one; an older one than this is none. */
 const STALE_MS = 10 * MINUTE;
 
+/** A candle of one minute. */
+export type Minute = Omit<Candle, "volume">;
 type Life = Levels & { generatedAt: number; expiresAt: number };
-type End = Pick<Outcome, "status" | "exitPrice" | "closedAt" | "decidedBy">;
+type End = Pick<Outcome, "status" | "exitPrice" | "closedAt">;
 
-/** How a signal ends; `null` while it is open. @param seen What is known of its price's path, in any order. */
-export function outcomeOf(signal: Life, seen: readonly Stretch[], now: number): Outcome | null {
-  const { entry, generatedAt, expiresAt } = signal;
-  const position = positionOf(signal);
-  const path = pathOf(seen);
-  const touch = position === null ? null : firstTouch(position, withinLife(signal, position, path));
-  const end = touch ?? (now < expiresAt ? null : expiry(signal, position, path));
+/** How a signal ends; `null` while it is open. @param seen The known candles of its life, in any order. */
+export function outcomeOf(signal: Life, seen: readonly Minute[], now: number): Outcome | null {
+  const path = seen.toSorted((a, b) => a.openedAt - b.openedAt);
+  const end = firstTouch(signal, path) ?? (now < signal.expiresAt ? null : expiry(signal, path));
   if (end === null) return null;
+  const { generatedAt, entry } = signal;
   const gapMinutes = missingMinutes(path, generatedAt, end.closedAt);
   const isFinal =
     end.exitPrice === null ? now - generatedAt > UNPRICED_MS : now >= end.closedAt + PATIENCE_MS;
@@ -91,57 +76,48 @@ export function outcomeOf(signal: Life, seen: readonly Stretch[], now: number): 
   return { ...end, pnlPercent: result, gapMinutes };
 }
 
-/** In order; samples only for times that no candle covers. */
-function pathOf(seen: readonly Stretch[]): Stretch[] {
-  const candles = new Set(seen.flatMap(({ by, from }) => (by === "candle" ? [from] : [])));
-  return seen
-    .filter(({ by, from }) => by === "candle" || !candles.has(minuteOf(from)))
-    .toSorted((a, b) => a.from - b.from || a.to - b.to);
-}
-
-const minuteOf = (at: number) => Math.floor(at / MINUTE) * MINUTE;
-
-/** What of the path counts. */
-function withinLife(
-  { generatedAt, expiresAt }: Life,
-  position: Position,
-  path: readonly Stretch[],
-): Stretch[] {
-  return path.flatMap((one) => {
-    const { from, to, open, high, low, close, by } = one;
-    if (from > expiresAt || to <= generatedAt) return [];
-    if (to > expiresAt) return [point(from, open, by)];
-    if (from >= generatedAt) return [one];
-    return [point(generatedAt, position.signal === "BUY" ? low : high, by), point(to, close, by)];
-  });
-}
-
-function firstTouch({ signal, tp1, sl }: Position, path: readonly Stretch[]): End | null {
-  for (const { from, high, low, by } of path) {
-    const isStopped = signal === "BUY" ? low <= sl : high >= sl;
-    const isWon = signal === "BUY" ? high >= tp1 : low <= tp1;
-    if (isStopped) return { status: "LOSS", exitPrice: sl, closedAt: from, decidedBy: by };
-    if (isWon) return { status: "WIN", exitPrice: tp1, closedAt: from, decidedBy: by };
+function firstTouch(life: Life, path: readonly Minute[]): End | null {
+  const { generatedAt, expiresAt } = life;
+  const position = positionOf(life);
+  if (position === null) return null;
+  const { tp1, sl } = position;
+  const side = position.signal === "BUY" ? 1 : -1;
+  for (const { openedAt, open, high, low, close } of path) {
+    const endedAt = openedAt + MINUTE;
+    if (endedAt <= generatedAt || openedAt > expiresAt) continue;
+    const [worst, best] = side === 1 ? [low, high] : [high, low];
+    const [isFirst, isLast] = [openedAt < generatedAt, endedAt > expiresAt];
+    const against = isLast ? open : worst;
+    const towards = isLast ? open : isFirst ? close : best;
+    if (side * (against - sl) <= 0)
+      return { status: "LOSS", exitPrice: sl, closedAt: Math.max(openedAt, generatedAt) };
+    if (side * (towards - tp1) >= 0)
+      return { status: "WIN", exitPrice: tp1, closedAt: isFirst ? endedAt : openedAt };
   }
   return null;
 }
 
 /** Without a touch the price is between stop and target. */
-function expiry({ expiresAt }: Life, position: Position | null, path: readonly Stretch[]): End {
-  const opens = path.map(({ from, open, by }) => ({ at: from, price: open, by }));
-  const closes = path.map(({ to, close, by }) => ({ at: to, price: close, by }));
-  const last = [...opens, ...closes]
-    .toSorted((a, b) => a.at - b.at)
-    .findLast(({ at }) => at <= expiresAt && at >= expiresAt - STALE_MS);
-  if (last === undefined) return { status: "EXPIRED", exitPrice: null, closedAt: expiresAt, decidedBy: null };
-  const { tp1, sl } = position ?? { tp1: -Infinity, sl: Infinity };
+function expiry(life: Life, path: readonly Minute[]): End {
+  const { expiresAt } = life;
+  let last = { at: -Infinity, price: 0 };
+  for (const { openedAt, open, close } of path) {
+    const endedAt = openedAt + MINUTE;
+    if (endedAt <= expiresAt) last = { at: endedAt, price: close };
+    else if (openedAt <= expiresAt && last.at < openedAt) last = { at: openedAt, price: open };
+  }
+  const expired = { status: "EXPIRED", closedAt: expiresAt } as const;
+  if (last.at < expiresAt - STALE_MS) return { ...expired, exitPrice: null };
+  const { tp1, sl } = positionOf(life) ?? { tp1: -Infinity, sl: Infinity };
   const exitPrice = Math.min(Math.max(last.price, Math.min(tp1, sl)), Math.max(tp1, sl));
-  return { status: "EXPIRED", exitPrice, closedAt: expiresAt, decidedBy: last.by };
+  return { ...expired, exitPrice };
 }
 
 /** The minutes from one moment to another, with those in which they lie, that no candle covers. */
-function missingMinutes(path: readonly Stretch[], from: number, to: number): number {
+function missingMinutes(path: readonly Minute[], from: number, to: number): number {
   const first = minuteOf(from);
-  const known = path.filter((one) => one.by === "candle" && one.from >= first && one.from <= to);
+  const known = path.filter(({ openedAt }) => openedAt >= first && openedAt <= to);
   return (minuteOf(to) - first) / MINUTE + 1 - known.length;
 }
+
+const minuteOf = (at: number) => Math.floor(at / MINUTE) * MINUTE;

@@ -72,7 +72,7 @@ test("an issued signal is anchored on Base before its outcome, once, and the ver
   await app.t.action(internal.signals.actions.anchor, {});
   await app.settle();
   const { head, events } = proof.parse((await app.get("/signals/proof")).body);
-  const anchored = { address, nonce: 0, status: "confirmed", txHashes: [expect.any(String)] };
+  const anchored = { address, txHashes: [expect.any(String)] };
   expect(events.map(({ hash, anchors }) => ({ hash, anchors }))).toEqual([
     { hash: expect.any(String), anchors: [] },
     { hash: head.hash, anchors: [anchored] },
@@ -81,7 +81,7 @@ test("an issued signal is anchored on Base before its outcome, once, and the ver
   await app.t.run(async (ctx) => {
     const row = await ctx.db.query("signals").first();
     if (row === null) throw new Error("There is a signal");
-    const end = { exitPrice: 101, pnlPercent: 1, decidedBy: "candle", gapMinutes: 0 } as const;
+    const end = { exitPrice: 101, pnlPercent: 1, gapMinutes: 0 } as const;
     await closeSignal(ctx, row, { ...end, status: "WIN", closedAt: Date.now() + 60_000 });
   });
   const honest = await verified(app);

@@ -77,7 +77,7 @@ describe("/mcp/signals/latest", () => {
     const { body } = await app.get("/mcp/signals/latest?token=BTC");
     expect(body.signals).toEqual({
       BTC: {
-        ...{ ...SIGNAL, status: "WIN", closedAt: expect.any(String), decidedBy: "candle", exitPrice: 101 },
+        ...{ ...SIGNAL, status: "WIN", closedAt: expect.any(String), exitPrice: 101 },
         ...{ pnlPercent: 1, afterCostsPercent: 0.85, excessPoints: 50, gapMinutes: 0 },
       },
     });

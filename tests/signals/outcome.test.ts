@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Levels } from "../../convex/signals/rules";
-import { outcomeOf, point, type Stretch } from "../../convex/signals/tracker";
+import { outcomeOf, type Minute } from "../../convex/signals/tracker";
 import { HOUR, MINUTE } from "./support";
 
 /** How a signal ends, from what is known of its price's path. */
@@ -16,20 +16,20 @@ const short: Levels = { signal: "SELL", entry: 100, tp1: 99, tp2: 98, sl: 101 };
 const flat: Levels = { signal: "HOLD", entry: 100, tp1: null, tp2: null, sl: null };
 
 /** The candle of a minute after 08:00. */
-function candle(minute: number, prices: Partial<Record<"open" | "high" | "low" | "close", number>>): Stretch {
-  const from = AT_8 + minute * MINUTE;
+function candle(minute: number, prices: Partial<Record<"open" | "high" | "low" | "close", number>>): Minute {
+  const openedAt = AT_8 + minute * MINUTE;
   const { open = 100, close = 100 } = prices;
   const { high = Math.max(open, close), low = Math.min(open, close) } = prices;
-  return { from, to: from + MINUTE, open, high, low, close, by: "candle" };
+  return { openedAt, open, high, low, close };
 }
 
 /** Candles at 100 for every minute to the expiry's, but for what is given. */
-function quiet(...others: Stretch[]): Stretch[] {
+function quiet(...others: Minute[]): Minute[] {
   const minutes = Array.from({ length: 362 }, (_, minute) => candle(minute, {}));
-  return minutes.map((usual) => others.find(({ from }) => from === usual.from) ?? usual);
+  return minutes.map((usual) => others.find(({ openedAt }) => openedAt === usual.openedAt) ?? usual);
 }
 
-const end = (levels: Levels, seen: readonly Stretch[], now = EXPIRES + 10 * MINUTE) =>
+const end = (levels: Levels, seen: readonly Minute[], now = EXPIRES + 10 * MINUTE) =>
   outcomeOf({ ...levels, generatedAt: ISSUED, expiresAt: EXPIRES }, seen, now);
 
 describe("the first level touched decides", () => {
@@ -41,7 +41,7 @@ describe("the first level touched decides", () => {
   ] as const)("%s", (_name, seen, status, exitPrice, minute) => {
     const pnlPercent = status === "WIN" ? 1 : -1;
     const closedAt = AT_8 + minute * MINUTE;
-    const due = { status, exitPrice, pnlPercent, closedAt, decidedBy: "candle", gapMinutes: 0 };
+    const due = { status, exitPrice, pnlPercent, closedAt, gapMinutes: 0 };
     expect(end(long, quiet(...seen))).toEqual(due);
     const other = seen.map((one) => ({ ...one, high: 200 - one.low, low: 200 - one.high }));
     expect(end(short, quiet(...other))).toMatchObject({ status, pnlPercent });
@@ -57,7 +57,7 @@ describe("the first level touched decides", () => {
       candle(361, { open: 103, high: 104, close: 104 }),
     ];
     const expired = { status: "EXPIRED", exitPrice: 100.4, pnlPercent: 0.4, closedAt: EXPIRES };
-    expect(end(long, quiet(...after))).toEqual({ ...expired, decidedBy: "candle", gapMinutes: 0 });
+    expect(end(long, quiet(...after))).toEqual({ ...expired, gapMinutes: 0 });
   });
 
   test("the adverse extreme of the issue's minute counts, as one that nobody can place", () => {
@@ -77,27 +77,9 @@ describe("the first level touched decides", () => {
 });
 
 describe("what candles do not tell", () => {
-  const samples = [point(AT_8 + 10 * MINUTE, 100.3, "sample"), point(AT_8 + 15 * MINUTE, 101.4, "sample")];
-
-  test("samples decide, once the candles can no longer be late, with the minutes that nobody saw", () => {
-    expect(end(long, samples, AT_8 + 2 * HOUR)).toBeNull();
-    expect(end(long, samples, AT_8 + 15 * MINUTE + 2 * HOUR)).toEqual({
-      status: "WIN",
-      exitPrice: 101,
-      pnlPercent: 1,
-      closedAt: AT_8 + 15 * MINUTE,
-      decidedBy: "sample",
-      gapMinutes: 16,
-    });
-  });
-
-  test("a sample in a minute that has a candle says nothing", () => {
-    expect(end(long, [...quiet(), ...samples])).toMatchObject({ status: "EXPIRED", decidedBy: "candle" });
-  });
-
   test("an outcome with a hole before it waits for two hours, and has a gap from then on", () => {
     const seen = quiet(candle(30, { high: 101 })).filter(
-      ({ from }) => from < AT_8 + 20 * MINUTE || from >= AT_8 + 27 * MINUTE,
+      ({ openedAt }) => openedAt < AT_8 + 20 * MINUTE || openedAt >= AT_8 + 27 * MINUTE,
     );
     expect(end(long, seen, AT_8 + 2 * HOUR)).toBeNull();
     const late = AT_8 + 30 * MINUTE + 2 * HOUR;
@@ -108,7 +90,7 @@ describe("what candles do not tell", () => {
 
   test("without any price near its expiry it ends without a result, when its life has passed again", () => {
     expect(end(long, [], ISSUED + 12 * HOUR)).toBeNull();
-    const nothing = { status: "EXPIRED", exitPrice: null, pnlPercent: null, decidedBy: null };
+    const nothing = { status: "EXPIRED", exitPrice: null, pnlPercent: null };
     expect(end(long, [], ISSUED + 12 * HOUR + 1)).toMatchObject({ ...nothing, gapMinutes: 361 });
   });
 });
@@ -138,14 +120,14 @@ test("ends at a level, or between its levels at expiry, whatever the order of wh
 });
 
 /** A walk of the minutes by the words of the rule, one price after the other: what touches first, the stop first. */
-function walked(levels: Levels, seen: readonly Stretch[]) {
+function walked(levels: Levels, seen: readonly Minute[]) {
   const { signal, entry, tp1, sl } = levels;
   const isBuy = signal === "BUY";
   let last = entry;
-  for (const { from, to, open, high, low, close } of seen) {
-    if (from > EXPIRES) break;
-    const isFirst = from < ISSUED;
-    const isLast = to > EXPIRES;
+  for (const { openedAt, open, high, low, close } of seen) {
+    if (openedAt > EXPIRES) break;
+    const isFirst = openedAt < ISSUED;
+    const isLast = openedAt + MINUTE > EXPIRES;
     const [worst, best] = isBuy ? [low, high] : [high, low];
     const prices = isLast ? [open] : isFirst ? [worst, close] : [worst, best];
     for (const price of prices) {
@@ -179,7 +161,7 @@ test("on random paths ends as a walk of the minutes does, looked at whenever", (
       return candle(minute, { open, close, high, low });
     });
     const due = walked(levels, seen);
-    const known = (now: number) => seen.filter(({ to }) => to <= now);
+    const known = (now: number) => seen.filter(({ openedAt }) => openedAt + MINUTE <= now);
     const early = ISSUED + Math.floor(random() * 6 * HOUR);
     const late = EXPIRES + 10 * MINUTE;
     const outcome = end(levels, known(early), early) ?? end(levels, known(late), late);

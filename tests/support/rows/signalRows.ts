@@ -64,7 +64,7 @@ function closedSignal(token: "BTC" | "ETH", midnight: number, i: number): Fields
   return {
     ...issued(token, generatedAt),
     ...{ status, pnlPercent: status === "WIN" ? 1 : -0.8, closedAt: generatedAt + HOUR },
-    ...{ exitPrice: 101, decidedBy: "candle", gapMinutes: 0 },
+    ...{ exitPrice: 101, gapMinutes: 0 },
   };
 }
 
