@@ -48,7 +48,6 @@ const routes: Routes = {
   "/signals/export.json": { GET: signals },
   "/signals/export.csv": { GET: signals },
   "/mcp/whale-alerts": { GET: whales, POST: whales },
-  "/whales/measured": { GET: whales },
   "/alerts": { GET: alerts, POST: alerts },
   "/alerts/confirm": { POST: alerts },
   "/alerts/off": { POST: alerts },

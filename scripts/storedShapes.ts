@@ -13,7 +13,6 @@ import {
   tokenFigures,
 } from "../convex/market/shapes";
 import { signalStats } from "../convex/signals/shapes";
-import { movement, publicAlertShape } from "../convex/whales/shapes";
 
 /** Its type is nobody's to know: to work out those of all of them takes the compiler a tenth of its time. */
 function validatorOf(shape: z.ZodType): GenericValidator {
@@ -63,13 +62,5 @@ export const STORED: Readonly<
     from: "signals/shapes",
     parts: { vResult: validatorOf(signalStats.shape.beforeCosts) },
     validators: { vRecord: validatorOf(signalStats) },
-  },
-  "whales/validators": {
-    from: "whales/shapes",
-    parts: { vEnd: validatorOf(movement.shape.from) },
-    validators: {
-      vMovement: validatorOf(movement),
-      vPublicAlert: validatorOf(publicAlertShape),
-    },
   },
 };

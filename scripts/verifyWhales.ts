@@ -4,14 +4,15 @@ import { failureOf } from "../convex/lib/errors";
 import { readOutcomes, type Outcome } from "../convex/providers/chain/transactions";
 import { COINS } from "../convex/whales/coins";
 import { measuredIn } from "../convex/whales/movements";
-import { publicAlertShape } from "../convex/whales/shapes";
+import { publicAlertShape } from "../convex/whales/http";
 import { command, Misuse } from "./command";
 
-/** `npm run verify-whales`: derives every measured whale alert of a deployment again, from the chain alone. */
+/** `npm run verify-whales`: derives the measured whale alerts of a deployment's last week again, from the chain alone. */
 
 const USAGE = `Usage: npm run verify-whales -- URL [--rpc URL]
 
-Derives every measured whale alert of a deployment again from an RPC of Base: --rpc, or else CHAIN_RPC_URL.
+Derives the measured whale alerts of a deployment's last week, the newest of them, again from an RPC of Base: --rpc, or
+else CHAIN_RPC_URL.
 Exit code 0: every alert is what the chain says; 1: some are not; 2: nothing could be checked.`;
 
 /** Transactions per round trip. */
@@ -19,25 +20,19 @@ const AT_ONCE = 15;
 
 const shownShape = publicAlertShape.required({ movement: true, txHash: true });
 type Shown = z.output<typeof shownShape>;
-const pageShape = z.object({ alerts: z.array(shownShape), next: z.int().nullable() });
+const answerShape = z.object({ alerts: z.array(publicAlertShape) });
 
 class Unreadable extends Error {}
 
-/** Every measured alert, page by page. @throws Unreadable */
+/** The newest measured alerts of a week. @throws Unreadable */
 async function shown(base: string): Promise<Shown[]> {
-  const alerts: Shown[] = [];
-  for (let path: string | null = "/whales/measured"; path !== null;) {
-    const response: Response = await fetch(`${base}${path}`, { signal: AbortSignal.timeout(30_000) }).catch(
-      () => {
-        throw new Unreadable(`${base} cannot be reached`);
-      },
-    );
-    const page = pageShape.safeParse(response.ok ? await response.json() : null);
-    if (!page.success) throw new Unreadable(`${base}${path} shows no measured alerts`);
-    alerts.push(...page.data.alerts);
-    path = page.data.next === null ? null : `/whales/measured?before=${page.data.next}`;
-  }
-  return alerts;
+  const url = `${base}/mcp/whale-alerts?hours=168`;
+  const response = await fetch(url, { signal: AbortSignal.timeout(30_000) }).catch(() => {
+    throw new Unreadable(`${base} cannot be reached`);
+  });
+  const answer = answerShape.safeParse(response.ok ? await response.json() : null);
+  if (!answer.success) throw new Unreadable(`${url} shows no alerts`);
+  return answer.data.alerts.filter(({ source }) => source === "measured").map((one) => shownShape.parse(one));
 }
 
 /** What the chain says of transactions, by hash. @throws Unreadable */

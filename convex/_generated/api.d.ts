@@ -295,16 +295,12 @@ import type * as whales_actions from "../whales/actions.js";
 import type * as whales_alerts from "../whales/alerts.js";
 import type * as whales_cards from "../whales/cards.js";
 import type * as whales_coins from "../whales/coins.js";
-import type * as whales_cursor from "../whales/cursor.js";
-import type * as whales_hour from "../whales/hour.js";
 import type * as whales_http from "../whales/http.js";
 import type * as whales_labels from "../whales/labels.js";
 import type * as whales_model from "../whales/model.js";
 import type * as whales_movements from "../whales/movements.js";
 import type * as whales_prompts from "../whales/prompts.js";
-import type * as whales_shapes from "../whales/shapes.js";
 import type * as whales_tables from "../whales/tables.js";
-import type * as whales_validators from "../whales/validators.js";
 
 import type {
   ApiFromModules,
@@ -600,16 +596,12 @@ declare const fullApi: ApiFromModules<{
   "whales/alerts": typeof whales_alerts;
   "whales/cards": typeof whales_cards;
   "whales/coins": typeof whales_coins;
-  "whales/cursor": typeof whales_cursor;
-  "whales/hour": typeof whales_hour;
   "whales/http": typeof whales_http;
   "whales/labels": typeof whales_labels;
   "whales/model": typeof whales_model;
   "whales/movements": typeof whales_movements;
   "whales/prompts": typeof whales_prompts;
-  "whales/shapes": typeof whales_shapes;
   "whales/tables": typeof whales_tables;
-  "whales/validators": typeof whales_validators;
 }>;
 
 /**

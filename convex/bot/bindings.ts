@@ -25,7 +25,7 @@ import { TOKENS } from "../signals/rules";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
 import { walletOf } from "../wallets/model";
-import { alertCard, lastHours } from "../whales/cards";
+import { alertCard } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
 import { needsAccount, notice, ONLY_LOGIN, recipientsCard, recordCard, statusCard } from "./cards";
 import { help, orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
@@ -96,7 +96,7 @@ const READS: Readonly<Record<string, Read>> = {
       return reply(
         "I have not looked for whales yet: I read Base every five minutes and ask an agent every hour.",
       );
-    const card = alertCard({ window: lastHours(hours), at: now, alerts, most: MOST_SHOWN });
+    const card = alertCard({ hours, at: now, alerts, most: MOST_SHOWN });
     const all = { words: "All of them, with their transactions", href: `${siteUrl()}/whales` };
     return { answer: [...card, [all]] };
   },

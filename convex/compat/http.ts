@@ -8,7 +8,7 @@ import { assertIssued, reviewedDay } from "../signals/http";
 import { TOKENS } from "../signals/rules";
 import { signalToken } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
-import { hours } from "../whales/shapes";
+import { hours } from "../whales/http";
 import type { AlertType } from "../whales/tables";
 
 /**

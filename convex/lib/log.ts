@@ -1,3 +1,5 @@
+import { failureOf } from "./errors";
+
 type Fields = Record<string, string | number | boolean | null | undefined>;
 
 /**
@@ -12,4 +14,20 @@ export const log = {
 
 function line(level: string, event: string, fields: Fields): string {
   return JSON.stringify({ level, event, ...fields });
+}
+
+/** What a provider answers; `null` if it cannot be reached, which is logged. @throws what is no failure of a provider */
+export async function reached<Value>(
+  asking: Promise<Value>,
+  event: string,
+  level: "warn" | "error" = "warn",
+): Promise<Value | null> {
+  try {
+    return await asking;
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log[level](event, { reason: failure.message });
+    return null;
+  }
 }

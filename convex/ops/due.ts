@@ -11,7 +11,7 @@ import { lostSince } from "../lib/work/turns";
 import { MINUTE } from "../lib/time";
 import { sampleDue } from "../market/samples";
 import { beginReading } from "../payments/deposits";
-import { beginFollowing } from "../whales/cursor";
+import { beginFollowing } from "../whales/alerts";
 
 /**
  * Once a minute, finds due work of every domain: a row holds the time at which it is due, and an index finds the first.

@@ -6,7 +6,7 @@ import { signed, usd } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
 import { DAY, dateTime, HOUR, iso, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
-import type { PublicAlert } from "../whales/shapes";
+import type { PublicAlert } from "../whales/tables";
 import { addedBy, newsOf } from "../whales/cards";
 
 /** Parts and words that several pages have in common. */

@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DAY, wholeMinute } from "../lib/time";
-import type { PublicAlert } from "../whales/shapes";
+import type { PublicAlert } from "../whales/tables";
 import type { Page } from "./layout";
 import { Bot, Empty, Movements } from "./parts";
 

@@ -4,8 +4,8 @@ import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import type { Payer } from "../lib/limits/callers";
 import { setting } from "../lib/env";
-import { AppError, failureOf } from "../lib/errors";
-import { log } from "../lib/log";
+import { AppError } from "../lib/errors";
+import { reached } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { providerAction } from "../lib/outside/providerCalls";
 import { renewal } from "../lib/renewal";
@@ -114,22 +114,6 @@ async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContex
       ? null
       : { percent: perpetual.fundingPercent, openInterestUsd: perpetual.openInterest };
   return { hours: candles ?? [], funding };
-}
-
-/** The answer of a provider; `null` if it cannot be reached, which is logged for the operator. */
-async function reached<Value>(
-  asking: Promise<Value>,
-  event: string,
-  level: "warn" | "error" = "warn",
-): Promise<Value | null> {
-  try {
-    return await asking;
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log[level](event, { reason: failure.message });
-    return null;
-  }
 }
 
 /** Looks at the path of each open signal's price, and closes those that have ended. */

@@ -1,11 +1,10 @@
-import { v } from "convex/values";
 import { isHash } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { purseOf } from "../lib/limits/costs";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
-import { log } from "../lib/log";
+import { log, reached } from "../lib/log";
 import { providerAction } from "../lib/outside/providerCalls";
 import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
 import { readFeeds } from "../market/live";
@@ -15,7 +14,8 @@ import { readOutcomes, type Outcome } from "../providers/chain/transactions";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { CHAIN, coinAt, COINS, CONTRACTS, familyOf, isCoin } from "./coins";
 import { PARTIES } from "./labels";
-import { largeIn, measuredIn, NATIVE, priceIn, worthOf, type Prices, type Transfer } from "./movements";
+import type { Told } from "./model";
+import { largeIn, measuredIn, NATIVE, worthOf, type Prices, type Transfer } from "./movements";
 import { PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
 import type { Measured, Reported } from "./tables";
 
@@ -35,23 +35,15 @@ const SKEW_MS = 5 * MINUTE;
 const AMOUNT = 0.1;
 
 /** Sends the hour's only prompt, waits for its job, looks its transactions up once, and stores what it says. */
-export const ask = providerAction({ watchId: v.id("whaleWatches") }, async (ctx, { watchId }) => {
+export const ask = providerAction({}, async (ctx) => {
   const now = Date.now();
   try {
     const { alerts, note } = readAnswer(await answerOf(await sendPrompt(purseOf("service"), PROMPT, now)));
-    const verified = await verifiedIn(alerts);
-    const checked = alerts.map((alert, index) => ({ ...alert, verified: verified[index] === true }));
-    const answer = { watchId, alerts: checked, note, isFailed: false };
-    await ctx.runMutation(internal.whales.hour.finish, answer);
+    await ctx.runMutation(internal.whales.alerts.finish, { alerts: await checked(alerts), reason: note });
   } catch (error) {
-    const waitMs = failureOf(error)?.retryAfterMs;
-    await ctx.runMutation(internal.whales.hour.finish, {
-      watchId,
-      alerts: [],
-      isFailed: true,
-      note: messageOf(error),
-      ...(waitMs === undefined ? {} : { pausedUntil: now + waitMs }),
-    });
+    const pausedUntil = now + (failureOf(error)?.retryAfterMs ?? 0);
+    const failed = { alerts: [], reason: messageOf(error), pausedUntil };
+    await ctx.runMutation(internal.whales.alerts.finish, failed);
   }
 });
 
@@ -85,29 +77,25 @@ const FAILURES = {
   unknown: "The agent API no longer knows the job",
 };
 
-/** Which alerts the chain agrees with: the transactions that they name are looked up once. */
-async function verifiedIn(alerts: readonly Reported[]): Promise<boolean[]> {
-  const named = alerts.flatMap((alert, index) => {
-    const { txHash = "", chain = CHAIN } = alert;
-    return isHash(txHash) && chain === CHAIN ? [{ alert, index, txHash }] : [];
+/** The alerts, and whether the chain agrees: the transactions that they name are looked up once. */
+async function checked(alerts: readonly Reported[]): Promise<Told[]> {
+  const hashes = alerts.flatMap(({ txHash = "", chain = CHAIN }) =>
+    isHash(txHash) && chain === CHAIN ? [txHash] : [],
+  );
+  const found = hashes.length === 0 ? [] : ((await reached(readOutcomes(hashes), UNVERIFIED)) ?? []);
+  const outcomes = new Map<string, (typeof found)[number]>(
+    found.map((outcome, index) => [hashes[index] ?? "", outcome]),
+  );
+  const isAny = found.some((one) => one !== null);
+  const prices = isAny ? await reached(feedPrices(), UNVERIFIED) : null;
+  return alerts.map((alert) => {
+    const outcome = (alert.chain ?? CHAIN) === CHAIN ? outcomes.get(alert.txHash ?? "") : undefined;
+    const isRead = outcome !== undefined && outcome !== null && outcome !== "too large";
+    return { ...alert, verified: isRead && prices !== null && agrees(alert, outcome, prices) };
   });
-  const verified = alerts.map(() => false);
-  if (named.length === 0) return verified;
-  try {
-    const outcomes = await readOutcomes(named.map(({ txHash }) => txHash));
-    if (outcomes.every((one) => one === null)) return verified;
-    const prices = await feedPrices();
-    for (const [place, { alert, index }] of named.entries()) {
-      const outcome = outcomes[place] ?? null;
-      if (outcome !== null && outcome !== "too large") verified[index] = agrees(alert, outcome, prices);
-    }
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log.warn("whales.unverified", { reason: failure.message });
-  }
-  return verified;
 }
+
+const UNVERIFIED = "whales.unverified";
 
 /** Whether an agent's alert agrees with the chain: transaction, age, coin and amount. */
 function agrees({ token, amount, occurredAt }: Reported, outcome: Outcome, prices: Prices): boolean {
@@ -121,7 +109,9 @@ function agrees({ token, amount, occurredAt }: Reported, outcome: Outcome, price
   ];
   return moved.some(({ token: coin, amount: quantity }) => {
     if (!isCoin(coin) || familyOf(coin) !== familyOf(token)) return false;
-    const worth = worthOf({ coin, amount: quantity }, priceIn(prices, coin).usd);
+    const price = prices.get(COINS[coin].feed);
+    if (price === undefined) return false;
+    const worth = worthOf({ coin, amount: quantity }, price.usd);
     return Math.abs(worth - amount) <= AMOUNT * Math.max(worth, amount);
   });
 }
@@ -154,20 +144,14 @@ const AT_ONCE = 15;
  * burned coins. What a run has read stays read, whatever happens next.
  */
 export const follow = providerAction({}, async (ctx) => {
-  try {
-    await readOn(ctx);
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log.warn("whales.unmeasured", { reason: failure.message });
-  }
+  await reached(readOn(ctx), "whales.unmeasured");
 });
 
 async function readOn(ctx: ActionCtx): Promise<void> {
   const safe = await readSafe();
   const advance = (from: number | null, to: number, alerts: Measured[]): Promise<boolean> =>
-    ctx.runMutation(internal.whales.cursor.advance, { from, to, alerts });
-  let from = await ctx.runQuery(internal.whales.cursor.current, {});
+    ctx.runMutation(internal.whales.alerts.advance, { from, to, alerts });
+  let from = await ctx.runQuery(internal.whales.alerts.lastBlock, {});
   // Blocks before the first run are not read.
   if (from === null) return void (await advance(null, safe.number, []));
   const range = { first: from + 1, last: Math.min(safe.number, from + MOST_BLOCKS), span: SPAN };
@@ -179,7 +163,7 @@ async function readOn(ctx: ActionCtx): Promise<void> {
   }
 }
 
-/** The movements worth an alert, in their order: what was seen of a transaction only says that it is worth a look. */
+/** The movements worth an alert: what was seen of a transaction only says that it is worth a look. */
 async function alertsIn(
   { logs, payments }: Moved,
   { first, last }: { first: number; last: number },
@@ -212,7 +196,5 @@ async function alertsIn(
       alerts.push(...measuredIn(txHash, outcome, prices));
     }
   }
-  return alerts.toSorted(
-    (a, b) => a.movement.blockNumber - b.movement.blockNumber || a.movement.position - b.movement.position,
-  );
+  return alerts;
 }

@@ -1,17 +1,132 @@
+import { createFunctionHandle, type WithoutSystemFields } from "convex/server";
 import { v } from "convex/values";
-import { internalMutation, internalQuery } from "../_generated/server";
-import { enqueueOwnCard } from "../messenger/notices";
-import { alertCard, lastHours } from "./cards";
-import { latestAlerts, publicAlert } from "./model";
-import { vPublicAlert } from "./validators";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { change } from "../lib/changes";
+import { cron } from "../lib/cronRuns";
+import { isSet, optional } from "../lib/env";
+import { log } from "../lib/log";
+import { rowsBy } from "../lib/records/rows";
+import { agentApiUrl } from "../lib/settings";
+import { HOUR, iso } from "../lib/time";
+import { enqueueOwnCard, enqueueServiceCard } from "../messenger/notices";
+import { alertCard } from "./cards";
+import { latestAlerts, progressOf, publicAlert, storeMeasured, storeReported } from "./model";
+import { vMeasured, vPublicAlert, vReported } from "./tables";
+
+/**
+ * How alerts come and where they go: one question to the agent an hour, asked by one action; the chain, read block by block;
+ * one card an hour with all that is new.
+ */
+
+/** Claims the present hour and schedules its question. For the cron; does nothing if the hour is taken. */
+export const begin = cron("look for whales", async (ctx) => {
+  const now = Date.now();
+  const hour = Math.floor(now / HOUR) * HOUR;
+  const { hour: latest = 0, pausedUntil = 0 } = (await progressOf(ctx)) ?? {};
+  if (latest >= hour) return;
+  const isConfigured = optional("LLM_GATEWAY_API_KEY") !== undefined && agentApiUrl() !== null;
+  if (isConfigured && pausedUntil <= now) {
+    await note(ctx, { hour });
+    await ctx.scheduler.runAfter(0, internal.whales.actions.ask, {});
+    return;
+  }
+  const paused = `the agent API takes no prompts until ${iso(pausedUntil)}`;
+  if (isConfigured) log.warn("whales.skipped", { reason: paused });
+  else log.info("whales.skipped", { reason: "the agent API is not configured" });
+  await tellNews(ctx, now);
+});
+
+/** Ends an hour's question: stores its alerts and sends the hour's card. */
+export const finish = change(
+  {
+    alerts: v.array(vReported.extend({ verified: v.boolean() })),
+    /** For the operator: why there is no list of alerts; `null` if there is one. */
+    reason: v.union(v.string(), v.null()),
+    /** Epoch ms: the agent API takes no prompts before this moment. */
+    pausedUntil: v.optional(v.number()),
+  },
+  async (ctx, { alerts, reason, pausedUntil = 0 }) => {
+    const now = Date.now();
+    await storeReported(ctx, alerts, now);
+    if (reason !== null) log.warn("whales.no answer", { reason });
+    await note(ctx, { endedAt: now, pausedUntil });
+    await tellNews(ctx, now);
+  },
+);
+
+async function note(
+  ctx: MutationCtx,
+  change: Partial<WithoutSystemFields<Doc<"whaleProgress">>>,
+): Promise<void> {
+  const row = await progressOf(ctx);
+  if (row === null) await ctx.db.insert("whaleProgress", change);
+  else await ctx.db.patch("whaleProgress", row._id, change);
+}
+
+/** Starts a run of `follow`. Of two runs at once one finds the blocks read, and ends. */
+export async function beginFollowing(ctx: MutationCtx): Promise<void> {
+  // Without its own RPC the service does not follow the chain: the public one is not meant for it.
+  if (isSet("CHAIN_RPC_URL")) await ctx.scheduler.runAfter(0, internal.whales.actions.follow, {});
+}
+
+/** The last block that was read; `null` before the first run. */
+export const lastBlock = internalQuery({
+  args: {},
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx) => (await progressOf(ctx))?.block ?? null,
+});
+
+/**
+ * Goes on from a block, `null` for the first run, and stores what was measured up to another.
+ * @returns Whether that was the last block: if not, another run was faster, and nothing happens.
+ */
+export const advance = internalMutation({
+  args: { from: v.union(v.number(), v.null()), to: v.number(), alerts: v.array(vMeasured) },
+  returns: v.boolean(),
+  handler: async (ctx, { from, to, alerts }) => {
+    if (((await progressOf(ctx))?.block ?? null) !== from) return false;
+    await storeMeasured(ctx, alerts, Date.now());
+    await note(ctx, { block: to });
+    return true;
+  },
+});
+
+/** How many alerts of a card are read; more wait for the next one. */
+const MOST = 200;
+/** The lines of the card. */
+const LINES = 10;
+
+/** Queues the hour's card: the alerts that were in none yet. @param now Epoch ms. */
+async function tellNews(ctx: MutationCtx, now: number): Promise<void> {
+  const news = await rowsBy(ctx.db.query("whaleAlerts"), "cardHour", 0).take(MOST);
+  if (news.length === 0) return;
+  for (const { _id } of news) await ctx.db.patch("whaleAlerts", _id, { cardHour: now });
+  const since = Math.min(...news.map(({ detectedAt }) => detectedAt));
+  const hours = Math.max(1, Math.round((now - since) / HOUR));
+  const handle: string = await createFunctionHandle(internal.whales.alerts.delivered);
+  await enqueueServiceCard(ctx, {
+    kind: "whale alerts",
+    paragraphs: alertCard({ hours, at: now, alerts: news.map(publicAlert), most: LINES }),
+    onSettled: { handle, subject: String(now) },
+  });
+}
+
+/** The outbox's result for a card. */
+export const delivered = change(
+  { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
+  async (ctx, { subject, sent }) => {
+    const rows = await rowsBy(ctx.db.query("whaleAlerts"), "cardHour", Number(subject)).take(MOST);
+    for (const row of rows) await ctx.db.patch("whaleAlerts", row._id, { messengerSent: sent });
+  },
+);
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({
   args: { since: v.number(), limit: v.optional(v.number()) },
   returns: v.array(vPublicAlert),
-  handler: async (ctx, { since, limit }) => {
-    return (await latestAlerts(ctx, since, limit)).map(publicAlert);
-  },
+  handler: async (ctx, { since, limit }) => (await latestAlerts(ctx, since, limit)).map(publicAlert),
 });
 
 /** Queues a card of the last hours' alerts for a user's messenger; `null` if it is not queued. */
@@ -19,31 +134,8 @@ export const send = internalMutation({
   args: { userId: v.string(), hours: v.number(), since: v.number() },
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, hours, since }) => {
-    const alerts = await latestAlerts(ctx, since);
-    return enqueueOwnCard(ctx, {
-      userId,
-      kind: "requested whale alerts",
-      paragraphs: alertCard({ window: lastHours(hours), at: Date.now(), alerts: alerts.map(publicAlert) }),
-    });
-  },
-});
-
-/** More measured alerts than one block has. */
-const PAGE = 500;
-
-/** The measured alerts in blocks below `before`, the latest first; `next` is `before` of the next page, `null` after the last. */
-export const page = internalQuery({
-  args: { before: v.number() },
-  returns: v.object({ alerts: v.array(vPublicAlert), next: v.union(v.number(), v.null()) }),
-  handler: async (ctx, { before }) => {
-    const rows = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_blockNumber", (q) => q.gte("blockNumber", 0).lt("blockNumber", before))
-      .order("desc")
-      .take(PAGE);
-    // The alerts of one block are on one page.
-    const cut = rows.length < PAGE ? undefined : rows.at(-1)?.blockNumber;
-    const whole = rows.filter(({ blockNumber }) => blockNumber !== cut);
-    return { alerts: whole.map(publicAlert), next: cut === undefined ? null : cut + 1 };
+    const alerts = (await latestAlerts(ctx, since)).map(publicAlert);
+    const paragraphs = alertCard({ hours, at: Date.now(), alerts });
+    return enqueueOwnCard(ctx, { userId, kind: "requested whale alerts", paragraphs });
   },
 });

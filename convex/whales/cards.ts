@@ -1,11 +1,10 @@
 import type { QueryCtx } from "../_generated/server";
 import { bigUsd } from "../lib/text/numbers";
-import { DAY, dateTime, HOUR } from "../lib/time";
+import { DAY, dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import { ALERT_TYPES, COINS, isCoin } from "./coins";
 import { latestAlerts } from "./model";
-import type { PublicAlert } from "./shapes";
-import type { AlertType, Direction } from "./tables";
+import type { AlertType, Direction, PublicAlert } from "./tables";
 
 /** The messenger's card of whale alerts. */
 
@@ -28,17 +27,18 @@ const SHOWN = 30;
 
 /**
  * A block for each type with alerts; what does not fit is counted.
- * @param card.window Their period, in words. @param card.at Epoch ms.
+ * @param card.hours They are of so many hours until `at`, epoch ms.
  * @param card.alerts In any order: the measured ones come first, the larger before others.
  * @param card.most How many are shown.
  */
 export function alertCard(card: {
-  window: string;
+  hours: number;
   at: number;
   alerts: readonly CardAlert[];
   most?: number;
 }): Paragraph[] {
-  const { window, at, alerts, most = SHOWN } = card;
+  const { hours, at, alerts, most = SHOWN } = card;
+  const window = `Last ${hours === 1 ? "hour" : `${hours} hours`}`;
   const rank = ({ source }: CardAlert) => (source === "measured" ? 0 : 1);
   const ranked = alerts.toSorted((a, b) => rank(a) - rank(b) || b.amount - a.amount);
   const listed = ranked.slice(0, most);
@@ -52,16 +52,6 @@ export function alertCard(card: {
     ...(alerts.length === 0 ? [["No large movement was seen."]] : blocks.filter(({ length }) => length > 0)),
     ...(more > 0 ? [[`… and ${more} more`]] : []),
   ];
-}
-
-/** `Last 6 hours`, for those who asked. */
-export function lastHours(hours: number): string {
-  return `Last ${hours === 1 ? "hour" : `${hours} hours`}`;
-}
-
-/** `New in the last 48 hours`, for a card with news since the card before. @param since Epoch ms. */
-export function newSince(since: number, now: number): string {
-  return `New in the l${lastHours(Math.max(1, Math.round((now - since) / HOUR))).slice(1)}`;
 }
 
 type CardAlert = Pick<

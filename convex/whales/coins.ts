@@ -45,32 +45,21 @@ export const COINS = {
 
 export type CoinSymbol = keyof typeof COINS;
 
-/** By the contract's address in lower case. */
-const BY_ADDRESS: ReadonlyMap<string, CoinSymbol> = new Map(
-  Object.entries(COINS).flatMap(([symbol, { address }]) =>
-    isCoin(symbol) && address !== null ? [[address, symbol]] : [],
-  ),
-);
-
-export const CONTRACTS: readonly string[] = [...BY_ADDRESS.keys()];
+export const CONTRACTS: readonly string[] = Object.values(COINS).flatMap(({ address }) => address ?? []);
 
 /** Wrapped and bridged forms of a coin: who moves one of them has moved the coin. */
-const FORMS: ReadonlyMap<string, string> = new Map([
-  ["WETH", "ETH"],
-  ["CBBTC", "BTC"],
-  ["WBTC", "BTC"],
-  ["TBTC", "BTC"],
-  ["BTCB", "BTC"],
-]);
+const FORMS = { ETH: ["WETH"], BTC: ["CBBTC", "WBTC", "TBTC", "BTCB"] };
 
 /** The coin that a token is a form of, or itself. */
 export function familyOf(token: string): string {
-  return FORMS.get(token) ?? token;
+  return Object.entries(FORMS).find(([, forms]) => forms.includes(token))?.[0] ?? token;
 }
 
-/** The coin of a contract; `null` for one that is not measured. */
+/** The coin of a contract, by its address in lower case; `null` for one that is not measured. */
 export function coinAt(address: string): CoinSymbol | null {
-  return BY_ADDRESS.get(address) ?? null;
+  return (
+    Object.keys(COINS).find((one): one is CoinSymbol => isCoin(one) && COINS[one].address === address) ?? null
+  );
 }
 
 export function isCoin(text: string): text is CoinSymbol {

@@ -1,13 +1,97 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { needsWhileEmpty } from "../lib/env";
-import { EXAMPLE_USER } from "../lib/http/described";
+import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { optionalUserId, wholeNumberOr } from "../lib/http/input";
+import { absentWhenEmpty, numberFrom, optionalUserId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
-import { hours, measuredExample, publicAlertShape } from "./shapes";
+import { ALERT_TYPES, DIRECTIONS } from "./coins";
+
+/** The alerts as callers see them. */
+
+const end = z.object({
+  address: z.string().describe("In lower case"),
+  label: z
+    .object({ exchange: z.string(), source: z.string().describe("The source of the label") })
+    .optional()
+    .describe("The owner of the address; absent without a label"),
+});
+
+/** What the service itself has read about a movement on Base. */
+const movement = z.object({
+  from: end,
+  to: end,
+  quantity: z.string().describe("In the coin's smallest unit"),
+  position: z
+    .int()
+    .describe(
+      "Index of its log in the transaction, from 0; -1 for ether that the transaction itself carried",
+    ),
+  blockNumber: z.int(),
+  blockHash: z.string(),
+  price: z
+    .object({ usd: z.number(), source: z.string(), observedAt: z.number().describe("Epoch milliseconds") })
+    .describe("The price that it was valued with"),
+});
+
+/** An alert as callers see it. */
+export const publicAlertShape = z.object({
+  token: z.string(),
+  alertType: z.enum(ALERT_TYPES),
+  amount: z.number().positive().describe("USD"),
+  direction: z.enum(DIRECTIONS),
+  description: z.string(),
+  source: z
+    .enum(["measured", "agent-reported"])
+    .describe("Measured: the service read it on Base itself. Agent-reported: a language model says so."),
+  chain: z.string().optional().describe("Such as base or ethereum; absent if the agent named none"),
+  occurredAt: z
+    .number()
+    .optional()
+    .describe("Epoch milliseconds: when it moved; a measured one's block time"),
+  detectedAt: z.number().describe("Epoch milliseconds: when the service learnt of it"),
+  messengerSent: z.boolean().describe("The hourly card with this alert was delivered."),
+  txHash: z.string().optional(),
+  verified: z
+    .boolean()
+    .describe(
+      "The service has read the transaction on Base: it succeeded, when the alert says, and moved the token and the amount that the alert names.",
+    ),
+  movement: movement.optional().describe("For a measured alert: what was read about it"),
+});
+
+const [MIN_HOURS, MAX_HOURS] = [0.1, 168];
+
+/** The window of whale alerts. */
+export const hours = absentWhenEmpty(numberFrom(MIN_HOURS, MAX_HOURS))
+  .transform((given) => given ?? 6)
+  .describe(`How many hours to look back, ${MIN_HOURS} to ${MAX_HOURS}, such as 6 or 0.5; 6 when left out.`);
+
+const measuredExample: z.output<typeof publicAlertShape> = {
+  token: "USDC",
+  alertType: "cex_inflow",
+  amount: 4_200_420,
+  direction: "neutral",
+  description: "4,200,000 USDC moved from 0x7099…79c8 to Binance.",
+  source: "measured",
+  chain: "base",
+  occurredAt: 1_767_605_371_000,
+  detectedAt: 1_767_605_400_000,
+  messengerSent: true,
+  txHash: EXAMPLE_TX,
+  verified: true,
+  movement: {
+    from: { address: EXAMPLE_ADDRESS.toLowerCase() },
+    to: { address: "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a" },
+    quantity: "4200000000000",
+    position: 0,
+    blockNumber: 40_412_812,
+    blockHash: `0x${"4b".repeat(32)}`,
+    price: { usd: 1.0001, source: "chainlink", observedAt: 1_767_600_000_000 },
+  },
+};
 
 const whaleAlerts: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -16,7 +100,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   summary:
     "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
   description:
-    "From two sources, which `source` tells apart. Measured: the service reads Base itself for transfers from 1,000,000 USD on, from and to labelled addresses of exchanges. Agent-reported: once an hour a language model is asked for large moves on any chain; one on Base is looked up there, and `verified` tells whether it agrees.",
+    "From two sources, which `source` tells apart. Measured: the service reads Base itself, up to the node's safe block, for transfers from 1,000,000 USD on, from and to labelled addresses of exchanges. Agent-reported: once an hour a language model is asked for large moves on any chain; one on Base is looked up there, and `verified` tells whether it agrees. `npm run verify-whales` derives the measured ones again.",
   errors: {
     rate_limited: "With `userId`: too many cards were requested.",
     not_configured: "No alert was ever stored, and LLM_GATEWAY_API_KEY is not configured.",
@@ -54,30 +138,4 @@ const whaleAlerts: MountedEndpoint = endpoint({
   },
 });
 
-const measured: MountedEndpoint = endpoint({
-  methods: ["GET"],
-  path: "/whales/measured",
-  summary: "Every measured whale alert, the latest block first, in pages.",
-  description:
-    "What the service has read about each on Base: transaction, place in it, block, addresses with their labels' sources, quantity and price. Blocks are read once the node calls them safe, minutes after they were made.",
-  example: {
-    input: {},
-    output: { count: 1, alerts: [measuredExample], next: null },
-  },
-  input: z.object({
-    before: wholeNumberOr(Number.MAX_SAFE_INTEGER, 0, Number.MAX_SAFE_INTEGER).describe(
-      "Only alerts in blocks below this one; use an answer's `next` for the following page.",
-    ),
-  }),
-  returns: z.object({
-    count: z.int(),
-    alerts: z.array(publicAlertShape),
-    next: z.int().nullable().describe("`before` for the next page; null after the last"),
-  }),
-  handler: async (ctx, { before }) => {
-    const { alerts, next } = await ctx.runQuery(internal.whales.alerts.page, { before });
-    return { count: alerts.length, alerts, next };
-  },
-});
-
-export const whaleEndpoints: MountedEndpoint[] = [whaleAlerts, measured];
+export const whaleEndpoints: MountedEndpoint[] = [whaleAlerts];

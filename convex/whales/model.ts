@@ -1,12 +1,8 @@
-import type { Infer } from "convex/values";
-import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { rowsBy } from "../lib/records/rows";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import { familyOf } from "./coins";
-import type { Measured, Reported } from "./tables";
-import { vPublicAlert } from "./validators";
+import type { Measured, PublicAlert, Reported } from "./tables";
 
 /** The alerts of both sources: what is shown of them, and how each movement is stored once. */
 
@@ -26,18 +22,19 @@ export async function latestAlerts(
     .take(limit);
 }
 
-/** An alert as callers see it: only the fields of its validator. */
-export function publicAlert(alert: Doc<"whaleAlerts">): Infer<typeof vPublicAlert> {
-  const source = alert.movement === undefined ? "agent-reported" : "measured";
-  return parse(vPublicAlert, { ...alert, source });
+/** An alert as callers see it. */
+export function publicAlert({ _id, _creationTime, cardHour: _, ...alert }: Doc<"whaleAlerts">): PublicAlert {
+  return { ...alert, source: alert.movement === undefined ? "agent-reported" : "measured" };
+}
+
+export async function progressOf(ctx: QueryCtx): Promise<Doc<"whaleProgress"> | null> {
+  return ctx.db.query("whaleProgress").first();
 }
 
 /** Whether any question about whales has ended, or the chain is being read: before that, the absence of alerts means nothing. */
 export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
-  const cursor = await ctx.db.query("whaleCursors").first();
-  if (cursor !== null) return true;
-  const done = await rowsBy(ctx.db.query("whaleWatches"), "state", "done").first();
-  return done !== null;
+  const { block, endedAt } = (await progressOf(ctx)) ?? {};
+  return block !== undefined || endedAt !== undefined;
 }
 
 /** How far back an alert may be the same as a new one. */
@@ -59,7 +56,9 @@ export async function storeReported(ctx: MutationCtx, alerts: readonly Told[], n
   const known = knownOf(movements, await latestAlerts(ctx, now - SAME_WITHIN_MS));
   for (const alert of movements) {
     const row = known.get(alert);
-    if (row === undefined) await insert(ctx, withoutFalseTime(alert, now), now);
+    const { occurredAt = now, ...timeless } = alert;
+    const isTimely = occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS;
+    if (row === undefined) await insert(ctx, isTimely ? alert : timeless, now);
     else if (row.txHash === undefined && alert.txHash !== undefined) {
       const { txHash, verified } = alert;
       await ctx.db.patch("whaleAlerts", row._id, { txHash, verified });
@@ -81,38 +80,24 @@ export async function storeMeasured(
   );
   for (const alert of alerts) {
     const row = known.get(alert);
-    const fields = { ...alert, verified: true, blockNumber: alert.movement.blockNumber };
+    const fields = { ...alert, verified: true };
     if (row === undefined) await insert(ctx, fields, now);
     else await ctx.db.patch("whaleAlerts", row._id, fields);
   }
 }
 
-async function insert(
-  ctx: MutationCtx,
-  fields: (Told | Measured) & { verified: boolean; blockNumber?: number },
-  now: number,
-): Promise<void> {
+async function insert(ctx: MutationCtx, fields: Told, now: number): Promise<void> {
   await ctx.db.insert("whaleAlerts", { ...fields, detectedAt: now, messengerSent: false, cardHour: 0 });
 }
 
-function withoutFalseTime(alert: Told, now: number): Told {
-  const { occurredAt, ...rest } = alert;
-  if (occurredAt === undefined) return alert;
-  return occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS ? alert : rest;
-}
-
-/** One answer's alerts, each movement once: it may tell one as two types, or as a coin and its wrapped form. */
+/**
+ * One answer's alerts, each movement once: it may tell one as two types, or as a coin and its wrapped form. The one that
+ * names its transaction stays.
+ */
 function distinct(alerts: readonly Told[]): Told[] {
-  const movements: Told[] = [];
-  for (const alert of alerts) {
-    const index = movements.findIndex((one) => isRepeat(one, alert));
-    const first = movements[index];
-    if (first === undefined) movements.push(alert);
-    else if (first.txHash === undefined && alert.txHash !== undefined) {
-      movements[index] = { ...first, txHash: alert.txHash, verified: alert.verified };
-    }
-  }
-  return movements;
+  const named = alerts.filter(({ txHash }) => txHash !== undefined);
+  const ordered = [...named, ...alerts.filter(({ txHash }) => txHash === undefined)];
+  return ordered.filter((alert, at) => !ordered.slice(0, at).some((one) => isRepeat(one, alert)));
 }
 
 function isRepeat(one: Told, other: Told): boolean {

@@ -13,7 +13,7 @@ export type Price = Measured["movement"]["price"];
 export type Prices = ReadonlyMap<FeedName, Price>;
 
 /** @throws AppError `upstream` if its feed has no live price: what cannot be valued now is valued later. */
-export function priceIn(prices: Prices, coin: CoinSymbol): Price {
+function priceIn(prices: Prices, coin: CoinSymbol): Price {
   const { feed } = COINS[coin];
   const price = prices.get(feed);
   if (price === undefined) throw new AppError("upstream", `The price feed for ${feed} gives no live price`);
@@ -138,7 +138,8 @@ type AlertWords = { alertType: AlertType; direction: Direction; description: str
 /** A movement in words. Coins that arrive at an exchange can be sold there; for a stablecoin that means nothing. */
 function alertWords({ coin, from, to, amount }: Transfer): AlertWords {
   const { name, decimals, isStable } = COINS[coin];
-  const what = `${grouped(formatUnits(amount, decimals))} ${name}`;
+  const quantity = Number(formatUnits(amount, decimals));
+  const what = `${quantity.toLocaleString("en-US", { maximumFractionDigits: 2 })} ${name}`;
   const source = LABELS.get(from)?.exchange;
   const target = LABELS.get(to)?.exchange;
   const large = { alertType: "large_transfer", direction: "neutral" } as const;
@@ -154,11 +155,4 @@ function alertWords({ coin, from, to, amount }: Transfer): AlertWords {
 
 function short(address: string): string {
   return `${address.slice(0, 6)}…${address.slice(-4)}`;
-}
-
-/** `1,234,567.89`: two decimals, cut rather than rounded. */
-function grouped(decimal: string): string {
-  const [whole = "0", fraction = ""] = decimal.split(".");
-  const cut = fraction.slice(0, 2);
-  return `${BigInt(whole).toLocaleString("en-US")}${/[1-9]/.test(cut) ? `.${cut}` : ""}`;
 }

@@ -29,18 +29,36 @@ function quoted(words: readonly string[]): string {
   return words.map((one) => `"${one}"`).join(" | ");
 }
 
-/** An optional field: an alert is not dropped because one of them is malformed. */
-const extra = z.string().nullable().catch(null);
-
 const alertShape = z.object({
   token: symbol.regex(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/),
   alertType: z.enum(ALERT_TYPES),
   amount: usd.min(FLOOR_USD).max(MAX_USD),
   direction: z.enum(DIRECTIONS),
   description: line(500),
-  chain: extra,
-  occurredAt: extra,
-  txHash: extra,
+});
+
+/** EVM chains' with `0x`, Bitcoin's and others' without; Solana's are 64 bytes in base58, where case counts. */
+const HASH = /^(?:(?:0x)?[0-9a-f]{64}|[1-9A-HJ-NP-Za-km-z]{80,88})$/i;
+
+const known = z.string().trim();
+/** Optional fields: an alert is not dropped because one of them is malformed. */
+const extras = z.object({
+  chain: known
+    .toLowerCase()
+    .regex(/^[a-z0-9][a-z0-9 .-]{0,29}$/)
+    .optional()
+    .catch(undefined),
+  occurredAt: known
+    .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/)
+    .transform((at) => Date.parse(at))
+    .pipe(z.number())
+    .optional()
+    .catch(undefined),
+  txHash: known
+    .regex(HASH)
+    .transform((one) => (one.length > 66 ? one : one.toLowerCase()))
+    .optional()
+    .catch(undefined),
 });
 
 const answerShape = z.union([
@@ -64,14 +82,13 @@ export function readAnswer(response: string): { alerts: Reported[]; note: string
       // The hash is looked up on the chain; other addresses and links are removed.
       const { data } = z.looseObject({ txHash: z.string() }).safeParse(item);
       const read = readValue(alertShape, inOwnWords(item, data?.txHash ?? ""));
-      return "value" in read ? [read.value] : [];
+      if (!("value" in read)) return [];
+      const { description } = read.value;
+      return [{ ...read.value, description: attributed(description), ...extras.parse(item) }];
     })
     .toSorted((a, b) => b.amount - a.amount)
     .slice(0, MAX_ALERTS);
-  const alerts = usable.map(({ chain, occurredAt, txHash, ...alert }): Reported => {
-    const known = { chain: chainOf(chain), occurredAt: timeOf(occurredAt), txHash: hashOf(txHash) };
-    return parse(vReported, { ...alert, ...known, description: attributed(alert.description) });
-  });
+  const alerts = usable.map((one) => parse(vReported, one));
   return { alerts, note: null };
 }
 
@@ -81,27 +98,3 @@ function attributed(description: string): string {
   const end = /[.!]$/.test(description) ? description.slice(-1) : "";
   return `${description.slice(0, description.length - end.length)} (a model's figures)${end}`;
 }
-
-function chainOf(value: string | null): string | undefined {
-  const name = value?.trim().toLowerCase() ?? "";
-  return /^[a-z0-9][a-z0-9 .-]{0,29}$/.test(name) ? name : undefined;
-}
-
-/** Epoch ms of a time with its zone. */
-function timeOf(value: string | null): number | undefined {
-  const text = value?.trim() ?? "";
-  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isFinite(at) ? at : undefined;
-}
-
-/** A transaction's hash on some chain. */
-function hashOf(value: string | null): string | undefined {
-  const hash = value?.trim() ?? "";
-  if (HEX_HASH.test(hash)) return hash.toLowerCase();
-  return BASE58_SIGNATURE.test(hash) ? hash : undefined;
-}
-
-/** EVM chains' with `0x`, Bitcoin's and others' without. */
-const HEX_HASH = /^(?:0x)?[0-9a-f]{64}$/i;
-/** Solana's: 64 bytes in base58, where case counts. */
-const BASE58_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{80,88}$/;

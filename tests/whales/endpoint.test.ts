@@ -105,7 +105,7 @@ describe("the card", () => {
     await watchHour(app);
     expect(app.cards()[0]?.text.replace(/ · \d+ \w+ \d{4}, [\d:]+ UTC/, " · now")).toBe(
       [
-        "<b>🐋 Whale alerts</b>\nNew in the last hour · now",
+        "<b>🐋 Whale alerts</b>\nLast hour · now",
         `<b>📥 Exchange inflow</b>\n🔴 <b>BTC: $1.25B went to exchanges</b> · A large deposit. · agent-reported\n🔴 <b>ETH: $4.20M went to exchanges</b> · Deposited &lt;fast&gt; &amp; whole. · <a href="https://blockscan.com/tx/0x12345678${"a".repeat(52)}cdef">tx 0x123456…cdef</a> · agent-reported`,
         "<b>🔗 Large on-chain move</b>\n🟡 <b>USDC: $25.0M moved</b> · A large deposit. · agent-reported",
         "<b>🧠 Smart money</b>\n🟢 <b>SOL: $1.50M moved by smart money</b> · A large deposit. · agent-reported",
@@ -132,7 +132,7 @@ describe("the card", () => {
       source: "agent-reported" as const,
       verified: false,
     };
-    const card = alertCard({ window: "Last hour", at: START, alerts: [...alerts, small] });
+    const card = alertCard({ hours: 1, at: START, alerts: [...alerts, small] });
     const text = card.flatMap((paragraph) => paragraph.map(spanText)).join("");
     const shown = [...text.matchAll(/T\d+: \$([\d.]+)M/g)].map(([, millions]) => Number(millions));
     expect(shown).toHaveLength(30);

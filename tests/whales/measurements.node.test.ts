@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { beginFollowing } from "../../convex/whales/cursor";
+import { beginFollowing } from "../../convex/whales/alerts";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waits";
 import { chain } from "../support/chain/chain";
@@ -145,7 +145,7 @@ describe("what is measured", () => {
   test("is nothing where the operator has named no RPC", async () => {
     const app = createWalletApp(chain, { env: { CHAIN_RPC_URL: "" } });
     await look(app);
-    expect(await app.rows("whaleCursors")).toEqual([]);
+    expect(await app.rows("whaleProgress")).toEqual([]);
   });
 });
 
@@ -208,29 +208,29 @@ describe("a second look", () => {
     await app.settle();
     await look(app);
     expect(await app.rows("whaleAlerts")).toHaveLength(1);
-    expect(await app.rows("whaleCursors")).toHaveLength(1);
+    expect(await app.rows("whaleProgress")).toHaveLength(1);
   });
 
   test("goes on where the one before was cut off", async ({ app }) => {
-    const before = (await app.rows("whaleCursors"))[0]?.block ?? 0;
+    const before = (await app.rows("whaleProgress"))[0]?.block ?? 0;
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
     vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
     await look(app);
-    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ block: before });
+    expect((await app.rows("whaleProgress"))[0]).toMatchObject({ block: before });
     vi.stubEnv("CHAIN_RPC_URL", chain.url);
     await look(app);
     expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
   });
 
   test("after an outage catches up in several runs, each of a bounded length", async ({ app }) => {
-    const before = (await app.rows("whaleCursors"))[0]?.block ?? 0;
+    const before = (await app.rows("whaleProgress"))[0]?.block ?? 0;
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(310);
     await look(app);
-    expect((await app.rows("whaleCursors"))[0]?.block).toBe(before + 300);
+    expect((await app.rows("whaleProgress"))[0]?.block).toBe(before + 300);
     await look(app);
-    expect((await app.rows("whaleCursors"))[0]?.block).toBe(before + 311);
+    expect((await app.rows("whaleProgress"))[0]?.block).toBe(before + 311);
     expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
   });
 });
@@ -314,9 +314,9 @@ describe("an hour's card", () => {
       { coin: "USDC", from: OKX, to: freshAddress(), amount: USDC(3) },
     ]);
     await lookAtAll(app);
-    await app.t.mutation(internal.whales.hour.begin, {});
+    await app.t.mutation(internal.whales.alerts.begin, {});
     await until(async () => (await listed(app)).every(({ messengerSent }) => messengerSent === true));
-    await app.t.mutation(internal.whales.hour.begin, {});
+    await app.t.mutation(internal.whales.alerts.begin, {});
     await app.settle();
     expect(await app.rows("messages")).toHaveLength(1);
     const cards = app.standins.sent("messenger").filter(({ method }) => method === "sendMessage");

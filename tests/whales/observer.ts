@@ -1,6 +1,6 @@
 import { beforeAll, expect } from "vitest";
 import * as z from "zod";
-import { beginFollowing } from "../../convex/whales/cursor";
+import { beginFollowing } from "../../convex/whales/alerts";
 import { createMoves, type Moves } from "./moves";
 import { chain, test as chainTest, useChain } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";

@@ -5,7 +5,7 @@ import type { App } from "../support/app";
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
-export const BEGIN = internal.whales.hour.begin;
+export const BEGIN = internal.whales.alerts.begin;
 
 export const alert = (fields: Record<string, unknown> = {}) => ({
   token: "ETH",
@@ -28,9 +28,9 @@ export async function watchNow(app: Pick<App, "t" | "settle" | "rows">): Promise
   await app.t.mutation(BEGIN, {});
   for (let wait = 0; wait < 60; wait++) {
     await app.settle();
-    const watches = await app.rows("whaleWatches");
+    const [progress] = await app.rows("whaleProgress");
     const cards = await app.rows("messages");
-    const isOpen = watches.some(({ state }) => state !== "done" && state !== "failed");
+    const isOpen = (progress?.endedAt ?? 0) < (progress?.hour ?? 0);
     if (!isOpen && cards.every(({ state }) => state !== "queued" && state !== "sending")) return;
   }
 }
