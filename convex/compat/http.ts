@@ -2,7 +2,6 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { wholeNumberOr } from "../lib/http/input";
-import { deadlines } from "../lib/outside/deadlines";
 import { DAY, dayOf, HOUR, wholeMinute } from "../lib/time";
 import { assertIssued, reviewedDay } from "../signals/http";
 import { TOKENS } from "../signals/rules";
@@ -207,7 +206,7 @@ const recap: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, _input, { caller }) => {
     const date = dayOf(Date.now());
-    const { signals, review } = await reviewedDay(ctx, date, caller, deadlines.caller);
+    const { signals, review } = await reviewedDay(ctx, date, caller);
     const of = (token: string) => resultsOf(signals.filter((signal) => signal.token === token));
     const [btc, eth, both] = [of("BTC"), of("ETH"), resultsOf(signals)];
     const nothing = signals.length === 0 ? "No signal was issued today yet." : "No review is available yet.";

@@ -35,40 +35,6 @@ export function signalsCard(
   ];
 }
 
-/** What is said of today before its signals are all issued; `null` once they are. @param yesterday Its results. */
-export function todayNotice(signals: readonly Signal[], isIssueTime: boolean): string | null {
-  const missing = TOKENS.filter((token) => !signals.some((one) => one.token === token));
-  if (missing.length === 0) return null;
-  if (!isIssueTime) return "Today's signals are issued at 08:00 UTC.";
-  return `Today ${missing.join(" and ")} ${missing.length === 1 ? "has" : "have"} got no signal.`;
-}
-
-/** How today stands, and how yesterday ended. */
-export function recapCard(
-  { day, signals, notice }: { day: string; signals: readonly Signal[]; notice: string | null },
-  { yesterday, review, whole }: { yesterday: readonly Signal[]; review: string | null; whole: WholeRecord },
-): Paragraph[] {
-  return [
-    [{ bold: `🗓 Today · ${day}` }],
-    ...(notice === null ? [] : [[notice]]),
-    ...(signals.length === 0 ? [] : [standingLines(standingOf(signals)), signalLines(signals)]),
-    ...(yesterday.length === 0
-      ? []
-      : [[{ bold: "Yesterday" }, "\n", ...standingLines(standingOf(yesterday))] satisfies Paragraph]),
-    recordLines(whole),
-    ...reviewLines(review),
-  ];
-}
-
-function signalLines(signals: readonly Signal[]): Span[] {
-  return signals.flatMap((signal, index): Span[] => [
-    index === 0 ? "" : "\n",
-    `${SIDE_MARKS[signal.signal]} `,
-    { bold: `${signal.token} ${signal.signal}` },
-    ` at ${dollars(signal.entry)} · ${ending(signal)}`,
-  ]);
-}
-
 /** The record of a week, day by day, and of all weeks. */
 export function weekCard(
   week: string,
@@ -176,5 +142,10 @@ export async function pictureOf(kind: "signals" | "week", subject: string): Prom
 export async function signalsDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
   const signals = (await latestSignals(ctx, TOKENS)).filter(({ generatedAt }) => now - generatedAt < DAY);
   if (signals.length === 0) return [{ bold: "Signals" }, "\nnone in the last 24 hours"];
-  return [{ bold: "Signals" }, "\n", ...signalLines(signals)];
+  const lines = signals.flatMap((one): Span[] => [
+    `\n${SIDE_MARKS[one.signal]} `,
+    { bold: `${one.token} ${one.signal}` },
+    ` at ${dollars(one.entry)} · ${ending(one)}`,
+  ]);
+  return [{ bold: "Signals" }, ...lines];
 }

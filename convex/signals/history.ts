@@ -6,13 +6,13 @@ import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
 import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/tables";
-import { DAY, dayOf, MINUTE } from "../lib/time";
+import { MINUTE } from "../lib/time";
 import { enqueueOwnCard, enqueueServiceCard } from "../messenger/notices";
-import { pictureOf, recapCard, signalsCard, todayNotice, weekCard } from "./cards";
+import { pictureOf, signalsCard, weekCard } from "./cards";
 import { publishedHead } from "./chain";
 import { allSignals, latestSignals, recordFor, signalIn, signalsOfDay } from "./model";
 import { standingOf } from "./record";
-import { daysOfWeek, isIssueTime, signalId, weekDueAt, type Token } from "./rules";
+import { daysOfWeek, signalId, weekDueAt, type Token } from "./rules";
 import { vSignal, vToken, type Signal } from "./tables";
 import { vRecord } from "./validators";
 
@@ -75,17 +75,14 @@ function reviewKey(day: string, signals: readonly Signal[]): string {
   return `signals review:${day} ${signals.map(({ token, status }) => `${token} ${status}`).join(", ")}`;
 }
 
-async function reviewedDay(ctx: QueryCtx, day: string) {
-  const signals = await signalsOfDay(ctx, day);
-  const review = (await answerAt(ctx, reviewKey(day, signals)))?.body ?? null;
-  return { signals, review };
-}
-
 /** The signals of a UTC day, `2026-11-20`, as they are now, and the review of exactly these outcomes; `null` while there is none. */
 export const ofDay = internalQuery({
   args: { day: v.string() },
   returns: v.object({ signals: v.array(vSignal), review: v.union(v.string(), v.null()) }),
-  handler: async (ctx, { day }) => reviewedDay(ctx, day),
+  handler: async (ctx, { day }) => {
+    const signals = await signalsOfDay(ctx, day);
+    return { signals, review: (await answerAt(ctx, reviewKey(day, signals)))?.body ?? null };
+  },
 });
 
 /** After a failure no new review is begun for this long, so that callers do not wait for a gateway that is down. */
@@ -98,24 +95,6 @@ export const beginReview = internalMutation({
   handler: async (ctx, { day, caller }): Promise<Ticket> => {
     const key = reviewKey(day, await signalsOfDay(ctx, day));
     return beginRefresh(ctx, { key, restMs: REST_MS, caller }, internal.signals.actions.reviewDay, { day });
-  },
-});
-
-/** Queues today's recap for a user's messenger; `null` if it is not queued. */
-export const sendRecap = internalMutation({
-  args: { userId: v.string() },
-  returns: v.union(v.id("messages"), v.null()),
-  handler: async (ctx, { userId }) => {
-    const now = Date.now();
-    const day = dayOf(now);
-    const { signals, review } = await reviewedDay(ctx, day);
-    const notice = todayNotice(signals, isIssueTime(now));
-    const yesterday = await signalsOfDay(ctx, dayOf(now - DAY));
-    const paragraphs = recapCard(
-      { day, signals, notice },
-      { yesterday, review, whole: await recordFor(ctx, "ALL") },
-    );
-    return enqueueOwnCard(ctx, { userId, kind: "daily recap", paragraphs });
   },
 });
 

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { needsWhileEmpty, optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
@@ -11,9 +10,8 @@ import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { deadlines } from "../lib/outside/deadlines";
 import { awaitAs } from "../lib/cache";
-import { DAY, dayOf, iso, SECOND } from "../lib/time";
+import { DAY, dayOf, iso } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
-import { todayNotice } from "./cards";
 import { proofEndpoints, signalExample, storedExample } from "./proof";
 import { recordOf, signalView, standingOf } from "./record";
 import { isIssueTime, TOKENS, type Token } from "./rules";
@@ -38,14 +36,13 @@ export async function reviewedDay(
   ctx: ActionCtx,
   day: string,
   caller: Caller,
-  patienceMs: number,
 ): Promise<{ signals: Signal[]; review: string | null }> {
   const stored = await ctx.runQuery(internal.signals.history.ofDay, { day });
   if (stored.review !== null || stored.signals.length === 0) return stored;
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
   try {
     const ticket = await ctx.runMutation(internal.signals.history.beginReview, { day, caller });
-    await awaitAs(ctx, caller, ticket, Math.max(0, patienceMs));
+    await awaitAs(ctx, caller, ticket, deadlines.caller);
   } catch (error) {
     const code = failureOf(error)?.code;
     if (code !== "upstream" && code !== "rate_limited") throw error;
@@ -53,28 +50,7 @@ export async function reviewedDay(
   return ctx.runQuery(internal.signals.history.ofDay, { day });
 }
 
-const recipient = optionalUserId.describe("Whose messenger gets the card; omit for none.");
-const messengerSent = z
-  .boolean()
-  .optional()
-  .describe(
-    "With `userId`: whether the card arrived while the caller waited; false for a user who has neither set a chat nor confirmed a link.",
-  );
-const errors = {
-  rate_limited: "With `userId`: too many cards were asked for.",
-  not_configured: "No signal was ever issued, and LLM_GATEWAY_API_KEY is not configured.",
-};
-
-/** Sends a card to a user, counted against their limit. */
-async function sent(
-  ctx: ActionCtx,
-  caller: Caller,
-  send: () => Promise<Id<"messages"> | null>,
-): Promise<boolean> {
-  await charge(ctx, "card", caller);
-  const messageId = await send();
-  return messageId !== null && (await awaitDelivery(ctx, messageId)) === true;
-}
+const errors = { not_configured: "No signal was ever issued, and LLM_GATEWAY_API_KEY is not configured." };
 
 const latest: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -84,15 +60,23 @@ const latest: MountedEndpoint = endpoint({
     "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
   description:
     "A token gets one signal a day. With `token` the answer has only that token's key; null means that none was issued yet.",
-  errors,
+  errors: { ...errors, rate_limited: "With `userId`: too many cards were asked for." },
   example: {
     input: { token: "BTC", userId: EXAMPLE_USER },
     output: { signals: { BTC: signalExample }, messengerSent: true },
   },
-  input: z.object({ token: signalToken, userId: recipient }),
+  input: z.object({
+    token: signalToken,
+    userId: optionalUserId.describe("Whose messenger gets the card; omit for none."),
+  }),
   returns: z.object({
     signals: z.object({ BTC: publicSignal.nullable().optional(), ETH: publicSignal.nullable().optional() }),
-    messengerSent,
+    messengerSent: z
+      .boolean()
+      .optional()
+      .describe(
+        "With `userId`: whether the card arrived while the caller waited; false for a user who has neither set a chat nor confirmed a link.",
+      ),
   }),
   handler: async (ctx, { token, userId }, { caller }) => {
     await assertIssued(ctx, token);
@@ -105,8 +89,9 @@ const latest: MountedEndpoint = endpoint({
       }),
     );
     if (userId === undefined) return { signals };
-    const send = () => ctx.runMutation(internal.signals.history.sendLatest, { tokens, userId });
-    return { signals, messengerSent: rows.length > 0 && (await sent(ctx, caller, send)) };
+    await charge(ctx, "card", caller);
+    const card = await ctx.runMutation(internal.signals.history.sendLatest, { tokens, userId });
+    return { signals, messengerSent: card !== null && (await awaitDelivery(ctx, card)) === true };
   },
 });
 
@@ -116,7 +101,7 @@ const history: MountedEndpoint = endpoint({
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
   description:
     "`stats` are about all closed signals of the scope, whatever `limit`; /signals/export.json has all of them. 1.5 is 1.5 %; a rate of nothing is null. The headline is `stats.edge`.",
-  errors: { not_configured: errors.not_configured },
+  errors,
   example: {
     input: { token: "BTC", limit: 1 },
     output: { signals: [signalExample], stats: recordOf([storedExample]), count: 1 },
@@ -137,8 +122,13 @@ const history: MountedEndpoint = endpoint({
   },
 });
 
-/** How much longer than their deadlines the waits for a review and a card may take. */
-const MARGIN_MS = 2 * SECOND;
+/** What of today has not been issued; `null` once all is. */
+function noticeOf(now: number, signals: readonly Signal[]): string | null {
+  const missing = TOKENS.filter((token) => !signals.some((one) => one.token === token));
+  if (missing.length === 0) return null;
+  if (!isIssueTime(now)) return "Today's signals are issued at 08:00 UTC.";
+  return `Today ${missing.join(" and ")} ${missing.length === 1 ? "has" : "have"} got no signal.`;
+}
 
 function recapOf(
   now: number,
@@ -152,7 +142,7 @@ function recapOf(
     date: dayOf(now),
     ...standingOf(signals),
     byToken: { BTC: byToken("BTC"), ETH: byToken("ETH") },
-    notice: todayNotice(signals, isIssueTime(now)),
+    notice: noticeOf(now, signals),
     yesterday: { date: dayOf(now - DAY), ...standingOf(yesterday) },
     review,
     generatedAt: iso(now),
@@ -176,7 +166,7 @@ const recap: MountedEndpoint = endpoint({
       review: "Bitcoin reached its first target within three hours; no Ethereum signal was issued.",
     }),
   },
-  input: z.object({ userId: recipient }),
+  input: z.object({}),
   returns: standing.extend({
     date: z.string().describe("Today, a UTC day, 2026-11-20"),
     byToken: z.object({
@@ -187,19 +177,13 @@ const recap: MountedEndpoint = endpoint({
     yesterday: standing.extend({ date: z.string() }),
     review: z.string().nullable().describe("Of today"),
     generatedAt: z.iso.datetime(),
-    messengerSent,
   }),
-  handler: async (ctx, { userId }, { caller }) => {
+  handler: async (ctx, _, { caller }) => {
     await assertIssued(ctx, undefined);
     const now = Date.now();
-    // Both waits with their margins end before the caller's deadline.
-    const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
-    const today = await reviewedDay(ctx, dayOf(now), caller, patience);
+    const today = await reviewedDay(ctx, dayOf(now), caller);
     const yesterday = await ctx.runQuery(internal.signals.history.ofDay, { day: dayOf(now - DAY) });
-    const answer = recapOf(now, { ...today, yesterday: yesterday.signals });
-    if (userId === undefined) return answer;
-    const send = () => ctx.runMutation(internal.signals.history.sendRecap, { userId });
-    return { ...answer, messengerSent: await sent(ctx, caller, send) };
+    return recapOf(now, { ...today, yesterday: yesterday.signals });
   },
 });
 

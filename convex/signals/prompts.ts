@@ -216,12 +216,10 @@ export function settledReasoning(
   const by = (source: string, observedAt = nowMs) => ({ subject, observedAt, source, url: "" });
   const facts = [
     ...factsOf(by(price.source, price.observedAt), { price: price.priceUsd }),
-    ...(funding === null
-      ? []
-      : factsOf(by(sourceName("hyperliquid")), {
-          funding: funding.percent,
-          openInterest: funding.openInterestUsd,
-        })),
+    ...factsOf(by(sourceName("hyperliquid")), {
+      funding: funding?.percent ?? null,
+      openInterest: funding?.openInterestUsd ?? null,
+    }),
     ...factsOf(by(BY_RECORD), { trades: wins + losses, wins }),
     ...factsOf(by(modelNamed("its own level")), { target: tp1, farTarget: tp2, stop: sl, confidence }),
   ];

@@ -81,10 +81,11 @@ export function readAnswer(response: string): { alerts: Reported[]; note: string
     .flatMap((item) => {
       // The hash is looked up on the chain; other addresses and links are removed.
       const { data } = z.looseObject({ txHash: z.string() }).safeParse(item);
-      const read = readValue(alertShape, inOwnWords(item, data?.txHash ?? ""));
+      const own = inOwnWords(item, data?.txHash ?? "");
+      const read = readValue(alertShape, own);
       if (!("value" in read)) return [];
       const { description } = read.value;
-      return [{ ...read.value, description: attributed(description), ...extras.parse(item) }];
+      return [{ ...read.value, description: attributed(description), ...extras.parse(own) }];
     })
     .toSorted((a, b) => b.amount - a.amount)
     .slice(0, MAX_ALERTS);

@@ -118,7 +118,7 @@ describe("a card for a caller without a chat of their own", () => {
       messengerBotToken: `77:${"a".repeat(33)}`,
     });
     for (const userId of ["stranger-000-1", "own-bot-alone-1"]) {
-      for (const path of ["signals/latest", "signals/recap", "whale-alerts"]) {
+      for (const path of ["signals/latest", "whale-alerts"]) {
         const { status, body } = await app.get(`/mcp/${path}?userId=${userId}`);
         expect([path, status, body.messengerSent]).toEqual([path, 200, false]);
       }
@@ -129,15 +129,6 @@ describe("a card for a caller without a chat of their own", () => {
 });
 
 describe("/mcp/signals/history", () => {
-  test("the history of signals loses nothing between its pages", async ({ app }) => {
-    await issued(app, buy);
-    const first = (await app.get("/mcp/signals/history?limit=1")).body;
-    const [last] = z.array(z.object({ generatedAt: z.string() })).parse(first.signals);
-    const second = (await app.get(`/mcp/signals/history?limit=1&before=${last?.generatedAt}`)).body;
-    expect([first.count, second.count]).toEqual([1, 1]);
-    expect(second.signals).not.toEqual(first.signals);
-  });
-
   test("answers newest first, by token and page, with the whole record's statistics", async ({ app }) => {
     for (let day = 0; day < 3; day++) {
       await decided(app);
@@ -263,16 +254,5 @@ describe("/mcp/signals/recap", () => {
       notice: "Today BTC and ETH have got no signal.",
       yesterday,
     });
-  });
-
-  test("with userId sends the recap's card", async ({ app }) => {
-    await decided(app);
-    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
-    expect((await app.get(`/mcp/signals/recap?userId=${ALICE}`)).body.messengerSent).toBe(true);
-    const card = app.cards().at(-1);
-    expect(card?.chatId).toBe("11");
-    expect(card?.text).toMatch(
-      /^✉️ This chat was named for an account of this service\..*\n\n<b>🗓 Today · 2026-01-05<\/b>\n\nWon 1 · lost 1 · expired 0\n2 trades: <b>−0\.30\u202F% after costs<\/b>, 0\.00\u202F% before\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+0\.85\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.15\u202F%\n\n<b>Whole record<\/b> · 1 day\n2 trades: −0\.30.% after costs; buying and holding 0\.00.%\. Too early to call it anything\.\n[^]*\n\n<b>Review<\/b>, a model's view\n/u,
-    );
   });
 });

@@ -52,23 +52,6 @@ describe("a day's review", () => {
     const body = await review(app, `The desk won {f1} and lost {f2}. ${words}`);
     expect(body.review).toBe("The desk won 1 and lost 1.");
   });
-
-  test("is called a view on the card, beside what the whole record says", async ({ app }) => {
-    await decided(app);
-    await app.get("/mcp/signals/recap");
-    await app.post("/user/messenger", { userId: "alice-6f1c0a9e2b", messengerChatId: "11" });
-    const told = async () => {
-      await app.get("/mcp/signals/recap?userId=alice-6f1c0a9e2b");
-      return app.cards().at(-1)?.text;
-    };
-    expect(await told()).toContain("<b>Review</b>, a model's view");
-    await wait(app, 6 * HOUR);
-    await track(app);
-    const { body } = await app.get("/mcp/signals/history");
-    const { stats } = z.object({ stats: z.object({ summary: z.string() }) }).parse(body);
-    expect(stats.summary).toMatch(/^2 trades: .* buying and holding .* Too early to call it anything\.$/);
-    expect(await told()).toContain(stats.summary);
-  });
 });
 
 test("a signal's reasoning has what was measured as measured, and the rest marked", async ({ app }) => {
