@@ -163,7 +163,7 @@ async function readOn(ctx: ActionCtx): Promise<void> {
   }
 }
 
-/** The movements worth an alert: what was seen of a transaction only says that it is worth a look. */
+/** The movements worth an alert, in their order: what was seen of a transaction only says that it is worth a look. */
 async function alertsIn(
   { logs, payments }: Moved,
   { first, last }: { first: number; last: number },
@@ -196,5 +196,7 @@ async function alertsIn(
       alerts.push(...measuredIn(txHash, outcome, prices));
     }
   }
-  return alerts;
+  return alerts.toSorted(
+    (a, b) => a.movement.blockNumber - b.movement.blockNumber || a.movement.position - b.movement.position,
+  );
 }

@@ -95,9 +95,10 @@ async function insert(ctx: MutationCtx, fields: Told, now: number): Promise<void
  * names its transaction stays.
  */
 function distinct(alerts: readonly Told[]): Told[] {
-  const named = alerts.filter(({ txHash }) => txHash !== undefined);
-  const ordered = [...named, ...alerts.filter(({ txHash }) => txHash === undefined)];
-  return ordered.filter((alert, at) => !ordered.slice(0, at).some((one) => isRepeat(one, alert)));
+  const rank = ({ txHash }: Told, at: number) => (txHash === undefined ? alerts.length : 0) + at;
+  return alerts.filter(
+    (alert, at) => !alerts.some((one, i) => rank(one, i) < rank(alert, at) && isRepeat(one, alert)),
+  );
 }
 
 function isRepeat(one: Told, other: Told): boolean {

@@ -81,7 +81,8 @@ export const tools: readonly Tool[] = [
   {
     name: "get_daily_recap",
     title: "Daily recap",
-    description: `How today's signals have done so far, and yesterday's: date is today's, yesterday has its own. PnL is in percent before and after costs. ${CARD}`,
+    description:
+      "How today's signals have done so far, and yesterday's: date is today's, yesterday has its own. PnL is in percent before and after costs.",
     ...of("POST", "/mcp/signals/recap", MAY_DELIVER),
   },
   {
