@@ -141,7 +141,7 @@ describe("an alert", () => {
       const price = { usd: 1, source: "chainlink", observedAt: at };
       const block = { blockNumber: ++place, blockHash: "0x01" };
       const movement = { from: end, to: end, quantity: "1", position: 0, ...block, price };
-      const state = { verified: true, blockNumber: place, ...(told === true ? {} : { movement }) };
+      const state = { verified: true, ...(told === true ? {} : { movement }) };
       const found = { token, amount, txHash: `0x${place}`, occurredAt: at - 5 };
       await insertAlerts(app, [{ ...found, ...state, alertType }]);
       await tick(app);
