@@ -85,12 +85,12 @@ export const signalTables = {
 
   /**
    * The tamper-evident record, an append-only chain: a signal was issued, it was closed, or a token got none on a day.
-   * Written by `signals/chain` in the mutation that makes the change; `signals/anchors` notes the anchors. Kept.
+   * Written by `signals/chain` in the mutation that makes the change; it notes the anchors, too. Kept.
    */
   signalEvents: defineTable(vEvent).index("by_sequence", ["sequence"]).index("by_day", ["day", "token"]),
 
   /**
-   * A week's recap is written once, by `signals/recaps`; the record of all signals, one row, is computed anew whenever one
+   * A week's recap is written once, by `signals/history`; the record of all signals, one row, is computed anew whenever one
    * closes, by `signals/model`. Kept.
    */
   recaps: defineTable(
