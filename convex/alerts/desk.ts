@@ -18,9 +18,6 @@ import type { Condition, Observation } from "./tables";
 
 /** Reads alerts from people's words, and collects what only alerts need. */
 
-/** The longest request. */
-const MAX_ASKED = 300;
-
 export type Proposed = { alert: Alert; present: Present };
 
 /** What a person, or a program, chooses besides the condition. */
@@ -39,7 +36,8 @@ export type Answered =
 export const answerWords = counted(
   async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
     const words = wellFormed(text).trim();
-    if (words.length > MAX_ASKED) return { kind: "none", say: SAID.none };
+    // What is longer than an endpoint takes is no wish for an alert.
+    if (words.length > 300) return { kind: "none", say: SAID.none };
     const reading = await readWords(ctx, words, caller, await listed(ctx, DAY));
     if (reading.kind !== "read") return reading;
     const { condition, isRestated } = reading;

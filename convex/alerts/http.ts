@@ -1,15 +1,15 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/described";
+import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN_ERRORS } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
-import { assertMay } from "../accounts/access";
 import { AppError } from "../lib/errors";
-import { payerOf, type Caller } from "../lib/limits/callers";
+import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
 import { iso } from "../lib/time";
+import { delivers } from "../messenger/webhooks/http";
 import { describe } from "./grammar";
 import { conditionShape } from "./reading";
 import type { Alert } from "./model";
@@ -55,17 +55,8 @@ const example = {
   fired: 0,
 };
 
-/** An alert decides what its owner is told, so for a `userId` with an owner the rules of delivery settings apply. */
-const guarded = {
-  limit: "settings",
-  access: (ctx: ActionCtx, { userId }: { userId: string }, caller: Caller) =>
-    assertMay(ctx, userId, "delivery", caller),
-  errors: USER_TOKEN_ERRORS,
-  headers: USER_TOKEN,
-} as const;
-
 const propose: MountedEndpoint = endpoint({
-  ...guarded,
+  ...delivers,
   limit: "alert",
   methods: ["POST"],
   path: "/alerts",
@@ -120,7 +111,7 @@ const propose: MountedEndpoint = endpoint({
 });
 
 const list: MountedEndpoint = endpoint({
-  ...guarded,
+  ...delivers,
   methods: ["GET"],
   path: "/alerts",
   summary: "A user's alerts.",
@@ -143,7 +134,7 @@ const changing = (
   change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<Alert>,
 ): MountedEndpoint =>
   endpoint({
-    ...guarded,
+    ...delivers,
     ...texts,
     methods: ["POST"],
     path,

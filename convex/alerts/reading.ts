@@ -119,15 +119,7 @@ function conditionOf(parts: Partial<Record<string, string>>): object {
   return direction === "over" ? { kind: "flow", token, direction: flow.toLowerCase(), overUsd: level } : {};
 }
 
-/** A zone as the platform writes it; unchanged if the platform knows no zone of this name. */
-function zoneNamed(name: string): string {
-  if (/^(?:utc|gmt|z)$/i.test(name)) return "UTC";
-  // The platform uses older names for some zones; then the person's name stays.
-  const known = isTimeZone(name)
-    ? new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone
-    : "";
-  return known.toLowerCase() === name.toLowerCase() ? known : name;
-}
+const zoneNamed = (name: string): string => (/^(?:utc|gmt|z)$/i.test(name) ? "UTC" : name);
 
 export type Reading =
   /** `isRestated`: a model has read them. */

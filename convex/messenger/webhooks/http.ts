@@ -57,8 +57,8 @@ const example = {
   problem: null,
 };
 
-/** Webhooks are a delivery setting, so the same access rules apply to a `userId` with an owner. */
-const guarded = {
+/** Webhooks and alerts decide what their user is told, so the access rules of delivery settings apply to an owned `userId`. */
+export const delivers = {
   limit: "settings",
   access: (ctx: ActionCtx, { userId }: { userId: string }, caller: Caller) =>
     assertMay(ctx, userId, "delivery", caller),
@@ -67,7 +67,7 @@ const guarded = {
 } as const;
 
 const list: MountedEndpoint = endpoint({
-  ...guarded,
+  ...delivers,
   methods: ["GET"],
   path: "/webhooks",
   summary: "A user's webhooks, without their secrets.",
@@ -80,7 +80,7 @@ const list: MountedEndpoint = endpoint({
 });
 
 const add: MountedEndpoint = endpoint({
-  ...guarded,
+  ...delivers,
   methods: ["POST"],
   path: "/webhooks",
   summary: "Posts signed events to an https address; the secret is shown only once.",
@@ -111,7 +111,7 @@ const add: MountedEndpoint = endpoint({
 });
 
 const end: MountedEndpoint = endpoint({
-  ...guarded,
+  ...delivers,
   methods: ["POST"],
   path: "/webhooks/off",
   summary: "Ends a webhook: nothing more is posted to it.",
@@ -126,7 +126,7 @@ const end: MountedEndpoint = endpoint({
 });
 
 const read: MountedEndpoint = endpoint({
-  ...guarded,
+  ...delivers,
   methods: ["GET"],
   path: "/webhooks/events",
   summary: "The events of a user's webhooks in the last 7 days, oldest first.",
