@@ -283,15 +283,16 @@ const report: MountedEndpoint = endpoint({
     const focus = await focusOf(ctx, token, caller);
     const found = focus === token ? null : await readReport(ctx, { token: focus });
     if (found === null)
-      throw new AppError("not_found", `There is no research report on ${focus} yet${sold()}`);
+      throw new AppError("not_found", `There is no research report on ${focus} yet. ${waysToOne()}`);
     return found;
   },
 });
 
-/** Tells callers of a missing report where to buy one. */
-const sold = (): string =>
-  isSet("PLATFORM_WALLET_ADDRESS")
-    ? `. One can be bought for 1.00 USDC on Base: POST ${siteUrl()}/agent/research/paid says how`
-    : "";
+/** Tells callers of a missing report how to get one: the free ways first. */
+const waysToOne = (): string =>
+  "POST /mcp/research answers at once, and POST /mcp/research/start has reports written over 8 hours; both are free" +
+  (isSet("PLATFORM_WALLET_ADDRESS")
+    ? `. One of your own can be bought for 1.00 USDC on Base: POST ${siteUrl()}/agent/research/paid`
+    : "");
 
 export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, status, report];

@@ -129,7 +129,7 @@ function noticesOf(body: Body): string[] {
 /** A key is named only where money may have moved, or where the caller named it. */
 function failedWith(tool: Tool, key: Key | null, { message, inDoubt }: ServiceError): CallToolResult {
   const error = /[.!?)]$/.test(message) ? message : `${message}.`;
-  if (tool.name === "get_research_report" && /can be bought/.test(message))
+  if (tool.name === "get_research_report" && /both are free/.test(message))
     return failed(`${message.split(". ")[0]}. ${FREE_REPORTS}`, {});
   if (key === null) return failed(message, {});
   if (!inDoubt) {

@@ -58,15 +58,13 @@ describe("whoever looks without paying", () => {
 
   test("is told by the free report's endpoint that one can be bought", async ({ app }) => {
     expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toMatch(
-      /^There is no research report on BTC yet\. One can be bought for 1\.00 USDC on Base: POST \S+\/agent\/research\/paid says how$/,
+      /^There is no research report on BTC yet\. .*both are free\. One of your own can be bought for 1\.00 USDC on Base: POST \S+\/agent\/research\/paid$/,
     );
   });
 
   test("is 500 where there is nothing to sell with", async () => {
     const app = createPaidApp(chain, { env: { PLATFORM_WALLET_ADDRESS: "" } });
     expect((await app.get(PATH)).status).toBe(500);
-    expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toBe(
-      "There is no research report on BTC yet",
-    );
+    expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toMatch(/both are free$/);
   });
 });

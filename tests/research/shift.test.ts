@@ -188,7 +188,10 @@ describe("a research shift", () => {
       404,
       "No source knows the token NOPE: name it by its symbol, such as BTC",
     ]);
-    expect(await error("?token=DOGE")).toEqual([404, "There is no research report on DOGE yet"]);
+    expect(await error("?token=DOGE")).toEqual([
+      404,
+      expect.stringMatching(/^There is no research report on DOGE yet\. .*both are free$/),
+    ]);
     expect((await error("?jobId=nonsense"))[0]).toBe(404);
     expect(await error("")).toEqual([400, "token is required"]);
   });

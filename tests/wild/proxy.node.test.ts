@@ -74,7 +74,10 @@ test("npx, which Windows cannot start by itself, is started by its shell there",
 
 test("text and data of a failure say the same", async () => {
   service.answers(
-    json(404, { error: "There is no report on SOL yet. One can be bought for 1.00 USDC on Base" }),
+    json(404, {
+      error:
+        "There is no report on SOL yet. POST /mcp/research answers at once; both are free. One of your own can be bought for 1.00 USDC on Base",
+    }),
   );
   const result = await proxy.call("get_research_report", { token: "SOL" });
   expect(result.structuredContent).toEqual({ error: textOf(result) });
