@@ -43,6 +43,14 @@ describe("a key", () => {
     const delivery = { userId, messengerChatId: "-5" };
     expect((await app.post("/user/messenger", delivery, bearer(key))).status).toBe(403);
     const paying = (await keyOf(app, browser, ["withdraw"])).init;
+    const told: [string, object][] = [
+      ["/webhooks", { userId, url: "https://hooks.example.com/" }],
+      ["/alerts", { userId, text: "BTC above 100k" }],
+    ];
+    for (const [path, body] of told) {
+      expect([path, (await app.post(path, body)).status]).toEqual([path, 403]);
+      expect([path, (await app.post(path, body, paying)).status]).toEqual([path, 200]);
+    }
     const listed = send(userId, { toAddress: LISTED });
     expect((await app.post("/mcp/defi/send", listed, paying)).status).toBe(200);
     expect((await app.post("/user/messenger", delivery, paying)).status).toBe(200);
