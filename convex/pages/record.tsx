@@ -92,11 +92,16 @@ type TwoCurves = { signals: Point[]; held: Point[] };
 function curvesOf(all: readonly Signal[]): TwoCurves {
   const bought = new Map<Token, number>();
   const worth = new Map<Token, number>();
+  // Of closed signals, as in the sentence above: the open one's entry belongs to no result yet.
   const held = all
-    .flatMap(({ token, entry, generatedAt, closedAt, exitPrice }) => [
-      { token, price: entry, at: generatedAt },
-      ...(closedAt === undefined || exitPrice == null ? [] : [{ token, price: exitPrice, at: closedAt }]),
-    ])
+    .flatMap(({ token, entry, generatedAt, closedAt, exitPrice }) =>
+      closedAt === undefined
+        ? []
+        : [
+            { token, price: entry, at: generatedAt },
+            ...(exitPrice == null ? [] : [{ token, price: exitPrice, at: closedAt }]),
+          ],
+    )
     .toSorted((a, b) => a.at - b.at)
     .map(({ token, price, at }) => {
       const first = bought.get(token) ?? price;

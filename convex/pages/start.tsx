@@ -83,7 +83,7 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
         </p>
         <Code label="A long id" text={`node -p 'crypto.randomUUID()'`} />
         <p>
-          The first call that names it makes its wallet on Base
+          This call makes its wallet on Base
           {optional("MESSENGER_BOT_NAME") !== undefined && (
             <>
               , and answers with <code>ownerUrl</code>. Open that link in the messenger and tap Own: from then

@@ -87,6 +87,9 @@ describe("a long record", () => {
     soundWords(page);
     expect(page.text.match(/<th scope="row"><a href="\/signals\//g)).toHaveLength(10);
     expect(page.text.length).toBeLessThan(50_000);
+    // Sentence and curve tell the same.
+    expect(page.text).toMatch(/buying and holding \+1\.00/);
+    expect(page.text).toMatch(/bought and held \+1\.00/);
   });
 });
 
