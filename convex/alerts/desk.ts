@@ -18,7 +18,7 @@ import type { Condition, Observation } from "./tables";
 
 /** Reads alerts from people's words, and collects what only alerts need. */
 
-export type Proposed = { alert: Alert; present: Present };
+type Proposed = { alert: Alert; present: Present };
 
 /** What a person, or a program, chooses besides the condition. */
 type Choice = Pick<Alert, "userId" | "once" | "expiresAt">;

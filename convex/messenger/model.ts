@@ -42,7 +42,7 @@ export type Card = {
 };
 
 /** A chat, and a topic in it: a forum's, or one of a private chat. */
-export type Place = { chatId: string; threadId?: number | undefined };
+type Place = { chatId: string; threadId?: number | undefined };
 
 /** A place as it is written in a setting: `chat` or `chat:topic`. */
 export function placeIn(written: string): Place {
