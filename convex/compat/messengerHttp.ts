@@ -49,9 +49,13 @@ const notify: MountedEndpoint = endpoint({
         "Why it has not been sent. no_config: the user has set no chat and linked no account, or there is no bot; refused: the messenger did not accept it; pending: it is still on its way.",
       ),
   }),
-  handler: async (ctx, { userId, message }) => {
-    await assertMay(ctx, userId, "delivery");
-    const messageId = await ctx.runMutation(internal.messenger.notices.notify, { userId, message });
+  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "delivery", caller),
+  handler: async (ctx, { userId, message }, { caller: { keyHash } }) => {
+    const messageId = await ctx.runMutation(internal.messenger.notices.notify, {
+      userId,
+      message,
+      ...(keyHash === undefined ? {} : { keyHash }),
+    });
     if (messageId === null) return { sent: false, reason: "no_config" as const };
     const sent = await awaitDelivery(ctx, messageId);
     if (sent === true) return { sent };

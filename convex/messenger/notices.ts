@@ -89,10 +89,10 @@ export const ANSWER = "bot answer";
  * only brings words of its own user.
  */
 export const notify = internalMutation({
-  args: { userId: v.string(), message: v.string() },
+  args: { userId: v.string(), message: v.string(), keyHash: v.optional(v.string()) },
   returns: v.union(v.id("messages"), v.null()),
-  handler: async (ctx, { userId, message }) => {
-    await permitNow(ctx, userId, "delivery", Date.now());
+  handler: async (ctx, { userId, message, keyHash }) => {
+    await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
     const ownBot = (await configOf(ctx, userId))?.sealedBotToken;
     if (ownBot === undefined && !isSet("MESSENGER_BOT_TOKEN")) return null;
     const paragraphs = message.split(/\n\s*\n/).map((paragraph) => [paragraph]);

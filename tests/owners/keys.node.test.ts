@@ -46,6 +46,7 @@ describe("a key", () => {
     const told: [string, object][] = [
       ["/webhooks", { userId, url: "https://hooks.example.com/" }],
       ["/alerts", { userId, text: "BTC above 100k" }],
+      ["/user/telegram/notify", { userId, message: "Hello" }],
     ];
     for (const [path, body] of told) {
       expect([path, (await app.post(path, body)).status]).toEqual([path, 403]);
