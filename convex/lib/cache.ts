@@ -44,9 +44,6 @@ const QUEUE_MS = 2 * MINUTE;
 /** What a refreshing action gets besides its own arguments and its job. */
 export const vRefresh = { key: v.string(), attempt: v.number(), payer: vPayer };
 
-/** The attempt that a result belongs to. */
-export const vResultOf = v.object({ key: v.string(), attempt: v.number(), job: vJob });
-
 /**
  * Claims the key for work that its caller does itself, or joins the running attempt (no `isNew`).
  * @param claim.leaseMs After this long a silent attempt counts as lost and the next caller begins another.

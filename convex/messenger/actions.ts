@@ -100,9 +100,16 @@ export const rotate = internalAction({
   args: {},
   returns: vRotated,
   handler: counted(async (ctx): Promise<Infer<typeof vRotated>> => {
-    const { outdatedTokens, replaceTokens, outdatedSecrets, replaceSecrets } = internal.messenger.notices;
-    const tokens = await resealAll(ctx, outdatedTokens, replaceTokens);
-    const secrets = await resealAll(ctx, outdatedSecrets, replaceSecrets);
+    const tokens = await resealAll(
+      ctx,
+      internal.messenger.notices.outdatedTokens,
+      internal.messenger.notices.replaceTokens,
+    );
+    const secrets = await resealAll(
+      ctx,
+      internal.messenger.notices.outdatedSecrets,
+      internal.messenger.notices.replaceSecrets,
+    );
     return {
       rotated: tokens.rotated + secrets.rotated,
       failed: [...tokens.failed, ...secrets.failed],

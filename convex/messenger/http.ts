@@ -87,9 +87,17 @@ export function settingsEndpoint(named: {
 }
 
 const messengerId = z
-  .union([z.string(), z.int()], "must be a messenger account's id")
-  .transform((id) => String(id).trim())
-  .refine((id) => /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/.test(id), "must be a messenger account's id")
+  .union(
+    [
+      z
+        .string()
+        .trim()
+        .regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/, "must be a messenger account's id"),
+      z.int().nonnegative(),
+    ],
+    "must be a messenger account's id",
+  )
+  .transform(String)
   .describe("The messenger's id of the account: up to 64 letters, digits, _ and -, or a number.");
 
 /**

@@ -8,7 +8,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { required } from "../lib/env";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
-import { keyIdOf, type SealContext } from "../lib/security/seals";
+import type { SealContext } from "../lib/security/seals";
 import { cancel, open } from "../lib/work/jobs";
 import { dateTime } from "../lib/time";
 import { formerLinkOf } from "../accounts/model";

@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { bigUsd } from "../lib/text/numbers";
 import { sourceName } from "../lib/publicSources";
-import { HOUR, iso } from "../lib/time";
+import { HOUR } from "../lib/time";
 import type { Snapshot } from "../market/snapshot";
 import { readPrices, type ShownPrices } from "../market/views";
 import { TOKENS } from "../signals/rules";

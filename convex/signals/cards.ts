@@ -134,8 +134,8 @@ export function headLine(head: PublishedHead | null): Paragraph[] {
 
 /** @param subject The ids of signals, or a week's Monday. */
 export async function pictureOf(kind: "signals" | "week", subject: string): Promise<Picture> {
-  const { week, signals } = internal.pages.pictures;
-  return { handle: await createFunctionHandle(kind === "week" ? week : signals), subject };
+  const drawn = kind === "week" ? internal.pages.pictures.week : internal.pages.pictures.signals;
+  return { handle: await createFunctionHandle(drawn), subject };
 }
 
 /** The part of a user's daily digest that is about signals. */

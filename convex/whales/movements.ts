@@ -8,7 +8,7 @@ import type { AlertType, Direction, Measured } from "./tables";
 
 /** Reduces the transfers of one transaction to movements, and these to alerts. Pure. */
 
-export type Price = Measured["movement"]["price"];
+type Price = Measured["movement"]["price"];
 /** Of the feeds on Base. */
 export type Prices = ReadonlyMap<FeedName, Price>;
 

@@ -39,10 +39,11 @@ const ONE_OF: Record<string, readonly string[]> = { "/mcp/research/report": ["to
 
 /**
  * What JSON Schema cannot say, and the field's description does: checksums, 2^256 - 1, one field unlike another, the
- * range of a number that is written as text.
+ * range of a number that is written as text, a public name.
  */
 const BEYOND_SCHEMA = [
   "toAddress",
+  "url",
   "amount",
   "toToken",
   "hours",

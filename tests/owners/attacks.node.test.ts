@@ -39,7 +39,7 @@ test("a recipient that looks like the user's own wallet, or one on the list, is 
   await app.post("/mcp/defi/send", send(userId, { toAddress: alike }));
   const card = await newest(app);
   expect(card).toContain(`made to look like ${address}, your own custody wallet`);
-  expect(card).toContain("Moved in the last 24 hours: 25");
+  expect(card).toMatch(/Left for today: 7\d\.\d\d USD/);
 });
 
 describe("the price of what is approved", () => {

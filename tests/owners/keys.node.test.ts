@@ -93,6 +93,12 @@ describe("a key", () => {
     expect(await newest(app)).toContain("Your key my script has asked for this. Nothing moves");
     await tap(app, "✅ Approve");
     expect((await app.post("/mcp/defi/send", stranger, free)).body.status).toBe("confirmed");
+    // What no wait makes fit is no 429, whatever else is used up.
+    await app.t.run(async ({ db }) => {
+      const [account] = await db.query("accounts").collect();
+      if (account !== undefined) await db.patch("accounts", account._id, { dailyMicroUsd: "60000000" });
+    });
+    expect((await pay("61000000")).status).toBe(403);
   });
 
   test("opens no more than its cap in a race", async ({ app }) => {

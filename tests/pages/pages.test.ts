@@ -62,7 +62,7 @@ describe("research", () => {
     const words = soundWords(await openPage(app, "/research?token=btc"));
     says(words, "Final report of a shift", "▼ bearish Falling <b>fast</b>", "3 hours ago");
     says(words, `First ${HOSTILE} Second part.`, `${HOSTILE} ▲ bullish confidence 65 %`, "A detail.");
-    says(words, "Measured", "$105", "Chainlink", "3 hours ago");
+    says(words, "Measured", "$105.00", "Chainlink", "3 hours ago");
     says(words, "outlook, causes and forecasts are its view");
     expect(words.indexOf("Measured")).toBeLessThan(words.indexOf("A language model wrote this"));
   });

@@ -98,7 +98,7 @@ describe("a signal's page", () => {
     await twoDays(app);
     const words = soundWords(await openPage(app, "/signals/btc-2026-01-05"));
     says(words, "BTC signal of 2026-01-05", "won +", "Prices by");
-    says(words, "Entry $100", "Target 1 $101", "Stop $99", "Price at issue $100");
+    says(words, "Entry $100.00", "Target 1 $101.00", "Stop $99.00", "Price at issue $100.00");
     says(words, "Stated confidence 70 %", "The model's view “Up.”", "Last price shown: $10");
   });
 

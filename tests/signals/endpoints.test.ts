@@ -1,5 +1,4 @@
 import { describe, expect, vi } from "vitest";
-import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";

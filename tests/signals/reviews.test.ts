@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { createApp, type App } from "../support/app";
-import { buy, decided, EIGHT, HOUR, issued, test, track, wait } from "./support";
+import { buy, decided, EIGHT, issued, test } from "./support";
 
 /** What a model writes about the signals: results are the record's, and every other figure is left out or marked. */
 

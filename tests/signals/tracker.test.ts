@@ -9,7 +9,7 @@ import * as given from "./support";
 import { test } from "./support";
 import { noPrices } from "../support/outside";
 
-const { buy, sell, hold, EIGHT, HOUR, MINUTE, endings, issued, marketAt, noCandles, track, wait } = given;
+const { buy, sell, hold, EIGHT, MINUTE, endings, issued, marketAt, noCandles, track, wait } = given;
 
 /** The whole record: won, lost, expired, and the sum of results. */
 const totals = async (app: App) => {

@@ -1,4 +1,4 @@
-import { dollars, groupedDigits, smallFigure } from "./strings";
+import { groupedDigits, smallFigure } from "./strings";
 
 /** Figures for readers, on cards, pages and pictures alike. Pure. */
 
@@ -27,9 +27,9 @@ export function points(value: number, places = 1): string {
   return `${value > 0 ? "+" : MINUS}${digits}`;
 }
 
-/** `97,250.50`: an amount as `dollars` writes it, where the unit stands beside it. */
+/** `97,250.50`: an amount as `dollars` writes it, but always with its cents, for columns. */
 export function usd(value: number): string {
-  return (value < 0 ? MINUS : "") + dollars(Math.abs(value)).slice(1);
+  return Math.abs(value) < 1 ? smallFigure(value) : grouped(value.toFixed(2));
 }
 
 /** For the narrow places of charts: `97,250`, `3,410.2`, `3,400`. */

@@ -51,10 +51,11 @@ export async function carryOut(ctx: ActionCtx, placed: Placed) {
   const { order, payer } = await payerOf(ctx, placed, false);
   const { request, call } = placed;
   const carried = async () => {
+    const { walletId, isRepeat: wasOpened } = payer;
     const { valuesOf } = await holdings();
     // A repeat moves nothing new, and its outcome must not depend on a price.
-    const values = payer.isRepeat ? { etherPrice: "0" } : await valuesOf(soldBy(request));
-    const paid = { ...order, walletId: payer.walletId, address: call.caller.address };
+    const values = wasOpened ? { etherPrice: "0" } : await valuesOf(soldBy(request));
+    const paid = { ...order, walletId, address: call.caller.address, isRepeat: wasOpened };
     const { place } = internal.wallets.orders.placing;
     let opened = await ctx.runMutation(place, { ...paid, ...values });
     if (opened === null) {
@@ -97,7 +98,8 @@ function outcomeOf(row: Order, isRepeat: boolean) {
   const fault = faultOf(row);
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
   if (txHash === undefined) {
-    const body = { nothingMoved: true };
+    // Where an approval was mined, its key is not free again.
+    const body: Record<string, boolean> = row.approvalTxHash === undefined ? { nothingMoved: true } : {};
     throw new AppError(isErrorCode(code) ? code : "internal", fault ?? NOT_SENT, { headers, body });
   }
   const outcome = {

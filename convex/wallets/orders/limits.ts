@@ -112,8 +112,11 @@ export async function refusalOf(
   if (request.kind === "send" && (await isOffList(ctx, order, now)))
     return new AppError("forbidden", await unlistedWords(ctx, userId, request.toAddress));
   const amount = await countOf(ctx, order);
-  const passed = limits.find(({ most, counted }) => sumOf(counted) + amount > most);
-  return passed === undefined ? null : beyond(passed, order, amount, now);
+  const passed = limits.filter(({ most, counted }) => sumOf(counted) + amount > most);
+  const refusals = passed.map((limit) => beyond(limit, order, amount, now));
+  // What no wait makes fit counts first, and then the longest wait.
+  const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
+  return refusals.toSorted((a, b) => waits(b) - waits(a))[0] ?? null;
 }
 
 const OWN_IT = "Its owner may move more: the answer of /mcp/defi/connect has the link to own it";
@@ -149,7 +152,7 @@ export async function countOf(ctx: QueryCtx, { userId, request, value = "0" }: O
 }
 
 /** How much less than the feeds' value a swap may bring, in basis points: its slippage, and the operator's allowance. */
-export function toleratedBps(slippageBps: number): bigint {
+function toleratedBps(slippageBps: number): bigint {
   return BigInt(slippageBps) + BigInt(setting("MAX_PRICE_IMPACT_BPS"));
 }
 
@@ -198,7 +201,7 @@ async function unlistedWords(ctx: QueryCtx, userId: string, address: string): Pr
 }
 
 /** What is left of a cap. */
-export function leftOf({ most, counted }: Limit): bigint {
+function leftOf({ most, counted }: Limit): bigint {
   const left = most - sumOf(counted);
   return left > 0n ? left : 0n;
 }

@@ -96,9 +96,11 @@ export const place = internalMutation({
     /** The caller's network address. */
     address: v.union(v.string(), v.null()),
     found: v.optional(vFound),
+    /** An earlier request had opened it when this one began: no price was read for it. */
+    isRepeat: v.boolean(),
   },
   returns: v.union(vPlaced, v.null()),
-  handler: async (ctx, { keyHash, found, minBuyAmount, mostFee, ...given }) => {
+  handler: async (ctx, { keyHash, found, isRepeat, minBuyAmount, mostFee, ...given }) => {
     const { userId, idempotencyKey, request } = given;
     const now = Date.now();
     const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
@@ -107,6 +109,7 @@ export const place = internalMutation({
     const earlier = await earlierOf(ctx, order);
     if (earlier !== null)
       return { orderId: earlier._id, isAsked: earlier.question !== undefined, isRepeat: true };
+    if (isRepeat) throw new AppError("conflict", FREED);
     // What a key may not send by itself, its owner may be asked about; not what is beyond its cap.
     if (await isOffList(ctx, order, now)) account = await approvingLink(ctx, userId, now);
     if (account === null) return { orderId: await openOrder(ctx, order), isAsked: false, isRepeat: false };
@@ -120,6 +123,8 @@ export const place = internalMutation({
     return { orderId: row._id, isAsked: true, isRepeat: false };
   },
 });
+
+const FREED = "The order with this idempotency key has just ended, and nothing was signed: send it again";
 
 /** Who asks, for the card: whoever shows a key or the owner's token is no stranger. */
 function askerIn(verdict: Verdict): string {
