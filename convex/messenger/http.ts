@@ -86,17 +86,13 @@ export function settingsEndpoint(named: {
   });
 }
 
+const ACCOUNT = "must be a messenger account's id";
+const accountName = z
+  .string()
+  .trim()
+  .regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/, ACCOUNT);
 const messengerId = z
-  .union(
-    [
-      z
-        .string()
-        .trim()
-        .regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/, "must be a messenger account's id"),
-      z.int().nonnegative(),
-    ],
-    "must be a messenger account's id",
-  )
+  .union([accountName, z.int().nonnegative()], ACCOUNT)
   .transform(String)
   .describe("The messenger's id of the account: up to 64 letters, digits, _ and -, or a number.");
 
