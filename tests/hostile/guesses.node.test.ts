@@ -21,9 +21,11 @@ describe("whose a transaction is", () => {
     const ask = (userId: string, ip: string) =>
       app.get(`/mcp/defi/transaction?userId=${userId}&txHash=${String(body.txHash)}`, { ip });
     expect((await ask("alice", "203.0.113.1")).status).toBe(200);
-    const statuses = [];
-    for (let guess = 0; guess < 31; guess++) statuses.push((await ask(`g${guess}`, "203.0.113.9")).status);
-    expect([statuses.filter((one) => one === 404).length, statuses.at(-1)]).toEqual([30, 429]);
+    const statuses: number[] = [];
+    // One is free again each two seconds: a slow machine may get a few more.
+    while (statuses.at(-1) !== 429 && statuses.length < 200)
+      statuses.push((await ask(`g${statuses.length}`, "203.0.113.9")).status);
+    expect(statuses.filter((one) => one === 404).length).toBeGreaterThanOrEqual(30);
     expect((await ask("alice", "203.0.113.9")).status).toBe(429);
     expect((await ask("alice", "203.0.113.1")).status).toBe(200);
   });
@@ -51,11 +53,15 @@ describe("a payment's hash that no node has heard of", () => {
     deadlineByHand("unknownHash")();
     const guess = (i: number) =>
       app.post("/agent/research/paid", {}, { headers: { "X-PAYMENT": madeUp(i) }, ip: "203.0.113.9" });
-    for (let i = 0; i < 30; i++) {
-      const { status, body } = await guess(i);
-      expect([status, body.reason]).toEqual([402, "payment_not_found"]);
+    let tried = 0;
+    // One is free again each two seconds: a slow machine may get a few more.
+    let more = await guess(0);
+    for (let i = 1; more.status === 402 && i < 200; i++) {
+      expect(more.body.reason).toBe("payment_not_found");
+      tried++;
+      more = await guess(i);
     }
-    const more = await guess(99);
+    expect(tried).toBeGreaterThanOrEqual(30);
     expect([more.status, more.body.error]).toEqual([
       429,
       expect.stringMatching(/^Your network address's limit of look-ups that find nothing/),
