@@ -21,6 +21,7 @@ import {
   Since,
   sourceNames,
   Table,
+  sellsReports,
 } from "./parts";
 import { SignalFigure, withPath, type SignalData } from "./signal";
 import { readWhales } from "./whales";
@@ -51,8 +52,13 @@ export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
       <h1>Crypto prices, research and signals, with an open record</h1>
       <p class="lead">
         Every figure names its source, and every signal counts. Ask <a href="/start#curl">from a program</a>,{" "}
-        <a href="/start#ai">from an AI client</a> or <a href="/start#bot">in a chat</a>, or{" "}
-        <a href="/start#buy">buy one report</a>: you need no account.
+        <a href="/start#ai">from an AI client</a> or <a href="/start#bot">in a chat</a>
+        {sellsReports() && (
+          <>
+            , or <a href="/start#buy">buy one report</a>
+          </>
+        )}
+        : you need no account.
       </p>
       <h2 id="prices">Prices</h2>
       <div class="grid two">

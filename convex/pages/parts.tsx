@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import { optional } from "../lib/env";
+import { isSet, optional } from "../lib/env";
 import { sourceName } from "../lib/publicSources";
 import { signed, usd } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
@@ -21,6 +21,9 @@ export function textOf(written: JSX.Element): string {
 export function money(value: number): string {
   return `$${usd(value)}`;
 }
+
+/** Whether this deployment has a wallet that a report can be paid to. */
+export const sellsReports = (): boolean => isSet("PLATFORM_WALLET_ADDRESS");
 
 /** A figure, or words if there is none. */
 export function orNone(value: number | null, words: (value: number) => string, none = "none yet"): string {

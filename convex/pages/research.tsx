@@ -11,7 +11,7 @@ import { shownSnapshot, type snapshotShape } from "../research/views";
 import { TOKENS } from "../signals/rules";
 import { PriceCard } from "./home";
 import type { Page } from "./layout";
-import { Chips, Empty, Out, Side, Since } from "./parts";
+import { Chips, Empty, Out, sellsReports, Side, Since } from "./parts";
 
 /** The latest research on a token, with measured figures apart from a model's words. */
 
@@ -76,8 +76,13 @@ export async function researchPage(ctx: ActionCtx, name: string | undefined, now
       ))}
       {writings.length === 0 && <Empty>Nothing has been written on {subject} yet.</Empty>}
       <p>
-        A new report on {subject} is written when somebody asks: <a href="/start#curl">free by a call</a>, or{" "}
-        <a href="/start#buy">bought for 1 USDC</a>, which no limit holds up.
+        A new report on {subject} is written when somebody asks: <a href="/start#curl">free by a call</a>
+        {sellsReports() && (
+          <>
+            , or <a href="/start#buy">bought for 1 USDC</a>, which no limit holds up
+          </>
+        )}
+        .
       </p>
     </>
   );

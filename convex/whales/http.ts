@@ -62,12 +62,12 @@ export const publicAlertShape = z.object({
   movement: movement.optional().describe("For a measured alert: what was read about it"),
 });
 
-const [MIN_HOURS, MAX_HOURS] = [0.1, 168];
+const [MIN_HOURS, MAX_HOURS] = [1, 168];
 
 /** The window of whale alerts. */
 export const hours = absentWhenEmpty(numberFrom(MIN_HOURS, MAX_HOURS))
   .transform((given) => given ?? 6)
-  .describe(`How many hours to look back, ${MIN_HOURS} to ${MAX_HOURS}, such as 6 or 0.5; 6 when left out.`);
+  .describe(`How many hours to look back, ${MIN_HOURS} to ${MAX_HOURS}, such as 6 or 1.5; 6 when left out.`);
 
 const measuredExample: z.output<typeof publicAlertShape> = {
   token: "USDC",

@@ -88,7 +88,7 @@ export const tools: readonly Tool[] = [
   {
     name: "get_whale_alerts",
     title: "Whale alerts",
-    description: `Large on-chain moves of the last hours (0.1 to 168, 6 when left out): exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones were read on Base; agent-reported ones are a language model's, verified if the transaction agrees. ${CARD}`,
+    description: `Large on-chain moves of the last hours (1 to 168, 6 when left out): exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones were read on Base; agent-reported ones are a language model's, verified if the transaction agrees. ${CARD}`,
     ...of("POST", "/mcp/whale-alerts", MAY_DELIVER),
   },
   {

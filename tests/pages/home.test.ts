@@ -20,7 +20,7 @@ describe("the first page", () => {
     const words = soundWords({ text, ...answer });
     says(words, "The first price comes within", "come every day at 08:00 UTC", "Large movements stand here");
     expect(words).not.toContain("The market");
-    for (const part of ["", "#curl", "#ai", "#buy"]) expect(text).toContain(`href="/start${part}"`);
+    for (const part of ["", "#curl", "#ai", "#bot"]) expect(text).toContain(`href="/start${part}"`);
     await app.settle();
     expect(app.standins.sent("llm")).toEqual([]);
     expect([await app.rows("refreshes"), await app.rows("work")]).toEqual([[], []]);

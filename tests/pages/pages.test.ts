@@ -3,7 +3,7 @@ import * as z from "zod";
 import { insertShifts } from "../support/rows/shiftRows";
 import { bigUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { test, type App } from "../support/app";
+import { createApp, test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
 import { insertAlerts } from "../support/rows/signalRows";
 
@@ -41,16 +41,20 @@ describe("research", () => {
       ["/research?token=doge", "DOGE"],
     ] as const) {
       const words = soundWords(await openPage(app, path));
-      says(
-        words,
-        `Research on ${subject}`,
-        `Nothing has been written on ${subject} yet`,
-        "bought for 1 USDC",
-      );
+      says(words, `Research on ${subject}`, `Nothing has been written on ${subject} yet`, "free by a call");
     }
     await app.settle();
     expect(app.standins.sent("llm")).toEqual([]);
     says(soundWords(await openPage(app, "/research?token=%3Cb%3E")), "Nothing has been written on <B> yet");
+  });
+
+  test("is offered for sale where a wallet of the platform takes the payment, and only there", async ({
+    app,
+  }) => {
+    const paths = ["/", "/research"];
+    for (const path of paths) expect((await openPage(app, path)).text).not.toContain("#buy");
+    const selling = createApp({ env: { PLATFORM_WALLET_ADDRESS: `0x${"1".repeat(40)}` } });
+    for (const path of paths) expect((await openPage(selling, path)).text).toContain('href="/start#buy"');
   });
 
   test("shows the report and the measured prices that the JSON tells, what a model wrote as text", async ({

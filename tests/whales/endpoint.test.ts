@@ -49,7 +49,6 @@ describe("/mcp/whale-alerts", () => {
     ["?hours=1", 1],
     ["?hours=168", 168],
     ["?hours=", 6],
-    ["?hours=0.5", 0.5],
     ["?hours=1.5", 1.5],
   ])("looks back as far as it is asked: %s", async ([query, hours], { app }) => {
     expect((await app.get(`/mcp/whale-alerts${query}`)).body).toEqual({ hours, count: 0, alerts: [] });
