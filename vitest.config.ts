@@ -12,6 +12,7 @@ const everywhere = {
   environment: "node",
   // Modules are loaded once for all files of a process.
   isolate: false,
+  server: { deps: { inline: ["convex-test"] } },
   // The simulated world makes many short-lived objects: more room for the young ones, fewer collections.
   execArgv: ["--max-semi-space-size=64"],
   // They end what hangs, and nothing else.
@@ -34,8 +35,34 @@ export const { TAG, TEXTS, PAGE_HEADERS } = published();`
       : null,
 };
 
+/**
+ * What costs the test library most is done quicker: it finds the member of a union that fits by throwing for each that
+ * does not, and writes and reads a function's validators anew for each call. What a value lacks, it still says itself.
+ */
+const SHORTCUTS = fileURLToPath(new URL("tests/support/shortcuts.ts", import.meta.url));
+const QUICKER = [
+  [
+    "function validateValidator(validator, value) {",
+    "function validateValidator(validator, value) { if (fits(validator, value)) return;",
+  ],
+  ["JSON.parse(func.exportArgs())", "validatorsOf(func).args"],
+  ["JSON.parse(func.exportReturns())", "validatorsOf(func).returns"],
+] as const;
+export const quickerLibrary: Plugin = {
+  name: "quicker-library",
+  transform: (code, id) => {
+    if (!id.endsWith("/convex-test/dist/index.js")) return null;
+    let quicker = `import { fits, validatorsOf } from ${JSON.stringify(SHORTCUTS)};\n${code}`;
+    for (const [usual, quick] of QUICKER) {
+      if (!quicker.includes(usual)) throw new Error(`convex-test no longer has: ${usual}`);
+      quicker = quicker.replace(usual, quick);
+    }
+    return { code: quicker, map: null };
+  },
+};
+
 export default defineConfig({
-  plugins: [freshReference],
+  plugins: [freshReference, quickerLibrary],
   test: {
     ...everywhere,
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
