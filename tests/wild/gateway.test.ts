@@ -65,6 +65,12 @@ describe("what a model thinks is not its answer", () => {
     expect(cleaned(text)).toBe(text);
   });
 
+  pure("a long answer takes no longer than its length", () => {
+    // Where the time grows with the square of the length, this one hangs.
+    const text = "A word. ".repeat(100_000).trim();
+    expect(cleaned(text)).toBe(text);
+  });
+
   test("in a chat", async ({ app }) => {
     app.standins.fail("llm", {
       mode: "reply",

@@ -198,10 +198,13 @@ const MARKS: readonly (readonly [open: string, close: string])[] = [
   ["```(?:think(?:ing)?|thoughts?|reasoning)[ \\t]*\\n", "\\n```"],
 ];
 
+/** The beginning of an answer in a channel of its own. */
+const FINAL = /<\|channel\|>\s*final\b[^<]{0,60}<\|message\|>/gi;
+
 /** The text without what the model thought: closed, never closed, never opened, or in a channel of its own. */
 function withoutThoughts(text: string): string {
-  const final = /[^]*<\|channel\|>\s*final\b[^<]{0,60}<\|message\|>/i.exec(text);
-  if (final !== null) return withoutThoughts(text.slice(final[0].length));
+  const final = [...text.matchAll(FINAL)].at(-1);
+  if (final !== undefined) return withoutThoughts(text.slice(final.index + final[0].length));
   // The same with its marks lost on the way.
   const spoken = /^\s*analysis[^]*?assistantfinal/i.exec(text);
   if (spoken !== null) return withoutThoughts(text.slice(spoken[0].length));
