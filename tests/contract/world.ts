@@ -21,6 +21,8 @@ import { identityOf, replace, type createWorld, type Answer, type CallInit } fro
 /** A Sunday just before the day's signals: a week ends on it, too. */
 const START = Date.UTC(2026, 0, 4, 7, 58);
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 0 });
 const platform = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 1 }).address;
 const relayer = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 2 });
@@ -177,15 +179,14 @@ function clockCrons(): { name: string; at: number }[] {
   const from = Date.now();
   return Object.values(crons.crons).flatMap(({ name, schedule }) => {
     if (schedule.type === "interval" || schedule.type === "cron" || schedule.type === "monthly") return [];
-    const weekday = schedule.type === "weekly" ? DAYS.indexOf(schedule.dayOfWeek) : null;
-    const hour = schedule.type === "hourly" ? null : schedule.hourUTC;
-    for (let at = Math.floor(from / MINUTE) * MINUTE + MINUTE; ; at += MINUTE) {
-      const date = new Date(at);
-      if (date.getUTCMinutes() !== schedule.minuteUTC) continue;
-      if (hour !== null && date.getUTCHours() !== hour) continue;
-      if (weekday === null || date.getUTCDay() === weekday) return [{ name, at }];
-    }
+    const everyMs = schedule.type === "hourly" ? HOUR : schedule.type === "daily" ? DAY : 7 * DAY;
+    const hour = schedule.type === "hourly" ? 0 : schedule.hourUTC;
+    const day = schedule.type === "weekly" ? FIRST_SUNDAY + DAYS.indexOf(schedule.dayOfWeek) : 0;
+    const first = day * DAY + (hour ?? 0) * HOUR + (schedule.minuteUTC ?? 0) * MINUTE;
+    return [{ name, at: first + (Math.floor((from - first) / everyMs) + 1) * everyMs }];
   });
 }
 
+/** Days after the clock's beginning, a Thursday. */
+const FIRST_SUNDAY = 3;
 const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];

@@ -59,3 +59,20 @@ export function validatorsOf(func: Exported): Validators {
   }
   return validators;
 }
+
+/** Whether a row's field is what it seems: no object in which something could still be pending. */
+export function isPlainField(field: unknown): boolean {
+  return field !== undefined && typeof field !== "object";
+}
+
+const bounds = new WeakMap<object, { value: unknown }>();
+
+/** The value that a query's bound compares with, read once a query. */
+export function boundOf(bound: { value: unknown }, read: (value: unknown) => unknown): unknown {
+  let known = bounds.get(bound);
+  if (known === undefined) {
+    known = { value: read(bound.value) };
+    bounds.set(bound, known);
+  }
+  return known.value;
+}

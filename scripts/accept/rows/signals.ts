@@ -131,15 +131,17 @@ export const signals: Row[] = [
   })),
   {
     id: "signals-expired",
-    says: "PENDING, signal age > 6 hours: EXPIRED",
+    says: "PENDING, tracker run, signal age > 6 hours: EXPIRED; WIN or LOSS is checked first",
     needs: ["standins", "time", "market"],
     check: async (world) => {
       await world.setPrices({ BTC: 100, ETH: 100 });
       await world.control(planned("BUY"));
       await world.advance(5.9 * HOUR);
       same("status before", (await latest(world)).BTC?.status, "PENDING");
+      await world.setPrices({ BTC: 100, ETH: 101.5 });
       await world.advance(0.7 * HOUR);
-      same("status after", (await latest(world)).BTC?.status, "EXPIRED");
+      const { BTC, ETH } = await latest(world);
+      same("statuses after", `${BTC?.status} ${ETH?.status}`, "EXPIRED WIN");
     },
   },
   {
@@ -154,17 +156,6 @@ export const signals: Row[] = [
       await world.advance(65 * MINUTE);
       const { winrate, wins, losses } = (await history(world)).stats;
       same("wins, losses, winrate", `${wins} ${losses} ${winrate}`, "1 1 50");
-    },
-  },
-  {
-    id: "signals-expire",
-    says: "signal age > 6 hours: EXPIRED; WIN or LOSS is checked first",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      await world.advance(5 * MINUTE);
-      await world.advance(7 * HOUR);
-      for (const signal of Object.values(await latest(world)))
-        require(signal?.status !== "PENDING", "It is pending after seven hours");
     },
   },
   {
@@ -230,29 +221,20 @@ export const signals: Row[] = [
     },
   },
   {
-    id: "signals-recap",
-    says: "Recap: win count, loss count, total PnL, AI-written review",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      await world.advance(8 * HOUR);
-      await world.advance(17 * HOUR);
-      for (const body of await both(world, `${PATH}/recap`, {}, dailyRecap)) {
-        require((body.review ?? "").length > 0, "There is no review");
-        same("signals", body.wins + body.losses + body.expired + body.pending, 2);
-      }
-    },
-  },
-  {
     id: "signals-recap-shape",
     says: "/mcp/signals/recap: { date, wins, losses, expired, pending, winrate, totalPnlPercent, byToken, review, generatedAt }",
     check: async (world) => void (await both(world, `${PATH}/recap`, {}, dailyRecap)),
   },
   {
-    id: "signals-weekly",
-    says: "Weekly recap: Sunday 23:55 UTC: recap over the Monday-to-Sunday window stored; full card sent to the messenger",
+    id: "signals-recaps",
+    says: "Recap: win count, loss count, total PnL, AI-written review; Sunday 23:55 UTC: recap over the Monday-to-Sunday window stored; full card sent to the messenger",
     needs: ["standins", "time"],
     check: async (world) => {
       await world.advance(15.9 * HOUR);
+      for (const body of await both(world, `${PATH}/recap`, {}, dailyRecap)) {
+        require((body.review ?? "").length > 0, "There is no review");
+        same("signals", body.wins + body.losses + body.expired + body.pending, 2);
+      }
       const before = (await world.cards()).length;
       await world.advance(20 * MINUTE);
       const texts = (await world.cards()).slice(before).map(({ text }) => text);
