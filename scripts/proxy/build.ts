@@ -1,5 +1,6 @@
 import { chmod, copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { command } from "../command";
 import { bundle } from "./bundle";
 import { mcpBundle, registryEntry } from "./kit";
 
@@ -9,23 +10,21 @@ import { mcpBundle, registryEntry } from "./kit";
  * package gets the program, too. npm runs it after every install of the repository, and before it packs the proxy.
  */
 
-if (process.argv.includes("--help")) {
-  console.log(
-    "Usage: npm run build\n\nMakes dist/proxy.js, the stdio proxy for AI clients, its server.json and proxy.mcpb.",
-  );
-  process.exit(0);
-}
+const usage = `Usage: npm run build
 
-const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const [own, packed, readOnly] = [at("../../dist/proxy.js"), at("dist/proxy.js"), at("dist/readOnly.js")];
-const { about, builtIn } = await bundle(own);
-await writeFile(at("../../dist/server.json"), `${JSON.stringify(registryEntry(about), null, 2)}\n`);
-await writeFile(at("../../dist/proxy.mcpb"), mcpBundle(about, builtIn, new Uint8Array(await readFile(own))));
-await mkdir(at("dist"), { recursive: true });
-await copyFile(own, packed);
-await writeFile(
-  readOnly,
-  '#!/usr/bin/env node\nprocess.argv.push("--read-only");\nawait import("./proxy.js");\n',
-);
-for (const file of [own, packed, readOnly]) await chmod(file, 0o755);
-await copyFile(at("../../LICENSE"), at("LICENSE"));
+Makes dist/proxy.js, the stdio proxy for AI clients, its server.json and proxy.mcpb, and the reference of the endpoints.`;
+
+await command({ usage, flags: {} }, async () => {
+  const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+  const [own, packed] = [at("../../dist/proxy.js"), at("dist/proxy.js")];
+  const { about, builtIn } = await bundle(own);
+  await writeFile(at("../../dist/server.json"), `${JSON.stringify(registryEntry(about), null, 2)}\n`);
+  await writeFile(
+    at("../../dist/proxy.mcpb"),
+    mcpBundle(about, builtIn, new Uint8Array(await readFile(own))),
+  );
+  await mkdir(at("dist"), { recursive: true });
+  await copyFile(own, packed);
+  for (const file of [own, packed]) await chmod(file, 0o755);
+  await copyFile(at("../../LICENSE"), at("LICENSE"));
+});

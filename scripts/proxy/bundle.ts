@@ -4,20 +4,26 @@ import type { ListToolsResult } from "@modelcontextprotocol/server";
 import { build } from "esbuild";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";
+import { TOKENS } from "../../convex/wallets/tokens";
+import { aboutShape, TITLE, type About } from "./kit";
 import { inputSchema, outputSchema } from "./schemas";
-import type { About } from "./kit";
 import type { BuiltIn } from "./server";
-import { tools, type Tool } from "./tools";
+import { INSTRUCTIONS, tools, type Tool } from "./tools";
 
 /**
- * Writes the proxy as one file that needs nothing but Node. The tools' schemas are made from the endpoints' here, not in
- * each process.
+ * Writes the proxy as one file that needs nothing but Node. What it can know beforehand, such as the tools' schemas, is
+ * made from the service here, not in each process.
  */
 export async function bundle(outfile: string): Promise<{ about: About; builtIn: BuiltIn }> {
   const root = await jsonOf("../../package.json", z.object({ config: z.object({ serviceUrl: z.url() }) }));
   const about = await jsonOf("package.json", aboutShape);
-  const { name, version } = about;
-  const builtIn: BuiltIn = { name, version, serviceUrl: root.config.serviceUrl, listing: toolList() };
+  const decimals = Object.entries(TOKENS).map(([symbol, token]) => [symbol, token.decimals] as const);
+  const builtIn: BuiltIn = {
+    ...{ name: about.name, version: about.version, title: TITLE, serviceUrl: root.config.serviceUrl },
+    ...{ instructions: INSTRUCTIONS, listing: { tools: tools.map(listed) } },
+    calls: tools.map(({ name, method, path, repeats }) => ({ name, method, path, repeats })),
+    decimals: Object.fromEntries(decimals),
+  };
   await build({
     entryPoints: [fileURLToPath(new URL("main.ts", import.meta.url))],
     outfile,
@@ -41,35 +47,15 @@ export async function bundle(outfile: string): Promise<{ about: About; builtIn: 
   return { about, builtIn };
 }
 
-const aboutShape = z.object({
-  name: z.string(),
-  version: z.string().regex(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/),
-  // What the registry takes.
-  description: z.string().max(100),
-  license: z.string(),
-  mcpName: z.string().regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
-});
-
-/** The answer to `tools/list`. */
-function toolList(): ListToolsResult {
-  return { tools: tools.map(listed) };
-}
-
+/** A tool in the answer to `tools/list`. */
 function listed(tool: Tool): ListToolsResult["tools"][number] {
-  const { name, title, description, reads, destructive, open, repeats } = tool;
-  const { method, path } = tool.endpoint;
+  const { name, title, description, method, path, reads, destructive, open, repeats } = tool;
   const found = endpoints.find((one) => one.path === path && one.methods.includes(method));
   if (found === undefined) throw new Error(`${name}: the service has no ${method} ${path}`);
-  const annotations = reads
-    ? { readOnlyHint: true, openWorldHint: open }
-    : {
-        readOnlyHint: false,
-        destructiveHint: destructive,
-        idempotentHint: repeats === "freely",
-        openWorldHint: open,
-      };
+  const changes = { destructiveHint: destructive, idempotentHint: repeats === "freely" };
   return {
-    ...{ name, title, description, annotations },
+    ...{ name, title, description },
+    annotations: { readOnlyHint: reads, ...(reads ? {} : changes), openWorldHint: open },
     inputSchema: inputSchema(found.input),
     outputSchema: outputSchema(found.returns),
   };

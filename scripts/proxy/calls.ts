@@ -1,73 +1,55 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { keyOf, noteOutcome, type Key } from "./keys";
-import { callService, ServiceError, type Body } from "./service";
+import type { BuiltIn } from "./server";
+import { callService, ServiceError, type Body, type ServiceCall } from "./service";
 import { textOf } from "./text";
-import type { Tool } from "./tools";
+import type { Called } from "./tools";
 
 /**
  * Handles one call of a tool. Its input is forwarded: apart from a few refusals, only the service checks it. Whatever a
  * model must know stands in the text and in the data, because clients pass on either.
  */
 
+declare const BUILT_IN: BuiltIn;
+
 /** The tool's input, unchecked. */
 export type Input = Readonly<Record<string, unknown>>;
 
-type Surroundings = { serviceUrl: string; signal: AbortSignal };
-
+/** The service answers within 28 seconds, whatever it has to ask or sign. */
+const TIMEOUT_MS = 29_000;
 /** What clients write for nothing. */
 const NOTHING = ["", "null", "undefined", "None", "NaN", "[object Object]"];
-
 const NOTHING_MOVED = "NOTHING was moved by this call";
-/** A wallet that holds money keeps its id. */
-const SHORT_ID =
-  "This userId is short enough to be guessed, and whoever knows it controls the wallet. Own it by the ownerUrl that connect_wallet answers, or use a random UUID for a new wallet.";
-const FREE_REPORTS =
-  "run_research answers at once, and start_research has reports written over 8 hours; both are free.";
 
-/** @param texts The names of the input's text fields. */
 export async function callTool(
-  tool: Tool,
-  texts: readonly string[],
+  tool: Called,
   given: Input,
-  { serviceUrl, signal }: Surroundings,
+  { serviceUrl, signal }: Pick<ServiceCall, "serviceUrl" | "signal">,
 ): Promise<CallToolResult> {
   const input = withoutNothing(given);
   if (inputAsksForKey(input)) return declined(tool);
-  const wrong = texts.find((name) => name in input && typeof input[name] !== "string");
-  // A query turns numbers into text, a body does not: anything but text is refused here for both.
-  if (wrong !== undefined && tool.endpoint.method === "GET") return failed(`${wrong} must be a string`, {});
   const key = keyOf(tool, input);
+  const idempotencyKey = key?.value ?? null;
+  const { method, path } = tool;
   try {
     const { body, isRepeat } = await callService({
-      serviceUrl,
-      ...tool.endpoint,
-      input,
-      idempotencyKey: key?.value ?? null,
-      repeatable: tool.repeats !== "undelivered" || !("userId" in input),
-      timeoutMs: tool.timeoutMs,
-      signal,
+      ...{ serviceUrl, method, path, input, idempotencyKey, signal },
+      timeoutMs: TIMEOUT_MS,
     });
     if (key !== null) noteOutcome(tool, input, key, isWaiting(body));
     return answered(body, isRepeat && key?.isMade === true);
   } catch (error) {
-    if (!(error instanceof ServiceError)) {
-      if (key !== null) noteOutcome(tool, input, key, true);
-      throw error;
-    }
-    if (key !== null) noteOutcome(tool, input, key, error.inDoubt);
+    if (key !== null) noteOutcome(tool, input, key, !(error instanceof ServiceError) || error.inDoubt);
+    if (!(error instanceof ServiceError)) throw error;
     return failedWith(tool, key, error);
   }
 }
 
-/** Words for nothing are left out, where nothing is a choice; the service reads them as it does everywhere else. */
-function withoutNothing(input: Input): Input {
-  return Object.fromEntries(
-    Object.entries(input).filter(([name, value]) => {
-      if (value === undefined) return false;
-      return name !== "idempotencyKey" || (typeof value === "string" && !NOTHING.includes(value.trim()));
-    }),
-  );
+/** A key that is a word for nothing is none; in every other field the service reads such words itself. */
+function withoutNothing(given: Input): Input {
+  const { idempotencyKey, ...rest } = given;
+  return typeof idempotencyKey === "string" && !NOTHING.includes(idempotencyKey.trim()) ? given : rest;
 }
 
 function isWaiting({ status, approvalId }: Body): boolean {
@@ -75,44 +57,37 @@ function isWaiting({ status, approvalId }: Body): boolean {
 }
 
 /** @param isRepeat Whether a client that has restarted this process sends the same order again. */
-function answered({ suggestedUserId: _, ...body }: Body, isRepeat: boolean): CallToolResult {
+function answered(body: Body, isRepeat: boolean): CallToolResult {
   const notices = noticesOf(body);
   if (isRepeat)
     notices.unshift(
       `${NOTHING_MOVED}: the same order was made within the last ten minutes, and this is its outcome. To order it once more, pass an idempotencyKey of your own.`,
     );
-  const moved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
-  const structuredContent = {
+  const nothingMoved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
+  const facts = {
     ...body,
-    ...(typeof body.warning === "string" ? { warning: SHORT_ID } : {}),
+    ...(typeof body.warning === "string" ? { warning: inTools(body.warning) } : {}),
     ...(isRepeat ? { repeated: true } : {}),
-    ...(moved ? { nothingMoved: true } : {}),
-    ...(notices.length === 0 ? {} : { notices }),
+    ...(nothingMoved ? { nothingMoved } : {}),
   };
-  return resultOf(structuredContent);
-}
-
-/** Notices first, then the facts. */
-function resultOf(structuredContent: Body, isError = false): CallToolResult {
-  const { notices, ...facts } = structuredContent;
-  const told = Array.isArray(notices) ? notices.map(String) : [];
-  const text = [...told, textOf(facts)].join("\n");
-  return { ...(isError ? { isError } : {}), content: [{ type: "text", text }], structuredContent };
+  // Notices first, then the facts.
+  return {
+    content: [{ type: "text", text: [...notices, textOf(facts)].join("\n") }],
+    structuredContent: notices.length === 0 ? facts : { ...facts, notices },
+  };
 }
 
 /** What an answer means for the person, in words. */
 function noticesOf(body: Body): string[] {
   const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey } = body;
+  const again = `call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome`;
   const notices: string[] = [];
   if (status === "rehearsed") notices.push(`A rehearsal: ${NOTHING_MOVED}.`);
   if (status === "awaiting_approval")
     notices.push(
-      `${NOTHING_MOVED} yet: the owner of this userId was asked in their chat. Ask the person to approve it there, then call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome.`,
+      `${NOTHING_MOVED} yet: the owner of this userId was asked in their chat. Ask the person to approve it there, then ${again}.`,
     );
-  if (status === "approved")
-    notices.push(
-      `It is approved, and on its way. Call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome.`,
-    );
+  if (status === "approved") notices.push(`It is approved, and on its way: ${again}.`);
   if (status === "failed") notices.push("It FAILED on chain: nothing but network fees was spent.");
   if (status === "submitted" && "txHash" in body)
     notices.push("It was submitted; its confirmation is still to come.");
@@ -127,32 +102,44 @@ function noticesOf(body: Body): string[] {
 }
 
 /** A key is named only where money may have moved, or where the caller named it. */
-function failedWith(tool: Tool, key: Key | null, { message, inDoubt }: ServiceError): CallToolResult {
-  const error = /[.!?)]$/.test(message) ? message : `${message}.`;
-  if (tool.name === "get_research_report" && /both are free/.test(message))
-    return failed(`${message.split(". ")[0]}. ${FREE_REPORTS}`, {});
-  if (key === null) return failed(message, {});
+function failedWith(
+  { repeats }: Called,
+  key: Key | null,
+  { message, inDoubt }: ServiceError,
+): CallToolResult {
+  // Buying a report is left to HTTP: a model that can send would pay, and get nothing.
+  const told = inTools(message.replace(/\. [^.]*can be bought for .*$/, ""));
+  if (key === null) return failed(told);
+  const error = /[.!?)]$/.test(told) ? told : `${told}.`;
+  const isOrder = repeats === "ordered";
   if (!inDoubt) {
     const again = key.isNamed ? " Another attempt needs another idempotencyKey." : "";
-    return failed(error + again, tool.repeats === "ordered" ? { nothingMoved: true } : {});
+    return failed(error + again, isOrder ? { nothingMoved: true } : {});
   }
-  const how = "that returns the first outcome and never does it twice";
-  return tool.repeats === "ordered"
-    ? failed(
-        `${error} Whether it was carried out is not known. To find out, call again with the same input and idempotencyKey "${key.value}": ${how}.`,
-        { inDoubt, idempotencyKey: key.value },
-      )
-    : failed(`${error} Whether it was carried out is not known. Call again with the same input: ${how}.`, {
-        inDoubt,
-      });
+  const how = isOrder
+    ? `To find out, call again with the same input and idempotencyKey "${key.value}"`
+    : "Call again with the same input";
+  return failed(
+    `${error} Whether it was carried out is not known. ${how}: that returns the first outcome and never does it twice.`,
+    { inDoubt, ...(isOrder ? { idempotencyKey: key.value } : {}) },
+  );
 }
 
-function failed(error: string, more: Body): CallToolResult {
+/** The service's words, with tools in place of their endpoints. */
+function inTools(words: string): string {
+  return words.replace(
+    /(?:\b(?:GET|POST) )?(\/(?:mcp|user)\/[a-z]+(?:[/-][a-z]+)*)/g,
+    (whole, path: string) => BUILT_IN.calls.find((tool) => tool.path === path)?.name ?? whole,
+  );
+}
+
+function failed(error: string, more: Body = {}): CallToolResult {
   return { isError: true, content: [{ type: "text", text: error }], structuredContent: { error, ...more } };
 }
 
 /** Agents answer in words; from any other tool it is a refusal. */
-function declined({ name }: Tool): CallToolResult {
-  if (name !== "ask_noel" && name !== "get_token_data") return failed(SECURITY_MESSAGE, {});
-  return resultOf({ answer: SECURITY_MESSAGE });
+function declined({ name }: Called): CallToolResult {
+  return name === "ask_noel" || name === "get_token_data"
+    ? answered({ answer: SECURITY_MESSAGE }, false)
+    : failed(SECURITY_MESSAGE);
 }

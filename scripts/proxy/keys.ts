@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Input } from "./calls";
-import type { Tool } from "./tools";
+import type { Called } from "./tools";
 
 /**
  * Idempotency keys of calls that name none. A call without an outcome (it waits for its owner, or its result is
@@ -21,28 +21,28 @@ const ended = new Set<string>();
 export type Key = { value: string; isNamed: boolean; isMade: boolean };
 
 /** `null` where none is needed. */
-export function keyOf(tool: Tool, input: Input): Key | null {
-  if (tool.repeats === "freely" || tool.repeats === "undelivered") return null;
+export function keyOf(tool: Called, input: Input): Key | null {
+  if (tool.repeats === "freely") return null;
   const { idempotencyKey } = input;
-  if (typeof idempotencyKey === "string" && idempotencyKey.trim() !== "")
+  if (typeof idempotencyKey === "string")
     return { value: idempotencyKey.trim(), isNamed: true, isMade: false };
   const terms = termsOf(tool, input);
   const known = open.get(terms);
   if (known !== undefined && known.until > Date.now())
     return { value: known.key, isNamed: false, isMade: false };
-  const value = tool.repeats === "ordered" ? made(terms) : crypto.randomUUID();
+  const value = tool.repeats === "keyed" ? crypto.randomUUID() : made(terms);
   return { value, isNamed: false, isMade: true };
 }
 
-/** Stores the outcome of a call. */
-export function noteOutcome(tool: Tool, input: Input, { value: key }: Key, isOpen: boolean): void {
+/** Notes whether a call has an outcome. */
+export function noteOutcome(tool: Called, input: Input, { value: key }: Key, isOpen: boolean): void {
   const terms = termsOf(tool, input);
   if (open.size >= MOST) open.clear();
   if (ended.size >= MOST) ended.clear();
   if (!isOpen) {
     open.delete(terms);
     ended.add(key);
-  } else if (!open.has(terms)) {
+  } else if (open.get(terms)?.key !== key) {
     open.set(terms, { key, until: Date.now() + WINDOW_MS });
   }
 }
@@ -59,6 +59,6 @@ function made(terms: string): string {
   }
 }
 
-function termsOf({ name }: Tool, { idempotencyKey: _, ...terms }: Input): string {
-  return JSON.stringify([name, Object.entries(terms).sort(([a], [b]) => (a < b ? -1 : 1))]);
+function termsOf({ path }: Called, { idempotencyKey: _, ...terms }: Input): string {
+  return JSON.stringify([path, Object.entries(terms).sort(([a], [b]) => (a < b ? -1 : 1))]);
 }

@@ -1,4 +1,5 @@
 import { strToU8, zipSync } from "fflate";
+import * as z from "zod";
 import type { BuiltIn } from "./server";
 
 /**
@@ -8,45 +9,33 @@ import type { BuiltIn } from "./server";
  * operator's: they stand in the two `package.json`.
  */
 
-/** What the proxy's own `package.json` says. */
-export type About = {
-  name: string;
-  version: string;
-  description: string;
-  license: string;
-  /** Its name in the MCP registry. */
-  mcpName: string;
-};
+/** What the proxy's own `package.json` says, in the forms that the registry takes. */
+export const aboutShape = z.object({
+  name: z.string(),
+  version: z.string().regex(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/),
+  description: z.string().max(100),
+  license: z.string(),
+  mcpName: z.string().regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
+});
+export type About = z.output<typeof aboutShape>;
 
-const TITLE = "Market research, signals and wallets";
-const SETTING = "NOELCLAW_CONVEX_URL";
-const SETTING_MEANS = "The service's address, if it differs from the built-in one";
+export const TITLE = "Market research, signals and wallets";
+const SETTING = {
+  name: "NOELCLAW_CONVEX_URL",
+  description: "The service's address, if it differs from the built-in one",
+  isRequired: false,
+  isSecret: false,
+  format: "string",
+};
 
 /** Its entry in the MCP registry, `server.json`. */
 export function registryEntry({ name, version, mcpName, description }: About): object {
-  const setting = {
-    name: SETTING,
-    description: SETTING_MEANS,
-    isRequired: false,
-    isSecret: false,
-    format: "string",
-  };
+  const transport = { type: "stdio" };
+  const npm = { registryType: "npm", identifier: name, version, runtimeHint: "npx", transport };
   return {
     $schema: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-    name: mcpName,
-    title: TITLE,
-    description,
-    version,
-    packages: [
-      {
-        registryType: "npm",
-        identifier: name,
-        version,
-        runtimeHint: "npx",
-        transport: { type: "stdio" },
-        environmentVariables: [setting],
-      },
-    ],
+    ...{ name: mcpName, title: TITLE, description, version },
+    packages: [{ ...npm, environmentVariables: [SETTING] }],
   };
 }
 
@@ -56,28 +45,22 @@ export function mcpBundle(
   { listing }: BuiltIn,
   proxy: Uint8Array,
 ): Uint8Array {
-  const args = ["${__dirname}/server/proxy.mjs"];
+  const program = "server/proxy.mjs";
+  const env = { [SETTING.name]: "${user_config.service_url}" };
+  const setting = { type: "string", title: "Service address", description: SETTING.description };
   const manifest = {
     manifest_version: "0.3",
     ...{ name, display_name: TITLE, version, description, license },
     author: { name: "The operator of this service" },
     server: {
       type: "node",
-      entry_point: "server/proxy.mjs",
-      mcp_config: { command: "node", args, env: { [SETTING]: "${user_config.service_url}" } },
+      entry_point: program,
+      mcp_config: { command: "node", args: [`\${__dirname}/${program}`], env },
     },
     tools: listing.tools.map((tool) => ({ name: tool.name, description: tool.title ?? tool.name })),
     compatibility: { platforms: ["darwin", "win32", "linux"], runtimes: { node: ">=20.19" } },
-    user_config: {
-      // Empty stands for the built-in one.
-      service_url: {
-        type: "string",
-        title: "Service address",
-        description: SETTING_MEANS,
-        required: false,
-        default: "",
-      },
-    },
+    // Empty stands for the built-in one.
+    user_config: { service_url: { ...setting, required: false, default: "" } },
   };
-  return zipSync({ "manifest.json": strToU8(JSON.stringify(manifest, null, 2)), "server/proxy.mjs": proxy });
+  return zipSync({ "manifest.json": strToU8(JSON.stringify(manifest, null, 2)), [program]: proxy });
 }

@@ -1,179 +1,154 @@
 /** The 19 tools as data: names, what models read about them, what clients may expect, and the endpoint behind each. */
 
-export type Tool = {
+/** How a tool is called. */
+export type Called = {
   name: string;
+  method: "GET" | "POST";
+  path: `/${string}`;
+  /**
+   * How a call with an unknown outcome may be repeated: `freely`; `keyed`, with the first one's idempotency key; or
+   * `ordered`, the same with a key made of the terms, because money moves.
+   */
+  repeats: "freely" | "keyed" | "ordered";
+};
+
+export type Tool = Called & {
   title: string;
   /** For the model: what it does, its units, and what to watch out for. */
   description: string;
-  endpoint: { method: "GET" | "POST"; path: `/${string}` };
   /** Changes nothing but what the caller was shown before; clients that prompt do not ask for it. */
   reads: boolean;
   destructive: boolean;
   /** Whether the service asks others for it. */
   open: boolean;
-  /**
-   * How a call with an unknown outcome may be repeated: `freely`; `keyed`, with the first one's idempotency key;
-   * `ordered`, the same with a key made of the terms, because money moves; or `undelivered`: freely, but not with a
-   * `userId`, which makes the service send a message.
-   */
-  repeats: "freely" | "keyed" | "ordered" | "undelivered";
-  timeoutMs: number;
 };
 
-/** The service answers within 28 seconds, whatever it has to ask or sign. */
-const SLOW_MS = 29_000;
-/** For stored answers of the service, which asks nobody. */
-const QUICK_MS = 15_000;
-
-const of = (method: "GET" | "POST", path: `/${string}`, rest: Partial<Tool> = {}) => ({
-  endpoint: { method, path },
-  reads: true,
-  destructive: false,
-  open: true,
-  repeats: "freely" as const,
-  timeoutMs: SLOW_MS,
+const of = (method: "GET" | "POST", path: `/${string}`, rest: Partial<Omit<Tool, "name">> = {}) => ({
+  ...{ method, path, reads: true, destructive: false, open: true, repeats: "freely" as const },
   ...rest,
 });
-const STORED = { open: false, timeoutMs: QUICK_MS };
-const CREATES = { ...STORED, reads: false };
+const STORED = { open: false };
+const CREATES = { open: false, reads: false };
 const MOVES_MONEY = { reads: false, destructive: true, repeats: "ordered" as const };
-const MAY_DELIVER = { repeats: "undelivered" as const };
 
 const CARD = "With userId, the person's secret id, it also goes as a card to their messenger.";
 const ORDER =
   "dryRun: true rehearses it and moves nothing. After its outcome, the same call is another order: to repeat one, pass the idempotencyKey from its answer.";
 
-export const tools: readonly Tool[] = [
-  {
-    name: "get_market_data",
+const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
+  get_market_data: {
     title: "Market snapshot",
     description:
       "Live crypto market snapshot: Bitcoin, Ethereum and Solana, trending coins, and the top 20 by market cap. Prices and market caps are in USD, changes are percent over 24 hours. fetchedAt says how old the figures are; a figure whose source is model is a language model's.",
     ...of("GET", "/mcp/market"),
   },
-  {
-    name: "get_token_data",
+  get_token_data: {
     title: "Token figures",
     description:
       "Live figures of one token and an answer to a question about it. question is a token name or ticker (SOL), or a question that names one. Prices, market cap and volume are in USD, the change is percent over 24 hours.",
     ...of("POST", "/mcp/token"),
   },
-  {
-    name: "ask_noel",
+  ask_noel: {
     title: "Ask the assistant",
     description:
       "Asks one of the service's agents, who knows the live market: primary-default (crypto assistant, the default), news-default (AI and Web3 news) or marketdata-default (market data). The conversation is not stored: pass earlier turns in messages. Information, not financial advice.",
     ...of("POST", "/mcp/chat"),
   },
-  {
-    name: "get_latest_signal",
+  get_latest_signal: {
     title: "Latest trading signal",
     description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry (the measured price at issue), two targets and stop loss in USD, a confidence from 0 to 100, the chance from which it earns its costs (breakEvenPercent) and until when it is valid (expiresAt); null where there is none yet. ${CARD} Information, not financial advice.`,
-    ...of("POST", "/mcp/signals/latest", MAY_DELIVER),
+    ...of("POST", "/mcp/signals/latest"),
   },
-  {
-    name: "get_signal_history",
+  get_signal_history: {
     title: "Signal history",
     description:
       "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out.",
     ...of("GET", "/mcp/signals/history", STORED),
   },
-  {
-    name: "get_daily_recap",
+  get_daily_recap: {
     title: "Daily recap",
     description:
       "How today's signals have done so far, and yesterday's: date is today's, yesterday has its own. PnL is in percent before and after costs.",
-    ...of("POST", "/mcp/signals/recap", MAY_DELIVER),
+    ...of("POST", "/mcp/signals/recap"),
   },
-  {
-    name: "get_whale_alerts",
+  get_whale_alerts: {
     title: "Whale alerts",
     description: `Large on-chain moves of the last hours (1 to 168, 6 when left out): exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones were read on Base; agent-reported ones are a language model's, verified if the transaction agrees. ${CARD}`,
-    ...of("POST", "/mcp/whale-alerts", MAY_DELIVER),
+    ...of("POST", "/mcp/whale-alerts"),
   },
-  {
-    name: "run_research",
+  run_research: {
     title: "Research now",
     description:
       "One research snapshot of the market, or of the token given, free: outlook, key signals with confidence (0 to 1), an analysis of 400 to 600 words, and its sources with link and time. Cached for 15 minutes. The first one on a focus may take half a minute; if it took too long, call again.",
     ...of("POST", "/mcp/research"),
   },
-  {
-    name: "start_research",
+  start_research: {
     title: "Start a research shift",
     description:
       "Starts an autonomous research shift of 8 hours, on the whole market or on the token given, free: data every 30 minutes, reports after 2.5, 5 and 8 hours, delivered to the user's messenger where they have set one. Every call starts another shift, at most 10 at a time. userId is the person's secret id: use the one they already have. startedAt and stopsAt are epoch milliseconds.",
-    ...of("POST", "/mcp/research/start", { reads: false, repeats: "keyed", timeoutMs: QUICK_MS }),
+    ...of("POST", "/mcp/research/start", { reads: false, repeats: "keyed" }),
   },
-  {
-    name: "stop_research",
+  stop_research: {
     title: "Stop research shifts",
     description:
       "Stops all active research shifts of the user for good; their unfinished reports are dropped, finished ones stay. stopped is how many were active.",
     ...of("POST", "/mcp/research/stop", { ...CREATES, destructive: true }),
   },
-  {
-    name: "get_research_status",
+  get_research_status: {
     title: "Research status",
     description:
       "The user's newest active research shift (null when there is none) with elapsed and remaining minutes, the shift that ended last and how, and their latest three reports.",
     ...of("GET", "/mcp/research/status", STORED),
   },
-  {
-    name: "get_research_report",
+  get_research_report: {
     title: "Latest research report",
     description:
       "The latest report that a research shift wrote on the token, from any user's shift; with jobId (from start_research or get_research_status) that shift's latest, the way to reports on the whole market. Where there is none, run_research answers at once, and start_research has one written; both are free.",
     ...of("GET", "/mcp/research/report", STORED),
   },
-  {
-    name: "connect_wallet",
+  connect_wallet: {
     title: "Connect the custody wallet",
     description:
       "Creates the user's custody wallet on Base, the one that swap_tokens and send_token spend, or returns the existing one. userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and always use the same one; until somebody owns it, anyone who knows it controls the wallet. If the answer has an ownerUrl, give that link to the person: who taps Own there has another way to the wallet, and approves what the userId alone would move.",
     ...of("POST", "/mcp/defi/connect", CREATES),
   },
-  {
-    name: "swap_tokens",
+  swap_tokens: {
     title: "Swap tokens",
     description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. ${ORDER}`,
     ...of("POST", "/mcp/defi/swap", MOVES_MONEY),
   },
-  {
-    name: "send_token",
+  send_token: {
     title: "Send tokens",
     description: `Sends tokens from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. from says which wallet pays: custody (the default) or basic. ${ORDER}`,
     ...of("POST", "/mcp/defi/send", MOVES_MONEY),
   },
-  {
-    name: "get_portfolio",
+  get_portfolio: {
     title: "Portfolio",
     description:
       "All token balances of the user's custody wallet with live prices and the total, in USD; a token without a live price is left out of the total. Creates the wallet if there is none.",
     ...of("GET", "/mcp/defi/portfolio"),
   },
-  {
-    name: "create_wallet",
+  create_wallet: {
     title: "Create a basic wallet",
     description:
       "Creates the user's basic wallet on Base, or returns the existing one. It is not the custody wallet of connect_wallet.",
     ...of("POST", "/mcp/wallet/create", CREATES),
   },
-  {
-    name: "get_wallet_balance",
+  get_wallet_balance: {
     title: "Wallet balance",
     description:
       "ETH and USDC of the user's basic wallet and of the custody wallet, if they exist, as exact decimals in whole tokens.",
     ...of("GET", "/mcp/wallet/balance"),
   },
-  {
-    name: "set_telegram",
+  set_telegram: {
     title: "Set up the messenger bot",
     description:
       "Sets where the user's reports and alerts go: their own bot (messengerBotToken, also telegramBotToken), their chat (messengerChatId, also telegramChatId), or both; what is left out stays, an empty text clears. The bot token is sealed and never shown again.",
     ...of("POST", "/user/messenger", { reads: false, destructive: true, open: false, repeats: "keyed" }),
   },
-];
+};
+
+export const tools: readonly Tool[] = Object.entries(TOOLS).map(([name, rest]) => ({ name, ...rest }));
 
 export const INSTRUCTIONS = [
   "Crypto market data, research, trading signals, whale alerts and wallets on Base.",

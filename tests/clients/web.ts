@@ -29,7 +29,6 @@ const record = z.object({ total: figure, wins: figure, losses: figure, winrate: 
  */
 const EARLIER: readonly Question[] = [
   ["GET", "/mcp/market", undefined, market],
-  ["GET", "/mcp/market", undefined, market],
   ["POST", "/mcp/chat", { question: "How is ETH?", agentId: "coingecko-default", messages: [] }, answer],
   [
     "POST",

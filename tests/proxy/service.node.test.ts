@@ -1,4 +1,3 @@
-import type { ProgressNotification } from "@modelcontextprotocol/sdk/types.js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { callService, ServiceError, type ServiceCall } from "../../scripts/proxy/service";
@@ -11,7 +10,6 @@ import {
   hang,
   HASTENED,
   json,
-  PATIENT,
   textOf,
   type Answer,
   service,
@@ -95,76 +93,48 @@ describe("a call", () => {
     expect(service.received).toHaveLength(1);
     await hasty.client.close();
   });
-
-  test("tells of its progress while the service thinks, to whoever asks for it", async () => {
-    let answer = (): void => undefined;
-    service.answers((response, request) => {
-      answer = () => json(200, { answer: "At last", agentId: "a", model: "m" })(response, request);
-    });
-    const hasty = await connect(built.file, service.url, HASTENED);
-    const told: ProgressNotification["params"][] = [];
-    const onprogress = (one: { progress: number; message?: string | undefined }) => {
-      told.push({
-        progressToken: "",
-        progress: one.progress,
-        ...(one.message ? { message: one.message } : {}),
-      });
-      if (told.length >= 3) answer();
-    };
-    const params = { name: "ask_noel", arguments: { question: "Hm?" } };
-    const result = await hasty.client.callTool(params, undefined, { onprogress, ...PATIENT });
-    await hasty.client.close();
-    expect(result.structuredContent).toMatchObject({ answer: "At last" });
-    const seconds = told.map(({ progress }) => progress);
-    expect(seconds.length).toBeGreaterThanOrEqual(3);
-    expect(seconds).toEqual([...new Set(seconds)].toSorted((a, b) => a - b));
-    expect(told[0]?.message).toBe("Asking the service");
-    expect(told.at(-1)?.message).toMatch(/^Waiting for the service, \d+ s so far$/);
-  });
 });
 
 describe("a repeat", () => {
-  test("of a transfer carries the first attempt's key; another transfer another one", async () => {
-    service.answers(breakOff, json(200, sent));
-    const result = await proxy.call("send_token", order);
-    expect(textOf(result)).toMatch(/status: confirmed\n[^]*amount: 25 USDC\n/);
-    expect(keysSent()).toEqual([expect.stringMatching(UUID), keysSent()[0]]);
-    const [key] = keysSent();
-
-    service.answers(json(502, { error: "The chain's RPC node failed" }), json(200, sent));
-    await proxy.call("send_token", order);
-    expect(keysSent()).toEqual([expect.stringMatching(UUID), keysSent()[0]]);
-    expect(keysSent()).not.toContain(key);
+  test("of a transfer without an outcome carries its key; another transfer another one", async () => {
+    for (const cut of [breakOff, json(502, { error: "The chain's RPC node failed" })]) {
+      service.answers(cut);
+      const told = textOf(await proxy.call("send_token", order));
+      // Whether it is repeated is the model's to say.
+      expect(service.received).toHaveLength(1);
+      const [key] = keysSent();
+      expect(key).toMatch(UUID);
+      expect(told).toContain(`Whether it was carried out is not known.`);
+      expect(told).toContain(`idempotencyKey "${String(key)}"`);
+      service.answers(json(200, sent));
+      const result = await proxy.call("send_token", order);
+      expect(textOf(result)).toMatch(/status: confirmed\n[^]*amount: 25 USDC\n/);
+      expect(keysSent()).toEqual([key]);
+      service.answers(json(200, sent));
+      await proxy.call("send_token", order);
+      expect(keysSent()).not.toContain(key);
+    }
   });
 
   test("uses the caller's own key where there is one", async () => {
-    service.answers(json(503, { error: "Busy" }), json(200, sent));
+    service.answers(json(200, sent));
     await proxy.call("send_token", { ...order, idempotencyKey: "rent-may" });
-    expect(keysSent()).toEqual(["rent-may", "rent-may"]);
+    expect(keysSent()).toEqual(["rent-may"]);
     service.answers(json(200, sent));
     await proxy.call("send_token", { ...order, idempotencyKey: "Miete für Mai 🏠" });
     expect(keysSent()).toEqual([undefined]);
     expect(service.received[0]?.body).toContain("Miete für Mai 🏠");
   });
 
-  test("is made once, and never after an answer that a repeat cannot better", async () => {
-    service.answers(breakOff);
-    const result = await proxy.call("swap_tokens", { ...order, fromToken: "USDC", toToken: "DAI" });
-    expect(service.received).toHaveLength(2);
-    const [key, same] = keysSent();
-    expect(same).toBe(key);
-    expect(textOf(result)).toContain(`Whether it was carried out is not known.`);
-    expect(textOf(result)).toContain(`idempotencyKey "${String(key)}"`);
-
+  test("is asked for with a key only where the outcome is not known", async () => {
     for (const status of [400, 404, 408, 409, 429, 500]) {
       service.answers(json(status, { error: "No" }));
       const told = textOf(await proxy.call("send_token", order));
-      const [sent] = keysSent();
+      const [key] = keysSent();
       // It may have failed after the signature, or on the way back: the key is what finds that out.
       if (status < 500 && status !== 408) expect(told).toBe("No.");
       else expect(told).toMatch(/^No\. Whether it was carried out is not known\..* idempotencyKey "[\w-]+"/);
-      expect(told.includes(String(sent))).toBe(status >= 500 || status === 408);
-      expect(service.received).toHaveLength(1);
+      expect(told.includes(String(key))).toBe(status >= 500 || status === 408);
     }
   });
 
@@ -216,14 +186,14 @@ describe("a repeat", () => {
     expect(named).not.toContain("NOTHING was moved");
   });
 
-  test("is not made where the answer tells that nothing has moved, and the doubt of an earlier one ends", async () => {
+  test("is another order once the answer tells that nothing has moved", async () => {
     for (const words of [
       "The owner has frozen this account",
       "Sends and swaps are paused: try again later",
     ]) {
       service.answers(json(503, { error: words }));
       const told = textOf(await proxy.call("send_token", order));
-      expect([told, service.received.length]).toEqual([`${words}.`, 1]);
+      expect(told).toBe(`${words}.`);
     }
     const failed = (headers = {}) => json(502, { error: "The quote was refused" }, headers);
     service.answers(failed());
@@ -231,36 +201,12 @@ describe("a repeat", () => {
     const [key] = keysSent();
     expect(open).toContain("Whether it was carried out is not known");
     // The same terms ask what became of it, and then are another order.
-    service.answers(breakOff, failed({ "idempotent-replayed": "true" }));
+    service.answers(failed({ "idempotent-replayed": "true" }));
     const settled = textOf(await proxy.call("send_token", order));
-    expect([keysSent(), settled]).toEqual([[key, key], "The quote was refused."]);
+    expect([keysSent(), settled]).toEqual([[key], "The quote was refused."]);
     service.answers(json(200, sent));
     await proxy.call("send_token", order);
     expect(keysSent()).not.toContain(key);
-  });
-
-  test("is made for what changes nothing", async () => {
-    service.answers(
-      json(502, { error: "Away" }),
-      json(200, { activeJob: null, lastJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }),
-    );
-    expect((await proxy.call("get_research_status", { userId: "u" })).isError).not.toBe(true);
-    expect(service.received).toHaveLength(2);
-  });
-});
-
-describe("a call that has a card delivered", () => {
-  test("is not repeated, since the card may be on its way already", async () => {
-    service.answers(json(502, { error: "Away" }), json(200, { signals: { BTC: null } }));
-    expect(textOf(await proxy.call("get_latest_signal", { userId: "u" }))).toBe("Away");
-    expect(service.received).toHaveLength(1);
-    expect(textOf(await proxy.call("get_latest_signal", {}))).toMatch(/BTC: none/);
-  });
-
-  test("is repeated when it delivers nothing", async () => {
-    service.answers(json(502, { error: "Away" }), json(200, { signals: { BTC: null } }));
-    expect(textOf(await proxy.call("get_latest_signal", {}))).toMatch(/BTC: none/);
-    expect(service.received).toHaveLength(2);
   });
 });
 
@@ -286,7 +232,7 @@ describe("a failure", () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test("to answer in time is one, and is not repeated", async () => {
+  test("to answer in time is one", async () => {
     service.answers(hang);
     const call: ServiceCall = {
       serviceUrl: service.url,
@@ -294,7 +240,6 @@ describe("a failure", () => {
       path: "/slow",
       input: {},
       idempotencyKey: "k",
-      repeatable: true,
       timeoutMs: 500,
       signal: new AbortController().signal,
     };

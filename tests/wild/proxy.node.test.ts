@@ -76,12 +76,12 @@ test("text and data of a failure say the same", async () => {
   service.answers(
     json(404, {
       error:
-        "There is no report on SOL yet. POST /mcp/research answers at once; both are free. One of your own can be bought for 1.00 USDC on Base",
+        "There is no report on SOL yet. POST /mcp/research answers at once, and POST /mcp/research/start has reports written over 8 hours; both are free. One of your own can be bought for 1.00 USDC on Base: POST https://a.example/agent/research/paid",
     }),
   );
   const result = await proxy.call("get_research_report", { token: "SOL" });
   expect(result.structuredContent).toEqual({ error: textOf(result) });
   expect(textOf(result)).toBe(
-    "There is no report on SOL yet. run_research answers at once, and start_research has reports written over 8 hours; both are free.",
+    "There is no report on SOL yet. run_research answers at once, and start_research has reports written over 8 hours; both are free",
   );
 });

@@ -1,0 +1,23 @@
+/** A setting that the proxy cannot start with; the message is for whoever made it. */
+export class SettingsError extends Error {}
+
+/**
+ * The service's address: `NOELCLAW_CONVEX_URL` if it is set, otherwise the built-in one; without trailing slashes.
+ * @throws SettingsError naming what is wrong with the setting.
+ */
+export function serviceUrlOf(setting: string | undefined, builtIn: string): string {
+  const given = setting?.trim() ?? "";
+  const address = given === "" ? builtIn : given;
+  if (!URL.canParse(address)) refuse("is not an address such as https://example.convex.site");
+  const url = new URL(address);
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    refuse("must be an address that begins with http:// or https://");
+  }
+  if (url.username !== "" || url.password !== "") refuse("must not hold a user name or password");
+  if (url.search !== "" || url.hash !== "") refuse("must be an address without ? and #");
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+function refuse(problem: string): never {
+  throw new SettingsError(`NOELCLAW_CONVEX_URL ${problem}`);
+}
