@@ -96,7 +96,6 @@ import type * as lib_outside_sourceTurns from "../lib/outside/sourceTurns.js";
 import type * as lib_outside_spending from "../lib/outside/spending.js";
 import type * as lib_outside_tallies from "../lib/outside/tallies.js";
 import type * as lib_publicSources from "../lib/publicSources.js";
-import type * as lib_records_audit from "../lib/records/audit.js";
 import type * as lib_records_ids from "../lib/records/ids.js";
 import type * as lib_records_records from "../lib/records/records.js";
 import type * as lib_records_rows from "../lib/records/rows.js";
@@ -397,7 +396,6 @@ declare const fullApi: ApiFromModules<{
   "lib/outside/spending": typeof lib_outside_spending;
   "lib/outside/tallies": typeof lib_outside_tallies;
   "lib/publicSources": typeof lib_publicSources;
-  "lib/records/audit": typeof lib_records_audit;
   "lib/records/ids": typeof lib_records_ids;
   "lib/records/records": typeof lib_records_records;
   "lib/records/rows": typeof lib_records_rows;

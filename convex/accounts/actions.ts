@@ -1,10 +1,12 @@
 import { v } from "convex/values";
-import { isAddress, isHex, verifyMessage } from "viem";
+import { isHex, verifyMessage } from "viem";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { requireIdentity } from "../lib/security/auth";
+import { MINUTE } from "../lib/time";
+import { addressFrom, CHALLENGE_MS, challengeText } from "./addresses";
 
 /** What the web application asks of accounts that takes more than one transaction. */
 
@@ -28,29 +30,35 @@ export const claimUserId = action({
   },
 });
 
+/** Clocks of servers differ a little. */
+const SKEW_MS = MINUTE;
+
 /**
- * Links the address of the caller's open challenge.
- * @param args.signature EIP-191 signature of the challenge's message by the address's key, 0x and hex digits.
- * @throws AppError `invalid_request` without an open challenge or for another address's signature; `conflict` if the
- * user has too many addresses.
+ * Links an address to the caller's account.
+ * @param args.issuedAt As `accounts/addresses:challenge` gave it with the message.
+ * @param args.signature EIP-191 signature of the message by the address's key, 0x and hex digits; contract accounts
+ * cannot sign here.
+ * @returns The address, lower case.
+ * @throws AppError `invalid_request` for a late message or another address's signature; `conflict` if the user has too
+ * many addresses; `rate_limited`.
  */
 export const linkAddress = action({
-  args: { signature: v.string() },
+  args: { address: v.string(), issuedAt: v.number(), signature: v.string() },
   returns: v.object({ address: v.string() }),
-  handler: async (ctx, { signature }): Promise<{ address: string }> => {
+  handler: async (ctx, { issuedAt, signature, ...args }): Promise<{ address: string }> => {
     const userId = await ctx.runQuery(internal.accounts.access.mine, {});
     await charge(ctx, "settings", { userId, address: null });
-    const challenge = await ctx.runQuery(internal.accounts.addresses.openChallenge, {});
-    if (challenge === null) throw new AppError("invalid_request", "Ask for a challenge first");
-    if (!(await isSignedBy(challenge.address, challenge.message, signature)))
-      throw new AppError("invalid_request", "The challenge was not signed by this address");
-    return ctx.runMutation(internal.accounts.addresses.link, { nonce: challenge.nonce });
+    const address = addressFrom(args.address);
+    const age = Date.now() - issuedAt;
+    if (!Number.isInteger(issuedAt) || age < -SKEW_MS || age > CHALLENGE_MS)
+      throw new AppError("invalid_request", "The message has expired: ask for another");
+    const message = challengeText(userId, address, issuedAt);
+    // viem throws for bytes that are not a signature.
+    const isSigned =
+      isHex(signature) && (await verifyMessage({ address, message, signature }).catch(() => false));
+    if (!isSigned) throw new AppError("invalid_request", "The message was not signed by this address");
+    const linked = { address: address.toLowerCase() };
+    await ctx.runMutation(internal.accounts.addresses.link, { userId, ...linked });
+    return linked;
   },
 });
-
-/** Recovers the signer; contract accounts cannot sign here. */
-async function isSignedBy(address: string, message: string, signature: string): Promise<boolean> {
-  if (!isAddress(address) || !isHex(signature)) return false;
-  // viem throws for bytes that are not a signature.
-  return verifyMessage({ address, message, signature }).catch(() => false);
-}

@@ -7,7 +7,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { change } from "../lib/changes";
 import { optional, required } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
-import { OPERATOR, recordAudit } from "../lib/records/audit";
+import { log } from "../lib/log";
 import { userIdFrom } from "../lib/records/ids";
 import { tablesOf, type TableRecord } from "../lib/records/records";
 import { requireIdentity } from "../lib/security/auth";
@@ -90,7 +90,7 @@ async function claimFor(ctx: MutationCtx, userId: string, login: string): Promis
   const dueAt = now + CLAIM_MS;
   await saveAccount(ctx, userId, { claim: { login, dueAt }, ownerCode: undefined });
   await ctx.scheduler.runAt(dueAt, internal.accounts.claims.settle, { userId });
-  await announce(ctx, userId, { action: "claim opened" }, [
+  await announce(ctx, userId, "claim opened", [
     [{ bold: "🔐 Somebody wants to own your account" }],
     [
       `Its id has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
@@ -104,11 +104,10 @@ async function claimFor(ctx: MutationCtx, userId: string, login: string): Promis
 
 /** Why a login cannot own a `userId`; `null` if it can. */
 async function refusalOf(ctx: QueryCtx, login: string, userId: string): Promise<string | null> {
-  const own = await accountOfLogin(ctx, login);
-  if (own?.claimed === true) return "You own another userId already: a login or a chat owns one in all";
+  if ((await accountOfLogin(ctx, login))?.claimed === true)
+    return "You own another userId already: a login or a chat owns one in all";
   if ((await ownerOf(ctx, userId)) !== null) return "This userId has an owner already";
-  if (own === null || !(await isInUse(ctx, own.userId))) return null;
-  return "This account already has credits, wallets, research, links, alerts or settings of its own";
+  return (await isTaken(ctx, login)) ? "Your account already has rows of its own, such as credits" : null;
 }
 
 /**
@@ -116,16 +115,14 @@ async function refusalOf(ctx: QueryCtx, login: string, userId: string): Promise<
  * @throws AppError `conflict` if the login is a messenger account that is another user's by now.
  */
 async function bind(ctx: MutationCtx, userId: string, login: string): Promise<void> {
-  await announce(ctx, userId, { action: "claim done" }, [
+  await announce(ctx, userId, "claim done", [
     [{ bold: "🔐 Your account id has an owner now" }],
     ["Somebody who knows it has become its owner: from now on what it has belongs to them."],
   ]);
   await ctx.runMutation(internal.messenger.notices.endAll, { userId });
   await ctx.runMutation(internal.alerts.model.endAll, { userId });
   await ctx.runMutation(internal.research.shifts.stop, { userId });
-  const own = await accountOfLogin(ctx, login);
-  if (own !== null) await ctx.db.delete("accounts", own._id);
-  await changeRules(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
+  await takeOver(ctx, userId, login);
   const messengerId = messengerOf(login);
   if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
 }
@@ -138,7 +135,7 @@ export const settle = change({ userId: v.string() }, async (ctx, { userId }) => 
   const refusal = (await refusalOf(ctx, login, userId)) ?? (await linkedElsewhere(ctx, login));
   if (refusal === null) return bind(ctx, userId, login);
   await saveAccount(ctx, userId, { claim: undefined });
-  await recordAudit(ctx, { actor: userId, action: "claim refused", subject: userId, detail: refusal });
+  log.warn("account.claim refused", { account: row._id, reason: refusal });
 });
 
 /** Why a messenger account cannot own an id: it is linked to another; `null` if it can. */
@@ -155,7 +152,7 @@ export const end = change({ name: v.string() }, async (ctx, { name }) => {
   if (row?.claim === undefined) throw new AppError("not_found", "No claim of this userId waits");
   const { userId } = row;
   await saveAccount(ctx, userId, { claim: undefined, restsUntil: Date.now() + REST_MS });
-  await announce(ctx, userId, { action: "claim ended" }, [
+  await announce(ctx, userId, "claim ended", [
     [{ bold: "🔐 The claim of your account has ended" }],
     ["It stays as it was, and nobody can claim it for a week."],
   ]);
@@ -231,30 +228,24 @@ function codeHash(code: string): string {
 }
 
 /**
- * A lost login: an operator who knows whose account it is gives it another one, two hours from now. Its present login
- * in that place takes the change back; so does a freeze.
- * `npx convex run accounts/claims:changeLogin '{"userId":"…","login":"<issuer>|<subject>","reason":"…"}'`.
- * @returns When it takes effect, epoch ms; `null` if it was taken back.
+ * A lost login: an operator who knows whose account it is gives it another one, two hours from now; a freeze takes that
+ * back. `npx convex run accounts/claims:changeLogin '{"userId":"…","login":"<issuer>|<subject>","reason":"…"}'`.
+ * @returns When it takes effect, epoch ms.
  * @throws AppError `not_found` without an owner; `conflict` if the new login's own account is in use.
  */
 export const changeLogin = internalMutation({
   args: { userId: v.string(), login: v.string(), reason: v.string() },
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { userId: name, login, reason: detail }) => {
+  returns: v.number(),
+  handler: async (ctx, { userId: name, login, reason }) => {
     const row = (await accountNamed(ctx, name))?.row;
     if (row?.login === undefined) throw new AppError("not_found", "This userId has no owner");
-    const { userId } = row;
-    if (login === row.login) {
-      await saveAccount(ctx, userId, { nextLogin: undefined });
-      await recordAudit(ctx, { actor: OPERATOR, action: "change of login ended", subject: userId, detail });
-      return null;
-    }
     if (!login.includes("|")) throw new AppError("invalid_request", "login must be <issuer>|<subject>");
-    await assertUnused(ctx, login);
+    if (await isTaken(ctx, login)) throw new AppError("conflict", "The new login's own account is in use");
+    const { userId } = row;
     const from = Date.now() + LOOSENING_MS;
     await saveAccount(ctx, userId, { nextLogin: { login, from } });
     await ctx.scheduler.runAt(from, internal.accounts.claims.takeLogin, { userId });
-    await announce(ctx, userId, { actor: OPERATOR, action: "change of login opened", detail }, [
+    await announce(ctx, userId, `change of login opened: ${reason}`, [
       [{ bold: "🔐 Your account will get another login" }],
       [
         `The people who run this service were told that your login is lost. From ${dateTime(from)} on your account and its wallets are another one's, and its keys end.`,
@@ -271,32 +262,36 @@ export const takeLogin = change({ userId: v.string() }, async (ctx, { userId }) 
   const row = await accountOf(ctx, userId);
   if (row?.nextLogin === undefined || row.nextLogin.from > now) return;
   const { login } = row.nextLogin;
-  const problem = await assertUnused(ctx, login).then(() => null, failureOf);
-  if (problem !== null) return saveAccount(ctx, userId, { nextLogin: undefined });
-  const own = await accountOfLogin(ctx, login);
-  if (own !== null) await ctx.db.delete("accounts", own._id);
+  if (await isTaken(ctx, login)) return saveAccount(ctx, userId, { nextLogin: undefined });
   await cancelLooser(ctx, userId, now);
   for (const { _id } of await keysOf(ctx, userId)) await ctx.db.patch("keys", _id, { revokedAt: now });
   // The messenger account that was the login may be in others' hands.
   if (messengerOf(row.login ?? "") !== null)
     await ctx.runMutation(internal.messenger.linking.end, { userId });
-  await changeRules(ctx, userId, { login, claimed: true });
-  await announce(ctx, userId, { actor: OPERATOR, action: "login changed" }, [
+  await takeOver(ctx, userId, login);
+  await announce(ctx, userId, "login changed", [
     [{ bold: "🔐 Your account has another login" }],
     ["From now on only the new login can move its money. The old one's keys and open orders have ended."],
   ]);
 });
 
-/** @throws AppError `conflict` if a login owns an account that is in use. */
-async function assertUnused(ctx: QueryCtx, login: string): Promise<void> {
+/** Makes a login the owner of an account, in place of its own one, which is not in use. */
+async function takeOver(ctx: MutationCtx, userId: string, login: string): Promise<void> {
   const own = await accountOfLogin(ctx, login);
-  if (own !== null && (own.claimed || (await isInUse(ctx, own.userId))))
-    throw new AppError("conflict", "The new login's own account is in use");
+  if (own !== null) await ctx.db.delete("accounts", own._id);
+  await changeRules(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
 }
 
-/** Whether the `userId` has anything that a claim of another one would leave behind. */
+/** Whether a login owns an account that it would leave behind. */
+async function isTaken(ctx: QueryCtx, login: string): Promise<boolean> {
+  const own = await accountOfLogin(ctx, login);
+  return own !== null && (own.claimed || (await isInUse(ctx, own.userId)));
+}
+
+/** Whether the account of a `userId` has anything that its user would miss: a row in a section of their export. */
 async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
-  for (const table of tablesOf(records)) if (await hasRows(ctx, table, userId)) return true;
+  for (const table of tablesOf(records))
+    if (table !== "accounts" && (await hasRows(ctx, table, userId))) return true;
   return false;
 }
 
@@ -306,7 +301,6 @@ async function hasRows<Table extends TableNames>(
   userId: string,
 ): Promise<boolean> {
   const { ownedBy }: TableRecord<Table> = records[table];
-  if (ownedBy?.inUse === undefined) return false;
-  const rows = ownedBy.inUse === "any" ? ownedBy.rows : ownedBy.inUse;
-  return (await rows(ctx.db.query(table), userId).first()) !== null;
+  if (ownedBy?.section === undefined) return false;
+  return (await ownedBy.rows(ctx.db.query(table), userId).first()) !== null;
 }

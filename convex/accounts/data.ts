@@ -70,11 +70,7 @@ async function rowsOf<Table extends TableNames>(
 const BATCH = 100;
 
 /** Times in epoch ms. */
-const vDeletion = v.object({
-  requestedAt: v.number(),
-  erased: v.number(),
-  finishedAt: v.optional(v.number()),
-});
+const vDeletion = v.object({ requestedAt: v.number(), finishedAt: v.optional(v.number()) });
 
 /** Starts deleting the caller's data in batches, in the background. Repeating the call meanwhile resumes it. */
 export const erase = mutation({
@@ -83,8 +79,8 @@ export const erase = mutation({
   handler: async (ctx) => {
     const { userId, deletion } = await requireSetter(ctx);
     const isRunning = deletion !== undefined && deletion.finishedAt === undefined;
-    const running = isRunning ? deletion : { requestedAt: Date.now(), erased: 0 };
-    if (!isRunning) await saveAccount(ctx, userId, { deletion: running });
+    const running = isRunning ? deletion : { requestedAt: Date.now() };
+    await saveAccount(ctx, userId, { deletion: running, recipients: undefined });
     await ctx.runMutation(internal.messenger.linking.end, { userId });
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
     await ctx.scheduler.runAfter(0, internal.accounts.data.step, { userId });
@@ -92,7 +88,7 @@ export const erase = mutation({
   },
 });
 
-/** The progress of the caller's latest deletion; `null` if they never asked for one. */
+/** The caller's latest deletion; `null` if they never asked for one. */
 export const erasure = query({
   args: {},
   returns: v.union(vDeletion, v.null()),
@@ -111,11 +107,9 @@ export const step = change({ userId: v.string() }, async (ctx, { userId }) => {
     erased += batch.erased;
     isBusy ||= batch.isBusy;
   }
-  if (erased > 0)
-    await saveAccount(ctx, userId, { deletion: { ...deletion, erased: deletion.erased + erased } });
-  else if (!isBusy) await saveAccount(ctx, userId, { deletion: { ...deletion, finishedAt: Date.now() } });
   if (erased > 0 || isBusy)
     await ctx.scheduler.runAfter(erased > 0 ? 0 : MINUTE, internal.accounts.data.step, { userId });
+  else await saveAccount(ctx, userId, { deletion: { ...deletion, finishedAt: Date.now() } });
 });
 
 /** Erases up to `limit` of a user's rows. @returns How many, and whether some are still in use. */

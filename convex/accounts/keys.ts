@@ -27,14 +27,14 @@ const MOST_DAYS = 365;
 const RANDOM_BYTES = 32;
 
 const vKey = accountTables.keys.validator
-  .pick("name", "scopes", "createdAt", "countsFrom", "expiresAt", "lastUsedAt", "revokedAt")
+  .pick("name", "scopes", "createdAt", "countsFrom", "expiresAt", "revokedAt")
   .extend({
     keyId: v.id("keys"),
     /** Its limit in 24 hours, decimal USD; `null`: only its owner's limit applies. */
     dailyUsd: v.union(v.string(), v.null()),
   });
 
-/** The caller's keys, newest first, including revoked ones. Times in epoch ms; `lastUsedAt` to the hour. */
+/** The caller's keys, newest first, including revoked ones. Times in epoch ms. */
 export const mine = query({
   args: {},
   returns: v.array(vKey),
@@ -103,10 +103,9 @@ export const create = mutation({
       ...(daily === undefined ? {} : { dailyMicroUsd: daily.toString() }),
     });
     const until = expiresAt === undefined ? "until you revoke it" : `until ${dateTime(expiresAt)}`;
-    const detail = scopes.join(", ");
-    await announce(ctx, userId, { action: "API key made", subject: keyId, detail }, [
+    await announce(ctx, userId, "key made", [
       [{ bold: "🔑 Your account has a new key" }],
-      [`${name}: ${detail}, ${until}.`],
+      [`${name}: ${scopes.join(", ")}, ${until}.`],
       ...(onlyReads ? [] : [[`Until ${dateTime(countsFrom)} it only reads.`], NOT_YOU]),
     ]);
     return { keyId, key, countsFrom };
@@ -124,7 +123,7 @@ export const revoke = mutation({
     if (row.revokedAt !== undefined) return null;
     await ctx.db.patch("keys", keyId, { revokedAt: Date.now() });
     await changeRules(ctx, userId);
-    await announce(ctx, userId, { action: "API key revoked", subject: keyId }, [
+    await announce(ctx, userId, "key revoked", [
       [{ bold: "🔑 A key of your account is revoked" }],
       [`${row.name} opens nothing any more.`],
     ]);

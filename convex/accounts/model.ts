@@ -5,7 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { recordAudit, type AuditEvent } from "../lib/records/audit";
+import { log } from "../lib/log";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { requireIdentity } from "../lib/security/auth";
 import { FROZEN } from "../lib/security/refusals";
@@ -167,7 +167,7 @@ export async function freeze(ctx: MutationCtx, userId: string, from: "chat" | "t
   await cancelLooser(ctx, userId, now);
   await changeRules(ctx, userId, { frozenAt: now, thawsAt: undefined, formerLink: undefined });
   const byChat = row?.login !== undefined && messengerOf(row.login) !== null;
-  await announce(ctx, userId, { action: "account frozen", subject: from }, [
+  await announce(ctx, userId, `frozen by ${from}`, [
     [{ bold: "🧊 Your account is frozen" }],
     [
       "From now on nothing is signed for its wallets, no matter who asks. Transactions that were sent to the chain before may still be mined.",
@@ -184,9 +184,13 @@ export async function cancelLooser(ctx: MutationCtx, userId: string, now: number
   const daily = row?.next === undefined ? row?.dailyMicroUsd : dailyAt(row, now).toString();
   for (const key of await keysOf(ctx, userId))
     if (key.countsFrom > now) await ctx.db.patch("keys", key._id, { revokedAt: now });
-  for (const { _id, countsFrom } of await recipientsOf(ctx, userId))
-    if (countsFrom > now) await ctx.db.delete("recipients", _id);
-  await saveAccount(ctx, userId, { dailyMicroUsd: daily, next: undefined, nextLogin: undefined });
+  const recipients = row?.recipients?.filter(({ countsFrom }) => countsFrom <= now);
+  await saveAccount(ctx, userId, {
+    dailyMicroUsd: daily,
+    next: undefined,
+    nextLogin: undefined,
+    recipients,
+  });
 }
 
 /**
@@ -201,7 +205,7 @@ export async function thaw(ctx: MutationCtx, userId: string, from: "chat" | "tok
   if (row?.thawsAt !== undefined) return row.thawsAt;
   const thawsAt = now + LOOSENING_MS;
   await saveAccount(ctx, userId, { thawsAt });
-  await announce(ctx, userId, { action: "account unfrozen", subject: from }, [
+  await announce(ctx, userId, `unfrozen by ${from}`, [
     [{ bold: "☀️ Your account will not be frozen any more" }],
     ["Two hours from now its wallets sign again."],
     NOT_YOU,
@@ -221,15 +225,6 @@ export async function keysOf(ctx: QueryCtx, userId: string): Promise<Doc<"keys">
     .take(10 * MOST_KEYS);
 }
 
-/** An owner's listed recipients, by address. */
-export const MOST_LISTED = 100;
-export async function recipientsOf(ctx: QueryCtx, userId: string): Promise<Doc<"recipients">[]> {
-  return ctx.db
-    .query("recipients")
-    .withIndex("by_userId_and_address", (q) => q.eq("userId", userId))
-    .take(MOST_LISTED);
-}
-
 /** At most this many addresses can be linked to one user. */
 export const MOST_ADDRESSES = 20;
 export async function addressesOf(ctx: QueryCtx, userId: string): Promise<Doc<"addresses">[]> {
@@ -239,16 +234,16 @@ export async function addressesOf(ctx: QueryCtx, userId: string): Promise<Doc<"a
 type Told = readonly (string | { bold: string } | { code: string } | { command: string })[];
 
 /**
- * Records what has happened to an account, and tells it on every channel that it has.
- * @param event By the account's owner, and about the account, unless it says otherwise.
+ * Tells what has happened to an account on every channel that it has.
+ * @param event For the log.
  */
 export async function announce(
   ctx: MutationCtx,
   userId: string,
-  event: Pick<AuditEvent, "action" | "detail"> & Partial<AuditEvent>,
+  event: string,
   paragraphs: readonly Told[],
 ): Promise<void> {
-  await recordAudit(ctx, { actor: userId, subject: userId, ...event });
+  log.info("account.changed", { account: (await accountOf(ctx, userId))?._id, event });
   const told = paragraphs.map((paragraph) => [...paragraph]);
   await ctx.runMutation(internal.messenger.notices.tell, { userId, paragraphs: told });
 }

@@ -96,7 +96,7 @@ export async function replaceId(ctx: MutationCtx, userId: string): Promise<{ use
   const name = newUserId();
   // Whoever knows the old id may have asked the questions that are pending.
   await changeRules(ctx, userId, { name });
-  await announce(ctx, userId, { action: "userId replaced" }, [
+  await announce(ctx, userId, "userId replaced", [
     [{ bold: "🔁 Your account has a new id" }],
     [
       "The old one belongs to nobody from now on. Programs and assistants that use it need the new one, which is shown where it was replaced; your keys stay valid.",
@@ -131,7 +131,7 @@ export const setLimit = mutation({
       next: isLooser ? { dailyMicroUsd: wish.toString(), from } : undefined,
     });
     const since = isLooser ? `From ${dateTime(from)} on` : "From now on";
-    await announce(ctx, userId, { action: "limit set", detail: dailyUsd }, [
+    await announce(ctx, userId, `limit set to ${dailyUsd} USD`, [
       [{ bold: "🔐 Your account has another limit" }],
       [`${since} all orders may move up to ${formatUnits(wish, 6)} USD in 24 hours.`],
       ...(isLooser ? [NOT_YOU] : []),

@@ -1,47 +1,39 @@
-import { v, type Infer } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
+import { v } from "convex/values";
 import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { recipientFrom } from "../wallets/tokens";
-import { rowsByBoth } from "../lib/records/rows";
 import { dateTime } from "../lib/time";
+import { recipientFrom } from "../wallets/tokens";
 import {
+  accountOf,
   announce,
   liveRules,
   LOOSENING_MS,
-  MOST_LISTED,
   NOT_YOU,
-  recipientsOf,
   requireSetter,
   requireUser,
+  saveAccount,
 } from "./model";
+import { vListed, type Listed } from "./tables";
 
 /** An owner's list of recipients: keys, the chat's own orders and posts send to these only. */
 
-/** Times in epoch ms; the entry counts from `countsFrom` on. */
-const vListed = v.object({ address: v.string(), addedAt: v.number(), countsFrom: v.number() });
-export type Listed = Infer<typeof vListed>;
+const MOST_LISTED = 100;
 
-/** @param address Checksummed. */
-export async function listedOf(
-  ctx: QueryCtx,
-  userId: string,
-  address: string,
-): Promise<Doc<"recipients"> | null> {
-  return rowsByBoth(ctx.db.query("recipients"), "userId", userId, "address", address).unique();
-}
-
-/** The list, by address. */
+/** The list of an account, oldest first. */
 export async function allListed(ctx: QueryCtx, userId: string): Promise<Listed[]> {
-  const rows = await recipientsOf(ctx, userId);
-  return rows.map(({ address, addedAt, countsFrom }) => ({ address, addedAt, countsFrom }));
+  return (await accountOf(ctx, userId))?.recipients ?? [];
 }
 
-/** The caller's list, by address. */
+/** An entry of the list, or `null`. @param address Checksummed. */
+export async function listedOf(ctx: QueryCtx, userId: string, address: string): Promise<Listed | null> {
+  return (await allListed(ctx, userId)).find((one) => one.address === address) ?? null;
+}
+
+/** The caller's list, oldest first. */
 export const mine = query({
   args: {},
   returns: v.array(vListed),
-  handler: async (ctx) => allListed(ctx, (await requireUser(ctx)).userId),
+  handler: async (ctx) => (await requireUser(ctx)).recipients ?? [],
 });
 
 /**
@@ -60,14 +52,14 @@ export const add = mutation({
 export async function addRecipient(ctx: MutationCtx, userId: string, written: string): Promise<Listed> {
   await liveRules(ctx, userId);
   const address = recipientFrom(written);
-  const present = await listedOf(ctx, userId, address);
-  if (present !== null) return { address, addedAt: present.addedAt, countsFrom: present.countsFrom };
-  if ((await recipientsOf(ctx, userId)).length >= MOST_LISTED)
+  const recipients = await allListed(ctx, userId);
+  const present = recipients.find((one) => one.address === address);
+  if (present !== undefined) return present;
+  if (recipients.length >= MOST_LISTED)
     throw new AppError("conflict", `At most ${MOST_LISTED} addresses can be on the list`);
-  const addedAt = Date.now();
-  const entry = { address, addedAt, countsFrom: addedAt + LOOSENING_MS };
-  await ctx.db.insert("recipients", { userId, ...entry });
-  await announce(ctx, userId, { action: "recipient added", subject: address }, [
+  const entry = { address, countsFrom: Date.now() + LOOSENING_MS };
+  await saveAccount(ctx, userId, { recipients: [...recipients, entry] });
+  await announce(ctx, userId, "recipient added", [
     [{ bold: "🔐 Your account has a new recipient" }],
     [{ code: address }],
     [`From ${dateTime(entry.countsFrom)} on your keys, your chat and your posts may send to it.`],
@@ -86,10 +78,11 @@ export const remove = mutation({
 /** The same, for a caller who may. */
 export async function removeRecipient(ctx: MutationCtx, userId: string, written: string): Promise<null> {
   const address = recipientFrom(written);
-  const row = await listedOf(ctx, userId, address);
-  if (row === null) throw new AppError("not_found", "This address is not on the list");
-  await ctx.db.delete("recipients", row._id);
-  await announce(ctx, userId, { action: "recipient removed", subject: address }, [
+  const recipients = await allListed(ctx, userId);
+  const others = recipients.filter((one) => one.address !== address);
+  if (others.length === recipients.length) throw new AppError("not_found", "This address is not on the list");
+  await saveAccount(ctx, userId, { recipients: others });
+  await announce(ctx, userId, "recipient removed", [
     [{ bold: "🔐 A recipient was removed from your list" }],
     [{ code: address }],
   ]);

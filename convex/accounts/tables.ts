@@ -1,10 +1,14 @@
 import { defineTable } from "convex/server";
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { ofUser, type RecordsOf } from "../lib/records/records";
 
 /** What a key may do beyond what its owner's `userId` alone may. Every key reads. */
 export const vScope = literals("read", "trade", "withdraw");
+
+/** An entry of an owner's list of recipients: a checksummed address, and from when it counts (epoch ms). */
+export const vListed = v.object({ address: v.string(), countsFrom: v.number() });
+export type Listed = Infer<typeof vListed>;
 
 export const accountTables = {
   /**
@@ -38,6 +42,8 @@ export const accountTables = {
     dailyMicroUsd: v.optional(v.string()),
     /** A higher one, and from when it holds (epoch ms). */
     next: v.optional(v.object({ dailyMicroUsd: v.string(), from: v.number() })),
+    /** Addresses to which the owner's keys, chat and posts may send. */
+    recipients: v.optional(v.array(vListed)),
     /** Epoch ms: since when nothing is signed for it, and when that ends. */
     frozenAt: v.optional(v.number()),
     thawsAt: v.optional(v.number()),
@@ -46,14 +52,8 @@ export const accountTables = {
     /** A messenger account that the owner has unlinked. Until then (epoch ms) no other acts in its place, and it can freeze. */
     formerLink: v.optional(v.object({ messengerId: v.string(), until: v.number() })),
 
-    /** The open proof of an address (lower case). */
-    challenge: v.optional(
-      v.object({ address: v.string(), nonce: v.string(), openedAt: v.number(), expiresAt: v.number() }),
-    ),
-    /** The latest deletion of the user's data: when it was asked for, how many rows are gone, when it ended. */
-    deletion: v.optional(
-      v.object({ requestedAt: v.number(), erased: v.number(), finishedAt: v.optional(v.number()) }),
-    ),
+    /** The latest deletion of the user's data: when it was asked for, and when it ended (epoch ms). */
+    deletion: v.optional(v.object({ requestedAt: v.number(), finishedAt: v.optional(v.number()) })),
   })
     .index("by_userId", ["userId"])
     .index("by_name", ["name"])
@@ -63,8 +63,8 @@ export const accountTables = {
     .index("by_formerLink", ["formerLink.messengerId", "formerLink.until"]),
 
   /**
-   * Keys that owners give to programs. Written by `accounts/keys`, `accounts/access` (their use), `accounts/model` (a
-   * freeze) and `accounts/claims` (a changed login). Kept: they say who ordered a signature.
+   * Keys that owners give to programs. Written by `accounts/keys`, `accounts/model` (a freeze) and `accounts/claims` (a
+   * changed login). Kept: they say who ordered a signature.
    */
   keys: defineTable({
     userId: v.string(),
@@ -78,22 +78,10 @@ export const accountTables = {
     /** Epoch ms: from when it does more than read. */
     countsFrom: v.number(),
     expiresAt: v.optional(v.number()),
-    /** To the hour. */
-    lastUsedAt: v.optional(v.number()),
     revokedAt: v.optional(v.number()),
   })
     .index("by_keyHash", ["keyHash"])
     .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
-
-  /** Addresses to which an owner's keys, chat and posts may send. Written by `accounts/recipients`, and `accounts/model` (a freeze); removing deletes. */
-  recipients: defineTable({
-    userId: v.string(),
-    /** Checksummed. */
-    address: v.string(),
-    addedAt: v.number(),
-    /** Epoch ms: from when it counts. */
-    countsFrom: v.number(),
-  }).index("by_userId_and_address", ["userId", "address"]),
 
   /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `accounts/addresses`; unlinking deletes. */
   addresses: defineTable({
@@ -114,20 +102,11 @@ export const accountRecords: RecordsOf<typeof accountTables> = {
   },
   keys: {
     keep: "who ordered a signature",
-    ownedBy: {
-      rows: ofUser("by_userId_and_revokedAt"),
-      section: "keys",
-      inUse: "any",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId_and_revokedAt"), section: "keys", onDeletion: "stay" },
     withheld: ["keyHash"],
-  },
-  recipients: {
-    keep: "the user's settings",
-    ownedBy: { rows: ofUser("by_userId_and_address"), section: "recipients", inUse: "any", onDeletion: "go" },
   },
   addresses: {
     keep: "deposits from them are their user's, until they unlink them",
-    ownedBy: { rows: ofUser("by_userId"), section: "addresses", inUse: "any", onDeletion: "go" },
+    ownedBy: { rows: ofUser("by_userId"), section: "addresses", onDeletion: "go" },
   },
 };

@@ -131,8 +131,6 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
     ownedBy: {
       rows: ofUser("by_userId_and_state"),
       section: "alerts",
-      inUse: (rows, userId) =>
-        rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active")),
       onDeletion: "go",
     },
   },

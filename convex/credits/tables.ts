@@ -65,10 +65,10 @@ export const creditTables = {
 export const creditRecords: RecordsOf<typeof creditTables> = {
   creditTransactions: {
     keep: "the ledger",
-    ownedBy: { rows: ofUser("by_userId_and_sequence"), section: "credits", inUse: "any", onDeletion: "stay" },
+    ownedBy: { rows: ofUser("by_userId_and_sequence"), section: "credits", onDeletion: "stay" },
   },
   gameSessions: {
     keep: "the ledger's rows name them",
-    ownedBy: { rows: ofUser("by_userId"), section: "games", inUse: "any", onDeletion: "stay" },
+    ownedBy: { rows: ofUser("by_userId"), section: "games", onDeletion: "stay" },
   },
 };

@@ -160,23 +160,6 @@ export const libTables = {
     /** Epoch ms. */
     refusedAt: v.number(),
   }).index("by_gateway", ["gateway", "part"]),
-
-  /**
-   * Acts with keys and money: who, what, when. Written by `lib/records/audit.ts` in the transaction that does it;
-   * append-only, without secrets. Kept.
-   */
-  auditEvents: defineTable({
-    at: v.number(),
-    /** The user for whom it was done, the payer's address if no user was named, or "" for the operator. */
-    actor: v.string(),
-    /** `key created`, `key rotated`, `transaction signed`, `permit signed`, `payment accepted`, `nonces repaired`. */
-    action: v.string(),
-    /** The id of the wallet, transaction, key or claim. */
-    subject: v.string(),
-    detail: v.optional(v.string()),
-  })
-    .index("by_at", ["at"])
-    .index("by_subject", ["subject", "at"]),
 };
 
 export const libRecords: RecordsOf<typeof libTables> = {
@@ -213,5 +196,4 @@ export const libRecords: RecordsOf<typeof libTables> = {
   },
   slots: { keep: "48 rows at most, each taken over when its holder was lost" },
   refusedParts: { keep: "a few rows per gateway that was ever set" },
-  auditEvents: { keep: "the record of what was done with keys and money; to be exported, never shortened" },
 };

@@ -2,7 +2,6 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { assertMay } from "../accounts/access";
 import { isSet, optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
@@ -71,7 +70,7 @@ export function settingsEndpoint(named: {
       "If the user has set a bot of their own, it sends their reports; otherwise the default bot does. The token is sealed before it is stored, never returned and not tested: if the messenger refuses it for the next card, `deliveryProblem` of `/mcp/research/status` says so. A private chat that its account has confirmed as another user's gets nothing through the default bot.",
     limit: "settings",
     // The person who sets the chat can read the reports.
-    access: (ctx, { userId }, caller) => assertMay(ctx, userId, "delivery", caller),
+    access: "delivery",
     errors: USER_TOKEN_ERRORS,
     headers: USER_TOKEN,
     example: { input: named.example, output: { success: true } },

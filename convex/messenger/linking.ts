@@ -17,7 +17,6 @@ import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { literals } from "../lib/literals";
-import { recordAudit } from "../lib/records/audit";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
@@ -165,8 +164,7 @@ export const restore = change({ userId: v.string() }, async (ctx, { userId }) =>
   if (former === null || (await linkOfAccount(ctx, former.messengerId)) !== null) return;
   const present = await linkOf(ctx, userId);
   const { messengerId } = former;
-  const subject = await putLink(ctx, { messengerId, userId, linkedAt: now, confirmedAt: now });
-  await recordAudit(ctx, { actor: userId, action: "link restored", subject });
+  await putLink(ctx, { messengerId, userId, linkedAt: now, confirmedAt: now });
   if (present?.confirmedAt === undefined) return;
   const paragraphs = [
     [{ bold: "🔐 This chat is not linked any more: the account that it was linked to was frozen" }],
@@ -273,7 +271,6 @@ export async function dropLink(
   if ((await formerLinkOf(ctx, userId, now)) !== null) return changeRules(ctx, userId);
   const until = now + LOOSENING_MS;
   await changeRules(ctx, userId, { formerLink: { messengerId, until } });
-  await recordAudit(ctx, { actor: userId, action: "link dropped", subject: _id });
   const paragraphs: Paragraph[] = [
     [{ bold: "🔐 A messenger account is unlinked from your account" }],
     [

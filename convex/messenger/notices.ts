@@ -3,11 +3,10 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
 import { permitNow } from "../accounts/access";
-import { accountOf, formerLinkOf, ownerOf } from "../accounts/model";
+import { accountOf, formerLinkOf } from "../accounts/model";
 import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { deadlines } from "../lib/outside/deadlines";
-import { recordAudit } from "../lib/records/audit";
 import { NOBODY } from "../lib/records/records";
 import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
@@ -135,7 +134,6 @@ export const save = change(
   { userId: v.string(), ...vChanges, keyHash: v.optional(v.string()) },
   async (ctx, { userId, keyHash, ...changes }) => {
     await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
-    const isOwned = (await ownerOf(ctx, userId)) !== null;
     const before = await configOf(ctx, userId);
     const isOther = (field: "chatId" | "sealedBotToken") =>
       changes[field] !== undefined && (changes[field] ?? undefined) !== before?.[field];
@@ -144,7 +142,6 @@ export const save = change(
       await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs: ELSEWHERE, buttons });
     }
     await store(ctx, userId, changes);
-    if (isOwned) await recordAudit(ctx, { actor: userId, action: "delivery changed", subject: userId });
   },
 );
 

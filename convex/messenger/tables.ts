@@ -161,12 +161,12 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       // The user may have signed in since, or received money.
       stranger: ({ userId }) => userId,
     },
-    ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", inUse: "any", onDeletion: "go" },
+    ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", onDeletion: "go" },
     withheld: ["sealedBotToken", "keyId"],
   },
   messengerLinks: {
     keep: "a user's link, until they end it",
-    ownedBy: { rows: ofUser("by_userId"), section: "messengerLinks", inUse: "any", onDeletion: "go" },
+    ownedBy: { rows: ofUser("by_userId"), section: "messengerLinks", onDeletion: "go" },
     withheld: ["codeHash"],
   },
   codes: {

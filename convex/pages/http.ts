@@ -99,7 +99,7 @@ export const pageEndpoints: MountedEndpoint[] = [
     description:
       "While somebody's claim of a `userId` with a wallet waits, every answer to the `userId` has `claimPending` (when it takes effect) and `claimEndUrl` (this address). Looking ends nothing.",
     show: async (ctx, { id: name }, now) => {
-      const known = await ctx.runQuery(internal.accounts.access.named, { name, shows: false, now });
+      const known = await ctx.runQuery(internal.accounts.access.named, { name, now });
       if (known === null || known.claimDueAt === null)
         throw new AppError("not_found", "No claim of this userId waits");
       return (await import("./claim")).claimPage(name, known.claimDueAt);

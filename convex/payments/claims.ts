@@ -6,7 +6,6 @@ import { rowsBy } from "../lib/records/rows";
 import { DAY } from "../lib/time";
 import { userIdByAddress } from "../wallets/model";
 import {
-  auditPayment,
   claimById,
   joinClaim,
   releaseDeposits,
@@ -119,7 +118,6 @@ async function claimTransfer(
     const { from: payer, txHash } = transfer;
     const paid = { key, order, shown, payer, txHash, state: "paid" as const, createdAt: Date.now() };
     const row = await claimById(ctx, await ctx.db.insert("paymentClaims", paid));
-    await auditPayment(ctx, row._id, { order, transfer });
     await releaseDeposits(ctx, row);
     return startWriting(ctx, row);
   }

@@ -24,7 +24,7 @@ const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToke
 async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<string | null> {
   try {
     const { token, userId } = parseInput(input, bodyInput(body));
-    if (userId !== undefined) await know?.(ctx, userId, { shows: false });
+    if (userId !== undefined) await know?.(ctx, userId, {});
     const { listingOf, unknownToken } = await listing();
     const found = token === undefined ? null : await listingOf(ctx, token, caller);
     return found?.kind === "unknown" ? unknownToken(found.symbol) : null;

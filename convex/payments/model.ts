@@ -2,7 +2,6 @@ import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { recordAudit } from "../lib/records/audit";
 import { rowsByBoth } from "../lib/records/rows";
 import { HOUR } from "../lib/time";
 import { failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work/jobs";
@@ -92,19 +91,4 @@ export async function releaseDeposits(ctx: MutationCtx, { payer }: Doc<"paymentC
   const waiting = await rowsByBoth(ctx.db.query("deposits"), "from", payer, "state", "unmatched").first();
   if (waiting === null) return;
   await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address: payer });
-}
-
-/** Records in the audit trail which payment bought a report: who, what, and by which transaction. */
-export async function auditPayment(
-  ctx: MutationCtx,
-  claimId: Id<"paymentClaims">,
-  { order, transfer }: { order: Order; transfer: Transfer },
-): Promise<void> {
-  const { txHash, position, from, amount } = transfer;
-  await recordAudit(ctx, {
-    actor: order.userId ?? from,
-    action: "payment accepted",
-    subject: claimId,
-    detail: `${amount} units of USDC from ${from} by ${txHash}:${position}`,
-  });
 }

@@ -6,16 +6,7 @@ import { end, vFailure } from "../lib/work/jobs";
 import { vResult } from "../research/tables";
 import { hasReverted, openServiceOrder } from "../wallets/orders/model";
 import { vOrderRow } from "../wallets/tables";
-import {
-  auditPayment,
-  claimAt,
-  claimById,
-  isReason,
-  releaseDeposits,
-  startWriting,
-  vClaimWork,
-  vRefusal,
-} from "./model";
+import { claimAt, claimById, isReason, releaseDeposits, startWriting, vClaimWork, vRefusal } from "./model";
 import { vAuthorization, vPaidReport, vTransfer, vTroubleCode } from "./tables";
 import { ALREADY_USED, refusal } from "./terms";
 import { canBuy, spendTransfer } from "./transfers";
@@ -86,7 +77,6 @@ export const paid = change(
     for (const transfer of transfers) {
       if (!(await canBuy(ctx, transfer, { proven: true }))) continue;
       await spendTransfer(ctx, transfer, { claimKey: row.key });
-      await auditPayment(ctx, row._id, { order: row.order, transfer });
       await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
       await end(ctx, work.job);
       await releaseDeposits(ctx, row);

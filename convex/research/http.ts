@@ -26,7 +26,6 @@ import { once } from "../lib/once";
 import { payerOf } from "../lib/limits/callers";
 import { readThrough } from "../lib/cache";
 import { iso } from "../lib/time";
-import { assertMay } from "../accounts/access";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import { keyOf, resultIn } from "./results";
 import type { Result } from "./tables";
@@ -121,7 +120,7 @@ const start: MountedEndpoint = endpoint({
   needs: ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY"],
   limit: "shift",
   // A start counts against its user's limit.
-  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "shifts", caller),
+  access: "shifts",
   description:
     "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift; with another token or chat it is refused.",
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
@@ -179,7 +178,7 @@ const stop: MountedEndpoint = endpoint({
   path: "/mcp/research/stop",
   summary: "Stops all of the user's active shifts.",
   description: "Work in progress for a stopped shift is dropped, and its unsent cards are cancelled.",
-  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "shifts", caller),
+  access: "shifts",
   headers: USER_TOKEN,
   errors: USER_TOKEN_ERRORS,
   example: { input: { userId: EXAMPLE_USER }, output: { success: true, stopped: 1 } },

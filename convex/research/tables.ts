@@ -160,7 +160,7 @@ async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): 
 export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {
     keep: "as long as their shift, or until the user deletes their data",
-    ownedBy: { rows: ofUser("by_userId_and_state"), section: "reports", inUse: "any", onDeletion: "go" },
+    ownedBy: { rows: ofUser("by_userId_and_state"), section: "reports", onDeletion: "go" },
   },
   shifts: {
     keep: {
@@ -176,7 +176,6 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
     ownedBy: {
       rows: ofUser("by_userId_and_status"),
       section: "shifts",
-      inUse: "any",
       onDeletion: { whenEnded: ({ status }) => status !== "active" },
     },
     withheld: ["paidBy", "observationIds"],

@@ -40,7 +40,6 @@ export const runRecords: RecordsOf<typeof runTables> = {
     ownedBy: {
       rows: ofUser("by_userId"),
       section: "runs",
-      inUse: "any",
       onDeletion: { whenEnded: ({ status }) => status !== "running" },
     },
   },

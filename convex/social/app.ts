@@ -9,6 +9,7 @@ import { rowsBy } from "../lib/records/rows";
 import { ownRows } from "../accounts/lists";
 import { requireUser } from "../accounts/model";
 import { allListed } from "../accounts/recipients";
+import { vListed } from "../accounts/tables";
 import { authorById, authorsOf, limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD, openProof } from "./authors";
 import { socialTables } from "./tables";
 
@@ -17,7 +18,6 @@ import { socialTables } from "./tables";
 const { mentions: mentionRows, socialAuthors } = socialTables;
 const vAuthor = socialAuthors.validator.pick("authorId", "handle", "enabled", "linkedAt");
 /** Epoch ms; the address counts from `countsFrom`. */
-const vRecipient = v.object({ address: v.string(), addedAt: v.number(), countsFrom: v.number() });
 const vMention = mentionRows.validator.pick(
   "tweetId",
   "authorHandle",
@@ -57,7 +57,7 @@ export const startProof = mutation({
 /** The accounts that the user has proved, the limits of their mentions and their recipients. Times in epoch ms. */
 export const settings = query({
   args: {},
-  returns: v.object({ authors: v.array(vAuthor), limits: vLimits, recipients: v.array(vRecipient) }),
+  returns: v.object({ authors: v.array(vAuthor), limits: vLimits, recipients: v.array(vListed) }),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     const { perTrade, perDay } = await limitsOf(ctx, userId);

@@ -73,7 +73,7 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
   // On deletion the links are deleted first, so that no mention moves anything any more.
   socialAuthors: {
     keep: "a user's proof, until they end it",
-    ownedBy: { rows: ofUser("by_userId"), section: "socialAccounts", inUse: "any", onDeletion: "go" },
+    ownedBy: { rows: ofUser("by_userId"), section: "socialAccounts", onDeletion: "go" },
   },
   socialLimits: {
     keep: "the user's settings",

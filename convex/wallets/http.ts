@@ -13,7 +13,6 @@ import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint"
 import { userId } from "../lib/http/input";
 import { limitsOf } from "../lib/limits/charges";
 import { iso } from "../lib/time";
-import { assertMay } from "../accounts/access";
 import { warned, weakId } from "./inputs";
 import { NO_WALLET, type WalletKind } from "./model";
 import { ensureWallet } from "./wallets";
@@ -61,7 +60,7 @@ const balance: MountedEndpoint = endpoint({
   description:
     "Read from the chain at every call. A user may have two wallets: `kind` and `address` say which one it is about, and `otherWallet` is the other one, if there is one. Swaps and sends spend the custody wallet; a send with `from: basic` spends the basic one.",
   limit: "chain",
-  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
+  access: "holdings",
   errors: {
     ...USER_TOKEN_ERRORS,
     not_found: "The user has no wallet: connect first.",
@@ -138,7 +137,7 @@ const portfolio: MountedEndpoint = endpoint({
     "A token without a live price has `priceUsd: null` and is left out of `totalValueUsd`; `priceSource` names the source of a price.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   limit: "chain",
-  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
+  access: "holdings",
   errors: { ...USER_TOKEN_ERRORS, upstream: CHAIN_FAILED },
   headers: USER_TOKEN,
   example: {

@@ -241,7 +241,7 @@ export const walletTables = {
 export const walletRecords: RecordsOf<typeof walletTables> = {
   wallets: {
     keep: "they hold money, and the relayer's its next nonce",
-    ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", inUse: "any", onDeletion: "stay" },
+    ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", onDeletion: "stay" },
   },
   orders: {
     keep: "what was signed and sent, and why",

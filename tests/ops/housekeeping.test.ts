@@ -63,7 +63,7 @@ describe("the tables' records", () => {
       ...(["creditTransactions", "gameSessions"] as const),
       ...(["spentTransfers", "paymentClaims", "deposits", "orders", "trades"] as const),
       ...(["wallets", "walletKeys", "accounts", "addresses"] as const),
-      ...(["signals", "signalEvents", "recaps", "auditEvents", "reports"] as const),
+      ...(["signals", "signalEvents", "recaps", "reports"] as const),
     ];
     for (const table of forGood) expect([table, typeof records[table].keep]).toEqual([table, "string"]);
   });

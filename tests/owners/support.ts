@@ -1,4 +1,5 @@
 import { api, internal } from "../../convex/_generated/api";
+import { saveAccount } from "../../convex/accounts/model";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { ALICE, confirm, SECRET, updateOf } from "../bot/support";
 import { chain, test as chainTest } from "../support/chain/chain";
@@ -51,18 +52,17 @@ export async function owner(
 export const LISTED = `0x${"1".repeat(40)}`;
 
 export async function listRecipient(app: WalletApp, userId: string): Promise<void> {
-  const row = { userId, address: LISTED, addedAt: 0, countsFrom: 0 };
-  await app.t.run((ctx) => ctx.db.insert("recipients", row));
+  const recipients = [{ address: LISTED, countsFrom: 0 }];
+  await app.t.run((ctx) => saveAccount(ctx, userId, { recipients }));
 }
 
 /** The two hours are over after which what loosens counts: recipients, keys, a limit, another chat, the end of a freeze. */
 export const twoHoursPass = (app: WalletApp) =>
   app.t.run(async ({ db }) => {
-    for (const { _id } of await db.query("recipients").collect())
-      await db.patch("recipients", _id, { countsFrom: 0 });
     for (const { _id } of await db.query("keys").collect()) await db.patch("keys", _id, { countsFrom: 0 });
-    for (const { _id, next, thawsAt, formerLink } of await db.query("accounts").collect())
+    for (const { _id, next, thawsAt, formerLink, recipients = [] } of await db.query("accounts").collect())
       await db.patch("accounts", _id, {
+        recipients: recipients.map(({ address }) => ({ address, countsFrom: 0 })),
         ...(next === undefined ? {} : { next: { ...next, from: 0 } }),
         ...(thawsAt === undefined ? {} : { thawsAt: 0 }),
         ...(formerLink === undefined ? {} : { formerLink: { ...formerLink, until: 0 } }),

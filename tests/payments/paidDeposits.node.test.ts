@@ -34,8 +34,10 @@ async function sent(app: WalletApp, userId: string, amount: bigint): Promise<str
 }
 
 async function linkAddress(app: WalletApp, person: ReturnType<typeof browserOf>, wallet: PrivateKeyAccount) {
-  const { message } = await person.mutation(api.accounts.addresses.challenge, { address: wallet.address });
-  await person.action(api.accounts.actions.linkAddress, { signature: await wallet.signMessage({ message }) });
+  const { address } = wallet;
+  const { message, issuedAt } = await person.query(api.accounts.addresses.challenge, { address });
+  const signature = await wallet.signMessage({ message });
+  await person.action(api.accounts.actions.linkAddress, { address, issuedAt, signature });
   await app.settle();
 }
 

@@ -185,26 +185,6 @@ describe("a transaction's hash", () => {
     const { status, body } = await buyWith(app, hash);
     expect([status, body.reason]).toEqual([402, "payment_already_used"]);
   });
-
-  test("is written into the audit trail, with the payer and without the proof", async ({ app }) => {
-    const from = await payer(chain);
-    const hash = await transfer(chain, from);
-    await buyWith(app, hash, { userId: "alice" });
-    const authorized = await authorize(from);
-    await buy(app, versionTwo(authorized));
-    const claims = await app.rows("paymentClaims");
-    const audit = await app.rows("auditEvents");
-    const lower = from.address.toLowerCase();
-    expect(audit).toMatchObject([
-      { actor: "alice", action: "payment accepted", subject: claims[0]?._id },
-      { actor: RELAYER, action: "transaction signed", detail: expect.stringMatching(/^settlement 0x/) },
-      { actor: lower, action: "payment accepted", subject: claims[1]?._id },
-    ]);
-    expect(audit[0]?.detail).toBe(
-      `1000000 units of USDC from ${lower} by ${hash}:${(await app.rows("spentTransfers"))[0]?.position}`,
-    );
-    expect(JSON.stringify(audit)).not.toContain(authorized.signature.slice(2, 40));
-  });
 });
 
 describe("whose payment it is", () => {

@@ -194,14 +194,15 @@ describe("settings", () => {
     expect((await bob.query(api.social.app.mentions, { paginationOpts })).page).toEqual([]);
     await browser.mutation(api.accounts.recipients.add, { address: FRIEND });
     await browser.mutation(api.social.app.setLimits, { perTradeUsd: "5", perDayUsd: "5" });
-    for (const section of ["mentions", "socialAccounts", "socialLimits", "recipients"] as const) {
+    for (const section of ["mentions", "socialAccounts", "socialLimits"] as const) {
       const rows = section === "mentions" ? 2 : 1;
       const exported = await browser.query(api.accounts.data.page, { section, paginationOpts });
       expect([section, exported.page.length]).toEqual([section, rows]);
     }
     await browser.mutation(api.accounts.data.erase, {});
     await app.pass(MINUTE);
-    for (const table of ["socialAuthors", "socialLimits", "recipients"] as const) {
+    expect(await browser.query(api.accounts.recipients.mine, {})).toEqual([]);
+    for (const table of ["socialAuthors", "socialLimits"] as const) {
       expect([table, await app.rows(table)]).toEqual([table, []]);
     }
     expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([MALLORY.id]);

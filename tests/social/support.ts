@@ -18,8 +18,10 @@ type World = ReturnType<typeof createWorld>;
 /** What is on anybody's list of recipients counts from now on: in the service two hours later. */
 export async function countAtOnce({ t }: Pick<World, "t">): Promise<void> {
   await t.run(async (ctx) => {
-    for (const { _id } of await ctx.db.query("recipients").collect())
-      await ctx.db.patch("recipients", _id, { countsFrom: 0 });
+    for (const { _id, recipients = [] } of await ctx.db.query("accounts").collect())
+      await ctx.db.patch("accounts", _id, {
+        recipients: recipients.map(({ address }) => ({ address, countsFrom: 0 })),
+      });
   });
 }
 export type Network = {

@@ -1,7 +1,6 @@
 import { parseTransaction, toFunctionSelector } from "viem";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { OPERATOR } from "../../convex/lib/records/audit";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { POOL } from "../../scripts/chain/addresses";
 import { receiver } from "../messenger/receivers";
@@ -105,10 +104,6 @@ describe("a deployment that was restored from a backup", () => {
     ]);
     const repair = internal.wallets.actions.repair;
     expect(await app.t.action(repair, { address: owner.toLowerCase() })).toEqual({ mined: 1, nextNonce: 1 });
-    expect((await app.rows("auditEvents")).at(-1)).toMatchObject({
-      actor: OPERATOR,
-      action: "nonces repaired",
-    });
     expect((await send(app)).body.status).toBe("confirmed");
     expect(await nonceOf(owner)).toBe(2);
   });

@@ -45,11 +45,6 @@ describe("POST /mcp/defi/send", () => {
       txHash: body.txHash,
       userId: "alice",
     });
-    const audit = await app.rows("auditEvents");
-    expect(audit.map(({ action, actor }) => [action, actor])).toEqual([
-      ["key created", "alice"],
-      ["transaction signed", "alice"],
-    ]);
     const seen = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
     expect(seen.body).toMatchObject({ txHash: body.txHash, status: "confirmed", kind: "send" });
     expect((await app.get(`/mcp/defi/transaction?userId=bob&txHash=${String(body.txHash)}`)).status).toBe(

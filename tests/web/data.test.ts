@@ -85,7 +85,6 @@ describe("deletion", () => {
     await app.pass(HOUR / 4);
     const status = await alice.query(api.accounts.data.erasure, {});
     expect(status?.finishedAt).toBeGreaterThan(0);
-    expect(status?.erased).toBeGreaterThan(3);
     for (const table of ["reports", "agentRuns", "messages", "messengerConfigs", "shifts"] as const) {
       const left = await app.rows(table);
       expect([table, left.filter((one) => one.userId === userId)]).toEqual([table, []]);
@@ -127,6 +126,6 @@ describe("deletion", () => {
     });
     await app.pass(2 * 60_000, { cronsRun: false });
     expect(await app.rows("agentRuns")).toEqual([]);
-    expect(await alice.query(api.accounts.data.erasure, {})).toMatchObject({ erased: 251 });
+    expect((await alice.query(api.accounts.data.erasure, {}))?.finishedAt).toBeGreaterThan(0);
   });
 });

@@ -13,8 +13,9 @@ async function signedIn(app: App, subject: string) {
   const browser = browserOf(app, subject);
   const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   const challenge = (address: string = wallet.address) =>
-    browser.mutation(api.accounts.addresses.challenge, { address });
-  const link = (signature: string) => browser.action(api.accounts.actions.linkAddress, { signature });
+    browser.query(api.accounts.addresses.challenge, { address });
+  const link = (issuedAt: number, signature: string, address: string = wallet.address) =>
+    browser.action(api.accounts.actions.linkAddress, { address, issuedAt, signature });
   return { browser, userId, challenge, link };
 }
 
@@ -23,9 +24,8 @@ const failsWith = (code: string) => ({ data: { code } });
 describe("linking an address", () => {
   test("takes a signature by that address, and makes its deposits the user's", async ({ app }) => {
     const alice = await signedIn(app, "alice");
-    const { message, nonce, expiresAt } = await alice.challenge(wallet.address.toLowerCase());
+    const { message, issuedAt, expiresAt } = await alice.challenge(wallet.address.toLowerCase());
     expect(message).toContain(wallet.address);
-    expect(message).toContain(nonce);
     expect(message).not.toContain(alice.userId);
     const account = pseudonym(alice.userId, "ab".repeat(32));
     for (const part of ["some.convex.site wants you", "Chain ID: 8453", `my account ${account}`]) {
@@ -35,33 +35,33 @@ describe("linking an address", () => {
     const owner = (address: string) => app.t.run((ctx) => userIdByAddress(ctx, address));
     expect(await owner(wallet.address)).toBeNull();
     const signature = await wallet.signMessage({ message });
-    expect(await alice.link(signature)).toEqual({ address: wallet.address.toLowerCase() });
+    expect(await alice.link(issuedAt, signature)).toEqual({ address: wallet.address.toLowerCase() });
     expect(await owner(wallet.address)).toBe(alice.userId);
     expect(await owner(wallet.address.toLowerCase())).toBe(alice.userId);
     expect(await owner("0x12")).toBeNull();
 
-    await expect(alice.link(signature)).rejects.toMatchObject(failsWith("invalid_request"));
+    await alice.link(issuedAt, signature, wallet.address.toLowerCase());
     expect(await app.rows("addresses")).toHaveLength(1);
   });
 
-  test("refuses another's signature, an old challenge's, garbage, and a late one", async ({ app }) => {
+  test("refuses another's signature, another message's, garbage, and a late one", async ({ app }) => {
     const alice = await signedIn(app, "alice");
-    await expect(alice.link("0x00")).rejects.toMatchObject(failsWith("invalid_request"));
-    const first = await alice.challenge();
-    const second = await alice.challenge();
+    const asked = await alice.challenge();
     const tries = [
-      await stranger.signMessage({ message: second.message }),
-      await wallet.signMessage({ message: first.message }),
+      await stranger.signMessage({ message: asked.message }),
+      await wallet.signMessage({ message: (await alice.challenge(stranger.address)).message }),
       "0x",
       "hello",
       `0x${"00".repeat(65)}`,
     ];
     for (const signature of tries) {
-      await expect(alice.link(signature)).rejects.toMatchObject(failsWith("invalid_request"));
+      await expect(alice.link(asked.issuedAt, signature)).rejects.toMatchObject(failsWith("invalid_request"));
     }
-    const good = await wallet.signMessage({ message: second.message });
-    vi.setSystemTime(second.expiresAt + 1);
-    await expect(alice.link(good)).rejects.toMatchObject(failsWith("invalid_request"));
+    const good = await wallet.signMessage({ message: asked.message });
+    for (const wrong of [asked.issuedAt + 1, asked.issuedAt + 0.5, Number.NaN])
+      await expect(alice.link(wrong, good)).rejects.toMatchObject(failsWith("invalid_request"));
+    vi.setSystemTime(asked.expiresAt + 1);
+    await expect(alice.link(asked.issuedAt, good)).rejects.toMatchObject(failsWith("invalid_request"));
     await expect(alice.challenge("0x12")).rejects.toMatchObject(failsWith("invalid_request"));
     expect(await app.rows("addresses")).toEqual([]);
   });
@@ -69,16 +69,16 @@ describe("linking an address", () => {
   test("links an address to one user at a time: to whoever signed for it last", async ({ app }) => {
     const [alice, bob] = [await signedIn(app, "alice"), await signedIn(app, "bob")];
     const [hers, his] = [await alice.challenge(), await bob.challenge()];
-    await alice.link(await wallet.signMessage({ message: hers.message }));
+    await alice.link(hers.issuedAt, await wallet.signMessage({ message: hers.message }));
     const { address } = wallet;
     const unlinkAs = (one: typeof alice) => one.browser.mutation(api.accounts.addresses.unlink, { address });
     await expect(unlinkAs(bob)).rejects.toMatchObject(failsWith("not_found"));
     // Knowing the address, or a signature made for another account, takes it from nobody.
     const forHer = await wallet.signMessage({ message: hers.message });
-    await expect(bob.link(forHer)).rejects.toMatchObject(failsWith("invalid_request"));
+    await expect(bob.link(hers.issuedAt, forHer)).rejects.toMatchObject(failsWith("invalid_request"));
     expect(await app.rows("addresses")).toMatchObject([{ userId: alice.userId }]);
     const signature = await wallet.signMessage({ message: his.message });
-    expect(await bob.link(signature)).toEqual({ address: address.toLowerCase() });
+    expect(await bob.link(his.issuedAt, signature)).toEqual({ address: address.toLowerCase() });
     expect(await app.rows("addresses")).toMatchObject([{ userId: bob.userId }]);
     await expect(unlinkAs(alice)).rejects.toMatchObject(failsWith("not_found"));
   });

@@ -3,9 +3,9 @@ import type { ActionCtx } from "../../_generated/server";
 import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "../security/digests";
-import { AppError, failureOf, type ErrorCode } from "../errors";
+import { AppError, type ErrorCode } from "../errors";
 import { charge, type LimitName } from "../limits/charges";
-import type { Caller, Credential } from "../limits/callers";
+import type { Access, Caller } from "../limits/callers";
 import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
 import { fieldsIn, pathOf, respond, type Answering, type KnowId, type Method } from "./router";
 
@@ -100,11 +100,10 @@ export type Endpoint<
   /** The handler counts it with the slot in which its caller waits. */
   countsWithSlot?: true;
   /**
-   * Refuses callers without access, after the address's limit was counted and before the user's is. `shown` refuses
-   * nobody but finds out which credential the caller has shown; the user's limit depends on it.
-   * @returns The caller's credential for the `userId` they name; the handler finds it in `caller`.
+   * Refuses callers without it, after the address's limit was counted and before the user's is. The handler finds their
+   * credential in `caller`.
    */
-  access?: "shown" | ((ctx: ActionCtx, input: z.output<Input>, caller: Caller) => Promise<Credential>);
+  access?: Access;
   /** The query of a GET and the JSON body of a POST alike. */
   input: Input;
   returns: Output;
@@ -146,20 +145,20 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const caller: Caller = { ...userIdOf(parsed), ...shown, address, requestId };
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       // Where access is decided in between, the address is counted before it; else both at once.
-      const decides = typeof access === "function";
+      const decides = access !== undefined && access !== "shown";
       const limit = countsWithSlot === true ? undefined : described.limit;
       if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
       const named = caller.userId;
-      const shows = access === "shown";
-      const known =
-        named === undefined ? undefined : await know?.(ctx, named, { keyHash: caller.keyHash, shows });
+      const question = {
+        ...keyIn(head),
+        ...(access === undefined ? {} : { access, isTokenWrong: isTokenWrong(head, caller) }),
+      };
+      const known = named === undefined ? undefined : await know?.(ctx, named, question);
       if (known !== undefined) {
         caller.userId = known.userId;
         if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
       }
-      if (access === "shown") caller.credential = known?.credential ?? "unclaimed";
-      else if (access !== undefined) caller.credential = await allowed(access, ctx, parsed, caller, head);
-      if (caller.credential === "id" && isTokenWrong(head, caller)) throw wrongToken();
+      if (access !== undefined) caller.credential = known?.credential ?? "unclaimed";
       if (limit !== undefined) await charge(ctx, limit, caller, decides ? "user" : undefined);
       for (const name of needs) required(name);
       const call = { head, requestId, idempotencyKey, named, caller };
@@ -176,26 +175,6 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
 function keyIn({ header }: RequestHead): Pick<Caller, "keyHash"> {
   const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(header("authorization") ?? "") ?? [];
   return key === undefined ? {} : { keyHash: sha256Hex(key) };
-}
-
-/** Decides on access: whoever has sent a wrong token is told that, and not to send one. */
-async function allowed<Parsed>(
-  access: (ctx: ActionCtx, input: Parsed, caller: Caller) => Promise<Credential>,
-  ctx: ActionCtx,
-  input: Parsed,
-  caller: Caller,
-  head: RequestHead,
-): Promise<Credential> {
-  try {
-    return await access(ctx, input, caller);
-  } catch (error) {
-    const isRefused = failureOf(error)?.code === "forbidden";
-    throw isRefused && caller.keyHash === undefined && isTokenWrong(head, caller) ? wrongToken() : error;
-  }
-}
-
-function wrongToken(): AppError {
-  return new AppError("unauthorized", "The token is not valid");
 }
 
 /** Whether the token is invalid: then the request never falls back to the `userId` alone. */

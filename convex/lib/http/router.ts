@@ -1,7 +1,7 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import { httpAction, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, overloadOf, stackOf, STATUS } from "../errors";
-import type { Credential } from "../limits/callers";
+import type { Access, Credential } from "../limits/callers";
 import { log } from "../log";
 
 /**
@@ -15,9 +15,10 @@ export type Method = (typeof METHODS)[number];
 /** A question about the `userId` of a request. */
 export type IdQuestion = {
   /** SHA-256 of the API key, if one was sent. */
-  keyHash?: string | undefined;
-  /** Whether the caller's credential is needed, too. */
-  shows: boolean;
+  keyHash?: string;
+  access?: Access;
+  /** A token was sent, and is not valid. */
+  isTokenWrong?: boolean;
 };
 /** The answer, from a room above this folder. */
 export type Known = {
@@ -27,7 +28,7 @@ export type Known = {
   /** Fields that every JSON answer has in addition, if there is something to say to its caller. */
   notes: (by: Credential | undefined) => Readonly<Record<string, unknown>>;
 };
-/** @throws AppError `not_found` for an id that is no longer valid; other errors for the caller's credential. */
+/** @throws AppError `not_found` for an id that is no longer valid; `unauthorized`, `forbidden` for the caller's credential. */
 export type KnowId = (ctx: ActionCtx, userId: string, question: IdQuestion) => Promise<Known>;
 
 /** An endpoint of `lib/http/endpoint`, as far as the router knows it. */

@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { literals } from "../literals";
 import { sha256Hex } from "../security/digests";
 import type { vPayer } from "../tables";
 
@@ -9,13 +10,19 @@ import type { vPayer } from "../tables";
  * token, or a channel that the owner has confirmed. `key`: a key that the owner has made. `id`: the id has an owner,
  * and the caller has only named it.
  */
-export const vCredential = v.union(
-  v.literal("unclaimed"),
-  v.literal("owner"),
-  v.literal("key"),
-  v.literal("id"),
-);
+export const vCredential = literals("unclaimed", "owner", "key", "id");
 export type Credential = Infer<typeof vCredential>;
+
+/**
+ * Acts for a `userId` about which it is decided. `swap` and `send`: move funds. `delivery`: sets where the user's cards go.
+ * `holdings`: shows what the wallets hold. `shifts`: starts and stops research.
+ */
+const vDeed = literals("swap", "send", "delivery", "holdings", "shifts");
+export type Deed = Infer<typeof vDeed>;
+
+/** What an endpoint asks of its caller: the right to an act; `shown` only finds out the credential, and refuses nobody. */
+export const vAccess = literals("shown", "delivery", "holdings", "shifts");
+export type Access = Infer<typeof vAccess>;
 
 /** Who is asking: the user, if named, and the network address (`null` if the call came by no network). */
 export const vCaller = v.object({

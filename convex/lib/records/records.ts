@@ -43,10 +43,11 @@ export type Range<Table extends TableNames> = {
 
 type Owned<Table extends TableNames> = {
   rows: OfUser<Table>;
-  /** The section of a user's export that contains them; absent if they say nothing to the user. */
+  /**
+   * The section of a user's export that contains them; absent if they say nothing to the user. A `userId` with such a row
+   * cannot be given up for another.
+   */
   section?: string;
-  /** A `userId` with such a row cannot be given up for another: any row, or one of these. */
-  inUse?: "any" | OfUser<Table>;
   /** What becomes of them when the user has their data deleted. */
   onDeletion: "stay" | "go" | Going<Table>;
 };

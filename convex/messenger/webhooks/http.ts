@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { assertMay } from "../../accounts/access";
 import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/described";
 import { absentWhenEmpty, numberFrom, publicAddress, text, userId } from "../../lib/http/input";
@@ -60,8 +59,7 @@ const example = {
 /** Webhooks and alerts decide what their user is told, so the access rules of delivery settings apply to an owned `userId`. */
 export const delivers = {
   limit: "settings",
-  access: (ctx: ActionCtx, { userId }: { userId: string }, caller: Caller) =>
-    assertMay(ctx, userId, "delivery", caller),
+  access: "delivery",
   errors: USER_TOKEN_ERRORS,
   headers: USER_TOKEN,
 } as const;

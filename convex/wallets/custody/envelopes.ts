@@ -2,7 +2,6 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { AppError } from "../../lib/errors";
 import { refusalToSign } from "../model";
 import { vOrderRow } from "../tables";
@@ -22,12 +21,6 @@ export async function keepKey(
   { walletId, userId, sealedKey }: { walletId: string; userId: string; sealedKey: string },
 ): Promise<void> {
   await ctx.db.insert("walletKeys", { walletId, userId, sealedKey, keyId: keyIdOf(sealedKey) });
-  await recordAudit(ctx, {
-    actor: userId,
-    action: "key created",
-    subject: walletId,
-    detail: keyIdOf(sealedKey),
-  });
 }
 
 /**
@@ -61,9 +54,7 @@ export const outdated = outdatedIn(
 export const replace = replacing(async (ctx, { id: walletId, from, to }) => {
   const row = await keyOf(ctx, walletId);
   if (row?.sealedKey !== from) return false;
-  const keyId = keyIdOf(to);
-  await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId });
-  await recordAudit(ctx, { actor: OPERATOR, action: "key rotated", subject: walletId, detail: keyId });
+  await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });
   return true;
 });
 

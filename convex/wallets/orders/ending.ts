@@ -2,7 +2,6 @@ import { internal } from "../../_generated/api";
 import type { MutationCtx } from "../../_generated/server";
 import type { ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { recordAudit } from "../../lib/records/audit";
 import { NOBODY } from "../../lib/records/records";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
 import { tellOwner } from "../../messenger/webhooks/events";
@@ -50,12 +49,6 @@ export async function storeTry(
     feeCounted: spent.toString(),
     ...(terms === undefined ? {} : { terms }),
     nextCheckAt: at + 20 * SECOND,
-  });
-  await recordAudit(ctx, {
-    actor: row.userId === NOBODY ? row.address : row.userId,
-    action: "transaction signed",
-    subject: row._id,
-    detail: `${signed.kind === "call" ? row.request.kind : signed.kind} ${signed.hash}`,
   });
 }
 

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { assertMay } from "../../accounts/access";
 import { AppError } from "../../lib/errors";
 import {
   EXAMPLE_ADDRESS,
@@ -251,7 +250,7 @@ const transaction: MountedEndpoint = endpoint({
   summary: "The state of one of the user's transactions.",
   description:
     "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
-  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
+  access: "holdings",
   headers: USER_TOKEN,
   errors: {
     ...USER_TOKEN_ERRORS,

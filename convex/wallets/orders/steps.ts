@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
 import { dueWork } from "../../lib/cronRuns";
 import { vErrorCode } from "../../lib/errors";
-import { OPERATOR, recordAudit } from "../../lib/records/audit";
+import { log } from "../../lib/log";
 import { NOBODY } from "../../lib/records/records";
 import { rowsByBoth, rowsDue } from "../../lib/records/rows";
 import { MINUTE, SECOND } from "../../lib/time";
@@ -209,8 +209,7 @@ export const acceptCount = internalMutation({
     const known = wallet.nextNonce ?? 0;
     if (mined <= known) return known;
     await ctx.db.patch("wallets", wallet._id, { nextNonce: mined });
-    const detail = `next nonce ${mined} (${known} before)`;
-    await recordAudit(ctx, { actor: OPERATOR, action: "nonces repaired", subject: walletId, detail });
+    log.warn("wallets.count accepted", { walletId, mined, known });
     return mined;
   },
 });
