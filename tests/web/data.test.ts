@@ -102,8 +102,8 @@ describe("deletion", () => {
     expect(await alice.query(api.accounts.profile.me, {})).toMatchObject({ userId });
 
     // Bob's reports rest on the same observations, and go on.
-    await app.pass(5.5 * HOUR);
-    expect((await app.rows("reports")).filter((one) => one.userId === "bob")).toHaveLength(3);
+    await app.pass(2.5 * HOUR);
+    expect((await app.rows("reports")).filter((one) => one.userId === "bob")).toHaveLength(2);
     expect((await app.rows("reports")).filter((one) => one.userId === userId)).toEqual([]);
   });
 
