@@ -96,6 +96,18 @@ export const vReport = researchTables.reports.validator
 
 export type Report = Infer<typeof vReport>;
 
+/** What a user is told of their shifts. */
+export const vStanding = v.object({
+  active: v.array(vShift),
+  /** Of the newest active one. */
+  lastCollection: v.union(vCollection, v.null()),
+  ended: v.union(vShift, v.null()),
+  reports: v.array(vReport),
+  deliveryProblem: v.union(v.string(), v.null()),
+});
+
+export type Standing = Infer<typeof vStanding>;
+
 /** A report that is done. */
 export function shownReport(row: Doc<"reports">): Report {
   const { _id, jobId, userId, kind, generatedAt, result, messengerError } = row;

@@ -17,9 +17,7 @@ import {
   MAX_ACTIVE,
   shiftTopic,
   shownShift,
-  vCollection,
-  vReport,
-  vShift,
+  vStanding,
 } from "./model";
 import { addDataPoint, isDataPointAdded } from "./observations";
 import { dropReport, openDueReport } from "./reports";
@@ -170,14 +168,7 @@ export const checkDue = cron("check research shifts", checkShifts);
 /** A user's active shifts, newest first, the one that ended last, their latest reports, and the state of delivery. */
 export const status = internalQuery({
   args: { userId: v.string() },
-  returns: v.object({
-    active: v.array(vShift),
-    /** Of the newest active one. */
-    lastCollection: v.union(vCollection, v.null()),
-    ended: v.union(vShift, v.null()),
-    reports: v.array(vReport),
-    deliveryProblem: v.union(v.string(), v.null()),
-  }),
+  returns: vStanding,
   handler: async (ctx, { userId }) => {
     const active = await activeShiftsOf(ctx, userId);
     const [newest] = active;

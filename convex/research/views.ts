@@ -1,11 +1,9 @@
-import type { FunctionReturnType } from "convex/server";
 import * as z from "zod";
-import type { internal } from "../_generated/api";
 import { shownSource, shownSources } from "../lib/figures/shapes";
 import { EXAMPLE_TIME } from "../lib/http/described";
 import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE } from "../lib/time";
-import type { Shift } from "./model";
+import type { Shift, Standing } from "./model";
 import type { Result } from "./tables";
 
 /** A ResearchResult and a ResearchJob as callers see them. */
@@ -133,13 +131,7 @@ export const shiftStatus = z.object({
 
 /** What a user is told of their shifts. @param at Epoch ms. */
 export function shownStatus(
-  {
-    active,
-    ended,
-    lastCollection,
-    reports,
-    deliveryProblem,
-  }: FunctionReturnType<typeof internal.research.shifts.status>,
+  { active, ended, lastCollection, reports, deliveryProblem }: Standing,
   at: number,
 ): z.output<typeof shiftStatus> {
   const [newest] = active;
