@@ -219,7 +219,7 @@ export const research: Row[] = [
   },
   {
     id: "shift-whole",
-    says: "interim report 1 at 2.5 hours, 2 at 5 hours, final report at 8 hours; job completes; finalReportSent becomes true",
+    says: "interim report 1 at 2.5 hours, 2 at 5 hours, final report at 8 hours; job completes; finalReportSent becomes true. A report's card: title with checkpoint, elapsed time and date, outlook line, short summary, key signals, full analysis. Each report is one agent run",
     needs: ["standins", "time", "people"],
     check: async (world) => {
       const { userId, person } = await signedIn(world, "shift");
@@ -328,12 +328,18 @@ export const research: Row[] = [
 /** What the cards of a whole shift show. */
 async function sharedByCards(world: World): Promise<void> {
   const texts = await textsTo(world, CHAT);
-  require(texts.length >= 4, `${texts.length} cards were sent: a notification and three reports are due`);
-  const all = texts.join("\n");
-  matches("The cards", all, /interim/i);
-  matches("The cards", all, /final/i);
-  matches("The cards", all, /[🟢🔴🟡]/u);
-  matches("The cards", all, /\d+\s*%/);
+  for (const title of [/interim report 1/i, /interim report 2/i, /final report/i]) {
+    const card = texts.find((text) => title.test(text));
+    require(card !== undefined, `No card is titled ${title}`);
+    matches("The title", card, /checkpoint · \d+h(?: \d+min)? elapsed · \d{1,2} \w{3} 20\d\d/);
+    matches(
+      "The outlook",
+      card,
+      /[🟢🔴🟡] Outlook: (?:<b>)?(?:bullish|bearish|neutral)(?:<\/b>)?\n\n[🟢🔴🟡] .+\n/u,
+    );
+    matches("The key signals", card, /Key signals(?:<\/b>)?\n[🟢🔴🟡] .+ · \d+\s% · .+/u);
+    matches("The analysis", card, /Full analysis(?:<\/b>)?\n[^]{400}/);
+  }
 }
 
 /** A person who has signed in, and that account's userId. */

@@ -227,7 +227,7 @@ export const signals: Row[] = [
   },
   {
     id: "signals-recaps",
-    says: "Recap: win count, loss count, total PnL, AI-written review; Sunday 23:55 UTC: recap over the Monday-to-Sunday window stored; full card sent to the messenger",
+    says: "Recap: win count, loss count, total PnL, AI-written review; Sunday 23:55 UTC: recap over the Monday-to-Sunday window stored (per-day map of BTC and ETH signals, wins, losses, PnL, AI review); full card sent to the messenger",
     needs: ["standins", "time"],
     check: async (world) => {
       await world.advance(15.9 * HOUR);
@@ -238,9 +238,12 @@ export const signals: Row[] = [
       const before = (await world.cards()).length;
       await world.advance(20 * MINUTE);
       const texts = (await world.cards()).slice(before).map(({ text }) => text);
-      require(texts.some((text) =>
-        /week/i.test(text),
-      ), `No card on the week: ${texts.join(" | ").slice(0, 200)}`);
+      const week = texts.find((text) => /week/i.test(text)) ?? "";
+      matches("The week's card", week, /Won \d+ · lost \d+ · expired \d+/);
+      matches("The week's PnL", week, /[+−]?\d+\.\d\d\s%/);
+      for (const day of ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+        matches(`The week's ${day}`, week, new RegExp(`${day}(?:</b>)? · BTC .+ · ETH .+`));
+      matches("The week's review", week, /Review[^]+“.+”/);
     },
   },
   {
