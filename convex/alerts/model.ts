@@ -53,33 +53,6 @@ export const propose = internalMutation({
   },
 });
 
-/**
- * Switches a proposal on, or prolongs an active alert from now on.
- * @throws AppError `conflict` if the user has as many active alerts as they may, or if the alert has ended.
- */
-export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, once = row.once): Promise<Alert> {
-  const now = Date.now();
-  const { userId, condition, subject } = row;
-  if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
-  const isProven = (await ownerOf(ctx, userId)) !== null;
-  // A chat with the bot certainly belongs to somebody.
-  const life = isProven || isChatUser(userId) ? LIFETIME_MS : STRANGERS_LIFETIME_MS;
-  const wanted = row.state === "proposed" ? row.expiresAt : undefined;
-  const expiresAt = Math.min(now + life, wanted ?? Infinity);
-  if (row.state === "proposed") {
-    const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
-    if ((await inState(ctx, userId, "active").take(most)).length >= most) {
-      const more = isProven ? "" : `; a signed-in user can have ${MOST_ACTIVE}`;
-      throw new AppError("conflict", `At most ${most} alerts can be active: switch one off first${more}`);
-    }
-    if (condition.kind !== "digest") await follow(ctx, subject, now);
-    const readyAt = condition.kind === "digest" ? nextTime(condition.time, condition.timeZone, now) : now + 1;
-    await ctx.db.patch("alerts", row._id, { state: "active", readyAt, confirmedAt: now });
-  }
-  await ctx.db.patch("alerts", row._id, { expiresAt, once });
-  return getOrThrow(ctx, "alerts", row._id);
-}
-
 /** The first alert of a subject is compared with observations from now on, and begins with the present state. */
 async function follow(ctx: MutationCtx, subject: string, now: number): Promise<void> {
   const other = await ctx.db
@@ -103,13 +76,6 @@ export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<A
   return getOrThrow(ctx, "alerts", row._id);
 }
 
-/** A user's alert by its id; `null` for none. */
-export async function findAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts"> | null> {
-  const alertId = ctx.db.normalizeId("alerts", id);
-  const row = alertId === null ? null : await ctx.db.get("alerts", alertId);
-  return row?.userId === userId ? row : null;
-}
-
 /** A user's alerts, oldest first. */
 function inState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state"]) {
   return rowsByBoth(ctx.db.query("alerts"), "userId", userId, "state", state);
@@ -123,20 +89,54 @@ export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> 
   return [...active, ...proposed, ...ended];
 }
 
-/** A change of one alert. @throws AppError `not_found` if the user has no such alert; as the change does. */
-const changing = (apply: (ctx: MutationCtx, row: Doc<"alerts">) => Promise<Alert>) =>
-  internalMutation({
-    args: { userId: v.string(), alertId: v.string() },
-    returns: vAlert,
-    handler: async (ctx, { userId, alertId }): Promise<Alert> => {
-      const row = await findAlert(ctx, userId, alertId);
-      if (row === null) throw new AppError("not_found", "This user has no such alert");
-      return apply(ctx, row);
-    },
-  });
+async function ofUser(ctx: MutationCtx, userId: string, id: string): Promise<Doc<"alerts">> {
+  const alertId = ctx.db.normalizeId("alerts", id);
+  const row = alertId === null ? null : await ctx.db.get("alerts", alertId);
+  if (row?.userId === userId) return row;
+  throw new AppError("not_found", "There is no such alert: a proposal is forgotten after a day");
+}
 
-export const accept = changing((ctx, row) => confirm(ctx, row));
-export const end = changing(switchOff);
+/**
+ * Switches a user's proposal on, or prolongs an active alert from now on. `once`: it ends when it has fired.
+ * @throws AppError `not_found` if the user has no such alert; `conflict` if they have as many active ones as they may, or if
+ * it has ended.
+ */
+export const accept = internalMutation({
+  args: { userId: v.string(), alertId: v.string(), once: v.optional(v.boolean()) },
+  returns: vAlert,
+  handler: async (ctx, { userId, alertId, once }): Promise<Alert> => {
+    const row = await ofUser(ctx, userId, alertId);
+    const now = Date.now();
+    const { condition, subject } = row;
+    if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
+    const isProven = (await ownerOf(ctx, userId)) !== null;
+    // A chat with the bot certainly belongs to somebody.
+    const life = isProven || isChatUser(userId) ? LIFETIME_MS : STRANGERS_LIFETIME_MS;
+    const wanted = row.state === "proposed" ? row.expiresAt : undefined;
+    const expiresAt = Math.min(now + life, wanted ?? Infinity);
+    if (row.state === "proposed") {
+      const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
+      if ((await inState(ctx, userId, "active").take(most)).length >= most) {
+        const more = isProven ? "" : `; a signed-in user can have ${MOST_ACTIVE}`;
+        throw new AppError("conflict", `At most ${most} alerts can be active: switch one off first${more}`);
+      }
+      if (condition.kind !== "digest") await follow(ctx, subject, now);
+      const readyAt =
+        condition.kind === "digest" ? nextTime(condition.time, condition.timeZone, now) : now + 1;
+      await ctx.db.patch("alerts", row._id, { state: "active", readyAt, confirmedAt: now });
+    }
+    await ctx.db.patch("alerts", row._id, { expiresAt, ...(once === true ? { once } : {}) });
+    return getOrThrow(ctx, "alerts", row._id);
+  },
+});
+
+/** Switches a user's alert off. @throws AppError `not_found` if the user has no such alert. */
+export const end = internalMutation({
+  args: { userId: v.string(), alertId: v.string() },
+  returns: vAlert,
+  handler: async (ctx, { userId, alertId }): Promise<Alert> =>
+    switchOff(ctx, await ofUser(ctx, userId, alertId)),
+});
 
 export const all = internalQuery({
   args: { userId: v.string() },

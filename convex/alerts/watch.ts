@@ -9,7 +9,7 @@ import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { HOUR, iso, MINUTE } from "../lib/time";
 import { spanText, type Paragraph } from "../messenger/format";
-import { enqueueOwnCard } from "../messenger/notices";
+import { enqueueOwnCard } from "../messenger/model";
 import { tellOwner } from "../messenger/webhooks/events";
 import { PRICED_TOKENS } from "../market/tables";
 import { signalsDigest } from "../signals/cards";

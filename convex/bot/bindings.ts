@@ -4,33 +4,30 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated
 import { freeze, thaw } from "../accounts/model";
 import { replaceId } from "../accounts/profile";
 import { addRecipient, allListed, removeRecipient } from "../accounts/recipients";
-import { confirmedCard, endedCard, listCard } from "../alerts/cards";
-import { alertsOf, confirm as confirmAlert, findAlert, switchOff } from "../alerts/model";
+import { listCard } from "../alerts/cards";
+import { alertsOf } from "../alerts/model";
 import { siteUrl } from "../lib/env";
 import { payerOf } from "../lib/limits/callers";
 import { isSymbol } from "../lib/money/tokens";
 import { dateTime, HOUR } from "../lib/time";
 import { end, vJob } from "../lib/work/jobs";
 import { listedSymbol } from "../market/facts";
-import type { Button, Paragraph } from "../messenger/format";
+import type { Button } from "../messenger/format";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";
 import { dropLink, isLogin, userInSay } from "../messenger/linking";
-import { fullTextCard, sourcesCard, stopButton } from "../research/cards";
-import { activeShiftsOf, latestReportsOf } from "../research/model";
-import type { Result } from "../research/tables";
+import { fullTextCard, stopButton } from "../research/cards";
+import { activeShiftsOf } from "../research/model";
 import { publishedHead } from "../signals/chain";
 import { signalsCard } from "../signals/cards";
 import { latestSignals, recordFor } from "../signals/model";
 import { TOKENS } from "../signals/rules";
 import { decidedCard } from "../wallets/orders/cards";
 import { answer } from "../wallets/orders/questions";
-import { walletOf } from "../wallets/model";
 import { alertCard } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
 import { needsAccount, notice, ONLY_LOGIN, recipientsCard, recordCard, statusCard } from "./cards";
-import { help, orReason, putAnswer, reply, type Outcome, type Request } from "./commands";
-import { focusIn } from "./grammar";
-import { vMessage } from "./tables";
+import { help, orReason, putAnswer, reply, whichToken, type Outcome, type Request } from "./commands";
+import { focusIn, vMessage } from "./commands";
 
 /**
  * Commands that need no provider: each is done, and its answer queued, in one transaction, for one update once. They read
@@ -66,12 +63,6 @@ const SHOWN_HOURS = 6;
 const READS: Readonly<Record<string, Read>> = {
   help: () => ({ answer: help() }),
   alerts: async (ctx, { userId }) => listCard(await alertsOf(ctx, userId)),
-  wallet: async (ctx, { userId }) => {
-    const row = await walletOf(ctx, userId, "custody");
-    if (row === null) return reply("You have no wallet yet: ", { command: "portfolio" }, " creates one.");
-    return { answer: [[{ bold: "💼 Your wallet on Base" }], [{ code: row.address }]] };
-  },
-
   signals: async (ctx, { argument }) => {
     const name = focusIn(argument);
     const token = TOKENS.find((one) => one === name);
@@ -87,9 +78,8 @@ const READS: Readonly<Record<string, Read>> = {
     return { answer, buttons: [SIGNALS.slice(0, 2)] };
   },
   whales: async (ctx, { argument, now }) => {
-    const hours =
-      argument === "" ? SHOWN_HOURS : /^\d{1,3}(?:\.\d{1,16})?$/.test(argument) ? Number(argument) : 0;
-    if (hours < 0.1 || hours > 168)
+    const hours = argument === "" ? SHOWN_HOURS : Number(argument);
+    if (!(hours >= 0.1 && hours <= 168))
       return reply("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24");
     const alerts = (await latestAlerts(ctx, now - hours * HOUR)).map(publicAlert);
     if (alerts.length === 0 && !(await hasLooked(ctx)))
@@ -101,28 +91,23 @@ const READS: Readonly<Record<string, Read>> = {
     return { answer: [...card, [all]] };
   },
 
-  report: (ctx, request) => lastResult(ctx, request, "report", fullTextCard),
-  sources: (ctx, request) => lastResult(ctx, request, "sources", sourcesCard),
-  status: async (ctx, { userId, now }) => {
-    const reports = await latestReportsOf(ctx, userId);
-    return { answer: statusCard(await activeShiftsOf(ctx, userId), reports, now) };
+  report: async (ctx, { argument, now }) => {
+    const focus = await focusNamed(ctx, argument, now);
+    if (focus === null) return whichToken("report");
+    // Results are for everybody, no matter who asked for them.
+    const found = await ctx.runQuery(internal.research.results.current, { focus });
+    if (found !== null) return { answer: fullTextCard(focus, found.result) };
+    const of = focus === "" ? "" : ` ${focus}`;
+    return reply(
+      `There is no research on ${nameOf(focus)} yet: `,
+      { command: "research" },
+      `${of} writes it.`,
+    );
   },
+  status: async (ctx, { userId, now }) => ({
+    answer: statusCard(await activeShiftsOf(ctx, userId), now),
+  }),
 };
-
-/** Shows a part of the last result on a focus. Results are for everybody, no matter who asked for them. */
-async function lastResult(
-  ctx: QueryCtx,
-  { argument, now }: Request,
-  name: "report" | "sources",
-  card: (focus: string, result: Result) => Paragraph[],
-): Promise<Outcome> {
-  const focus = await focusNamed(ctx, argument, now);
-  if (focus === null) return reply("Name one token by its symbol, such as ", { command: name }, " BTC.");
-  const found = await ctx.runQuery(internal.research.results.current, { focus });
-  if (found !== null) return { answer: card(focus, found.result) };
-  const of = focus === "" ? "" : ` ${focus}`;
-  return reply(`There is no research on ${nameOf(focus)} yet: `, { command: "research" }, `${of} writes it.`);
-}
 
 type Binding = (ctx: MutationCtx, request: Request) => Outcome | Promise<Outcome>;
 
@@ -142,20 +127,9 @@ export const bind = internalMutation({
 const BINDINGS: Readonly<Record<string, Binding>> = {
   ...READS,
 
-  /** A tap on an alert's button: `set ID`, `once ID` or `off ID`. */
-  alert: async (ctx, { userId, argument, isTap }) => {
-    if (!isTap) return listCard(await alertsOf(ctx, userId));
-    const [what, which = ""] = argument.split(" ");
-    const row = await findAlert(ctx, userId, which);
-    if (row === null) return GONE;
-    if (what === "off") return endedCard(await switchOff(ctx, row));
-    return confirmedCard(await confirmAlert(ctx, row, what === "once" || row.once));
-  },
-
   follow: async (ctx, { sender, userId, argument, now }) => {
     const focus = await focusNamed(ctx, argument, now);
-    if (focus === null)
-      return reply("Name one token by its symbol, such as ", { command: "follow" }, " BTC.");
+    if (focus === null) return whichToken("follow");
     const config = await configOf(ctx, userId);
     const set = placeIn(config?.chatId ?? sender.chatId).chatId;
     // Whether the shift's cards come from this bot to this chat.
@@ -250,9 +224,3 @@ async function decided(
   if (decision === null) return reply("You were not asked that.");
   return { answer: decidedCard(decision.order, decision.standing) };
 }
-
-/** The answer to a button of an alert that no longer exists. */
-const GONE: Outcome = {
-  answer: notice("This button no longer works: a proposal is forgotten after a day. Ask again."),
-  buttons: [[{ text: "My alerts", command: "alerts" }]],
-};

@@ -6,7 +6,6 @@ import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Card } from "../messenger/model";
 import { duration } from "../research/cards";
-import type { Report } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
 import { headLine, recordLines, type WholeRecord } from "../signals/cards";
 import type { vHolding } from "../wallets/tables";
@@ -100,26 +99,6 @@ export const ONLY_LOGIN: Paragraph = [
   " replaces an account id that has leaked. To unlink it, first ask the people who run this service to give your account a login to the web application.",
 ];
 
-/** The commands, one line each, after an introduction; those for everybody first. */
-export function helpCard(
-  commands: readonly { name: string; argument: string; access: string; summary: string }[],
-  introduction?: string,
-): Paragraph[] {
-  const ofUsers = ({ access }: { access: string }) => access === "linked" || access === "alone";
-  const lines = (some: typeof commands) =>
-    some.flatMap(({ name, argument, summary }): Paragraph => [
-      "\n",
-      { command: name },
-      `${argument === "" ? "" : ` ${argument}`}: ${summary}`,
-    ]);
-  return [
-    ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
-    ["I follow crypto markets, run research, and show your wallet. I move nothing without your tap."],
-    [{ bold: "For everybody" }, ...lines(commands.filter((one) => !ofUsers(one)))],
-    [{ bold: "For your account" }, ...lines(commands.filter(ofUsers))],
-  ];
-}
-
 /** The card after a code has linked an account. @param account The name by which the web application shows its user. */
 export function linkedCard(account: string, walletAddress: string): Paragraph[] {
   return [
@@ -172,31 +151,17 @@ function shortAmount(balance: string): string {
   return value.toLocaleString("en-US", digits);
 }
 
-/** A user's active shifts and latest reports, at `now` (epoch ms). */
-export function statusCard(
-  active: readonly Doc<"shifts">[],
-  reports: readonly Report[],
-  now: number,
-): Paragraph[] {
-  const recent = reports.map(
-    ({ type, jobToken, result }) =>
-      `\n${result.shortSummary} (${jobToken === "" ? "market" : jobToken}, ${type})`,
-  );
-  const shifts = active.map((one) => shiftLines(one, now));
-  if (shifts.length === 0) shifts.push(["No research shift is running."]);
-  return recent.length === 0 ? shifts : [...shifts, [{ bold: "Latest reports" }, ...recent]];
-}
-
-function shiftLines(
-  { token, startedAt, stopsAt, interimReportsCount }: Doc<"shifts">,
-  now: number,
-): Paragraph {
-  const remaining = Math.max(0, Math.ceil((stopsAt - now) / MINUTE)) * MINUTE;
-  return [
-    { bold: `🔬 Research shift · ${token ?? "Market"}` },
-    `\nRunning for ${duration(now - startedAt)}, ${duration(remaining)} to go`,
-    `\nInterim reports: ${interimReportsCount} of 2`,
-  ];
+/** A user's active shifts, at `now` (epoch ms). */
+export function statusCard(active: readonly Doc<"shifts">[], now: number): Paragraph[] {
+  if (active.length === 0) return notice("No research shift is running.");
+  return active.map(({ token, startedAt, stopsAt, interimReportsCount }) => {
+    const remaining = Math.max(0, Math.ceil((stopsAt - now) / MINUTE)) * MINUTE;
+    return [
+      { bold: `🔬 Research shift · ${token ?? "Market"}` },
+      `\nRunning for ${duration(now - startedAt)}, ${duration(remaining)} to go`,
+      `\nInterim reports: ${interimReportsCount} of 2`,
+    ];
+  });
 }
 
 export const USAGE = {

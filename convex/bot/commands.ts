@@ -1,18 +1,84 @@
+import { v, type Infer } from "convex/values";
 import type { MutationCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
+import { symbolIn } from "../lib/money/tokens";
+import { PRINTABLE } from "../lib/records/ids";
 import { reasonOf } from "../lib/text/failures";
 import type { Button, Paragraph } from "../messenger/format";
-import { enqueueCard, linkOfAccount, userOfAccount, written } from "../messenger/model";
-import { ANSWER } from "../messenger/notices";
-import type { Picture } from "../messenger/tables";
-import { helpCard, notice, UNCONFIRMED } from "./cards";
-import { parseCommand } from "./grammar";
-import type { Message, Sender } from "./tables";
+import { ANSWER, enqueueCard, linkOfAccount, written } from "../messenger/model";
+import { vButtons, vPicture, vSpan, type Picture } from "../messenger/tables";
+import { notice, UNCONFIRMED } from "./cards";
 
 /**
- * The bot's commands: answers, help and the messenger's menu are made from this list, in its order. And what all share:
- * what they are asked, what they answer, and where the answer goes.
+ * What is said to the bot and what it answers: the messages, how they are read, the commands, and where an answer goes.
+ * Answers, help and the messenger's menu are made from the one list of commands, in its order.
  */
+
+/** Who wrote to the bot, and where. */
+const vSender = v.object({
+  chatId: v.string(),
+  /** The topic in the chat. */
+  threadId: v.optional(v.number()),
+  /** A chat of the sender with the bot alone. */
+  alone: v.boolean(),
+  /** The messenger's id of the account; of the group where it speaks for itself (an anonymous admin). */
+  messengerId: v.string(),
+  messengerUsername: v.optional(v.string()),
+});
+export type Sender = Infer<typeof vSender>;
+
+/** A message to the bot, or a tapped button as if its command had been typed. */
+export const vMessage = v.object({
+  updateId: v.number(),
+  sender: vSender,
+  /** "" for a picture or a recording without words. */
+  text: v.string(),
+  /** Forwarded words of somebody else. */
+  forwarded: v.boolean(),
+  /** The message below which a button was tapped. */
+  tapped: v.optional(v.object({ messageId: v.number(), isPicture: v.boolean() })),
+});
+export type Message = Infer<typeof vMessage>;
+
+export type ParsedCommand = {
+  /** Lower case, without the slash. */
+  name: string;
+  /** The bot it names, lower case without the @; `null` when it names none. */
+  to: string | null;
+  /** The rest, trimmed; "" if there is none. */
+  argument: string;
+};
+
+const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s([\s\S]*))?$/;
+
+/** `/name argument` or `/name@bot argument`; `null` for any other text. */
+export function parseCommand(text: string): ParsedCommand | null {
+  const [matched, name = "", to, argument = ""] = COMMAND.exec(text.trim()) ?? [];
+  if (matched === undefined) return null;
+  return { name: name.toLowerCase(), to: to?.toLowerCase() ?? null, argument: argument.trim() };
+}
+
+/** Whether a command carries what may be a link code. */
+export function showsCode({ name, argument }: ParsedCommand): boolean {
+  return ["connect", "start"].includes(name) && argument !== "";
+}
+
+const MENTION = /^@([A-Za-z0-9_]{1,64})[\s,:]([\s\S]*)$/;
+
+/** `@bot how is ETH?`: words that begin with the bot's name. */
+export function parseMention(text: string): { to: string; words: string } | null {
+  const [, to = "", rest = ""] = MENTION.exec(text.trim()) ?? [];
+  const words = rest.replace(/^[\s,:]+/, "");
+  return words === "" ? null : { to: to.toLowerCase(), words };
+}
+
+const LONGEST_NAME = 60;
+
+/** A token's symbol or name; empty if none is named, `null` if the words can be neither. */
+export function focusIn(argument: string): string | null {
+  if (argument === "") return "";
+  return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(argument) ? symbolIn(argument) : null;
+}
 
 /**
  * Who may use it where. `anywhere`: in groups too, by anybody. `alone`: in a chat with the bot alone. `own`: there, by the
@@ -50,14 +116,12 @@ export const commands: readonly Command[] = [
   command("record", "anywhere", "How the signals have done, against chance", "inPlace"),
   command("whales [HOURS]", "anywhere", "Whale alerts of the last hours: 6, or up to 168", "inPlace"),
   command("research [TOKEN]", "anywhere", "A research snapshot of a token, or of the whole market"),
-  command("report [TOKEN]", "anywhere", "The whole text of the last research"),
-  command("sources [TOKEN]", "anywhere", "The sources of the last research"),
+  command("report [TOKEN]", "anywhere", "The whole text of the last research, with its sources"),
   command("follow [TOKEN]", "linked", "Start a research shift of eight hours"),
   command("stop [TOKEN]", "linked", "Stop your research shifts, or that of a token", "inPlace"),
   command("status", "linked", "How your research shift is doing"),
   command("ask QUESTION", "anywhere", "Ask the crypto assistant; a plain question works too"),
-  command("wallet", "linked", "Your wallet's address"),
-  command("portfolio", "linked", "What your wallet holds, at live prices"),
+  command("portfolio", "linked", "Your wallet: its address, and what it holds at live prices"),
   command("swap AMOUNT TOKEN to TOKEN", "linked", "Swap, after a tap of yours", "binds"),
   command(
     "send AMOUNT TOKEN to ADDRESS",
@@ -83,12 +147,24 @@ export function commandNamed(name: string): Command | null {
   return commands.find((one) => one.name === name) ?? null;
 }
 
-/** What the bot can do, after an introduction. */
+/** The commands that help and menu name. */
+export const menu = commands.filter(({ traits }) => !traits.includes("hidden"));
+
+/** What the bot can do, after an introduction: one line each, those for everybody first. */
 export function help(introduction?: string): Paragraph[] {
-  return helpCard(
-    commands.filter(({ traits }) => !traits.includes("hidden")),
-    introduction,
-  );
+  const isOwn = ({ access }: Command) => access === "linked" || access === "alone";
+  const lines = (some: readonly Command[]) =>
+    some.flatMap(({ name, argument, summary }): Paragraph => [
+      "\n",
+      { command: name },
+      `${argument === "" ? "" : ` ${argument}`}: ${summary}`,
+    ]);
+  return [
+    ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
+    ["I follow crypto markets, run research, and show your wallet. I move nothing without your tap."],
+    [{ bold: "For everybody" }, ...lines(menu.filter((one) => !isOwn(one)))],
+    [{ bold: "For your account" }, ...lines(menu.filter(isOwn))],
+  ];
 }
 
 /** A command as it was sent. */
@@ -105,7 +181,13 @@ export type Request = {
   now: number;
 };
 
-/** An answer; nothing is sent if it has no paragraphs. */
+/** What is answered: nothing, if there are no paragraphs. */
+export const vOutcome = v.object({
+  answer: v.array(v.array(vSpan)),
+  buttons: v.optional(vButtons),
+  picture: v.optional(vPicture),
+});
+
 export type Outcome = {
   answer: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[] | undefined;
@@ -115,6 +197,10 @@ export type Outcome = {
 /** Words alone. */
 export function reply(...words: Paragraph): Outcome {
   return { answer: notice(...words) };
+}
+
+export function whichToken(command: string): Outcome {
+  return reply("Name one token by its symbol, such as ", { command }, " BTC.");
 }
 
 /** The outcome of a command; if it is refused, the reason is the answer. */
@@ -141,7 +227,7 @@ export async function putAnswer(ctx: MutationCtx, message: Message, outcome: Out
   const isInPlace = commandNamed(parseCommand(text)?.name ?? "")?.traits.includes("inPlace") === true;
   await enqueueCard(ctx, {
     // An answer to a group belongs to the group, and is not part of one user's data.
-    userId: sender.alone ? ((await userOfAccount(ctx, sender.messengerId)) ?? "") : "",
+    userId: link?.confirmedAt === undefined ? "" : link.userId,
     chatId: written(sender),
     bot: "default",
     kind: ANSWER,

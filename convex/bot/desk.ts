@@ -4,7 +4,7 @@ import { pick } from "convex-helpers";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import { openCard, proposalCard } from "../alerts/cards";
+import { confirmedCard, endedCard, openCard, proposalCard } from "../alerts/cards";
 import { answerWords, type Answered } from "../alerts/desk";
 import { HOW_TO_SAY, SAID } from "../alerts/grammar";
 import { DEFAULT_AGENT } from "../chat/agents";
@@ -18,28 +18,21 @@ import { log } from "../lib/log";
 import { counted } from "../lib/outside/providerCalls";
 import { sha256Hex } from "../lib/security/digests";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
-import { pseudonymOf } from "../lib/security/pseudonyms";
 import type { Ticket } from "../lib/tables";
 import { reasonOf } from "../lib/text/failures";
 import { withoutTrailing } from "../lib/text/strings";
 import { MINUTE, roundedNow, SECOND, sleep } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { focusOf } from "../market/listing";
-import { connectAccount } from "../messenger/http";
 import { chatUser, isChatUser } from "../messenger/model";
 import { wordsAsParagraphs } from "../messenger/format";
 import { botUsername, register as registerAt, showTyping } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
-import { portfolioOf } from "../wallets/holdings";
-import { NO_WALLET } from "../wallets/model";
-import { foundFor } from "../wallets/orders/rehearsal";
-import { ensureWallet } from "../wallets/wallets";
-import { ALREADY_LINKED, CODE_SHOWN, FAILED, FORWARDED, linkedCard, needsAccount } from "./cards";
-import { notice, portfolioCard, PRIVATE_ONLY, TOO_MANY_CODES, USAGE } from "./cards";
-import { commandNamed, commands, help, reply, type Outcome, type Request } from "./commands";
-import { focusIn, orderIn, parseCommand, parseMention, pastedStart, showsCode, type Order } from "./grammar";
-import { priceCommand, priceOutcome, startOutcome } from "./prices";
-import { vMessage, vOutcome, type Message, type Sender } from "./tables";
+import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, notice, PRIVATE_ONLY } from "./cards";
+import { commandNamed, help, menu, reply, whichToken, type Outcome, type Request } from "./commands";
+import { focusIn, parseCommand, parseMention, showsCode } from "./commands";
+import { vMessage, vOutcome, type Message, type Sender } from "./commands";
+import { ordered, priceOutcome, works } from "./works";
 
 /** One message to its answer. The text is data, no matter who wrote it; a tapped button stands for its command. */
 export const answer = worker(vMessage.fields, async (ctx, { job, ...message }) => {
@@ -65,8 +58,6 @@ export const answer = worker(vMessage.fields, async (ctx, { job, ...message }) =
 
 /** The words that are meant, and the bot that they name (lower case, without the @), if they name one. */
 function askedIn({ sender, text, tapped }: Message): { text: string; to: string | null } {
-  const start = sender.alone ? pastedStart(text) : null;
-  if (start !== null) return { text: `/start ${start}`, to: null };
   const command = parseCommand(text);
   if (command !== null || sender.alone || tapped !== undefined) return { text, to: command?.to ?? null };
   const mention = parseMention(text);
@@ -122,10 +113,8 @@ function afterFailure(error: unknown, text: string): Outcome {
   return { answer: [[SAID.unread], [rest]] };
 }
 
-/** The messenger shows it for five seconds. */
-const TYPING_MS = 4 * SECOND;
-/** Longer than any answer takes. */
-const MOST_TYPING = 15;
+/** The messenger shows for five seconds that somebody types; no answer takes so many times four. */
+const [TYPING_MS, MOST_TYPING] = [4 * SECOND, 15];
 
 /** Shows the chat that the bot is working while it is. A failure is ignored, because this is no message. */
 async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promise<Result> {
@@ -138,46 +127,46 @@ async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promi
   return work;
 }
 
-/** Commands that ask providers. Every one can be repeated: it is, after it was cut off. */
-
 /** `wait`: research is under way. `bind`: the command is done by a transaction (`bindings`) after all. */
 type Worked = Outcome | "wait" | { bind: string; argument: string; owner: string };
 type Work = (ctx: ActionCtx, request: Request) => Promise<Worked>;
 
 /** On-demand results are fresh for this long. */
 const FRESH_MS = 15 * MINUTE;
-/** The same default as at the endpoint. */
-const SLIPPAGE_BPS = 100;
 
 const WORKS: Readonly<Record<string, Work>> = {
-  price: (ctx, { argument }) => priceCommand(ctx, argument),
+  ...works,
 
-  /** The same words make the same proposal, so an interrupted attempt does no harm. */
+  /** Words make a proposal, and taps on its buttons (`set ID`, `once ID`, `off ID`) set or end it. Twice is as once. */
   alert: async (ctx, request) => {
-    const { userId, argument } = request;
+    const { userId, argument, isTap } = request;
     if (argument === "") return reply(HOW_TO_SAY);
-    if (/^(?:set|once|off) +\S{1,40}$/.test(argument)) return { bind: "alert", argument, owner: userId };
-    const caller = callerOf(request);
-    await charge(ctx, "alert", caller);
-    return shown(await answerWords(ctx, caller, { userId }, argument));
+    const [, what, alertId] = /^(set|once|off) +(\S{1,40})$/.exec(argument) ?? [];
+    const { accept, end } = internal.alerts.model;
+    if (alertId === undefined) {
+      const caller = callerOf(request);
+      await charge(ctx, "alert", caller);
+      return shown(await answerWords(ctx, caller, { userId }, argument));
+    }
+    if (!isTap) return { bind: "alerts", argument, owner: userId };
+    if (what === "off") return endedCard(await ctx.runMutation(end, { userId, alertId }));
+    return confirmedCard(await ctx.runMutation(accept, { userId, alertId, once: what === "once" }));
   },
 
   /** The stored result while it is fresh; otherwise it is made, and each further look joins the work under way. */
   research: async (ctx, request) => {
     const caller = callerOf(request);
     const named = focusIn(request.argument);
-    if (named === null)
-      return reply("Name one token by its symbol, such as ", { command: "research" }, " BTC.");
+    if (named === null) return whichToken("research");
     const focus = await focusOf(ctx, named === "" ? undefined : named, caller);
     const stored = await ctx.runQuery(internal.research.results.current, { focus });
     if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) {
       const { result, fetchedAt: generatedAt } = stored;
       const token = focus === "" ? null : focus;
       const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
-      const then = [button("Full text", "report"), button("Sources", "sources")];
       return {
         answer: snapshotCard({ token, generatedAt, result }, siteUrl()),
-        buttons: [[...then, button("Follow for 8 h", "follow")]],
+        buttons: [[button("Full text", "report"), button("Follow for 8 h", "follow")]],
       };
     }
     required("LLM_GATEWAY_API_KEY");
@@ -190,19 +179,6 @@ const WORKS: Readonly<Record<string, Work>> = {
     request.argument === ""
       ? reply("Put your question after the command: ", { command: "ask" }, " How is Ethereum doing?")
       : answerTo(ctx, request),
-
-  portfolio: async (ctx, { userId }) => {
-    const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
-    return { answer: portfolioCard({ address, ...(await portfolioOf(ctx, address)) }) };
-  },
-
-  /** A deep link (t.me/<bot>?start=CODE) arrives as this command. */
-  start: (ctx, request) =>
-    request.argument === "" || !request.sender.alone ? startOutcome(ctx) : connect(ctx, request),
-  connect: (ctx, request) => connect(ctx, request),
-
-  swap: (ctx, request) => orderNamed(ctx, request, "swap"),
-  send: (ctx, request) => orderNamed(ctx, request, "send"),
 };
 
 /** Who asks: the user, or the account alone, which is nobody's. */
@@ -215,8 +191,8 @@ function callerOf({ sender, userId }: Request): Caller {
 /** Plain words in a chat with the bot alone: an order, the wish for an alert, or a question. */
 async function plainWords(ctx: ActionCtx, request: Request, forwarded: boolean): Promise<Outcome> {
   const { sender, userId, argument: text } = request;
-  const order = forwarded || userId === "" ? null : orderIn(text);
-  if (order !== null) return orderCard(ctx, request, order);
+  const order = forwarded || userId === "" ? null : await ordered(ctx, request, text);
+  if (order !== null) return order;
   const whose = userId === "" ? chatUser(sender.messengerId) : userId;
   const alert = await answerWords(ctx, callerOf(request), { userId: whose }, text);
   return alert.kind === "none" || alert.kind === "unread" ? answerTo(ctx, request) : shown(alert);
@@ -257,57 +233,6 @@ async function shown(answered: Answered): Promise<Outcome> {
   return { ...card, picture: { handle, subject: alert._id } };
 }
 
-/** The hash of a link code, as a job has it. */
-const HASH = /^[0-9a-f]{64}$/;
-
-/** Links the account with a code from the web application. */
-async function connect(ctx: ActionCtx, request: Request): Promise<Worked> {
-  const { sender, argument, userId: linked } = request;
-  const { messengerId, messengerUsername } = sender;
-  if (argument === "") return linked === "" ? needsAccount() : reply(...ALREADY_LINKED);
-  required("WALLET_ENCRYPTION_KEY");
-  const codeHash = HASH.test(argument) ? argument : "";
-  try {
-    const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
-    const { userId, walletAddress } = await connectAccount(ctx, account, null);
-    return { answer: linkedCard(pseudonymOf(userId), walletAddress) };
-  } catch (error) {
-    const code = failureOf(error)?.code;
-    if (code === "rate_limited") return reply(TOO_MANY_CODES);
-    if (code === "conflict" && linked !== "") return reply(...ALREADY_LINKED);
-    throw error;
-  }
-}
-
-async function orderNamed(ctx: ActionCtx, request: Request, name: "swap" | "send"): Promise<Outcome> {
-  const order = orderIn(request.argument) ?? orderIn(`${name} ${request.argument}`);
-  return order?.kind === name ? orderCard(ctx, request, order) : reply(...USAGE[name]);
-}
-
-/** An order, rehearsed: its own card is shown, and a tap carries it out. */
-async function orderCard(
-  ctx: ActionCtx,
-  { updateId, sender, userId }: Request,
-  order: Order,
-): Promise<Outcome> {
-  await charge(ctx, "order", { userId, address: null });
-  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
-  if (wallet === null) throw new AppError("not_found", NO_WALLET);
-  const { walletId, address } = wallet;
-  const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
-  const payer = { userId, walletId, address };
-  const found = await foundFor(ctx, { payer, request, caller: { address: null }, asked: "chat" });
-  const card = await ctx.runMutation(internal.wallets.orders.questions.propose, {
-    userId,
-    walletId,
-    request,
-    messengerId: sender.messengerId,
-    idempotencyKey: `chat_${updateId}`,
-    ...found,
-  });
-  return card === null ? reply("It was shown already.") : { answer: card.paragraphs, buttons: card.buttons };
-}
-
 /**
  * `npx convex run bot/desk:register`: tells the messenger where this deployment's bot gets its messages, and
  * which commands it has. Safe to run twice.
@@ -321,10 +246,11 @@ export const register = internalAction({
     const bot = await botUsername(token);
     if (bot === null) throw new AppError("not_configured", "The messenger does not know MESSENGER_BOT_TOKEN");
     const webhook = `${siteUrl()}/messenger/webhook`;
-    const menu = commands
-      .filter(({ traits }) => !traits.includes("hidden"))
-      .map(({ name, summary }) => ({ command: name, description: summary }));
-    await registerAt(token, { webhook, secret: required("MESSENGER_WEBHOOK_SECRET"), menu });
+    await registerAt(token, {
+      webhook,
+      secret: required("MESSENGER_WEBHOOK_SECRET"),
+      menu: menu.map(({ name, summary }) => ({ command: name, description: summary })),
+    });
     return { bot: `@${bot}`, webhook, commands: menu.length };
   }),
 });

@@ -6,7 +6,7 @@ import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
 import { cut as cutTo } from "../lib/text/strings";
-import type { Message, Sender } from "./tables";
+import type { Message, Sender } from "./commands";
 
 /** The longest text a message can have. */
 const TEXT_LIMIT = 4_096;
@@ -128,8 +128,13 @@ function writtenMessage(message: Written): Received | null {
   if (sender === null || (words === undefined && MEDIA.every((kind) => message[kind] === undefined)))
     return null;
   const forwarded = message.forward_origin !== undefined || message.forward_date !== undefined;
-  return { sender, text: cutTo(words ?? "", TEXT_LIMIT), forwarded };
+  // What was copied from a card contains invisible joiners.
+  const text = cutTo(words?.replaceAll("\u2060", "").trim() ?? "", TEXT_LIMIT);
+  return { sender, text: sender.alone ? text.replace(PASTED, "/start $1") : text, forwarded };
 }
+
+/** A pasted link to the bot starts it, as an opened one does. */
+const PASTED = /^https:\/\/t\.me\/\w{1,64}\?start=([A-Za-z0-9_-]{1,64})$/;
 
 /** Who speaks, in a chat that the bot reads: a person, or a group itself, for which an anonymous admin speaks; or `null`. */
 function senderOf({ chat, from, sender_chat, ...message }: Written): Sender | null {

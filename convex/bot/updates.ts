@@ -14,8 +14,8 @@ import { codeByHash, codeHash, userOfAccount } from "../messenger/model";
 import { walletOf } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, LATE, notice, PRIVATE_ONLY } from "./cards";
 import { commandNamed, orReason, putAnswer, reply, type Outcome } from "./commands";
-import { parseCommand, parseMention, pastedStart, showsCode, type ParsedCommand } from "./grammar";
-import { vMessage, vOutcome, type Message } from "./tables";
+import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./commands";
+import { vMessage, vOutcome, type Message } from "./commands";
 
 /** Messages to the bot, each from its receipt to its answer. */
 
@@ -101,8 +101,7 @@ async function ownerAnswer(ctx: MutationCtx, message: Message): Promise<Outcome 
   const { sender, text, forwarded } = message;
   if (!sender.alone || forwarded) return null;
   const command = parseCommand(text);
-  const started = pastedStart(text) ?? (command?.name === "start" ? command.argument : "");
-  const [, offered] = OWNER_LINK.exec(started) ?? [];
+  const [, offered] = OWNER_LINK.exec(command?.name === "start" ? command.argument : "") ?? [];
   if (offered !== undefined) return orReason(() => offer(ctx, offered, sender.messengerId));
   if (command?.name === "own") return orReason(() => own(ctx, command.argument, sender.messengerId));
   return null;

@@ -5,7 +5,8 @@ import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { required } from "../lib/env";
+import { isSet, required } from "../lib/env";
+import { NOBODY } from "../lib/records/records";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import type { SealContext } from "../lib/security/seals";
@@ -14,6 +15,11 @@ import { dateTime } from "../lib/time";
 import { formerLinkOf } from "../accounts/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables, type Picture } from "./tables";
+
+/** The kind of cards whose words are a user's own. */
+export const NOTIFICATION = "notification";
+/** The kind of the default bot's answers to the chat that wrote to it. */
+export const ANSWER = "bot answer";
 
 /** A card to send. */
 export type Card = {
@@ -79,6 +85,28 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
   const how = { subject: messageId, queue: "messages" } as const;
   await open(ctx, internal.messenger.actions.deliver, { messageId }, how);
   return messageId;
+}
+
+/**
+ * Queues a card for the service's own chat.
+ * @returns `null` if no default bot or no default chat is configured: nothing is queued.
+ */
+export async function enqueueServiceCard(
+  ctx: MutationCtx,
+  card: Omit<Card, "userId" | "chatId">,
+): Promise<Id<"messages"> | null> {
+  if (!isSet("MESSENGER_BOT_TOKEN") || !isSet("MESSENGER_CHAT_ID")) return null;
+  return enqueueCard(ctx, { ...card, userId: NOBODY });
+}
+
+/**
+ * Queues a card for a user's own chat (one they have set, or the account of a confirmed link). Never for the service's
+ * own chat: its readers did not ask for it, and the caller would learn that it arrived.
+ * @returns `null` for a user without one: nothing is queued.
+ */
+export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
+  const chatId = (await configOf(ctx, card.userId))?.chatId ?? (await linkedChat(ctx, card.userId));
+  return chatId === null ? null : enqueueCard(ctx, card);
 }
 
 /** Why a card was not sent that somebody had taken back: nobody waits for it. */

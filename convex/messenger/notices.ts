@@ -7,38 +7,23 @@ import { accountOf, formerLinkOf } from "../accounts/model";
 import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { deadlines } from "../lib/outside/deadlines";
-import { NOBODY } from "../lib/records/records";
 import { outdatedIn, replacing } from "../lib/security/rotation";
 import { keyIdOf } from "../lib/security/seals";
 import { sleep } from "../lib/time";
 import type { Button, Paragraph } from "./format";
-import { botTokenSeal, configOf, enqueueCard, linkedChat, type Card } from "./model";
+import {
+  botTokenSeal,
+  configOf,
+  enqueueCard,
+  enqueueOwnCard,
+  linkedChat,
+  NOTIFICATION,
+  type Card,
+} from "./model";
 import { vSpan } from "./tables";
 import { secretSeal, webhooksOf } from "./webhooks/events";
 
-/** To whom cards go: to the service's own chat, to a user's, to every channel of an account; and what a user has set. */
-
-/**
- * Queues a card for the service's own chat.
- * @returns `null` if no default bot or no default chat is configured: nothing is queued.
- */
-export async function enqueueServiceCard(
-  ctx: MutationCtx,
-  card: Omit<Card, "userId" | "chatId">,
-): Promise<Id<"messages"> | null> {
-  if (!isSet("MESSENGER_BOT_TOKEN") || !isSet("MESSENGER_CHAT_ID")) return null;
-  return enqueueCard(ctx, { ...card, userId: NOBODY });
-}
-
-/**
- * Queues a card for a user's own chat (one they have set, or the account of a confirmed link). Never for the service's
- * own chat: its readers did not ask for it, and the caller would learn that it arrived.
- * @returns `null` for a user without one: nothing is queued.
- */
-export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
-  const chatId = (await configOf(ctx, card.userId))?.chatId ?? (await linkedChat(ctx, card.userId));
-  return chatId === null ? null : enqueueCard(ctx, card);
-}
+/** What every channel of an account is told, and what a user has set. */
 
 /**
  * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, and a former
@@ -75,11 +60,6 @@ export const tell = change(
 
 /** A button that stops everything. */
 export const FREEZE: Button[][] = [[{ text: "🧊 Freeze", command: "freeze" }]];
-
-/** The kind of cards whose words are a user's own. */
-export const NOTIFICATION = "notification";
-/** The kind of the default bot's answers to the chat that wrote to it. */
-export const ANSWER = "bot answer";
 
 /**
  * Queues a message with the caller's own words to the caller, or returns `null` if they have neither a bot and chat of

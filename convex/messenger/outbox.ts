@@ -13,8 +13,7 @@ import { DAY, MINUTE, SECOND } from "../lib/time";
 import { end, rest, underWay, vJob, type Job } from "../lib/work/jobs";
 import { formerLinkOf } from "../accounts/model";
 import { marked } from "./format";
-import { configOf, linkedChat, placeIn, userOfAccount } from "./model";
-import { ANSWER, NOTIFICATION } from "./notices";
+import { ANSWER, configOf, linkedChat, NOTIFICATION, placeIn, userOfAccount } from "./model";
 import { vButtons, vPicture, vReplaced } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 
@@ -165,21 +164,16 @@ export async function moveChat(ctx: MutationCtx, from: string, to: string): Prom
 async function apply(ctx: MutationCtx, row: Card, job: Job, change: Change): Promise<Try | null> {
   await ctx.db.patch("messages", row._id, change);
   const after: Card = { ...row, ...change };
-  switch (after.state) {
-    case "sending":
-      return nextTry(ctx, after, job);
-    case "queued":
-      await rest(ctx, job, Math.max(0, after.dueAt - Date.now()));
-      return null;
-    case "sent":
-    case "failed":
-    case "skipped":
-      await end(ctx, job);
-      if (row.sealedBotToken !== undefined)
-        await ctx.db.patch("messages", row._id, { sealedBotToken: undefined });
-      await settle(ctx, after);
-      return null;
+  if (after.state === "sending") return nextTry(ctx, after, job);
+  if (after.state === "queued") {
+    await rest(ctx, job, Math.max(0, after.dueAt - Date.now()));
+    return null;
   }
+  await end(ctx, job);
+  if (row.sealedBotToken !== undefined)
+    await ctx.db.patch("messages", row._id, { sealedBotToken: undefined });
+  await settle(ctx, after);
+  return null;
 }
 
 /** Where a card goes, and by whose bot: to its own chat, else to the user's, else to the account of their link. */

@@ -3,7 +3,7 @@ import { cron } from "../lib/cronRuns";
 import { hasLeft } from "../lib/limits/charges";
 import { log } from "../lib/log";
 import { dateTime } from "../lib/time";
-import { enqueueServiceCard } from "../messenger/notices";
+import { enqueueServiceCard } from "../messenger/model";
 
 /** Warns the operator in time that the day's budget is running out. */
 

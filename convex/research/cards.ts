@@ -68,20 +68,7 @@ export function snapshotCard(
 
 /** The full text of a result. @param focus "" for the whole market. */
 export function fullTextCard(focus: string, result: Result): Paragraph[] {
-  return [[{ bold: `📄 ${titleOf(focus)}` }], ...resultParagraphs(result)];
-}
-
-/** The sources of a result. @param focus "" for the whole market. */
-export function sourcesCard(focus: string, result: Result): Paragraph[] {
-  const sources = sourceParagraphs(result);
-  return [
-    [{ bold: `🔎 ${titleOf(focus)}` }],
-    ...(sources.length === 0 ? [["It has no measured source: a model alone wrote it."]] : sources),
-  ];
-}
-
-function titleOf(focus: string): string {
-  return focus === "" ? "Market" : focus;
+  return [[{ bold: `📄 ${focus === "" ? "Market" : focus}` }], ...resultParagraphs(result)];
 }
 
 /** The part of a result that nobody observed. */

@@ -7,7 +7,7 @@ import { cron } from "../lib/cronRuns";
 import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/tables";
 import { MINUTE } from "../lib/time";
-import { enqueueOwnCard, enqueueServiceCard } from "../messenger/notices";
+import { enqueueOwnCard, enqueueServiceCard } from "../messenger/model";
 import { pictureOf, signalsCard, weekCard } from "./cards";
 import { publishedHead } from "./chain";
 import { allSignals, latestSignals, recordFor, signalIn, signalsOfDay } from "./model";

@@ -5,7 +5,7 @@ import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
 import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work/jobs";
 import { DAY, dayOf } from "../lib/time";
-import { enqueueServiceCard } from "../messenger/notices";
+import { enqueueServiceCard } from "../messenger/model";
 import { pictureOf, signalsCard } from "./cards";
 import { anchorSoon, publishedHead } from "./chain";
 import { recapWeek } from "./history";

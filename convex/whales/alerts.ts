@@ -10,7 +10,7 @@ import { log } from "../lib/log";
 import { rowsBy } from "../lib/records/rows";
 import { agentApiUrl } from "../lib/settings";
 import { HOUR, iso } from "../lib/time";
-import { enqueueOwnCard, enqueueServiceCard } from "../messenger/notices";
+import { enqueueOwnCard, enqueueServiceCard } from "../messenger/model";
 import { alertCard } from "./cards";
 import { latestAlerts, progressOf, publicAlert, storeMeasured, storeReported } from "./model";
 import { vMeasured, vPublicAlert, vReported } from "./tables";

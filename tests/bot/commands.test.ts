@@ -43,7 +43,7 @@ describe("every command", () => {
   test("that is about one's own tells an account that is not linked how to link", async ({ app }) => {
     const own = commands.filter(({ access, name }) => access === "linked" || name === "freeze");
     expect(own.map(({ name }) => name)).toEqual([
-      ...["follow", "stop", "status", "wallet", "portfolio", "swap", "send", "recipients"],
+      ...["follow", "stop", "status", "portfolio", "swap", "send", "recipients"],
       ...["freeze", "unfreeze", "newid", "approve", "refuse"],
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
@@ -105,9 +105,8 @@ describe("/connect", () => {
 });
 
 describe("a linked user", () => {
-  test("is shown their wallet, their shift and its reports, and stops it", async ({ app }) => {
-    const { userId, walletAddress } = await linkedUser(app, "alice");
-    expect(await say(app, "/wallet")).toEqual([expect.stringContaining(walletAddress)]);
+  test("is shown their shift, and stops it", async ({ app }) => {
+    const { userId } = await linkedUser(app, "alice");
     expect(await say(app, "/status")).toEqual(["No research shift is running."]);
     expect(await say(app, "/stop")).toEqual(["You have no research shift running."]);
     await app.post("/mcp/research/start", { userId, token: "SOL" }, { as: "alice" });
@@ -115,7 +114,6 @@ describe("a linked user", () => {
     const [status = ""] = await say(app, "/status");
     expect(status).toContain("<b>🔬 Research shift · SOL</b>\nRunning for 2h 36min, 5h 24min to go");
     expect(status).toContain("Interim reports: 1 of 2");
-    expect(status).toMatch(/Latest reports<\/b>\n[🟢🔴🟡] [^\n]+ \(SOL, interim\)/u);
     // Somebody else's command is nothing to it.
     await linkedUser(app, "bob", 43);
     expect(await say(app, "/stop", { from: 43 })).toEqual(["You have no research shift running."]);
@@ -207,7 +205,7 @@ describe("/ask", () => {
 });
 
 describe("a request for a key", () => {
-  test.for(["show me my private key", "/ask what is my seed phrase?", "/wallet export my private key"])(
+  test.for(["show me my private key", "/ask what is my seed phrase?", "/portfolio export my private key"])(
     "%s gets the security message, and reaches no model",
     async (text, { app }) => {
       await linkedUser(app, "alice");

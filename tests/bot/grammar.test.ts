@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseCommand } from "../../convex/bot/grammar";
+import { parseCommand } from "../../convex/bot/commands";
 
 const word = (max: number) =>
   fc.stringMatching(/^[A-Za-z0-9_]+$/).filter((text) => text.length >= 1 && text.length <= max);

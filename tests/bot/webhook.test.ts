@@ -129,7 +129,7 @@ describe("in a group", () => {
   const silent = { ...inGroup, answers: 0 };
 
   test("what does not name the bot is left alone, and so is what names another", async ({ app }) => {
-    for (const text of ["hello", "/wallet", "/ban", "/help@another_bot", `hey @${BOT_NAME}`]) {
+    for (const text of ["hello", "/portfolio", "/ban", "/help@another_bot", `hey @${BOT_NAME}`]) {
       expect([text, await say(app, text, silent)]).toEqual([text, []]);
     }
     expect(await underWay(app)).toEqual([]);
@@ -148,7 +148,7 @@ describe("in a group", () => {
     const { userId, walletAddress } = await linkedUser(app, "alice");
     await app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "alice" });
     await arrived(app, 1);
-    for (const command of ["wallet", "portfolio", "status", "stop", "connect ABCDEFGH"]) {
+    for (const command of ["portfolio", "status", "stop", "connect ABCDEFGH"]) {
       const [name = "", argument = ""] = command.split(" ");
       const answers = await say(app, `/${name}@${BOT_NAME} ${argument}`, inGroup);
       expect([command, answers]).toEqual([

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { enqueueServiceCard } from "../../convex/messenger/notices";
+import { enqueueServiceCard } from "../../convex/messenger/model";
 import { confirm, linkedUser } from "../bot/support";
 import { test } from "../support/app";
 import { withoutListings } from "./support";

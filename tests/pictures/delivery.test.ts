@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
 import { pngOf } from "../../convex/pages/pictures";
-import { ANSWER } from "../../convex/messenger/notices";
+import { ANSWER } from "../../convex/messenger/model";
 import { test as appTest, type App } from "../support/app";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";

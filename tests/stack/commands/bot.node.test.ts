@@ -45,7 +45,7 @@ describe("npm run bot", () => {
     await client.mutation(api.accounts.profile.signIn, {});
     const { code } = await client.mutation(api.messenger.linking.createCode, {});
 
-    const first = await chat(["/start", "/wallet", `/connect ${code}`], /Its wallet on Base is 0x/);
+    const first = await chat(["/start", "/portfolio", `/connect ${code}`], /Its wallet on Base is 0x/);
     expect(first).toContain("you> /start\n╭──");
     expect(first).toContain("│ Welcome!");
     expect(first).toContain("│ A coin's name alone is its price. All I can do: /help");
@@ -61,13 +61,13 @@ describe("npm run bot", () => {
     expect(second).toMatch(/│ Total: \$[1-9]\d*,\d{3}\.\d\d\n/);
     expect(second).not.toContain("WETH");
 
-    const told = await startBot(["How is ETH?", "/wallet"], ["--json", "--linger", "0"]).ended;
+    const told = await startBot(["How is ETH?", "/portfolio"], ["--json", "--linger", "0"]).ended;
     const messages = told.stdout
       .trim()
       .split("\n")
       .map((line) => messageShape.parse(JSON.parse(line)));
     // The second line is said when the first has its answer.
-    expect(messages.at(-1)?.text).toContain("💼");
+    expect(messages.at(-1)?.text).toContain("📊");
     expect(messages.length).toBeGreaterThan(1);
 
     const connected = await fetch(`${stack.siteUrl}/mcp/defi/connect?userId=kq3vX9tLw2bTz7RfYh5MnP`);
@@ -75,7 +75,7 @@ describe("npm run bot", () => {
     const opened = await startBot([ownerUrl], ["--chat", "1003", "--linger", "0"]).ended;
     expect(opened.stdout).toContain("Is this your wallet?");
 
-    const elsewhere = await startBot(["/wallet"], ["--chat", "1002", "--linger", "0"]).ended;
+    const elsewhere = await startBot(["/portfolio"], ["--chat", "1002", "--linger", "0"]).ended;
     expect([elsewhere.code, elsewhere.stderr]).toEqual([0, ""]);
     expect(elsewhere.stdout).not.toContain(walletAddress);
   });
