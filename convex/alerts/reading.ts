@@ -160,20 +160,23 @@ export function difference(
     const isSame = said.every((one) => told.includes(one)) && (minute === 0 || said.includes(digits(minute)));
     return isSame ? null : `I read ${condition.time}, and your words say another time: write it like 07:30.`;
   }
-  const { token } = condition;
+  const { token, kind } = condition;
+  const isPercent = kind === "change" || kind === "funding";
   if (!isNamed(token, text, facts))
     return `I read ${token}, and your words do not name it: name the coin by its symbol.`;
   // Digits of a name do not belong to an amount, nor does the one of “1 ETH”: 1INCH, BTC/USDT.
   const numbersIn = (some: string) =>
-    digitsIn(some.replace(symbol(token), "§").replace(/(?<![\w.,])1 §/, "§"));
+    digitsIn(
+      some.replace(symbol(token), "§").replace(/(?<![\w.,])1 §/, "§"),
+      isPercent ? exact : significant,
+    );
   const [level = ""] = numbersIn(line);
   const said = numbersIn(text);
   if (!said.includes(level))
     return `I read ${lineOf(condition)}, and your words have no such number: write it in digits.`;
-  const hours = condition.kind === "change" ? condition.windowHours : FUNDING_HOURS;
-  const spans =
-    condition.kind === "price" || condition.kind === "flow" ? [] : [hours, hours / 24, hours / 168, 1];
-  const other = said.find((one) => one !== "" && one !== level && !spans.map(digits).includes(one));
+  const hours = kind === "change" ? condition.windowHours : FUNDING_HOURS;
+  const spans = isPercent ? [hours, hours / 24, hours / 168, 1].map(String) : [];
+  const other = said.find((one) => one !== "" && one !== level && !spans.includes(one));
   return other === undefined
     ? null
     : "I read one number, and your words have another one: send each alert on its own, with one number.";
@@ -183,9 +186,11 @@ export function difference(
 const WRITTEN = /\d+(?:[.,'’ ]\d{3}(?!\d))*(?:[.,]\d+)?/g;
 
 /** The significant digits of each number of a text, without zeros at either end: `12万` and `120,000` have the same. */
-function digitsIn(text: string): string[] {
-  return (text.match(WRITTEN) ?? []).map(significant);
+function digitsIn(text: string, as = significant): string[] {
+  return (text.match(WRITTEN) ?? []).map(as);
 }
+/** A percentage is written as it is: no word multiplies it. */
+const exact = (number: string): string => String(Number(number.replace(",", ".")));
 const significant = (number: string): string => number.replace(/\D/g, "").replace(/^0+|0+$/g, "");
 const digits = (value: number): string => significant(Math.abs(value).toFixed(12));
 

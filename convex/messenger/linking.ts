@@ -56,18 +56,13 @@ const vLink = messengerTables.messengerLinks.validator
   .pick("messengerId", "linkedAt")
   .extend({ messengerUsername: v.union(v.string(), v.null()) });
 
-/** The caller's linked messenger account, and when their open code expires (epoch ms, perhaps in the past). */
+/** The caller's linked messenger account. */
 export const status = query({
   args: {},
-  returns: v.object({ link: v.union(vLink, v.null()), codeExpiresAt: v.union(v.number(), v.null()) }),
+  returns: v.object({ link: v.union(vLink, v.null()) }),
   handler: async (ctx) => {
-    const { userId } = await requireUser(ctx);
-    const link = await linkOf(ctx, userId);
-    const code = await codeOf(ctx, userId, "link");
-    return {
-      link: link === null ? null : parse(vLink, { messengerUsername: null, ...link }),
-      codeExpiresAt: code?.expiresAt ?? null,
-    };
+    const link = await linkOf(ctx, (await requireUser(ctx)).userId);
+    return { link: link && parse(vLink, { messengerUsername: null, ...link }) };
   },
 });
 
@@ -265,10 +260,10 @@ export async function dropLink(
   await ctx.db.delete("messengerLinks", _id);
   const code = await codeOf(ctx, userId, "link");
   if (code !== null) await ctx.db.delete("codes", code._id);
-  if (link.confirmedAt === undefined || by === "account") return changeRules(ctx, userId);
   const now = Date.now();
   // Unlinking one account after the other does not end the say of the first.
-  if ((await formerLinkOf(ctx, userId, now)) !== null) return changeRules(ctx, userId);
+  const isFirst = (await formerLinkOf(ctx, userId, now)) === null;
+  if (link.confirmedAt === undefined || by === "account" || !isFirst) return changeRules(ctx, userId);
   const until = now + LOOSENING_MS;
   await changeRules(ctx, userId, { formerLink: { messengerId, until } });
   const paragraphs: Paragraph[] = [

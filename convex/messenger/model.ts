@@ -14,37 +14,25 @@ import { cancel, open } from "../lib/work/jobs";
 import { dateTime } from "../lib/time";
 import { formerLinkOf } from "../accounts/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
-import { messengerTables, type Picture } from "./tables";
+import { messengerTables } from "./tables";
 
 /** The kind of cards whose words are a user's own. */
 export const NOTIFICATION = "notification";
 /** The kind of the default bot's answers to the chat that wrote to it. */
 export const ANSWER = "bot answer";
 
-/** A card to send. */
-export type Card = {
-  userId: string;
-  /** Send it here rather than to the user's own chat: `chat` or `chat:topic`. */
+type Message = Doc<"messages">;
+/** A card to send: what its row is made of. */
+export type Card = Pick<Message, "userId" | "kind"> & {
+  [Field in "bot" | "key" | "picture" | "replaces" | "sealedBotToken" | "topic"]?: Message[Field] | undefined;
+} & {
+  /** A chat for this card only: `chat` or `chat:topic`. */
   chatId?: string | undefined;
-  /** Send it with the default bot rather than with the user's own. */
-  bot?: "default" | undefined;
-  /** Send it with the user's own bot as it is now, whatever is set when it is sent. */
-  sealedBotToken?: string | undefined;
-  /** What it is, for the operator. */
-  kind: string;
-  /** What it belongs to, so that it can be called off: `shift:<id>`. */
-  topic?: string;
   paragraphs: readonly Paragraph[];
-  /** Drawn when the card is delivered; without it where that fails. `handle` comes from `createFunctionHandle`. */
-  picture?: Picture | undefined;
   /** Rows of them. */
   buttons?: readonly (readonly Button[])[] | undefined;
-  /** The message in that chat that it takes the place of. */
-  replaces?: Doc<"messages">["replaces"];
-  /** What it is sent for, once: a second card of the same key is none. */
-  key?: string | undefined;
-  /** Told `{ subject, sent, error? }` once the card is settled; `handle` comes from `createFunctionHandle`. */
-  onSettled?: { handle: string; subject: string };
+  /** `handle` comes from `createFunctionHandle`. */
+  onSettled?: NonNullable<Message["onSettled"]>;
 };
 
 /** A chat, and a topic in it: a forum's, or one of a private chat. */
@@ -62,7 +50,8 @@ export const written = ({ chatId, threadId }: Place): string =>
 
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
-  const { paragraphs, picture, onSettled, chatId, key, ...fields } = card;
+  const { paragraphs, chatId, ...fields } = card;
+  const { key, picture } = fields;
   const same = key === undefined ? null : await getOneFrom(ctx.db, "messages", "by_key", key);
   if (same !== null) return same._id;
   const rendered = renderCard(paragraphs);
@@ -70,16 +59,12 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
   const row = parse(messengerTables.messages.validator, {
     ...fields,
     ...(chatId === undefined ? {} : placeIn(chatId)),
-    key,
     parts: picture === undefined ? rendered : withPicture(rendered),
-    picture,
     partsSent: 0,
     state: "queued",
     dueAt: Date.now(),
     doubts: 0,
     postponements: 0,
-    onSettled: onSettled?.handle,
-    subject: onSettled?.subject,
   });
   const messageId = await ctx.db.insert("messages", row);
   const how = { subject: messageId, queue: "messages" } as const;

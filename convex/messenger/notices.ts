@@ -28,15 +28,13 @@ import { secretSeal, webhooksOf } from "./webhooks/events";
 /**
  * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, and a former
  * one while it has a say.
- * @param card.buttons For an account that has a say: nobody else's tap would do anything.
+ * @param told.buttons For an account that has a say: nobody else's tap would do anything.
  */
 export async function tellEverywhere(
   ctx: MutationCtx,
-  {
-    buttons,
-    ...card
-  }: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: "account" | "change of chat" },
+  told: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: "account" | "change of chat" },
 ): Promise<void> {
+  const { buttons, ...card } = told;
   const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
   const former = await formerLinkOf(ctx, card.userId, Date.now());

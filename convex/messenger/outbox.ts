@@ -1,5 +1,5 @@
 import type { FunctionHandle } from "convex/server";
-import { getOneFrom } from "convex-helpers/server/relationships";
+import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -123,11 +123,6 @@ const vTry = v.object({
 });
 export type Try = Infer<typeof vTry>;
 
-/** A card's row, stored or just changed. */
-type Card = Omit<Doc<"messages">, "picture" | "replaces" | "threadId"> & {
-  [Field in "picture" | "replaces" | "threadId"]?: Doc<"messages">[Field] | undefined;
-};
-
 /**
  * Begins an attempt at a card (`step` is null), or stores the outcome of the current part.
  * @returns The next part to send, if any. The result of an earlier attempt is ignored.
@@ -161,9 +156,9 @@ export async function moveChat(ctx: MutationCtx, from: string, to: string): Prom
   else if (known.to !== to) await ctx.db.patch("chatMoves", known._id, { to });
 }
 
-async function apply(ctx: MutationCtx, row: Card, job: Job, change: Change): Promise<Try | null> {
+async function apply(ctx: MutationCtx, row: Doc<"messages">, job: Job, change: Change): Promise<Try | null> {
   await ctx.db.patch("messages", row._id, change);
-  const after: Card = { ...row, ...change };
+  const after = await getOrThrow(ctx, "messages", row._id);
   if (after.state === "sending") return nextTry(ctx, after, job);
   if (after.state === "queued") {
     await rest(ctx, job, Math.max(0, after.dueAt - Date.now()));
@@ -177,7 +172,7 @@ async function apply(ctx: MutationCtx, row: Card, job: Job, change: Change): Pro
 }
 
 /** Where a card goes, and by whose bot: to its own chat, else to the user's, else to the account of their link. */
-async function routeOf(ctx: QueryCtx, row: Card) {
+async function routeOf(ctx: QueryCtx, row: Doc<"messages">) {
   const config = await configOf(ctx, row.userId);
   const linked = await linkedChat(ctx, row.userId);
   const sealedBotToken =
@@ -195,7 +190,7 @@ async function routeOf(ctx: QueryCtx, row: Card) {
   };
 }
 
-async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | null> {
+async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<Try | null> {
   const skip = async (error: string): Promise<null> => {
     await apply(ctx, row, job, { state: "skipped", error });
     return null;
@@ -235,17 +230,18 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
   };
 }
 
-async function settle(ctx: MutationCtx, row: Card): Promise<void> {
+async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
   const sent = row.state === "sent";
   if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, state: row.state });
-  if (row.onSettled === undefined || row.subject === undefined) return;
-  const handle = row.onSettled as FunctionHandle<
+  if (row.onSettled === undefined) return;
+  const { subject } = row.onSettled;
+  const handle = row.onSettled.handle as FunctionHandle<
     "mutation",
     { subject: string; sent: boolean; error?: string }
   >;
   const error = sent || row.error === undefined ? {} : { error: row.error };
   try {
-    await ctx.runMutation(handle, { subject: row.subject, sent, ...error });
+    await ctx.runMutation(handle, { subject, sent, ...error });
   } catch (failure) {
     // A failure of the caller's function must not undo this: a part whose outcome is rolled back would be sent again.
     log.error("messenger.untold", { messageId: row._id, kind: row.kind, error: messageOf(failure) });

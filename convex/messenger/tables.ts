@@ -113,11 +113,11 @@ export const messengerTables = {
     kind: v.string(),
     /** What the card belongs to, so that it can be cancelled: `shift:<id>`. */
     topic: v.optional(v.string()),
-    /** What it is sent for, once: `update:<id>`. */
+    /** What it is sent for, once: `update:<id>`. A second card of the same key is none. */
     key: v.optional(v.string()),
     /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
     parts: v.array(v.string()),
-    /** Draws the picture whose caption the first part is; removed once that has failed. */
+    /** Draws the picture whose caption the first part is when the card is sent; removed once that has failed. */
     picture: v.optional(vPicture),
     /** Below the last part. */
     buttons: v.optional(vButtons),
@@ -135,9 +135,8 @@ export const messengerTables = {
     postponements: v.number(),
     error: v.optional(v.string()),
     sentAt: v.optional(v.number()),
-    /** A function handle to call with `{ subject, sent, error? }` when the card is settled. */
-    onSettled: v.optional(v.string()),
-    subject: v.optional(v.string()),
+    /** A function handle, to call with `{ subject, sent, error? }` when the card is settled. */
+    onSettled: v.optional(v.object({ handle: v.string(), subject: v.string() })),
   })
     .index("by_state_and_dueAt", ["state", "dueAt"])
     .index("by_topic_and_state", ["topic", "state"])

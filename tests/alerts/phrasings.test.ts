@@ -39,6 +39,10 @@ describe("a hundred phrasings in ten languages", () => {
       line.replace(/(?<![A-Z])\d+/, (digits) => (/^0+$/.test(digits) ? "1" : `9${digits}`));
     const coin = (line: string) => line.replace(/\b[A-Z]{3,4}\b/, (own) => (own === "ETH" ? "SOL" : "ETH"));
     expect(ALL.filter(([words, line]) => isTaken(words, number(line)))).toEqual([]);
+    const tenfold = (line: string) =>
+      line.replace(/\d[\d.]*(?= %)/, (percent) => String(Number(percent) * 10));
+    const percents = ALL.filter(([, line]) => line.includes("%"));
+    expect(percents.filter(([words, line]) => isTaken(words, tenfold(line)))).toEqual([]);
     const priced = ALL.filter(([, line]) => !line.startsWith("digest"));
     expect(priced.filter(([words, line]) => isTaken(words, coin(line)))).toEqual([]);
   });

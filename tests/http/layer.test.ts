@@ -42,6 +42,7 @@ describe("bad input", () => {
     ["POST", START, '{"userId":"a","token":7}', "token must be a string"],
     ["POST", START, '{"userId":"a","messengerChatId":"me"}', "messengerChatId must be a numeric chat id"],
     ["POST", "/mcp/research/stop", "{}", "userId is required"],
+    ["POST", "/mcp/defi/send", "{}", "userId, toAddress, token, amount are required"],
     ["POST", "/mcp/chat", "{}", "question is required"],
     ["POST", "/mcp/chat", '{"question":"q","messages":"m"}', "messages must be an array of turns"],
     [

@@ -93,7 +93,6 @@ describe("POST /messenger/connect", () => {
     expect(await walletOf(app, "42")).toEqual({ ...linked, confirmed: true });
     expect(await browser.query(api.messenger.linking.status, {})).toEqual({
       link: { messengerId: "42", messengerUsername: "@alice", linkedAt: expect.any(Number) },
-      codeExpiresAt: null,
     });
     expect((await app.post("/mcp/defi/connect", { userId })).body).toMatchObject({
       address: body.walletAddress,

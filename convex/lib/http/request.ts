@@ -95,7 +95,7 @@ function present(shape: z.ZodType, raw: Record<string, unknown>): Record<string,
 
 /**
  * Checks the raw input against an endpoint's schema.
- * @throws AppError `invalid_request` naming the first field that is missing or malformed.
+ * @throws AppError `invalid_request` naming the fields that are missing, or the first one that is malformed.
  */
 export function parseInput<Shape extends z.ZodType>(
   shape: Shape,
@@ -112,9 +112,15 @@ export function parseInput<Shape extends z.ZodType>(
   if (issue.code === "unrecognized_keys") {
     throw new AppError("invalid_request", `${namesShown(issue.keys)} ${issue.message}`);
   }
+  const isMissing = ({ input }: z.core.$ZodIssue) => input === undefined || input === null;
+  const missing = parsed.error.issues.filter((one) => isMissing(one) && one.path.length === 1);
+  if (isMissing(issue) && missing.length > 1)
+    throw new AppError(
+      "invalid_request",
+      `${namesShown(missing.map(({ path }) => String(path[0])))} are required`,
+    );
   const field = [nameSent(shape, given, String(name)), ...inner].join(".");
-  const problem = issue.input === undefined || issue.input === null ? "is required" : issue.message;
-  throw new AppError("invalid_request", `${field} ${problem}`);
+  throw new AppError("invalid_request", `${field} ${isMissing(issue) ? "is required" : issue.message}`);
 }
 
 const MALFORMED = "is malformed";
