@@ -16,12 +16,12 @@ import {
   Moment,
   money,
   Movements,
+  OrBuy,
   Out,
   Side,
   Since,
   sourceNames,
   Table,
-  sellsReports,
 } from "./parts";
 import { SignalFigure, withPath, type SignalData } from "./signal";
 import { readWhales } from "./whales";
@@ -35,7 +35,7 @@ const COINS = 10;
 const WHALES = 5;
 
 /** From the close of a day ago on, from which the change is computed. */
-const HOURS = 25;
+export const HOURS = 25;
 
 const NAMES = { BTC: "Bitcoin", ETH: "Ethereum" } as const;
 
@@ -53,12 +53,7 @@ export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
       <p class="lead">
         Every figure names its source, and every signal counts. Ask <a href="/start#curl">from a program</a>,{" "}
         <a href="/start#ai">from an AI client</a> or <a href="/start#bot">in a chat</a>
-        {sellsReports() && (
-          <>
-            , or <a href="/start#buy">buy one report</a>
-          </>
-        )}
-        : you need no account.
+        <OrBuy>buy one report</OrBuy>: you need no account.
       </p>
       <h2 id="prices">Prices</h2>
       <div class="grid two">

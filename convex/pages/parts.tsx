@@ -22,8 +22,11 @@ export function money(value: number): string {
   return `$${usd(value)}`;
 }
 
-/** Whether this deployment has a wallet that a report can be paid to. */
-export const sellsReports = (): boolean => isSet("PLATFORM_WALLET_ADDRESS");
+/** Where a report can be bought, if this deployment has a wallet that is paid. */
+export function OrBuy({ children }: { children: Child }) {
+  const link = <a href="/start#buy">{children}</a>;
+  return isSet("PLATFORM_WALLET_ADDRESS") ? <>, or {link}</> : null;
+}
 
 /** A figure, or words if there is none. */
 export function orNone(value: number | null, words: (value: number) => string, none = "none yet"): string {

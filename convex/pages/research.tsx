@@ -9,15 +9,13 @@ import { linkedCitations, safeAddress, spanText } from "../messenger/format";
 import { readReport } from "../research/http";
 import { shownSnapshot, type snapshotShape } from "../research/views";
 import { TOKENS } from "../signals/rules";
-import { PriceCard } from "./home";
+import { HOURS, PriceCard } from "./home";
 import type { Page } from "./layout";
-import { Chips, Empty, Out, sellsReports, Side, Since } from "./parts";
+import { Chips, Empty, OrBuy, Out, Side, Since } from "./parts";
 
 /** The latest research on a token, with measured figures apart from a model's words. */
 
 const OFFERED = ["BTC", "ETH", "SOL"];
-/** Of the price's line. */
-const HOURS = 25;
 
 export type Snapshot = z.output<typeof snapshotShape>;
 type Result = Omit<Snapshot, "generatedAt" | "missing">;
@@ -77,12 +75,7 @@ export async function researchPage(ctx: ActionCtx, name: string | undefined, now
       {writings.length === 0 && <Empty>Nothing has been written on {subject} yet.</Empty>}
       <p>
         A new report on {subject} is written when somebody asks: <a href="/start#curl">free by a call</a>
-        {sellsReports() && (
-          <>
-            , or <a href="/start#buy">bought for 1 USDC</a>, which no limit holds up
-          </>
-        )}
-        .
+        <OrBuy>bought for 1 USDC, which no limit holds up</OrBuy>.
       </p>
     </>
   );
