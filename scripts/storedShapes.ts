@@ -4,14 +4,6 @@ import * as z from "zod";
 import { citedSource } from "../convex/lib/figures/shapes";
 import { onchainShape, resultShape, sentimentShape } from "../convex/research/writing/prompts";
 import { ownChecks } from "../convex/ops/shapes";
-import {
-  coin,
-  marketFigures,
-  marketSnapshot,
-  marketSource,
-  rowSource,
-  tokenFigures,
-} from "../convex/market/shapes";
 import { signalStats } from "../convex/signals/shapes";
 
 /** Its type is nobody's to know: to work out those of all of them takes the compiler a tenth of its time. */
@@ -34,17 +26,6 @@ export const STORED: Readonly<
   "lib/figures/validators": {
     from: "lib/figures/shapes",
     validators: { vCitedSource: validatorOf(citedSource) },
-  },
-  "market/validators": {
-    from: "market/shapes",
-    validators: {
-      vRowSource: validatorOf(rowSource),
-      vCoin: validatorOf(coin),
-      vTokenFigures: validatorOf(tokenFigures),
-      vMarketFigures: validatorOf(marketFigures),
-      vMarketSource: validatorOf(marketSource),
-      vMarketSnapshot: validatorOf(marketSnapshot),
-    },
   },
   "ops/validators": {
     from: "ops/shapes",

@@ -161,7 +161,7 @@ describe("the house", () => {
     for (const planted of [
       'import { latestRow } from "../market/snapshot";',
       'import type { Snapshot } from "../market/snapshot";',
-      "internal.market.snapshots.current",
+      "internal.market.samples.newest",
     ]) {
       expect(upward(moduleOf("lib/planted.ts", planted))).toHaveLength(1);
     }

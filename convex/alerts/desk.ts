@@ -105,7 +105,7 @@ const KNOWN_MS = 7 * DAY;
 async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
   if (freshMs < DAY) await gather(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
   const query = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: roundedNow() };
-  return (await ctx.runQuery(internal.market.collections.latest, query)).facts;
+  return (await ctx.runQuery(internal.market.facts.latest, query)).facts;
 }
 
 const isPriceOf =

@@ -60,7 +60,7 @@ const LIST = { collector: "markets", subject: "" } as const;
 async function pricesOf(ctx: ActionCtx, written: readonly string[]): Promise<Known[]> {
   await gather(ctx, [LIST], { freshMs: 5 * MINUTE, waitMs: deadlines.grounding });
   const query = { wanted: [LIST], withinMs: DAY, at: roundedNow() };
-  const { facts } = await ctx.runQuery(internal.market.collections.latest, query);
+  const { facts } = await ctx.runQuery(internal.market.facts.latest, query);
   const samples = await ctx.runQuery(internal.market.samples.newest, {});
   return written.flatMap((one) => {
     const name = symbolIn(one.trim());

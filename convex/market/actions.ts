@@ -26,16 +26,9 @@ import {
   tokenCheck,
   tokenQuestion,
 } from "./questions";
-import type { TokenAnswer } from "./shapes";
-import { describeMarket, knownCoins, marketView, written, type GatewayList } from "./snapshot";
-import {
-  PRICED_TOKENS,
-  vPrice,
-  vPricedToken,
-  type MarketFigures,
-  type PricedToken,
-  type Wanted,
-} from "./tables";
+import type { MarketFigures, TokenAnswer } from "./shapes";
+import { knownCoins, marketView, written, type GatewayList } from "./snapshot";
+import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type Wanted } from "./tables";
 
 /** Calls to sources and to the gateway: for the market, for answers to questions about tokens, and for samples. */
 
@@ -43,15 +36,13 @@ import {
 const FACTS_GOOD_MS = 10 * MINUTE;
 /** Two calls of a minute (the second is the repair turn) and a margin. */
 const LEASE_MS = 2.5 * MINUTE;
-/** An older snapshot says nothing about a token's present. */
-const MARKET_USABLE_MS = 15 * MINUTE;
 
 /** The facts of the market, at most a minute old where their source answers; none of them is waited for long. */
 async function marketFacts(ctx: ActionCtx, more: readonly Wanted[] = []): Promise<Fact[]> {
   const wanted = [QUOTES, ...LISTS, ...more];
   await gather(ctx, wanted, { freshMs: MINUTE, waitMs: deadlines.grounding });
   const query = { wanted, withinMs: FACTS_GOOD_MS, at: roundedNow() };
-  return (await ctx.runQuery(internal.market.collections.latest, query)).facts;
+  return (await ctx.runQuery(internal.market.facts.latest, query)).facts;
 }
 
 /** The gateway's list as it was last given; `null` if it is too old. */
@@ -110,21 +101,19 @@ export async function askForMarket(
   return { ...figures, raw: JSON.stringify(list) };
 }
 
-/** Asks the gateway, with the live prices and a recent snapshot of the market; its figures are the sources'. */
+/** Asks the gateway, with what the sources know; its figures are the sources'. */
 export const writeAnswer = renewal({ question: v.string() }, LEASE_MS, async (ctx, wish): Promise<string> => {
   const { question, payer } = wish;
   const subject = bareSymbol(question);
   const facts = await marketFacts(ctx, subject === null ? [] : [{ collector: "day", subject }]);
   const known = knownCoins(facts);
   const now = Date.now();
-  const market = await ctx.runQuery(internal.market.snapshots.current, {});
-  const isRecent = market !== null && now - Date.parse(market.fetchedAt) <= MARKET_USABLE_MS;
   const check = tokenCheck(question, facts, known, now);
   const context = {
     question,
     nowIso: iso(now),
     live: describeKnown(known, coinsNamed(question, facts)),
-    market: isRecent ? describeMarket(market) : null,
+    searched: facts.filter(({ kind }) => kind === "trendingPlace").map(({ subject }) => subject),
   };
   const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const { value, model } = await completeStructured(ctx, tokenQuestion(context, check), patience);

@@ -43,13 +43,13 @@ export async function gather(
   { freshMs, waitMs = deadlines.publicData }: { freshMs: number; waitMs?: number },
 ): Promise<Missing[]> {
   const end = () => AbortSignal.timeout(waitMs);
-  const { mine, others } = await ctx.runMutation(internal.market.collections.claim, {
+  const { mine, others } = await ctx.runMutation(internal.market.facts.claim, {
     wanted: [...wanted],
     freshMs,
   });
   const asking = { ...ctx, waitTurn: turnsOf(ctx) };
   const store = together(async (outcomes: Outcome[]) => {
-    await ctx.runMutation(internal.market.collections.store, { outcomes });
+    await ctx.runMutation(internal.market.facts.store, { outcomes });
     return outcomes;
   }, STORED_TOGETHER_MS);
   const collectOwn = async (claim: Claim): Promise<string | null> => {
@@ -206,7 +206,7 @@ async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
   if (isMajor(subject)) return [...COIN_NAMES[subject], subject];
   const [markets] = LISTS;
   const wanted = { wanted: [markets], withinMs: DAY, at: roundedNow() };
-  const { facts } = await ctx.runQuery(internal.market.collections.latest, wanted);
+  const { facts } = await ctx.runQuery(internal.market.facts.latest, wanted);
   const name = facts.find((fact) => fact.subject === subject && fact.kind === "name")?.value;
   return typeof name === "string" && name.toUpperCase() !== subject ? [name, subject] : [subject];
 }

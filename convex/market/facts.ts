@@ -1,15 +1,17 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { claimRefresh, findRefresh, finishRefresh } from "../lib/cache";
+import { change } from "../lib/changes";
 import { KINDS, unitOf, vFact, type Fact, type Kind } from "../lib/facts";
 import { mentionsIn, namesOf } from "../lib/money/names";
 import { isMajor, symbolIn } from "../lib/money/tokens";
 import { namesIn } from "../lib/records/records";
 import { plain } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
-import { vWanted, type Collector, type Wanted } from "./tables";
+import { vClaim, vWanted, type Claim, type Collector, type Wanted } from "./tables";
 
-/** Facts as they are stored, and what they say of coins. */
+/** Facts as they are collected and stored, and what they say of coins. */
 
 const SLOT_MS = 30 * MINUTE;
 
@@ -20,7 +22,7 @@ export const keyOf = ({ collector, subject }: Wanted): string => `${collector}:$
 
 /** How long a source's facts cannot change, so that it is not asked again earlier; the others every minute. */
 const GOOD_FOR_MS: Partial<Record<Collector, number>> = { trending: 5 * MINUTE, news: 15 * MINUTE };
-export const goodForMs = (collector: Collector): number => GOOD_FOR_MS[collector] ?? MINUTE;
+const goodForMs = (collector: Collector): number => GOOD_FOR_MS[collector] ?? MINUTE;
 
 /** Live prices of the majors, by every source of them. */
 export const QUOTES: Wanted = { collector: "quotes", subject: "" };
@@ -66,7 +68,7 @@ function areSayings(stored: unknown): stored is Saying[] {
 }
 
 /** The latest facts of a collection, of the half hours up to the one `at` is in. */
-export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): Promise<Doc<"facts"> | null> {
+async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): Promise<Doc<"facts"> | null> {
   return ctx.db
     .query("facts")
     .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).lte("slot", slotOf(at)))
@@ -134,3 +136,59 @@ export const bareName = (name: string): string => name.toUpperCase().replace(/[^
 export async function listedSymbol(ctx: QueryCtx, name: string, now = Date.now()): Promise<string | null> {
   return symbolAmong((await standing(ctx, { wanted: LISTS, withinMs: Infinity, at: now })).facts, name);
 }
+
+/** Longer than the longest wait for a collector. */
+const LEASE_MS = MINUTE;
+/** How long a source is left alone after a failure. */
+const REST_MS = MINUTE;
+
+/** The key of a collection in `lib/cache`. */
+const refreshKey = (wanted: Wanted): string => `facts:${keyOf(wanted)}`;
+
+/** What has to be waited for: collections that are now the caller's, and those of others. */
+export const claim = internalMutation({
+  args: { wanted: v.array(vWanted), freshMs: v.number() },
+  returns: v.object({ mine: v.array(vClaim), others: v.array(vClaim.extend({ key: v.string() })) }),
+  handler: async (ctx, { wanted, freshMs }) => {
+    const now = Date.now();
+    const mine: Claim[] = [];
+    const others: (Claim & { key: string })[] = [];
+    for (const one of wanted) {
+      // The facts themselves are long: they are not read if their refresh shows when they were collected.
+      const key = refreshKey(one);
+      const found = await findRefresh(ctx, key);
+      const at = found?.doneAt ?? (await latestOf(ctx, one))?.collectedAt ?? 0;
+      if (now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
+      const work = { key, found, leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
+      const { attempt, isNew = false } = await claimRefresh(ctx, work);
+      if (isNew) mine.push({ ...one, attempt });
+      else others.push({ ...one, attempt, key });
+    }
+    return { mine, others };
+  },
+});
+
+/** Ends the claims of collections that were finished together: with facts, or with why there are none. */
+export const store = change(
+  { outcomes: v.array(v.object({ claim: vClaim, result: v.union(v.array(vFact), v.string()) })) },
+  async (ctx, { outcomes }) => {
+    for (const { claim, result } of outcomes) {
+      const { attempt, ...one } = claim;
+      const failure = typeof result === "string" ? result : null;
+      const isOurs = await finishRefresh(ctx, { key: refreshKey(one), attempt }, failure);
+      if (!isOurs || typeof result === "string") continue;
+      const now = Date.now();
+      const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: storedForm(result) };
+      const stored = await latestOf(ctx, one);
+      if (stored === null || stored.slot !== row.slot) await ctx.db.insert("facts", row);
+      else await ctx.db.replace("facts", stored._id, row);
+    }
+  },
+);
+
+/** `standing` for actions. */
+export const latest = internalQuery({
+  args: { wanted: v.array(vWanted), withinMs: v.number(), at: v.number() },
+  returns: vStanding,
+  handler: standing,
+});

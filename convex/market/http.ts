@@ -75,7 +75,7 @@ const market: MountedEndpoint = endpoint({
         ...cached,
         caller,
         key: MARKET_KEY,
-        begin: () => ctx.runMutation(internal.market.snapshots.begin, { caller }),
+        begin: () => ctx.runMutation(internal.market.snapshot.begin, { caller }),
       });
       return new Written(body);
     } catch (error) {
@@ -120,7 +120,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
       ...cached,
       caller,
       key: `token:${questionKey(question)}`,
-      begin: () => ctx.runMutation(internal.market.snapshots.beginAnswer, { question, caller }),
+      begin: () => ctx.runMutation(internal.market.snapshot.beginAnswer, { question, caller }),
     });
     return { question, ...tokenAnswer.parse(JSON.parse(body)) };
   },

@@ -45,7 +45,7 @@ export async function storedListing(ctx: ActionCtx, token: string): Promise<List
 
 async function known(ctx: ActionCtx, wanted: Wanted[]): Promise<{ facts: Fact[]; absent: Wanted[] }> {
   const query = { wanted, withinMs: DAY, at: roundedNow() };
-  return ctx.runQuery(internal.market.collections.latest, query);
+  return ctx.runQuery(internal.market.facts.latest, query);
 }
 
 /** The exchange only knows symbols. */

@@ -8,7 +8,7 @@ import { readRounds } from "../providers/chain/accounts";
 import { askTrade } from "../providers/data/coinbase";
 import { askCoins } from "../providers/data/coingecko";
 import { FEED_DECIMALS, feedAddresses, feedPrice, sequencerIsUp, type FeedName } from "./feeds";
-import type { Price, PricedToken, PriceSource } from "./tables";
+import { PRICE_SOURCES, type Price, type PricedToken, type PriceSource } from "./tables";
 
 /** Live prices: from the chain's price feeds, else from Coinbase, else from CoinGecko. No model is asked. */
 
@@ -89,7 +89,7 @@ export async function findPrices<Coin extends Major>(
   const found: Found<Coin>[] = [];
   const failures: string[] = [];
   let missing = [...coins];
-  for (const source of ["chainlink", "coinbase", "coingecko"] as const) {
+  for (const source of PRICE_SOURCES) {
     if (missing.length === 0) break;
     try {
       const quotes = await quotesOf(source, missing, deadlines.price);

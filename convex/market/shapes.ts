@@ -1,10 +1,8 @@
 import * as z from "zod";
 import { rank, symbol, text, usd, usdOrNull } from "../lib/answers/parts";
+import { ROW_SOURCES } from "./tables";
 
-/**
- * The market's figures, row by row: as a model is asked for them, and, with their sources, as callers see them and as
- * they are stored.
- */
+/** The market's figures, row by row: as a model is asked for them, and, with their sources, as callers see them. */
 
 const change24h = z.number().describe("percent change over 24 hours, 1.5 is 1.5 %");
 const price = usd.describe("USD");
@@ -31,31 +29,32 @@ export const askedRows = {
 /** A token's figures from the model. */
 export type AskedFigures = z.output<typeof askedRows.token>;
 
-export const rowSource = z.enum(["chainlink", "coinbase", "coingecko", "model"]);
+const rowSource = z.enum(ROW_SOURCES);
 const source = rowSource.describe(
   "The source of price and change: a price feed, an exchange, CoinGecko (coingecko.com), or only the model",
 );
 const sizeSource = rowSource.describe("The source of capitalisation and volume");
 
 const keyPrice = askedRows.keyPrice.extend({ source });
-export const coin = askedRows.coin.extend({ source });
-export const tokenFigures = askedRows.token.extend({ source, sizeSource });
+const tokenFigures = askedRows.token.extend({ source, sizeSource });
+export type TokenFigures = z.output<typeof tokenFigures>;
 
-/** A source of prices that the figures are from. */
-export const marketSource = z.object({ name: z.string(), asOf: z.iso.datetime() });
-
-export const marketFigures = z.object({
+const marketFigures = z.object({
   keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
-  trending: z.array(coin).describe("The most searched"),
+  trending: z.array(askedRows.coin.extend({ source })).describe("The most searched"),
   top20: z.array(askedRows.top.extend({ source, sizeSource })).describe("By market capitalisation"),
 });
+export type MarketFigures = z.output<typeof marketFigures>;
 
 /** The answer of `GET /mcp/market`. */
 export const marketSnapshot = z.object({
   fetchedAt: z.iso.datetime().describe("When these figures were fetched"),
   ...marketFigures.shape,
-  sources: z.array(marketSource).describe("The live price sources; empty if none could be reached."),
+  sources: z
+    .array(z.object({ name: z.string(), asOf: z.iso.datetime() }))
+    .describe("The live price sources; empty if none could be reached."),
 });
+export type Snapshot = z.output<typeof marketSnapshot>;
 
 /** The answer of `/mcp/token`, but for its question; kept as it is told. */
 export const tokenAnswer = z.object({

@@ -1,16 +1,20 @@
-import { parse } from "convex-helpers/validators";
-import type { Infer } from "convex/values";
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalMutation } from "../_generated/server";
+import { beginRefresh, questionKey } from "../lib/cache";
 import type { Fact, Kind } from "../lib/facts";
+import { vCaller } from "../lib/limits/callers";
 import { MAJORS, COIN_NAMES, type Major } from "../lib/money/tokens";
 import { SOURCE_NAMES } from "../lib/publicSources";
+import { vTicket, type Ticket } from "../lib/tables";
 import { iso } from "../lib/time";
 import { bareName } from "./facts";
-import type { MarketFigures, MarketSource, RowSource, TokenFigures } from "./tables";
-import { vMarketSnapshot } from "./validators";
+import type { MarketFigures, Snapshot, TokenFigures } from "./shapes";
+import { PRICE_SOURCES, type PriceSource } from "./tables";
 
 /**
  * The market as a view of facts. What no source knows is filled from the gateway's list, row by row, and marked as the
- * model's; a row of the list is a source's coin only if it has its ticker and its name. Pure.
+ * model's; a row of the list is a source's coin only if it has its ticker and its name. And how it is renewed.
  */
 
 const TOP = 20;
@@ -32,14 +36,12 @@ export type Coin = {
   usd: number;
   /** Percent; `null` if unknown. */
   change24h: number | null;
-  source: Exclude<RowSource, "model">;
+  source: PriceSource;
   /** Epoch ms: when the source saw the price. */
   observedAt: number;
   /** What CoinGecko's list of the largest coins says of it; USD. */
   size: { rank: number; marketCap: number; volume24h: number } | null;
 };
-
-const SOURCES = ["chainlink", "coinbase", "coingecko"] as const;
 
 /** Every coin that a source knows, by symbol; the price from the most trusted source. */
 export function knownCoins(facts: readonly Fact[]): Map<string, Coin> {
@@ -62,7 +64,7 @@ export function knownCoins(facts: readonly Fact[]): Map<string, Coin> {
     });
   }
   for (const symbol of MAJORS) {
-    const [quote] = SOURCES.flatMap((source) => quoteBy(facts, symbol, source) ?? []);
+    const [quote] = PRICE_SOURCES.flatMap((source) => quoteBy(facts, symbol, source) ?? []);
     if (quote === undefined) continue;
     const { name = COIN_NAMES[symbol][0], size = null, change24h = null } = known.get(symbol) ?? {};
     known.set(symbol, { symbol, name, size, change24h, ...quote });
@@ -88,7 +90,7 @@ function listed(symbol: string, facts: readonly Fact[]) {
   return { name: String(valueOf("name") ?? symbol), number };
 }
 
-function quoteBy(facts: readonly Fact[], symbol: string, source: Coin["source"]) {
+function quoteBy(facts: readonly Fact[], symbol: string, source: PriceSource) {
   const fact = facts.find(
     (one) => one.subject === symbol && one.kind === "price" && one.source === SOURCE_NAMES[source],
   );
@@ -170,8 +172,8 @@ export function figuresOf({ symbol, name, usd, change24h, source, size }: Coin):
 }
 
 /** The sources of live prices, each with the time of its oldest. */
-export function sourcesOf(facts: readonly Fact[]): MarketSource[] {
-  return SOURCES.flatMap((source) => {
+export function sourcesOf(facts: readonly Fact[]): Snapshot["sources"] {
+  return PRICE_SOURCES.flatMap((source) => {
     const quotes = MAJORS.flatMap((symbol) => quoteBy(facts, symbol, source) ?? []);
     const asOf = Math.min(...quotes.map(({ observedAt }) => observedAt));
     return quotes.length === 0 ? [] : [{ name: source, asOf: iso(asOf) }];
@@ -181,36 +183,31 @@ export function sourcesOf(facts: readonly Fact[]): MarketSource[] {
 /** Where the answer of `GET /mcp/market` is kept (`lib/cache`). */
 export const MARKET_KEY = "market:";
 
-export type Snapshot = Infer<typeof vMarketSnapshot>;
-
 /** The answer, in JSON; `null` if neither the sources nor the list have all of it. */
 export function written(facts: readonly Fact[], list: GatewayList | null): string | null {
   const figures = marketView(facts, list);
   if (figures === null) return null;
   const fetchedAt = iso(Date.now());
-  return JSON.stringify(parse(vMarketSnapshot, { fetchedAt, ...figures, sources: sourcesOf(facts) }));
+  return JSON.stringify({ fetchedAt, ...figures, sources: sourcesOf(facts) } satisfies Snapshot);
 }
 
-export function readBack(body: string): Snapshot {
-  return parse(vMarketSnapshot, JSON.parse(body));
-}
+/**
+ * Starts a refresh of the snapshot, or joins the running one.
+ * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
+ */
+export const begin = internalMutation({
+  args: { caller: vCaller },
+  returns: vTicket,
+  handler: async (ctx, { caller }): Promise<Ticket> =>
+    beginRefresh(ctx, { key: MARKET_KEY, caller }, internal.market.actions.renew, {}),
+});
 
-/** A snapshot in a few lines, for a prompt. Figures of a model alone are called so. */
-export function describeMarket({ fetchedAt, keyPrices, trending, top20 }: Snapshot): string {
-  const change = (coin: { change24h: number; source: RowSource }) =>
-    `(${signed(coin.change24h)} %, ${coin.source})`;
-  const { bitcoin, ethereum, solana } = keyPrices;
-  const price = (name: string, row: typeof bitcoin) =>
-    `${name} $${row.usd} (${signed(row.usd_24h_change)} %, ${row.source})`;
-  const prices = [price("Bitcoin", bitcoin), price("Ethereum", ethereum), price("Solana", solana)];
-  return [
-    `As of ${fetchedAt}, each with its source: ${prices.join(", ")}`,
-    `Trending: ${trending.map((coin) => `${coin.symbol} ${change(coin)}`).join(", ")}`,
-    `Largest: ${top20.map((coin) => `${coin.symbol} $${coin.price} ${change(coin)}`).join(", ")}`,
-  ].join("\n");
-}
-
-/** A percentage with its sign: `+1.5`, `-0.2`, `0`. */
-export function signed(value: number): string {
-  return `${value > 0 ? "+" : ""}${value}`;
-}
+/** Starts an answer to a question, or joins the running one. @throws AppError `rate_limited` */
+export const beginAnswer = internalMutation({
+  args: { question: v.string(), caller: vCaller },
+  returns: vTicket,
+  handler: async (ctx, { question, caller }): Promise<Ticket> => {
+    const refresh = { key: `token:${questionKey(question)}`, caller };
+    return beginRefresh(ctx, refresh, internal.market.actions.writeAnswer, { question });
+  },
+});

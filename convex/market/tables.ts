@@ -2,7 +2,6 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { namesIn, older, type RecordsOf } from "../lib/records/records";
-import type { vMarketFigures, vMarketSource, vRowSource, vTokenFigures } from "./validators";
 
 /** The collections of facts, by their names for readers. */
 export const COLLECTIONS = {
@@ -36,8 +35,25 @@ export const vPricedToken = literals("BTC", "ETH");
 export type PricedToken = Infer<typeof vPricedToken>;
 export const PRICED_TOKENS = ["BTC", "ETH"] as const satisfies readonly PricedToken[];
 
-export const vPriceSource = literals("chainlink", "coinbase", "coingecko");
+/** The most trusted first. */
+export const PRICE_SOURCES = ["chainlink", "coinbase", "coingecko"] as const;
+export const vPriceSource = literals(...PRICE_SOURCES);
 export type PriceSource = Infer<typeof vPriceSource>;
+
+/** The source of a row's figures, or the model. */
+export const ROW_SOURCES = [...PRICE_SOURCES, "model"] as const;
+export const vRowSource = literals(...ROW_SOURCES);
+export type RowSource = Infer<typeof vRowSource>;
+
+/** One of the most searched coins, as observations keep it. */
+export const vCoin = v.object({
+  name: v.string(),
+  symbol: v.string(),
+  rank: v.number(),
+  /** Percent. */
+  change24h: v.number(),
+  source: vRowSource,
+});
 
 export const vPrice = v.object({
   /** One of the above, or another coin's symbol. */
@@ -60,15 +76,9 @@ export const vClose = v.object({
 });
 export type HourlyClose = Infer<typeof vClose>;
 
-/** The source of a row's figures, or the model. */
-export type RowSource = Infer<typeof vRowSource>;
-export type MarketSource = Infer<typeof vMarketSource>;
-export type MarketFigures = Infer<typeof vMarketFigures>;
-export type TokenFigures = Infer<typeof vTokenFigures>;
-
 export const marketTables = {
   /**
-   * A collector's last facts of each half hour, shared by all who need them. Written by `market/collections`; a later
+   * A collector's last facts of each half hour, shared by all who need them. Written by `market/facts`; a later
    * collection replaces the earlier one of the same half hour. Dies after eight days.
    */
   facts: defineTable({

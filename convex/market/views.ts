@@ -2,11 +2,9 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DAY, HOUR, iso } from "../lib/time";
-import type { HourlyClose, PricedToken } from "./tables";
+import { PRICE_SOURCES, type HourlyClose, type PricedToken } from "./tables";
 
-const source = z
-  .enum(["chainlink", "coinbase", "coingecko"])
-  .describe("The source: a price feed, an exchange, or CoinGecko");
+const source = z.enum(PRICE_SOURCES).describe("The source: a price feed, an exchange, or CoinGecko");
 
 const pricePoint = z.object({ at: z.iso.datetime(), priceUsd: z.number(), source });
 export type PricePoint = z.output<typeof pricePoint>;

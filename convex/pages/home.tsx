@@ -3,7 +3,8 @@ import type { ActionCtx } from "../_generated/server";
 import { bigUsd } from "../lib/text/numbers";
 import { sourceName } from "../lib/publicSources";
 import { HOUR } from "../lib/time";
-import type { Snapshot } from "../market/snapshot";
+import { marketSnapshot, type Snapshot } from "../market/shapes";
+import { MARKET_KEY } from "../market/snapshot";
 import { readPrices, type ShownPrices } from "../market/views";
 import { TOKENS } from "../signals/rules";
 import { Chart, isDrawn, pointsOf } from "./chart";
@@ -116,8 +117,9 @@ export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
 
 /** `null` if none of the last hour is stored: older prices are not today's. */
 async function readMarket(ctx: ActionCtx, now: number): Promise<Snapshot | null> {
-  const stored: Snapshot | null = await ctx.runQuery(internal.market.snapshots.current, {});
-  return stored === null || now - Date.parse(stored.fetchedAt) > HOUR ? null : stored;
+  const stored = await ctx.runQuery(internal.lib.cache.answer, { key: MARKET_KEY });
+  if (stored === null || now - stored.fetchedAt > HOUR) return null;
+  return marketSnapshot.parse(JSON.parse(stored.body));
 }
 
 async function readLatest(ctx: ActionCtx): Promise<SignalData[]> {

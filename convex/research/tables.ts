@@ -5,7 +5,7 @@ import type { DatabaseWriter } from "../_generated/server";
 import { vCitedSource } from "../lib/figures/validators";
 import { made, ofUser, type RecordsOf } from "../lib/records/records";
 import { vPayer } from "../lib/tables";
-import { vCoin, vRowSource } from "../market/validators";
+import { vCoin, vRowSource } from "../market/tables";
 import { vOnchainOutput, vReportText, vSentiment } from "./validators";
 
 /** What could not be collected, and why. */

@@ -146,10 +146,3 @@ describe("an answer's figures", () => {
     expect(body.answer).toMatch(/Its market capitalisation is \$[\d.]+T/);
   });
 });
-
-test("a market of an hour ago is no context", async ({ app }) => {
-  await app.get("/mcp/market");
-  await app.pass(60 * 60_000, { cronsRun: false });
-  await app.get("/mcp/token?question=BTC");
-  expect(asked(app).at(-1)?.at(-1)?.content).not.toContain("Trending:");
-});

@@ -28,7 +28,7 @@ export async function questions(
   await use("market", (at) => snapshotQuestion(iso(at), "BTC 100000 USD"));
   await use("token", (at) =>
     tokenQuestion(
-      { question: "How is SOL doing?", nowIso: iso(at), live: null, market: null },
+      { question: "How is SOL doing?", nowIso: iso(at), live: null, searched: [] },
       tokenCheck("How is SOL doing?", [], new Map(), at),
     ),
   );

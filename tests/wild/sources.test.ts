@@ -98,7 +98,7 @@ describe("a ticker is no identity", () => {
     searched(meme("btc"));
     await app.post("/mcp/research", {});
     const known = JSON.stringify(
-      await app.t.query(internal.market.collections.latest, {
+      await app.t.query(internal.market.facts.latest, {
         wanted: [
           { collector: "markets", subject: "" },
           { collector: "trending", subject: "" },
