@@ -38,7 +38,6 @@ const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
   "lib/env": "settings as they were read, by their text",
   "lib/outside/notes": "what an action's providers cost, until its next mutation stores it",
   "lib/security/seals": "keys as they were derived, by their text",
-  "providers/models/structure": "what an action was told of gateways, by its context",
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */
 const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
@@ -319,15 +318,15 @@ describe("the house", () => {
   });
 
   test("every exchange with a provider is counted", () => {
-    const calls = /\b(?:fetch|exchange)\(/g;
+    const calls = /\bfetch\(/g;
     const outlets = modules
       .filter(({ room }) => room === "providers")
       .map(({ path, source }) => [path, source.match(calls)?.length ?? 0] as const)
       .filter(([, count]) => count > 0);
-    // The definition and its one use by `askProvider`; the two clients that fetch on their own note what they do. Users'
-    // own webhooks are nobody's outage, and what the doctor learns of a node's limits is no failure of it.
+    // Through `askProvider`; the two clients that fetch on their own note what they do. Users' own webhooks are nobody's
+    // outage, and what the doctor learns of a node's limits is no failure of it.
     expect(Object.fromEntries(outlets)).toEqual({
-      "providers/call": 3,
+      "providers/call": 1,
       "providers/chain/node": 1,
       "providers/chain/rpc": 2,
       "providers/models/gateway": 1,

@@ -7,6 +7,7 @@ import { AppError, failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { deadlines } from "../lib/outside/deadlines";
 import { counted, providerAction } from "../lib/outside/providerCalls";
+import { turnsOf } from "../lib/outside/sourceTurns";
 import { dollars, wellFormed } from "../lib/text/strings";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
 import { askCandles, askTrade } from "../providers/data/coinbase";
@@ -123,7 +124,8 @@ async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<v
       observedAt: price?.observedAt ?? 0,
       source: "coingecko" as const,
     };
-    const traded = price === undefined ? await orNothing(askTrade(ctx, token, deadlines.price)) : null;
+    const traded =
+      price === undefined ? await orNothing(askTrade(turnsOf(ctx), token, deadlines.price)) : null;
     const { priceUsd, ...seen } =
       traded === null
         ? listing
@@ -147,7 +149,7 @@ async function learn(ctx: ActionCtx, token: string): Promise<void> {
   const first: number | null = await ctx.runQuery(internal.market.samples.first, { token });
   if (first === null || first <= now - KNOWN_MS) return;
   const range = { interval: "hour" as const, from: now - EARLIER_MS, to: now };
-  const candles = await orNothing(askCandles(ctx, token, range, deadlines.price));
+  const candles = await orNothing(askCandles(turnsOf(ctx), token, range, deadlines.price));
   if (candles === null) return;
   const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
   const earlier = { token, source: "coinbase" as const, closes: closes.filter(({ at }) => at <= now) };

@@ -9,6 +9,7 @@ import { renewal } from "../lib/renewal";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
 import { counted, providerAction } from "../lib/outside/providerCalls";
+import { turnsOf } from "../lib/outside/sourceTurns";
 import { vRefresh } from "../lib/cache";
 import { DAY, HOUR, iso, MINUTE, roundedNow } from "../lib/time";
 import { worker } from "../lib/work/desk";
@@ -146,7 +147,7 @@ export const learnDay = providerAction({}, async (ctx) => {
   for (const token of PRICED_TOKENS) {
     const range = { interval: "hour" as const, from: now - DAY - 2 * HOUR, to: now };
     try {
-      const candles = await askCandles(ctx, token, range, deadlines.price);
+      const candles = await askCandles(turnsOf(ctx), token, range, deadlines.price);
       const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
       await ctx.runMutation(internal.market.samples.storeHours, { token, source: "coinbase", closes });
     } catch (error) {

@@ -8,7 +8,7 @@ import { USDC } from "../lib/money/base";
 import { COIN_NAMES, isMajor, MAJORS } from "../lib/money/tokens";
 import { together } from "../lib/outside/batches";
 import { deadlines } from "../lib/outside/deadlines";
-import { turnsOf } from "../lib/outside/sourceTurns";
+import { turnsOf, type WaitTurn } from "../lib/outside/sourceTurns";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { awaitRefresh } from "../lib/cache";
 import { DAY, HOUR, roundedNow, unlessLate } from "../lib/time";
@@ -16,7 +16,6 @@ import { askCandles, askDay, askDepth, coinbasePage } from "../providers/data/co
 import { askCoins, askTrending, coinPage } from "../providers/data/coingecko";
 import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
-import type { Asking } from "../providers/data/publicData";
 import { LISTS } from "./facts";
 import { quotesOf } from "./live";
 import type { Claim, Collector, Missing, Wanted } from "./tables";
@@ -47,14 +46,14 @@ export async function gather(
     wanted: [...wanted],
     freshMs,
   });
-  const asking = { ...ctx, waitTurn: turnsOf(ctx) };
+  const turns = turnsOf(ctx);
   const store = together(async (outcomes: Outcome[]) => {
     await ctx.runMutation(internal.market.facts.store, { outcomes });
     return outcomes;
   }, STORED_TOGETHER_MS);
   const collectOwn = async (claim: Claim): Promise<string | null> => {
     const { collector, subject } = claim;
-    const result = await outcomeOf(unlessLate(COLLECTORS[collector](asking, subject), end(), late));
+    const result = await outcomeOf(unlessLate(COLLECTORS[collector](turns, subject, ctx), end(), late));
     await store({ claim, result });
     const reason = typeof result === "string" ? result : result.length === 0 ? "No source has it" : null;
     if (typeof result === "string") log.warn("facts.missing", { collector, subject, reason });
@@ -86,7 +85,7 @@ async function outcomeOf<Value>(work: Promise<Value>): Promise<Value | string> {
 }
 
 /** @throws AppError `upstream`, `not_found` */
-const COLLECTORS: Record<Collector, (ctx: Asking, subject: string) => Promise<Fact[]>> = {
+const COLLECTORS: Record<Collector, (turns: WaitTurn, subject: string, ctx: ActionCtx) => Promise<Fact[]>> = {
   quotes: () => collectQuotes(),
   markets: collectMarkets,
   trending: collectTrending,
@@ -125,15 +124,15 @@ async function collectQuotes(): Promise<Fact[]> {
 /** How many of the largest coins have facts of their own. */
 const LISTED = 50;
 
-async function collectMarkets(ctx: Asking): Promise<Fact[]> {
-  const coins = await askCoins(ctx, deadlines.publicData);
+async function collectMarkets(turns: WaitTurn): Promise<Fact[]> {
+  const coins = await askCoins(turns, deadlines.publicData);
   return coins.slice(0, LISTED).flatMap(({ symbol: subject, observedAt, id, ...values }) => {
     return observed("coingecko", { subject, observedAt, url: coinPage(id), id }, values);
   });
 }
 
-async function collectTrending(ctx: Asking): Promise<Fact[]> {
-  const coins = await askTrending(ctx, deadlines.publicData);
+async function collectTrending(turns: WaitTurn): Promise<Fact[]> {
+  const coins = await askTrending(turns, deadlines.publicData);
   const observedAt = Date.now();
   return coins.flatMap(({ id, symbol: subject, name, place: trendingPlace, change24h: trendingChange }) => {
     const by = { subject, observedAt, url: coinPage(id), id };
@@ -142,8 +141,8 @@ async function collectTrending(ctx: Asking): Promise<Fact[]> {
 }
 
 /** The last trades of a token; none if the exchange does not list it, or nobody trades it there. */
-async function collectDay(ctx: Asking, subject: string): Promise<Fact[]> {
-  const day = await askDay(ctx, subject, deadlines.publicData).catch((error: unknown) => {
+async function collectDay(turns: WaitTurn, subject: string): Promise<Fact[]> {
+  const day = await askDay(turns, subject, deadlines.publicData).catch((error: unknown) => {
     if (failureOf(error)?.code === "not_found") return null;
     throw error;
   });
@@ -157,8 +156,8 @@ async function collectDay(ctx: Asking, subject: string): Promise<Fact[]> {
 /** Orders this near to the middle price count as depth. */
 const DEPTH_SHARE = 0.01;
 
-async function collectBook(ctx: Asking, subject: string): Promise<Fact[]> {
-  const { observedAt, ...depth } = await askDepth(ctx, subject, DEPTH_SHARE, deadlines.publicData);
+async function collectBook(turns: WaitTurn, subject: string): Promise<Fact[]> {
+  const { observedAt, ...depth } = await askDepth(turns, subject, DEPTH_SHARE, deadlines.publicData);
   return observed("coinbase", { subject, observedAt, url: coinbasePage(subject, "book?level=2") }, depth);
 }
 
@@ -166,10 +165,10 @@ const CANDLE_HOURS = 48;
 /** Hours without a trade are missing; with fewer than this there is no meaningful range. */
 const FEWEST_HOURS = 40;
 
-async function collectCandles(ctx: Asking, subject: string): Promise<Fact[]> {
+async function collectCandles(turns: WaitTurn, subject: string): Promise<Fact[]> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { interval: "hour", from: to - CANDLE_HOURS * HOUR, to } as const;
-  const candles = await askCandles(ctx, subject, range, deadlines.publicData);
+  const candles = await askCandles(turns, subject, range, deadlines.publicData);
   if (candles.length < FEWEST_HOURS) {
     const found = `only ${candles.length} of the last ${CANDLE_HOURS} hours`;
     throw new AppError("upstream", `${SOURCE_NAMES.coinbase} has ${found}`);
@@ -183,8 +182,8 @@ async function collectCandles(ctx: Asking, subject: string): Promise<Fact[]> {
 /** The largest perpetual markets, which reports may mention. */
 const PERPETUALS = 60;
 
-async function collectPerpetuals(ctx: Asking): Promise<Fact[]> {
-  const markets = await askPerpetuals(ctx, deadlines.publicData);
+async function collectPerpetuals(turns: WaitTurn): Promise<Fact[]> {
+  const markets = await askPerpetuals(turns, deadlines.publicData);
   const observedAt = Date.now();
   return markets.slice(0, PERPETUALS).flatMap(({ symbol: subject, fundingPercent, openInterest, url }) => {
     const figures = { funding: fundingPercent, openInterest };
@@ -193,15 +192,15 @@ async function collectPerpetuals(ctx: Asking): Promise<Fact[]> {
 }
 
 /** The day's headlines on a coin, or on the whole market. */
-async function collectNews(ctx: Asking, subject: string): Promise<Fact[]> {
-  const articles = await askHeadlines(ctx, await newsNames(ctx, subject), deadlines.publicData);
+async function collectNews(turns: WaitTurn, subject: string, ctx: ActionCtx): Promise<Fact[]> {
+  const articles = await askHeadlines(turns, await newsNames(ctx, subject), deadlines.publicData);
   return articles.flatMap(({ title: headline, url, domain: source, publishedAt: observedAt }) =>
     factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),
   );
 }
 
 /** A coin's names in the news; none for the whole market. */
-async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
+async function newsNames(ctx: ActionCtx, subject: string): Promise<string[]> {
   if (subject === "") return [];
   if (isMajor(subject)) return [...COIN_NAMES[subject], subject];
   const [markets] = LISTS;

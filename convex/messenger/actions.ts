@@ -11,7 +11,7 @@ import { resealAll, vRotated } from "../lib/security/rotation";
 import { open } from "../lib/security/seals";
 import { iso, MINUTE } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import { isReachable, sendMessage, sendPhoto } from "../providers/messenger";
+import { isReachable, sendMessage } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
 import type { Step, Try } from "./outbox";
 import { botTokenSeal } from "./model";
@@ -44,12 +44,12 @@ async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
   // A second send in doubt has to count: it waits until the messenger answers.
   if (next.patienceMs !== null && !(await isReachable(botToken)))
     return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
-  const to = { chatId, threadId: next.threadId, buttons: next.buttons, edits: next.edits };
-  if (picture === null) return sendMessage(botToken, { ...to, text: part });
-  const png = await drawingOf(ctx, picture);
+  const png = picture === null ? null : await drawingOf(ctx, picture);
   // Nothing was sent: the card follows as text, as where the messenger refuses its picture.
-  if (png === null) return { kind: "refused", status: 400, reason: "There is no picture" };
-  return sendPhoto(botToken, { ...to, png, caption: part });
+  if (picture !== null && png === null)
+    return { kind: "refused", status: 400, reason: "There is no picture" };
+  const { threadId, buttons, edits } = next;
+  return sendMessage(botToken, { chatId, threadId, text: part, png, buttons, edits });
 }
 
 /** The picture; `null` if there is nothing to draw, or drawing failed. */

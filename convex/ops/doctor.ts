@@ -8,6 +8,7 @@ import { isSet, optional, required, setting, siteUrl, variableNames, type Variab
 import { messageOf } from "../lib/errors";
 import { CHAIN_ID, USDC } from "../lib/money/base";
 import { counted } from "../lib/outside/providerCalls";
+import { turnsOf } from "../lib/outside/sourceTurns";
 import { FEEDS as FEED_SOURCES, SOURCE_NAMES } from "../lib/publicSources";
 import { agentApiUrl, isOff } from "../lib/settings";
 import { MINUTE, SECOND } from "../lib/time";
@@ -122,13 +123,10 @@ const QUESTIONS: readonly Question[] = [
     ask: async () => {
       const question = "Search once, read at most five posts: what is said of Bitcoin today? One sentence.";
       const purse = purseOf("service");
-      const { model, degraded } = await askSentiment(
-        purse,
-        "You report what posts say.",
-        question,
-        Date.now(),
-      );
-      return degraded ? `${model} answers without a search: shifts mark such readings as degraded.` : null;
+      const { degraded } = await askSentiment(purse, "You report what posts say.", question, Date.now());
+      return degraded
+        ? `${setting("SENTIMENT_MODEL")} answers without a search: shifts mark such readings as degraded.`
+        : null;
     },
   },
   {
@@ -155,10 +153,10 @@ const QUESTIONS: readonly Question[] = [
       return null;
     },
   },
-  publicSource("coinbase", (ctx) => askTrade(ctx, "BTC", PATIENCE_MS)),
-  publicSource("coingecko", (ctx) => askCoins(ctx, PATIENCE_MS)),
-  publicSource("hyperliquid", (ctx) => askPerpetuals(ctx, PATIENCE_MS)),
-  ...FEED_SOURCES.map((feed) => publicSource(feed, (ctx) => askFeed(ctx, feed, PATIENCE_MS))),
+  publicSource("coinbase", (ctx) => askTrade(turnsOf(ctx), "BTC", PATIENCE_MS)),
+  publicSource("coingecko", (ctx) => askCoins(turnsOf(ctx), PATIENCE_MS)),
+  publicSource("hyperliquid", (ctx) => askPerpetuals(turnsOf(ctx), PATIENCE_MS)),
+  ...FEED_SOURCES.map((feed) => publicSource(feed, (ctx) => askFeed(turnsOf(ctx), feed, PATIENCE_MS))),
   { subject: "chain", see: "Set CHAIN_RPC_URL to a node of Base.", ask: chainTrouble },
 ];
 

@@ -6,7 +6,7 @@ import { deadlines } from "../lib/outside/deadlines";
 import { counted } from "../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../lib/time";
 import { listingOf, unknownToken, unsureToken } from "../market/listing";
-import { timeoutFailure } from "../providers/call";
+import { noAnswer } from "../providers/call";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";
 import { serviceAddress } from "../wallets/custody/signatures";
@@ -41,7 +41,7 @@ export const redeem = counted(async (ctx, wanted: Wanted): Promise<Redeemed> => 
   // A slow chain holds no caller beyond the deadline; the next request joins a claim that is made after it.
   const joined = await claimOf(ctx, wanted);
   const claimed = joined === null ? await within(deadline, look(ctx, wanted)) : settled(joined);
-  if (claimed === null) throw timeoutFailure(UPSTREAM);
+  if (claimed === null) throw noAnswer(UPSTREAM, "timeout");
   if (claimed.kind === "refused") return claimed;
   return waitFor(ctx, claimed, wanted.order, deadline);
 });

@@ -25,20 +25,16 @@ const MAX_WAIT_MS = DAY;
 const jobId = z.string().min(1).max(200);
 const acceptedShape = z.object({ jobId });
 const jobShape = z.discriminatedUnion("status", [
-  z.object({ status: z.enum(["pending", "processing"]) }),
+  z.object({ status: z.enum(["pending", "processing", "failed", "cancelled"]) }),
   z.object({ status: z.literal("completed"), response: z.string() }),
-  z.object({ status: z.enum(["failed", "cancelled"]) }),
 ]);
 const limitShape = z.object({ resetAt: z.number().positive() });
 
-/** The state of a job. A failed job is not a failure of the API, which answers 200 with `success: true` for it. */
-export type Job =
-  | { state: "working" }
-  | { state: "completed"; response: string }
-  | { state: "failed" }
-  | { state: "cancelled" }
-  /** The API has no such job. */
-  | { state: "unknown" };
+/**
+ * A job; `unknown` if the API has no such one. A failed job is not a failure of the API, which answers 200 with
+ * `success: true` for it.
+ */
+export type Job = z.output<typeof jobShape> | { status: "unknown" };
 
 /**
  * Sends a prompt, once: there is no idempotency key, and a repeat would be another job.
@@ -48,7 +44,6 @@ export type Job =
  * connection the job may exist all the same.
  */
 export async function sendPrompt(purse: Purse, prompt: string, now: number): Promise<string> {
-  assertOn();
   const answer = await ask("/agent/prompt", { prompt });
   const refused = answer.kind === "answer" && !isSuccess(answer);
   if (!refused) purse.pay("agentApi", agentPromptCost());
@@ -58,18 +53,8 @@ export async function sendPrompt(purse: Purse, prompt: string, now: number): Pro
 /** @throws AppError `upstream`, as `sendPrompt` does. */
 export async function readJob(id: string, now: number): Promise<Job> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}`);
-  if (result.kind === "answer" && result.status === 404) return { state: "unknown" };
-  const job = inShape(UPSTREAM, succeeded(result, now), jobShape);
-  switch (job.status) {
-    case "pending":
-    case "processing":
-      return { state: "working" };
-    case "completed":
-      return { state: "completed", response: job.response };
-    case "failed":
-    case "cancelled":
-      return { state: job.status };
-  }
+  if (result.kind === "answer" && result.status === 404) return { status: "unknown" };
+  return inShape(UPSTREAM, succeeded(result, now), jobShape);
 }
 
 /** Stops a job; one that has already ended stays as it is. @throws AppError `upstream` if the API could not be reached. */
@@ -81,14 +66,9 @@ export async function cancelJob(id: string, now: number): Promise<void> {
 }
 
 /** @throws AppError `not_configured` if the gateway is another provider's and AGENT_API_URL is not set. */
-function assertOn(): string {
+async function ask(path: string, body?: Record<string, string>): Promise<Exchange> {
   const address = agentApiUrl();
   if (address === null) throw new AppError("not_configured", AGENT_API_OFF);
-  return address;
-}
-
-function ask(path: string, body?: Record<string, string>): Promise<Exchange> {
-  const address = assertOn();
   const headers = { "X-API-Key": required("LLM_GATEWAY_API_KEY") };
   const init = body === undefined ? { headers } : postJson(body, headers);
   return askProvider("agentApi", `${address}${path}`, init, deadlines.agentApi);

@@ -8,11 +8,12 @@ export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };
 type Answer = { kind: "answer"; status: number; body: unknown };
 
 /**
- * One request to a provider, with a deadline in real time.
+ * One request to a provider, counted, with a deadline in real time.
  * @param read Parses the body's text; throws if it cannot. Default: JSON.
  * @returns The status and the body (`undefined` if it cannot be read). Never throws for network failures.
  */
-async function exchange(
+export async function askProvider(
+  provider: Provider,
   url: string,
   init: RequestInit,
   timeoutMs: number,
@@ -21,26 +22,22 @@ async function exchange(
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, { ...init, signal });
-    const text = await response.text();
-    return { kind: "answer", status: response.status, body: parsedBody(text, read) };
+    const body = readable(await response.text(), read);
+    noteCall(provider, body === undefined || isOutage(provider, response.status));
+    return { kind: "answer", status: response.status, body };
   } catch {
+    noteCall(provider, true);
     // The error of an aborted request differs between runtimes and their versions.
     return { kind: signal.aborted ? "timeout" : "unreachable" };
   }
 }
 
-/** The same, counted as a call of the provider. */
-export async function askProvider(
-  provider: Provider,
-  url: string,
-  init: RequestInit,
-  timeoutMs: number,
-  read?: (text: string) => unknown,
-): Promise<Exchange> {
-  const result = await exchange(url, init, timeoutMs, read);
-  const answered = result.kind === "answer" && result.body !== undefined;
-  noteCall(provider, !answered || isOutage(provider, result.status));
-  return result;
+function readable(text: string, read: (text: string) => unknown): unknown {
+  try {
+    return read(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -52,7 +49,7 @@ export function isOutage(provider: Provider, status: number): boolean {
   return isTransient(status) || (refusesUs && provider !== "messenger");
 }
 
-/** A JSON POST, ready for `exchange`. */
+/** A JSON POST, ready for `askProvider`. */
 export function postJson(body: unknown, headers: Record<string, string> = {}): RequestInit {
   return {
     method: "POST",
@@ -63,8 +60,7 @@ export function postJson(body: unknown, headers: Record<string, string> = {}): R
 
 /** The provider's answer, with any status. @throws AppError `upstream`, naming the provider, if there is none. */
 export function answered(upstream: string, result: Exchange): Answer {
-  if (result.kind === "timeout") throw timeoutFailure(upstream);
-  if (result.kind === "unreachable") throw unreachableFailure(upstream);
+  if (result.kind !== "answer") throw noAnswer(upstream, result.kind);
   return result;
 }
 
@@ -121,12 +117,9 @@ export function statusFailure(upstream: string, status: number): AppError {
   return new AppError("upstream", `${upstream} ${reasons[status] ?? `answered with status ${status}`}`);
 }
 
-export function timeoutFailure(upstream: string): AppError {
-  return new AppError("upstream", `${upstream} did not answer in time`);
-}
-
-export function unreachableFailure(upstream: string): AppError {
-  return new AppError("upstream", `${upstream} could not be reached`);
+export function noAnswer(upstream: string, why: "timeout" | "unreachable"): AppError {
+  const reason = why === "timeout" ? "did not answer in time" : "could not be reached";
+  return new AppError("upstream", `${upstream} ${reason}`);
 }
 
 export function unusableFailure(upstream: string): AppError {
@@ -141,12 +134,4 @@ export function isTransient(status: number): boolean {
 /** The platform reports an expired `AbortSignal.timeout` as AbortError, other runtimes as TimeoutError. */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
-}
-
-function parsedBody(text: string, read: (text: string) => unknown): unknown {
-  try {
-    return read(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -13,19 +13,16 @@ const UPSTREAM = "The messenger";
  * logged and never part of an error.
  */
 
-const answerShape = z.union([
-  z.object({ ok: z.literal(true) }),
-  z.object({
-    ok: z.literal(false),
-    description: z.string().optional(),
-    parameters: z
-      .object({
-        retry_after: z.number().optional(),
-        migrate_to_chat_id: z.union([z.number(), z.string()]).optional(),
-      })
-      .nullish(),
-  }),
-]);
+const answerShape = z.object({
+  ok: z.boolean(),
+  description: z.string().optional(),
+  parameters: z
+    .object({
+      retry_after: z.number().optional(),
+      migrate_to_chat_id: z.union([z.number(), z.string()]).optional(),
+    })
+    .nullish(),
+});
 
 /** The token as one path segment: its owner chose the characters, and none may lead to another address. */
 function pathSegment(botToken: string): string {
@@ -38,52 +35,53 @@ type Button = { text: string } & ({ href: string } | { command: string });
 /** The message to replace: its words are a text, or the caption of a picture. */
 type Replaced = { messageId: number; isPicture: boolean };
 
-type To = {
+type Message = {
   chatId: string;
   /** The topic in the chat; `null` for none. */
   threadId: number | null;
+  /** HTML, at most 4,096 characters after parsing; below a picture at most 1,024, or "". */
+  text: string;
+  /** The picture to send with it. */
+  png: ArrayBuffer | null;
   /** Rows of them. */
   buttons: readonly (readonly Button[])[];
   /** The message to replace; repeating a replacement changes nothing. */
   edits: Replaced | null;
 };
 
-/** Sends one message, or replaces another. @param text HTML, at most 4,096 characters after parsing. */
-export async function sendMessage(botToken: string, message: To & { text: string }): Promise<SendOutcome> {
-  const { edits, text } = message;
-  const isCaption = edits?.isPicture === true;
-  const body = {
-    ...addressOf(message),
-    ...(isCaption ? { caption: text } : { text, link_preview_options: { is_disabled: true } }),
-    parse_mode: "HTML",
-    ...keyboardOf(message),
-  };
-  const method = edits === null ? "sendMessage" : isCaption ? "editMessageCaption" : "editMessageText";
-  return edited(outcomeOf(await askMethod(botToken, method, postJson(body))), edits);
+/** Sends one message, or replaces another. */
+export async function sendMessage(botToken: string, message: Message): Promise<SendOutcome> {
+  const outcome = outcomeOf(await askMethod(botToken, methodOf(message), bodyFor(message)));
+  const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
+  // A replacement with the same content counts as done.
+  return message.edits !== null && isThere ? { kind: "sent" } : outcome;
 }
 
-/** Sends one picture, or replaces another message by it. @param caption HTML, at most 1,024 characters after parsing, or "". */
-export async function sendPhoto(
-  botToken: string,
-  message: To & { png: ArrayBuffer; caption: string },
-): Promise<SendOutcome> {
+function methodOf({ png, edits }: Message): string {
+  if (edits === null) return png === null ? "sendMessage" : "sendPhoto";
+  if (png !== null) return "editMessageMedia";
+  return edits.isPicture ? "editMessageCaption" : "editMessageText";
+}
+
+function bodyFor(message: Message): RequestInit {
+  const { text, png, edits } = message;
+  const where = { ...addressOf(message), ...keyboardOf(message) };
+  const caption = text === "" ? {} : { caption: text, parse_mode: "HTML" };
+  if (png === null) {
+    const words = { text, parse_mode: "HTML", link_preview_options: { is_disabled: true } };
+    return postJson({ ...where, ...(edits?.isPicture === true ? caption : words) });
+  }
+  const media = { type: "photo", media: "attach://photo", ...caption };
   const form = new FormData();
-  const { edits, caption } = message;
-  for (const [field, value] of Object.entries(addressOf(message))) form.set(field, String(value));
+  for (const [name, value] of Object.entries({ ...where, ...(edits === null ? caption : { media }) }))
+    form.set(name, typeof value === "string" ? value : JSON.stringify(value));
   // A File with its own name: the platform loses the type of a Blob that is named here.
-  form.set("photo", new File([message.png], "picture.png", { type: "image/png" }));
-  const words = caption === "" ? {} : { caption, parse_mode: "HTML" };
-  const fields =
-    edits === null ? words : { media: JSON.stringify({ type: "photo", media: "attach://photo", ...words }) };
-  for (const [field, value] of Object.entries(fields)) form.set(field, value);
-  const { reply_markup: keyboard } = keyboardOf(message);
-  if (keyboard !== undefined) form.set("reply_markup", JSON.stringify(keyboard));
-  const method = edits === null ? "sendPhoto" : "editMessageMedia";
-  return edited(outcomeOf(await askMethod(botToken, method, { method: "POST", body: form })), edits);
+  form.set("photo", new File([png], "picture.png", { type: "image/png" }));
+  return { method: "POST", body: form };
 }
 
 /** Buttons that open a page are left out where the messenger could not open it: on a local stack. */
-function keyboardOf({ buttons }: To): { reply_markup?: { inline_keyboard: object[][] } } {
+function keyboardOf({ buttons }: Message): { reply_markup?: { inline_keyboard: object[][] } } {
   const rows = buttons.map((row) =>
     row.flatMap((button): object[] => {
       const { text } = button;
@@ -96,15 +94,9 @@ function keyboardOf({ buttons }: To): { reply_markup?: { inline_keyboard: object
 }
 
 /** Where a message goes. A replacement finds its topic itself. */
-function addressOf({ chatId, threadId, edits }: To): Record<string, string | number> {
+function addressOf({ chatId, threadId, edits }: Message): Record<string, string | number> {
   if (edits !== null) return { chat_id: chatId, message_id: edits.messageId };
   return threadId === null ? { chat_id: chatId } : { chat_id: chatId, message_thread_id: threadId };
-}
-
-/** A replacement with the same content counts as done. */
-function edited(outcome: SendOutcome, edits: Replaced | null): SendOutcome {
-  const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
-  return edits !== null && isThere ? { kind: "sent" } : outcome;
 }
 
 function askMethod(botToken: string, method: string, init: RequestInit): Promise<Exchange> {
@@ -117,17 +109,15 @@ function outcomeOf(result: Exchange): SendOutcome {
   if (result.kind === "unreachable")
     return { kind: "uncertain", reason: "The messenger could not be reached" };
 
-  const parsed = answerShape.safeParse(result.body);
-  if (parsed.success && parsed.data.ok) return { kind: "sent" };
-  const failure = parsed.success && !parsed.data.ok ? parsed.data : undefined;
-  const description = failure?.description;
+  const { ok = false, description, parameters } = answerShape.safeParse(result.body).data ?? {};
+  if (ok) return { kind: "sent" };
   const reason =
     description === undefined ? `The messenger answered with status ${result.status}` : cut(description, 200);
   if (result.status === 429) {
-    return { kind: "wait", retryAfterMs: (failure?.parameters?.retry_after ?? 5) * SECOND, reason };
+    return { kind: "wait", retryAfterMs: (parameters?.retry_after ?? 5) * SECOND, reason };
   }
   if (result.status >= 500 || result.status < 400) return { kind: "uncertain", reason };
-  const migratedTo = failure?.parameters?.migrate_to_chat_id;
+  const migratedTo = parameters?.migrate_to_chat_id;
   if (migratedTo !== undefined) return { kind: "migrated", chatId: String(migratedTo) };
   return { kind: "refused", status: result.status, reason };
 }

@@ -47,22 +47,16 @@ const quoteShape = z.object({
 
 const noLiquidityShape = z.object({ liquidityAvailable: z.literal(false) });
 
-const failureShape = z.object({
-  name: z.string(),
-  data: z.object({ details: z.array(z.object({ field: z.string(), reason: z.string() })) }).nullish(),
-});
+const failureShape = z.object({ name: z.string() });
 
 export type Quote = z.output<typeof quoteShape>;
 
-/** The provider's refusals that concern the request, in words for the caller. */
+/** The provider's refusals that concern the request, in words for the caller: none of its own are passed on. */
 const REFUSALS: Record<string, string> = {
   TOKEN_NOT_SUPPORTED: "The swap provider does not support this token",
   SWAP_VALIDATION_FAILED: "The swap provider refused this swap",
   INPUT_INVALID: "The swap provider refused the input of this swap",
 };
-
-/** The fields of our requests: no other word of the provider's is passed on. */
-const FIELDS = new Set(["chainId", "sellToken", "buyToken", "sellAmount", "taker", "slippageBps"]);
 
 /**
  * A firm quote for selling exactly `sellAmount`.
@@ -97,12 +91,8 @@ export async function requestQuote(swap: {
 }
 
 function refusal(status: number, body: unknown): AppError {
-  const parsed = failureShape.safeParse(body);
-  const message = parsed.success ? REFUSALS[parsed.data.name] : undefined;
-  if (status === 400 && parsed.success && message !== undefined) {
-    const named = parsed.data.data?.details.flatMap(({ field }) => (FIELDS.has(field) ? [field] : []));
-    const fields = named?.join(", ");
-    return new AppError("invalid_request", fields ? `${message}: ${fields}` : message);
-  }
-  return statusFailure(UPSTREAM, status);
+  const message = REFUSALS[failureShape.safeParse(body).data?.name ?? ""];
+  return status === 400 && message !== undefined
+    ? new AppError("invalid_request", message)
+    : statusFailure(UPSTREAM, status);
 }

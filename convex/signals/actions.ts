@@ -8,6 +8,7 @@ import { AppError } from "../lib/errors";
 import { reached } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { providerAction } from "../lib/outside/providerCalls";
+import { turnsOf } from "../lib/outside/sourceTurns";
 import { renewal } from "../lib/renewal";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 import { worker } from "../lib/work/desk";
@@ -105,8 +106,8 @@ async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContex
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { interval: "hour", from: to - HOURS * HOUR, to } as const;
   const [candles, perpetuals] = await Promise.all([
-    reached(askCandles(ctx, token, range, deadlines.publicData), "signals.context is incomplete"),
-    reached(askPerpetuals(ctx, deadlines.publicData), "signals.context is incomplete"),
+    reached(askCandles(turnsOf(ctx), token, range, deadlines.publicData), "signals.context is incomplete"),
+    reached(askPerpetuals(turnsOf(ctx), deadlines.publicData), "signals.context is incomplete"),
   ]);
   const perpetual = perpetuals?.find(({ symbol }) => symbol === token);
   const funding =
@@ -121,7 +122,7 @@ export const look = providerAction({}, async (ctx) => {
   for (const { id, signal } of await ctx.runQuery(internal.signals.tracker.open, {})) {
     const from = Math.floor(signal.generatedAt / MINUTE) * MINUTE;
     const range = { interval: "minute", from, to: signal.expiresAt + 1 } as const;
-    const asking = askCandles(ctx, signal.token, range, deadlines.publicData);
+    const asking = askCandles(turnsOf(ctx), signal.token, range, deadlines.publicData);
     const candles = (await reached(asking, "signals.no candles")) ?? [];
     const outcome = outcomeOf(signal, candles, Date.now());
     if (outcome !== null) await ctx.runMutation(internal.signals.tracker.close, { id, outcome });

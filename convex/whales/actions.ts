@@ -56,8 +56,8 @@ async function answerOf(jobId: string): Promise<string> {
     try {
       const job = await readJob(jobId, Date.now());
       trouble = "";
-      if (job.state === "completed") return job.response;
-      if (job.state !== "working") throw new Error(FAILURES[job.state]);
+      if (job.status === "completed") return job.response;
+      if (job.status !== "pending" && job.status !== "processing") throw new Error(FAILURES[job.status]);
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;

@@ -1,8 +1,7 @@
 import type * as z from "zod";
 import { wireSchema, type ObjectSchema, type WireSchema } from "../../convex/lib/answers/schema";
-import { UNCOUNTED } from "../../convex/lib/limits/costs";
 import { AppError } from "../../convex/lib/errors";
-import { askStructured, type Question } from "../../convex/providers/models/structure";
+import { completeStructured, type Question } from "../../convex/providers/models/structure";
 import { createStandins, type Fault } from "../../scripts/standins/index";
 import { random, type Random } from "../../scripts/standins/random";
 import { schemaProblem } from "../../scripts/standins/llm";
@@ -93,11 +92,14 @@ async function call<Shape extends z.ZodType>(
   standins: Standins,
   question: Question<Shape>,
 ): Promise<{ value: unknown } | { error: string }> {
-  const memory = { refused: () => Promise.resolve([]), note: () => Promise.resolve() };
   const fetchBefore = globalThis.fetch;
   globalThis.fetch = (input, init) => standins.handle(new Request(input, init));
   try {
-    const { value } = await askStructured(memory, UNCOUNTED, question, { turnMs: 60_000, attempts: 1 });
+    const { value } = await completeStructured(null, question, {
+      payer: "service",
+      turnMs: 60_000,
+      attempts: 1,
+    });
     return { value };
   } catch (error) {
     if (error instanceof AppError && error.data.code === "upstream") return { error: error.message };

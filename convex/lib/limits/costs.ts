@@ -44,15 +44,6 @@ const CHARS_PER_TOKEN = 3;
 /** Tokens of a call. */
 export type Usage = { input: number; output: number };
 
-/** The tokens of a call, as its provider reported them. A sum without its parts counts as output, the dearer kind. */
-export function usageOf(
-  total: number,
-  input: number | null | undefined,
-  output: number | null | undefined,
-): Usage {
-  return { input: input ?? 0, output: output ?? Math.max(0, total - (input ?? 0)) };
-}
-
 export function completionCost(usage: Usage, model: string = setting("LLM_MODEL")): number {
   return tokensCost(model, usage);
 }

@@ -21,7 +21,7 @@ import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { noteCall } from "../../lib/outside/notes";
 import { sleep } from "../../lib/time";
-import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../call";
+import { isAbort, isOutage, noAnswer, unusableFailure } from "../call";
 
 /** The chain's JSON-RPC, through viem: one function is one HTTP round trip, because viem batches its requests. The one door for what nodes say. */
 
@@ -242,9 +242,9 @@ export async function guarded<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
 export function chainFailure(error: unknown): AppError {
-  if (isLate(error)) return timeoutFailure(UPSTREAM);
+  if (isLate(error)) return noAnswer(UPSTREAM, "timeout");
   const transport = causeOf(error, HttpRequestError);
-  if (transport !== null && transport.status === undefined) return unreachableFailure(UPSTREAM);
+  if (transport !== null && transport.status === undefined) return noAnswer(UPSTREAM, "unreachable");
   if (transport !== null)
     return new AppError("upstream", `${UPSTREAM} answered with status ${transport.status}`);
   if (causeOf(error, RpcRequestError) !== null)

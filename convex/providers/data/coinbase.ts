@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { lazy } from "../../lib/once";
-import { SOURCE_NAMES } from "../../lib/publicSources";
+import { SOURCE_ADDRESSES, SOURCE_NAMES } from "../../lib/publicSources";
 import { HOUR, iso, MINUTE, SECOND } from "../../lib/time";
 import { rowsOf } from "../call";
-import { askPublic, citedUrl, isLive, type Turns } from "./publicData";
+import { askPublic, decimal as signed, isLive, type Turns } from "./publicData";
 
 /**
  * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:
@@ -33,22 +33,19 @@ const MAX_PAGES = 5;
 /** A market that turned over less in a day stands still: its last trade is no price. USD. */
 const LEAST_TRADED = 1_000;
 
-const decimal = z
-  .string()
-  .regex(/^\d{1,18}(?:\.\d{1,18})?$/)
-  .transform(Number);
-const price = decimal.pipe(z.number().positive());
+const decimal = signed.pipe(z.number().nonnegative());
+const price = signed.pipe(z.number().positive());
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
 type Page = "ticker" | "stats" | "candles" | "book?level=2";
 const pathOf = (symbol: string, page: Page) => `/products/${encodeURIComponent(symbol)}-USD/${page}`;
 
-/** The public address of the same figures. */
+/** The public address of the same figures, wherever the request was really sent. */
 export const coinbasePage = (symbol: string, page: Page): string =>
-  citedUrl("coinbase", pathOf(symbol, page));
+  SOURCE_ADDRESSES.coinbase + pathOf(symbol, page);
 
 const ask = <Shape extends z.ZodType>(turns: Turns, path: string, shape: Shape, timeoutMs: number) =>
-  askPublic(turns, "coinbase", { path, shape, isAbsence: (status) => status === 404 }, timeoutMs);
+  askPublic(turns, "coinbase", { path, shape, absence: 404 }, timeoutMs);
 
 const tickerShape = lazy(() => z.object({ price, time }));
 

@@ -78,21 +78,19 @@ export async function askCoins(turns: Turns, timeoutMs: number, ids?: readonly s
 
 const trendingShape = lazy(() => {
   const change = z.object({ price_change_percentage_24h: z.object({ usd: z.number().nullish() }).nullish() });
-  const item = z.object({ id, symbol, name: z.string().min(1), data: change.nullish() });
+  const row = z.object({
+    item: z.object({ id, symbol, name: z.string().min(1), data: change.nullish() }),
+  });
   // The place counts malformed rows too.
-  const placed = z
-    .array(z.unknown())
-    .transform((rows): unknown[] => rows.map((row, index) => ({ row, place: index + 1 })));
-  const coin = z
-    .object({ row: z.object({ item }), place: z.number() })
-    .transform(({ row: { item: entry }, place }) => ({
-      id: entry.id,
-      symbol: entry.symbol,
-      name: entry.name,
-      place,
-      change24h: entry.data?.price_change_percentage_24h?.usd ?? null,
-    }));
-  return z.object({ coins: placed.pipe(rowsOf(coin)) });
+  const coins = z.array(z.unknown()).transform((rows) =>
+    rows.flatMap((one, index) => {
+      const coin = row.safeParse(one).data?.item;
+      if (coin === undefined) return [];
+      const change24h = coin.data?.price_change_percentage_24h?.usd ?? null;
+      return [{ id: coin.id, symbol: coin.symbol, name: coin.name, place: index + 1, change24h }];
+    }),
+  );
+  return z.object({ coins });
 });
 
 /** The coins most searched for on CoinGecko in the last hours, place 1 the most searched. @throws AppError `upstream` */

@@ -48,11 +48,11 @@ export async function askHeadlines(
     .flatMap((one) => (one.status === "fulfilled" ? one.value : []))
     .filter(({ title, publishedAt }) => publishedAt > Date.now() - DAY && namesOne(title, names))
     .sort((a, b) => b.publishedAt - a.publishedAt)
-    .filter((one, index, all) => all.findIndex(({ title }) => sameTitle(title, one.title)) === index)
+    .filter(({ title }, index, all) => all.findIndex((one) => bare(one.title) === bare(title)) === index)
     .slice(0, HEADLINES);
 }
 
-const sameTitle = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
+const bare = (title: string) => title.toLowerCase();
 
 /** Whether a headline mentions a coin: its name in any case, its symbol in capitals. */
 function namesOne(title: string, names: readonly string[]): boolean {
@@ -68,7 +68,7 @@ function namesOne(title: string, names: readonly string[]): boolean {
 const articlesShape = lazy(() =>
   z
     .instanceof(XmlElement)
-    .transform((root): unknown[] => elementsOf(root, root.name === "feed" ? "entry" : "item").map(articleOf))
+    .transform((root): unknown[] => entriesIn(root).map(articleOf))
     .pipe(
       rowsOf(
         z.object({
@@ -112,12 +112,11 @@ function rootOf(text: string): XmlElement | null {
   }
 }
 
-/** Descendant elements with a name, including RSS 1.0's, which stand beside the channel. */
-function elementsOf(within: XmlElement, name: string): XmlElement[] {
-  return childrenOf(within).flatMap((child) => {
-    if (child.name === name) return [child];
-    return child.name === "channel" ? elementsOf(child, name) : [];
-  });
+/** The entries of a feed in any format, wherever they stand in it. */
+function entriesIn(within: XmlElement): XmlElement[] {
+  return childrenOf(within).flatMap((child) =>
+    child.name === "item" || child.name === "entry" ? [child] : entriesIn(child),
+  );
 }
 
 function childrenOf(within: XmlElement): XmlElement[] {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { lazy } from "../../lib/once";
 import { rowsOf } from "../call";
-import { askPublic, type Turns } from "./publicData";
+import { askPublic, decimal, type Turns } from "./publicData";
 
 /**
  * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io,
@@ -11,15 +11,11 @@ import { askPublic, type Turns } from "./publicData";
  */
 
 const perpetualsShape = lazy(() => {
-  const signed = z
-    .string()
-    .regex(/^-?\d{1,18}(?:\.\d{1,18})?$/)
-    .transform(Number);
   const market = z.object({ name: z.string(), isDelisted: z.boolean().default(false) });
   const context = z.object({
-    funding: signed,
-    openInterest: signed.pipe(z.number().nonnegative()),
-    markPx: signed.pipe(z.number().positive()),
+    funding: decimal,
+    openInterest: decimal.pipe(z.number().nonnegative()),
+    markPx: decimal.pipe(z.number().positive()),
   });
   return z
     .tuple([z.object({ universe: z.array(z.unknown()) }), z.array(z.unknown())])

@@ -1,9 +1,8 @@
-import type * as z from "zod";
-import type { ActionCtx } from "../../_generated/server";
+import * as z from "zod";
 import { optional, siteUrl } from "../../lib/env";
 import { coingeckoPlan, isOff } from "../../lib/settings";
 import { AppError } from "../../lib/errors";
-import { turnsOf, type WaitTurn } from "../../lib/outside/sourceTurns";
+import type { WaitTurn } from "../../lib/outside/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
 import { MINUTE } from "../../lib/time";
 import { answered, askProvider, bodyOf, postJson } from "../call";
@@ -21,14 +20,18 @@ export type PublicRequest<Shape extends z.ZodType> = {
   /** How to parse the answer's text; default: JSON. */
   read?: (text: string) => unknown;
   shape: Shape;
-  /** Whether an answer means that the source does not list the subject; default: none does. */
-  isAbsence?: (status: number, body: unknown) => boolean;
+  /** The status that means that the source does not list the subject; default: none does. */
+  absence?: number;
 };
 
-/** An action that asks; with `waitTurn` it asks several sources at once. */
-export type Asking = ActionCtx & { waitTurn?: WaitTurn };
-/** Who observes the sources' limits; a price, of which there is one a minute, takes no turn. */
-export type Turns = Asking | null;
+/** What observes the sources' limits (`turnsOf`); `null` for a price, of which there is one a minute. */
+export type Turns = WaitTurn | null;
+
+/** A number as exchanges write it: in a string. */
+export const decimal = z
+  .string()
+  .regex(/^-?\d{1,18}(?:\.\d{1,18})?$/)
+  .transform(Number);
 
 /** An older price is not a live price, whatever its source; clocks may differ a little. */
 const STALE_MS = 10 * MINUTE;
@@ -47,29 +50,18 @@ export function isLive(observedAt: number): boolean {
 export async function askPublic<Shape extends z.ZodType>(
   turns: Turns,
   source: PublicSource,
-  { path, body, read, shape, isAbsence }: PublicRequest<Shape>,
+  { path, body, read, shape, absence }: PublicRequest<Shape>,
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
   if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
-  if (turns !== null && !(await turnAt(turns, source)))
+  if (turns !== null && !(await turns(source)))
     throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   const url = addressOf(source) + path;
   const request = requestOf(source, body);
   const answer = answered(name, await askProvider(source, url, request, timeoutMs, read));
-  if (isAbsence?.(answer.status, answer.body) === true) {
-    throw new AppError("not_found", `${name} does not list it`);
-  }
+  if (answer.status === absence) throw new AppError("not_found", `${name} does not list it`);
   return bodyOf(name, answer, shape);
-}
-
-function turnAt({ waitTurn, ...ctx }: Asking, source: PublicSource): Promise<boolean> {
-  return (waitTurn ?? turnsOf(ctx))(source);
-}
-
-/** The source's public address of a path: what an answer cites, wherever the request was really sent. */
-export function citedUrl(source: PublicSource, path: string): string {
-  return SOURCE_ADDRESSES[source] + path;
 }
 
 function addressOf(source: PublicSource): string {

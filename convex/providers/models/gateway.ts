@@ -4,14 +4,7 @@ import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { noteCall } from "../../lib/outside/notes";
 import { DAY, SECOND, sleep } from "../../lib/time";
-import {
-  isAbort,
-  isTransient,
-  statusFailure,
-  timeoutFailure,
-  unreachableFailure,
-  unusableFailure,
-} from "../call";
+import { isAbort, isTransient, statusFailure, noAnswer, unusableFailure } from "../call";
 import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
 
 /**
@@ -33,7 +26,7 @@ export type Prompt = {
   /** Who pays. */
   purse: Purse;
   /** What the gateway is known to refuse. */
-  memory?: Memory;
+  memory?: Memory | undefined;
   /** Absent for `LLM_MODEL`. */
   model?: string | undefined;
 };
@@ -123,45 +116,46 @@ function refused(status: number, words = "", pauseMs = 0): Failed {
   return new Failed(statusFailure(UPSTREAM, status), isRetryable ? pauseMs : null, false, { status, words });
 }
 
-async function request(prompt: Call, format: Format | undefined, signal: AbortSignal): Promise<Answer> {
-  const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const completion = await requestOnce(prompt, format, signal);
-      noteCall("llm", false);
-      prompt.purse.pay("llm", completion.micros);
-      return completion;
-    } catch (error) {
-      const failure = failedBy(error, signal);
-      // Without a key no call was made.
-      if (failure.data.code === "upstream") noteCall("llm", true);
-      if (failure.isBilled) prompt.purse.pay("llm", dearestCompletion(chars, prompt.maxTokens, prompt.model));
-      if (failure.retryAfterMs === null || attempt >= prompt.attempts) throw failure;
-      await sleep(Math.max(failure.retryAfterMs, attempt * attempt * SECOND));
-    }
-  }
-}
-
 /** How many parts of a request a gateway may refuse, one after the other. */
 const MAX_REFUSALS = 4;
 
-/** One answer. A part that the gateway refuses is left out, and remembered once the gateway answers without it. */
-async function requestOnce(prompt: Call, format: Format | undefined, signal: AbortSignal): Promise<Answer> {
-  const left = new Set(await prompt.memory?.refused());
+/**
+ * One answer, asked for again after a failure that may pass. A part that the gateway refuses is left out, and remembered
+ * once the gateway answers without it.
+ */
+async function request(prompt: Call, format: Format | undefined, signal: AbortSignal): Promise<Answer> {
+  const { purse, memory, model, maxTokens } = prompt;
+  const left = new Set(await memory?.refused());
   const learnt: string[] = [];
-  for (;;) {
+  for (let attempt = 1; ;) {
+    let answer: Answer;
     try {
-      const answer = await answerTo(prompt, format, left, signal);
-      for (const part of learnt) await prompt.memory?.note(part);
-      return answer;
+      answer = await answerTo(prompt, format, left, signal);
     } catch (error) {
-      const part = refusedPart(failedBy(error, signal), format !== undefined && !left.has("schema"), left);
-      if (part === null || learnt.length >= MAX_REFUSALS) throw error;
-      left.add(part);
-      learnt.push(part);
+      const failure = failedBy(error, signal);
+      const part = refusedPart(failure, format !== undefined && !left.has("schema"), left);
+      if (part !== null && learnt.length < MAX_REFUSALS) {
+        left.add(part);
+        learnt.push(part);
+        continue;
+      }
+      // Without a key no call was made.
+      if (failure.data.code === "upstream") noteCall("llm", true);
+      if (failure.isBilled) purse.pay("llm", dearestCompletion(charsOf(prompt), maxTokens, model));
+      if (failure.retryAfterMs === null || attempt >= prompt.attempts) throw failure;
+      await sleep(Math.max(failure.retryAfterMs, attempt * attempt * SECOND));
+      attempt += 1;
+      continue;
     }
+    noteCall("llm", false);
+    purse.pay("llm", answer.micros);
+    for (const part of learnt) await memory?.note(part);
+    return answer;
   }
 }
+
+const charsOf = ({ messages }: Call): number =>
+  messages.reduce((sum, { content }) => sum + content.length, 0);
 
 /** What to leave out after a refusal. Gateways refuse schemas in all words: any refusal of one is tried without it. */
 function refusedPart({ refusal }: Failed, isFormatted: boolean, left: Set<string>): string | null {
@@ -175,41 +169,35 @@ function refusedPart({ refusal }: Failed, isFormatted: boolean, left: Set<string
 }
 
 async function answerTo(
-  { messages, maxTokens, model: named }: Call,
+  prompt: Call,
   format: Format | undefined,
   left: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Answer> {
+  const { messages, maxTokens, model: named } = prompt;
   const asked = named ?? setting("LLM_MODEL");
   const limits = [...left].flatMap((part) => (part.startsWith("limit ") ? [Number(part.slice(6))] : []));
   const limit = Math.min(maxTokens, ...limits);
-  const said = left.has("system") ? withoutSystem(messages) : messages;
-  const body = await post(
-    {
-      model: asked,
-      messages: said,
-      // The older name: every gateway knows it, and few know the newer one.
-      [left.has("max_tokens") ? "max_completion_tokens" : "max_tokens"]: limit,
-      stream: left.has("stream"),
-      ...(format === undefined || left.has("schema") ? {} : { response_format: format }),
-    },
-    signal,
-  );
-  const chars = messages.reduce((sum, { content }) => sum + content.length, 0);
-  const answer = answerIn(typeof body === "string" ? readBody(body) : body);
-  const estimate = { input: tokensIn(chars), output: tokensIn(answer.text.length) };
-  const { total, ...usage } = answer.usage ?? { ...estimate, total: estimate.input + estimate.output };
+  const body = {
+    model: asked,
+    messages: left.has("system") ? withoutSystem(messages) : [...messages],
+    // The older name: every gateway knows it, and few know the newer one.
+    [left.has("max_tokens") ? "max_completion_tokens" : "max_tokens"]: limit,
+    stream: left.has("stream"),
+    ...(format === undefined || left.has("schema") ? {} : { response_format: format }),
+  };
+  const response = await client().chat.completions.create(body, { signal }).asResponse();
+  const { text, model, usage, isCut } = answerIn(readBody(await response.text()));
+  const chars = charsOf(prompt);
   return {
-    text: answer.text,
-    model: answer.model ?? asked,
-    tokensUsed: total,
-    isCut: answer.isCut,
-    micros: answer.usage === null ? dearestCompletion(chars, limit, named) : completionCost(usage, named),
+    text,
+    model: model ?? asked,
+    // English has four characters a token.
+    tokensUsed: usage?.total ?? Math.ceil(chars / 4) + Math.ceil(text.length / 4),
+    isCut,
+    micros: usage === null ? dearestCompletion(chars, limit, named) : completionCost(usage, named),
   };
 }
-
-/** English has four characters a token. */
-const tokensIn = (chars: number): number => Math.ceil(chars / 4);
 
 /** For models that know no system messages. */
 function withoutSystem(messages: readonly Message[]): Message[] {
@@ -236,22 +224,6 @@ function answerIn(outcome: Outcome): Extract<Outcome, { kind: "answer" }> {
   }
 }
 
-/** @returns The body of a successful response, or an answer that came as a refusal. @throws Failed */
-async function post(
-  body: Record<string, unknown> & { model: string; messages: Message[]; stream: boolean },
-  signal: AbortSignal,
-): Promise<string | Outcome> {
-  try {
-    const response = await client().chat.completions.create(body, { signal }).asResponse();
-    return await response.text();
-  } catch (error) {
-    const failure = failedBy(error, signal);
-    const written = failure.refusal === null ? null : rejectedAnswer(failure.refusal.words);
-    if (written === null) throw failure;
-    return { kind: "answer", text: written, model: null, usage: null, isCut: false };
-  }
-}
-
 /** The client without its own deadlines, retries and reading: ours are `signal`, `attempts` and `wire`. */
 function client(): OpenAI {
   return new OpenAI({
@@ -264,7 +236,10 @@ function client(): OpenAI {
     fetch: async (url, init) => {
       const response = await fetch(url, init);
       if (response.ok) return response;
-      throw refused(response.status, await response.text(), pauseIn(response.headers));
+      const words = await response.text();
+      const written = rejectedAnswer(words);
+      if (written === null) throw refused(response.status, words, pauseIn(response.headers));
+      return Response.json({ choices: [{ message: { content: written } }] });
     },
     dangerouslyAllowBrowser: true,
   });
@@ -282,8 +257,8 @@ function failedBy(error: unknown, signal: AbortSignal): Failed {
   if (own instanceof Failed) return own;
   if (own instanceof AppError) return new Failed(own, null, false);
   if (signal.aborted || error instanceof APIUserAbortError || isAbort(error))
-    return new Failed(timeoutFailure(UPSTREAM), null, true);
-  if (error instanceof APIConnectionError) return new Failed(unreachableFailure(UPSTREAM), 0, true);
+    return new Failed(noAnswer(UPSTREAM, "timeout"), null, true);
+  if (error instanceof APIConnectionError) return new Failed(noAnswer(UPSTREAM, "unreachable"), 0, true);
   // The rest are failures of reading the body, which broke off.
   return new Failed(unusableFailure(UPSTREAM), 0, true);
 }

@@ -1,49 +1,29 @@
 import * as z from "zod";
-import { type Purse, sentimentCost, usageOf, usualSentiment } from "../../lib/limits/costs";
+import { type Purse, sentimentCost, usualSentiment } from "../../lib/limits/costs";
 import { deadlines } from "../../lib/outside/deadlines";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { DAY, dayOf } from "../../lib/time";
 import { askProvider, bodyOf, isSuccess, postJson, unusableFailure, type Exchange } from "../call";
+import { at, cleaned, contentOf, count, listAt, usageIn } from "./wire";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
 const UPSTREAM = "The sentiment model";
-
-const partShape = z.object({
-  type: z.string(),
-  text: z.string().optional(),
-  annotations: z.array(z.unknown()).nullish(),
-});
 
 /** Reasoning counts as output and comes first: with a lower limit the model would end before it has answered. */
 const MAX_TOKENS = 12_000;
 /** Addresses of posts that are kept with a reading. */
 const MAX_CITATIONS = 20;
 
-const citation = z.union([z.url(), z.object({ url: z.url() }).transform(({ url }) => url)]);
-
-const count = z.number().int().nonnegative();
-
 const responseShape = z.object({
-  model: z.string().min(1),
   status: z.string().nullish(),
   incomplete_details: z.object({ reason: z.string().nullish() }).nullish(),
-  output: z.array(z.object({ type: z.string(), content: z.array(partShape).nullish() })),
-  citations: z.array(z.unknown()).nullish(),
-  usage: z
-    .object({
-      total_tokens: count,
-      input_tokens: count.nullish(),
-      output_tokens: count.nullish(),
-      num_sources_used: count.nullish(),
-    })
-    .nullish(),
+  output: z.array(z.object({ type: z.string(), content: z.unknown() })),
+  citations: z.unknown(),
 });
 
 export type SentimentAnswer = {
   text: string;
-  model: string;
-  tokensUsed: number;
   /** No search was made and no source cited: the answer comes from training data and does not describe the present. */
   degraded: boolean;
   /** The addresses of the posts it cites, each once. */
@@ -80,35 +60,37 @@ export async function askSentiment(
   purse.pay("sentiment", costOf(result));
 
   const answer = bodyOf(UPSTREAM, result, responseShape);
-  const { model, status, output, citations, usage } = answer;
+  const { status, output, incomplete_details: incomplete } = answer;
   if (status === "incomplete") {
-    const cut = answer.incomplete_details?.reason === "max_output_tokens";
+    const cut = incomplete?.reason === "max_output_tokens";
     const why = cut ? "was cut off at its limit" : "was not completed";
     throw new AppError("upstream", `${UPSTREAM} sent an answer that ${why}`);
   }
-  const parts = output.flatMap((item) => (item.type === "message" ? (item.content ?? []) : []));
-  const text = parts.map((part) => (part.type === "output_text" ? (part.text ?? "") : "")).join("");
-  if (text.trim() === "") throw unusableFailure(UPSTREAM);
-  const searched = output.some((item) => item.type === "x_search_call" || item.type === "custom_tool_call");
-  const cited = cites([...(citations ?? []), ...parts.flatMap(({ annotations }) => annotations ?? [])]);
-  const degraded = !searched && cited.length === 0;
-  return { text, model, tokensUsed: usage?.total_tokens ?? 0, degraded, citations: cited };
+  const messages = output.filter(({ type }) => type === "message");
+  const text = cleaned(messages.map(({ content }) => contentOf(content)).join(""));
+  if (text === "") throw unusableFailure(UPSTREAM);
+  const searched = output.some(({ type }) => type === "x_search_call" || type === "custom_tool_call");
+  const parts = messages.flatMap((message) => listAt(message, "content"));
+  const citations = cites([
+    ...listAt(answer, "citations"),
+    ...parts.flatMap((part) => listAt(part, "annotations")),
+  ]);
+  return { text, degraded: !searched && citations.length === 0, citations };
 }
 
 /** The cost of a call. A refusal costs nothing; after an unreadable or late answer the cost is unknown. */
 function costOf(result: Exchange): number {
   if (result.kind !== "answer") return usualSentiment();
   if (!isSuccess(result)) return 0;
-  const usage = responseShape.safeParse(result.body).data?.usage;
-  if (usage == null) return usualSentiment();
-  const { total_tokens, input_tokens, output_tokens, num_sources_used } = usage;
-  return sentimentCost(usageOf(total_tokens, input_tokens, output_tokens), num_sources_used ?? 0);
+  const usage = at(result.body)("usage");
+  const tokens = usageIn(usage);
+  return tokens === null
+    ? usualSentiment()
+    : sentimentCost(tokens, count(at(usage)("num_sources_used")) ?? 0);
 }
 
+/** Addresses, as texts or in the `url` of an object. */
 function cites(given: readonly unknown[]): string[] {
-  const urls = given.flatMap((one) => {
-    const parsed = citation.safeParse(one);
-    return parsed.success ? [parsed.data] : [];
-  });
+  const urls = given.flatMap((one) => z.url().safeParse(at(one)("url") ?? one).data ?? []);
   return [...new Set(urls)].slice(0, MAX_CITATIONS);
 }

@@ -2,7 +2,7 @@ import type * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import type { Payer } from "../../lib/limits/callers";
-import { purseOf, type Purse } from "../../lib/limits/costs";
+import { purseOf } from "../../lib/limits/costs";
 import { readAnswer } from "../../lib/answers/reader";
 import { formOf, wireSchema } from "../../lib/answers/schema";
 import { setting } from "../../lib/env";
@@ -45,52 +45,27 @@ const QUOTED = 20_000;
  * Asks for a JSON value. The shape is sent twice: as a strict schema, and as a form in the prompt for gateways without
  * schemas; a gateway that refuses the schema is asked without it for a day. The answer is read tolerantly, checked
  * strictly, and sent back once with everything that was wrong.
+ * @param ctx Remembers what the gateway refuses; `null` outside a deployment.
  * @returns The value, and `text`: the raw answer it was read from.
  * @throws AppError `upstream` if the gateway fails; `UnusableAnswer` if the second answer is no better.
  */
 export async function completeStructured<Shape extends z.ZodType>(
-  ctx: ActionCtx,
+  ctx: ActionCtx | null,
   question: Question<Shape>,
-  { payer, ...patience }: Patience & { payer: Payer },
-): Promise<Structured<z.output<Shape>>> {
-  return askStructured(memoryOf(ctx, patience.model), purseOf(payer), question, patience);
-}
-
-/** What each action has read about gateways, so that parallel questions read it once. */
-const read = new WeakMap<ActionCtx, Map<string, Promise<string[]>>>();
-
-/** What the gateway has refused in the last day, of a model; absent for `LLM_MODEL`. For actions. */
-export function memoryOf(ctx: ActionCtx, model: string = setting("LLM_MODEL")): Memory {
-  const gateway = `${setting("LLM_ENDPOINT")} ${model}`;
-  const known = read.get(ctx) ?? new Map<string, Promise<string[]>>();
-  read.set(ctx, known);
-  return {
-    refused: () => {
-      const parts =
-        known.get(gateway) ??
-        ctx.runQuery(internal.lib.outside.gatewayFormats.refused, { gateway, now: roundedNow() });
-      known.set(gateway, parts);
-      return parts;
-    },
-    note: async (part) => {
-      known.delete(gateway);
-      await ctx.runMutation(internal.lib.outside.gatewayFormats.remember, { gateway, part });
-    },
-  };
-}
-
-/** `completeStructured` with any memory and payer. */
-export async function askStructured<Shape extends z.ZodType>(
-  memory: Memory,
-  purse: Purse,
-  question: Question<Shape>,
-  { turnMs, attempts, model }: Patience,
+  { payer, turnMs, attempts, model }: Patience & { payer: Payer },
 ): Promise<Structured<z.output<Shape>>> {
   const { name, shape, maxTokens } = question;
   const schema = wireSchema(shape);
+  const asked = {
+    maxTokens,
+    attempts,
+    model,
+    purse: purseOf(payer),
+    memory: ctx === null ? undefined : memoryOf(ctx, model),
+  };
   const format: Format = { type: "json_schema", json_schema: { name, schema, strict: true } };
   const turn = (messages: Message[]): Promise<Completion> =>
-    ask({ messages, maxTokens, attempts, model, purse, memory }, format, AbortSignal.timeout(turnMs));
+    ask({ messages, ...asked }, format, AbortSignal.timeout(turnMs));
 
   const messages: Message[] = [
     { role: "system", content: `${question.system}\n\n${formOf(schema)}` },
@@ -108,6 +83,18 @@ export async function askStructured<Shape extends z.ZodType>(
   const mended = parsed === undefined ? null : (question.mend?.(parsed) ?? null);
   if (mended === null) throw new UnusableAnswer(rechecked.problem);
   return { ...second, tokensUsed, value: mended, repaired: true };
+}
+
+/** What the gateway has refused in the last day, of a model; absent for `LLM_MODEL`. For actions. */
+export function memoryOf(ctx: ActionCtx, model: string = setting("LLM_MODEL")): Memory {
+  const gateway = `${setting("LLM_ENDPOINT")} ${model}`;
+  const { refused, remember } = internal.lib.outside.gatewayFormats;
+  return {
+    refused: () => ctx.runQuery(refused, { gateway, now: roundedNow() }),
+    note: async (part) => {
+      await ctx.runMutation(remember, { gateway, part });
+    },
+  };
 }
 
 /** The unusable answer and what is wrong with it. An empty answer is not quoted: gateways refuse empty turns. */

@@ -148,7 +148,7 @@ function isLimit(word: string): boolean {
 }
 
 /** The text of a content: a string, or parts of which only those that are text count. */
-function contentOf(content: unknown): string {
+export function contentOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (Array.isArray(content)) return content.map(contentOf).join("");
   const part = at(content);
@@ -162,7 +162,7 @@ function contentOf(content: unknown): string {
 }
 
 /** Tokens as any of the usual names give them. Whatever is in the total beside the prompt was written by the model. */
-function usageIn(usage: unknown): { input: number; output: number; total: number } | null {
+export function usageIn(usage: unknown): { input: number; output: number; total: number } | null {
   const field = at(usage);
   const first = (...names: string[]) => names.map((name) => count(field(name))).find((one) => one !== null);
   const input = first("prompt_tokens", "input_tokens", "promptTokens", "inputTokens", "promptTokenCount");
@@ -179,7 +179,7 @@ function usageIn(usage: unknown): { input: number; output: number; total: number
   return { input: input ?? 0, output: written, total: Math.max(total ?? 0, (input ?? 0) + written) };
 }
 
-function count(value: unknown): number | null {
+export function count(value: unknown): number | null {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) && number >= 0 ? Math.ceil(number) : null;
 }
@@ -251,7 +251,7 @@ export function cleaned(raw: string): string {
 }
 
 /** Reads fields of a value that may be anything. */
-function at(value: unknown): (name: string) => unknown {
+export function at(value: unknown): (name: string) => unknown {
   const fields =
     typeof value === "object" && value !== null
       ? new Map<string, unknown>(Object.entries(value))
@@ -259,7 +259,7 @@ function at(value: unknown): (name: string) => unknown {
   return (name) => fields.get(name) ?? undefined;
 }
 
-function listAt(value: unknown, name: string): unknown[] {
+export function listAt(value: unknown, name: string): unknown[] {
   const list = at(value)(name);
   return Array.isArray(list) ? list : [];
 }
