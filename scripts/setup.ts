@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { messageOf } from "../convex/lib/errors";
-import { UNCOUNTED } from "../convex/lib/limits/costs";
 import { probeNode } from "../convex/providers/chain/node";
 import { botUsername } from "../convex/providers/messenger";
 import { complete } from "../convex/providers/models/gateway";
@@ -56,12 +55,12 @@ const ASKED: readonly Asked[] = [
     without: "market data, chat, research, signals and whale alerts answer 500",
     works: async () => {
       const messages = [{ role: "user" as const, content: "Say yes." }];
-      const { model } = await complete({
+      const { model } = await complete(null, {
         messages,
         maxTokens: 200,
         timeoutMs: 30_000,
         attempts: 1,
-        purse: UNCOUNTED,
+        payer: "service",
       });
       return `answers as ${model}`;
     },

@@ -148,7 +148,7 @@ async function learn(ctx: ActionCtx, token: string): Promise<void> {
   const now = Date.now();
   const first: number | null = await ctx.runQuery(internal.market.samples.first, { token });
   if (first === null || first <= now - KNOWN_MS) return;
-  const range = { interval: "hour" as const, from: now - EARLIER_MS, to: now };
+  const range = { step: HOUR, from: now - EARLIER_MS, to: now };
   const candles = await orNothing(askCandles(turnsOf(ctx), token, range, deadlines.price));
   if (candles === null) return;
   const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));

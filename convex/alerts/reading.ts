@@ -211,7 +211,7 @@ async function restate(ctx: ActionCtx, words: string, caller: Caller) {
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
   await charge(ctx, "question", caller);
   const { completeStructured } = await import("../providers/models/structure");
-  const patience = { turnMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
+  const patience = { timeoutMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
   try {
     return (await completeStructured(ctx, restatementQuestion(words), patience)).value;
   } catch (error) {

@@ -16,7 +16,6 @@ import {
 } from "../lib/figures/ledger";
 import { settle } from "../lib/figures/settle";
 import { payerOf, type Caller } from "../lib/limits/callers";
-import { purseOf } from "../lib/limits/costs";
 import { namesOf } from "../lib/money/names";
 import { MAJORS } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
@@ -28,7 +27,6 @@ import { gather } from "../market/collectors";
 import { coinsNamed, LISTS } from "../market/facts";
 import type { Wanted } from "../market/tables";
 import { complete } from "../providers/models/gateway";
-import { memoryOf } from "../providers/models/structure";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { FRESH_MS, portfolioOf, type Context } from "./context";
 import { vTurn, type Turn } from "./runs";
@@ -61,7 +59,7 @@ export const answer = counted(
       own === null ? null : portfolioOf(ctx, own),
     ]);
     const sources = citable(question, context, portfolio);
-    const completion = await complete({
+    const completion = await complete(ctx, {
       messages: [
         { role: "system", content: systemPrompt(agentId, iso(Date.now()), sources.map(citableLine)) },
         ...messages,
@@ -71,8 +69,7 @@ export const answer = counted(
       // The time for the context is taken off the model's: the caller has one deadline.
       timeoutMs: Math.max(1, deadlines.llmInteractive - Math.round(performance.now() - startedAt)),
       attempts: 1,
-      purse: purseOf(payerOf(caller)),
-      memory: memoryOf(ctx),
+      payer: payerOf(caller),
     });
     const { text, model, tokensUsed } = completion;
     // Other people's words in the prompt do not make a link trustworthy, for example a headline's.

@@ -54,7 +54,7 @@ async function keptList(ctx: ActionCtx): Promise<GatewayList | null> {
 /** Asks the gateway for its list, and keeps it. @throws AppError `upstream` */
 async function askForList(ctx: ActionCtx, facts: readonly Fact[], payer: Payer): Promise<GatewayList> {
   const live = describeKnown(knownCoins(facts));
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
   const { value } = await completeStructured(ctx, snapshotQuestion(iso(Date.now()), live), patience);
   await ctx.runMutation(internal.lib.cache.keep, { key: LIST_KEY, body: JSON.stringify(value) });
   return value;
@@ -116,7 +116,7 @@ export const writeAnswer = renewal({ question: v.string() }, LEASE_MS, async (ct
     live: describeKnown(known, coinsNamed(question, facts)),
     searched: facts.filter(({ kind }) => kind === "trendingPlace").map(({ subject }) => subject),
   };
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
   const { value, model } = await completeStructured(ctx, tokenQuestion(context, check), patience);
   const { token, observedAt } = check.figures(value.token);
   const { answer } = check.mended(value);
@@ -145,7 +145,7 @@ export const sample = providerAction({}, async (ctx) => {
 export const learnDay = providerAction({}, async (ctx) => {
   const now = Date.now();
   for (const token of PRICED_TOKENS) {
-    const range = { interval: "hour" as const, from: now - DAY - 2 * HOUR, to: now };
+    const range = { step: HOUR, from: now - DAY - 2 * HOUR, to: now };
     try {
       const candles = await askCandles(turnsOf(ctx), token, range, deadlines.price);
       const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));

@@ -5,7 +5,7 @@ import { factsOf, type Fact } from "../lib/facts";
 import { log } from "../lib/log";
 import { formatUnits } from "../lib/money/amounts";
 import { USDC } from "../lib/money/base";
-import { COIN_NAMES, isMajor, MAJORS } from "../lib/money/tokens";
+import { MAJORS } from "../lib/money/tokens";
 import { together } from "../lib/outside/batches";
 import { deadlines } from "../lib/outside/deadlines";
 import { turnsOf, type WaitTurn } from "../lib/outside/sourceTurns";
@@ -16,7 +16,7 @@ import { askCandles, askDay, askDepth, coinbasePage } from "../providers/data/co
 import { askCoins, askTrending, coinPage } from "../providers/data/coingecko";
 import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
-import { LISTS } from "./facts";
+import { coinsNamed, LISTS } from "./facts";
 import { quotesOf } from "./live";
 import type { Claim, Collector, Missing, Wanted } from "./tables";
 
@@ -167,7 +167,7 @@ const FEWEST_HOURS = 40;
 
 async function collectCandles(turns: WaitTurn, subject: string): Promise<Fact[]> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
-  const range = { interval: "hour", from: to - CANDLE_HOURS * HOUR, to } as const;
+  const range = { step: HOUR, from: to - CANDLE_HOURS * HOUR, to };
   const candles = await askCandles(turns, subject, range, deadlines.publicData);
   if (candles.length < FEWEST_HOURS) {
     const found = `only ${candles.length} of the last ${CANDLE_HOURS} hours`;
@@ -191,23 +191,21 @@ async function collectPerpetuals(turns: WaitTurn): Promise<Fact[]> {
   });
 }
 
-/** The day's headlines on a coin, or on the whole market. */
-async function collectNews(turns: WaitTurn, subject: string, ctx: ActionCtx): Promise<Fact[]> {
-  const articles = await askHeadlines(turns, await newsNames(ctx, subject), deadlines.publicData);
-  return articles.flatMap(({ title: headline, url, domain: source, publishedAt: observedAt }) =>
-    factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),
-  );
-}
+const HEADLINES = 6;
 
-/** A coin's names in the news; none for the whole market. */
-async function newsNames(ctx: ActionCtx, subject: string): Promise<string[]> {
-  if (subject === "") return [];
-  if (isMajor(subject)) return [...COIN_NAMES[subject], subject];
+/** The day's headlines that name a coin, or all of the market. */
+async function collectNews(turns: WaitTurn, subject: string, ctx: ActionCtx): Promise<Fact[]> {
+  const articles = await askHeadlines(turns, deadlines.publicData);
   const [markets] = LISTS;
   const wanted = { wanted: [markets], withinMs: DAY, at: roundedNow() };
   const { facts } = await ctx.runQuery(internal.market.facts.latest, wanted);
-  const name = facts.find((fact) => fact.subject === subject && fact.kind === "name")?.value;
-  return typeof name === "string" && name.toUpperCase() !== subject ? [name, subject] : [subject];
+  const known = [{ subject, kind: "symbol", value: subject }, ...facts];
+  return articles
+    .filter(({ title }) => subject === "" || coinsNamed(title, known).includes(subject))
+    .slice(0, HEADLINES)
+    .flatMap(({ title: headline, url, domain: source, publishedAt: observedAt }) =>
+      factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),
+    );
 }
 
 async function collectBase(): Promise<Fact[]> {

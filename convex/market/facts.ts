@@ -103,7 +103,7 @@ function ofOneCoin(facts: readonly Fact[]): Fact[] {
 }
 
 /** The symbols of the subjects that a text names, in its order; the majors' are known in lower case too. */
-export function coinsNamed(words: string, facts: readonly Fact[]): string[] {
+export function coinsNamed(words: string, facts: Parameters<typeof namesOf>[0]): string[] {
   const text = plain(words).replace(/[\p{L}\p{N}]+/gu, (word) => {
     const [upper, symbol] = [word.toUpperCase(), symbolIn(word)];
     return isMajor(symbol) && (upper === symbol || upper === word) ? symbol : word;

@@ -99,7 +99,7 @@ const QUESTIONS: readonly Question[] = [
       const asked = { ...question, name: "doctor", shape };
       const { repaired } = await completeStructured(ctx, asked, {
         payer: "service",
-        turnMs: MINUTE,
+        timeoutMs: MINUTE,
         attempts: 1,
       });
       return repaired

@@ -17,11 +17,6 @@ const UPSTREAM = "The agent API";
 const AGENT_API_OFF =
   "AGENT_API_URL is not configured: with another provider's LLM_ENDPOINT the agent API is off";
 
-/** A refusal for too many requests without a `resetAt` means a minute. */
-const DEFAULT_WAIT_MS = MINUTE;
-/** The longest plausible wait: the API's limits are daily. */
-const MAX_WAIT_MS = DAY;
-
 const jobId = z.string().min(1).max(200);
 const acceptedShape = z.object({ jobId });
 const jobShape = z.discriminatedUnion("status", [
@@ -80,9 +75,8 @@ function succeeded(result: Exchange, now: number): unknown {
   if (isSuccess(answer)) return answer.body;
   const failure = statusFailure(UPSTREAM, answer.status);
   if (answer.status !== 429) throw failure;
-  const limit = limitShape.safeParse(answer.body);
-  const retryAfterMs = limit.success
-    ? Math.min(Math.max(0, limit.data.resetAt - now), MAX_WAIT_MS)
-    : DEFAULT_WAIT_MS;
+  // Without a time it is a minute; the API's limits are daily.
+  const { resetAt = now + MINUTE } = limitShape.safeParse(answer.body).data ?? {};
+  const retryAfterMs = Math.min(Math.max(0, resetAt - now), DAY);
   throw new AppError("upstream", failure.message, { retryAfterMs });
 }

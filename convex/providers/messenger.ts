@@ -137,13 +137,11 @@ export async function isReachable(botToken: string): Promise<boolean> {
   return result.kind === "answer" && result.status < 500;
 }
 
-const meShape = z.object({ result: z.object({ username: z.string() }) });
-
 /** The bot's name in the messenger, without the @; `null` if the messenger does not know the token. @throws AppError `upstream` */
 export async function botUsername(botToken: string): Promise<string | null> {
   const answer = answered(UPSTREAM, await askMethod(botToken, "getMe", { method: "GET" }));
   if (answer.status === 401 || answer.status === 404) return null;
-  return bodyOf(UPSTREAM, answer, meShape).result.username;
+  return bodyOf(UPSTREAM, answer, z.object({ result: z.object({ username: z.string() }) })).result.username;
 }
 
 const webhookShape = z.object({

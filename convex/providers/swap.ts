@@ -46,7 +46,6 @@ const quoteShape = z.object({
 });
 
 const noLiquidityShape = z.object({ liquidityAvailable: z.literal(false) });
-
 const failureShape = z.object({ name: z.string() });
 
 export type Quote = z.output<typeof quoteShape>;

@@ -178,6 +178,6 @@ async function onchainOf(
   focus: string,
   payer: Payer,
 ): Promise<NonNullable<Answers["onchain"]>> {
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
   return (await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience)).value;
 }

@@ -79,7 +79,7 @@ async function propose(ctx: ActionCtx, task: Task): Promise<Infer<typeof vAnswer
     // What is still below its break-even is issued as a HOLD.
     mend: <Given extends Stated>(given: Given) => (problemsOf(given, market) === null ? given : null),
   };
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
+  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
   try {
     const { value: proposal, model } = await completeStructured(ctx, question, patience);
     const { priceUsd, source, observedAt } = await priceNow();
@@ -104,7 +104,7 @@ async function propose(ctx: ActionCtx, task: Task): Promise<Infer<typeof vAnswer
 /** The market of the last hours, as far as it is in reach. */
 async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContext> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
-  const range = { interval: "hour", from: to - HOURS * HOUR, to } as const;
+  const range = { step: HOUR, from: to - HOURS * HOUR, to } as const;
   const [candles, perpetuals] = await Promise.all([
     reached(askCandles(turnsOf(ctx), token, range, deadlines.publicData), "signals.context is incomplete"),
     reached(askPerpetuals(turnsOf(ctx), deadlines.publicData), "signals.context is incomplete"),
@@ -121,7 +121,7 @@ async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContex
 export const look = providerAction({}, async (ctx) => {
   for (const { id, signal } of await ctx.runQuery(internal.signals.tracker.open, {})) {
     const from = Math.floor(signal.generatedAt / MINUTE) * MINUTE;
-    const range = { interval: "minute", from, to: signal.expiresAt + 1 } as const;
+    const range = { step: MINUTE, from, to: signal.expiresAt + 1 } as const;
     const asking = askCandles(turnsOf(ctx), signal.token, range, deadlines.publicData);
     const candles = (await reached(asking, "signals.no candles")) ?? [];
     const outcome = outcomeOf(signal, candles, Date.now());
@@ -164,7 +164,7 @@ async function review(
   const standing = standingOf(reviewed.flatMap(({ one }) => one ?? []));
   const ledger = reviewLedger(reviewed, standing, Date.now());
   const question = reviewQuestion(occasion, ledger);
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
   const { value, model } = await completeStructured(ctx, question, patience);
   return { review: settledReview(value.review, ledger, standing), model };
 }

@@ -97,7 +97,7 @@ async function call<Shape extends z.ZodType>(
   try {
     const { value } = await completeStructured(null, question, {
       payer: "service",
-      turnMs: 60_000,
+      timeoutMs: 60_000,
       attempts: 1,
     });
     return { value };

@@ -44,13 +44,13 @@ const CHARS_PER_TOKEN = 3;
 /** Tokens of a call. */
 export type Usage = { input: number; output: number };
 
-export function completionCost(usage: Usage, model: string = setting("LLM_MODEL")): number {
-  return tokensCost(model, usage);
+export function completionCost(usage: Usage): number {
+  return tokensCost(setting("LLM_MODEL"), usage);
 }
 
 /** The most that a completion may cost: the longest allowed answer to a prompt of so many characters. */
-export function dearestCompletion(promptChars: number, maxTokens: number, model?: string): number {
-  return completionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens }, model);
+export function dearestCompletion(promptChars: number, maxTokens: number): number {
+  return completionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens });
 }
 
 /** The cost of an answer of the sentiment model, by its usage and the posts it fetched. */
@@ -78,9 +78,6 @@ export type Purse = {
   /** @param micros What a call has cost. */
   pay: (provider: Infer<typeof vBilled>, micros: number) => void;
 };
-
-/** For the operator's own scripts, outside a deployment. */
-export const UNCOUNTED: Purse = { pay: () => undefined };
 
 export function purseOf(payer: Payer): Purse {
   const { class: of, holders } = typeof payer === "string" ? { class: payer, holders: [] } : payer;

@@ -12,8 +12,6 @@ import { askPublic, decimal as signed, isLive, type Turns } from "./publicData";
  * 404. Candles may be missing if nothing was traded.
  */
 
-const CANDLE_MS = { minute: MINUTE, hour: HOUR } as const;
-
 /** Prices in USD, volume in coins, `openedAt` in epoch ms. */
 export type Candle = {
   openedAt: number;
@@ -24,8 +22,8 @@ export type Candle = {
   volume: number;
 };
 
-/** Candles that open in [from, to), epoch ms. */
-type CandleRange = { interval: keyof typeof CANDLE_MS; from: number; to: number };
+/** Candles of a minute or an hour (`step`, in ms) that open in [from, to), epoch ms. */
+type CandleRange = { step: typeof MINUTE | typeof HOUR; from: number; to: number };
 
 /** The most candles in one answer, and the most answers for a range. */
 const PAGE = 300;
@@ -121,10 +119,9 @@ const candlesShape = lazy(() => {
 export async function askCandles(
   turns: Turns,
   symbol: string,
-  { interval, from, to }: CandleRange,
+  { step, from, to }: CandleRange,
   timeoutMs: number,
 ): Promise<Candle[]> {
-  const step = CANDLE_MS[interval];
   const end = Math.min(to, Math.floor(Date.now() / step) * step);
   const found: Candle[] = [];
   let first = Math.ceil(from / step) * step;

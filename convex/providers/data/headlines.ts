@@ -1,4 +1,4 @@
-import { parseXml, XmlElement, type XmlDocument } from "@rgrove/parse-xml";
+import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import * as z from "zod";
 import { line } from "../../lib/answers/parts";
 import { AppError, messageOf } from "../../lib/errors";
@@ -21,7 +21,6 @@ const PATHS: Record<Feed, string> = {
 
 /** Clocks may differ; articles dated later than this are ignored. */
 const SKEW_MS = MINUTE;
-const HEADLINES = 6;
 
 type Headline = {
   title: string;
@@ -31,39 +30,19 @@ type Headline = {
   publishedAt: number;
 };
 
-/**
- * The day's headlines of all sites, newest first.
- * @param names A coin's names, of which a headline has to have one; none for the whole market.
- * @throws AppError `upstream` if no site answers
- */
-export async function askHeadlines(
-  turns: Turns,
-  names: readonly string[],
-  timeoutMs: number,
-): Promise<Headline[]> {
+/** The day's headlines of all sites, newest first. @throws AppError `upstream` if no site answers */
+export async function askHeadlines(turns: Turns, timeoutMs: number): Promise<Headline[]> {
   const settled = await Promise.allSettled(FEEDS.map((feed) => askFeed(turns, feed, timeoutMs)));
   const failures = settled.flatMap((one) => (one.status === "rejected" ? [messageOf(one.reason)] : []));
   if (failures.length === settled.length) throw new AppError("upstream", failures.join("; "));
   return settled
     .flatMap((one) => (one.status === "fulfilled" ? one.value : []))
-    .filter(({ title, publishedAt }) => publishedAt > Date.now() - DAY && namesOne(title, names))
+    .filter(({ publishedAt }) => publishedAt > Date.now() - DAY)
     .sort((a, b) => b.publishedAt - a.publishedAt)
-    .filter(({ title }, index, all) => all.findIndex((one) => bare(one.title) === bare(title)) === index)
-    .slice(0, HEADLINES);
+    .filter(({ title }, index, all) => all.findIndex((one) => bare(one.title) === bare(title)) === index);
 }
 
 const bare = (title: string) => title.toLowerCase();
-
-/** Whether a headline mentions a coin: its name in any case, its symbol in capitals. */
-function namesOne(title: string, names: readonly string[]): boolean {
-  const words = (text: string) => ` ${text.replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
-  const [name = ""] = names;
-  return (
-    names.length === 0 ||
-    names.some((one) => words(title).includes(words(one))) ||
-    (names.length > 1 && words(title).toLowerCase().includes(words(name).toLowerCase()))
-  );
-}
 
 const articlesShape = lazy(() =>
   z
@@ -93,23 +72,21 @@ export async function askFeed(turns: Turns, source: Feed, timeoutMs: number): Pr
     .map((article) => ({ ...article, domain }));
 }
 
-/** What feeds contain although XML forbids it. */
+/** What feeds contain although XML forbids it; and bare ampersands, which stand in CDATA rightly. */
 const FORBIDDEN = /(?![\t\n\r])\p{Cc}|[\uFFFE\uFFFF]/gu;
-const BARE_AMPERSAND = /&(?!(?:#\d+|#x[\da-f]+|\w+);)/gi;
+const AMPERSAND = /<!\[CDATA\[.*?\]\]>|&(?!(?:#\d+|#x[\da-f]+|\w+);)/gis;
 /** A description may hold HTML that is not well-formed, and nothing of it is used. */
 const DESCRIPTION =
   /<(description|summary|content|content:encoded)\b[^>]*>(?:<!\[CDATA\[.*?\]\]>|.)*?<\/\1>/gs;
 
-/** Entities that only HTML knows stay as they are. A text with slips is mended once. @throws XmlError */
+/** Entities that only HTML knows stay as they are. @throws XmlError */
 function rootOf(text: string): XmlElement | null {
-  const read = (xml: string): XmlDocument => parseXml(xml, { ignoreUndefinedEntities: true });
-  const trimmed = text.trimStart();
-  try {
-    return read(trimmed).root;
-  } catch {
-    const mended = trimmed.replace(FORBIDDEN, "").replace(DESCRIPTION, "").replace(BARE_AMPERSAND, "&amp;");
-    return read(mended).root;
-  }
+  const mended = text
+    .trimStart()
+    .replace(FORBIDDEN, "")
+    .replace(DESCRIPTION, "")
+    .replace(AMPERSAND, (found) => (found === "&" ? "&amp;" : found));
+  return parseXml(mended, { ignoreUndefinedEntities: true }).root;
 }
 
 /** The entries of a feed in any format, wherever they stand in it. */

@@ -57,32 +57,22 @@ export async function askPublic<Shape extends z.ZodType>(
   if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
   if (turns !== null && !(await turns(source)))
     throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
-  const url = addressOf(source) + path;
-  const request = requestOf(source, body);
-  const answer = answered(name, await askProvider(source, url, request, timeoutMs, read));
+  const { base, request } = requestOf(source, body);
+  const answer = answered(name, await askProvider(source, base + path, request, timeoutMs, read));
   if (answer.status === absence) throw new AppError("not_found", `${name} does not list it`);
   return bodyOf(name, answer, shape);
 }
 
-function addressOf(source: PublicSource): string {
-  // CoinGecko's paid plans have an address of their own.
-  const isPro = source === "coingecko" && coingeckoPlan()?.plan === "pro";
-  const own = isPro ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];
-  return optional("EVIDENCE_API_URL") ?? own;
-}
-
-/** The header with CoinGecko's key; none without a key. */
-function coingeckoHeaders(): Record<string, string> {
-  const plan = coingeckoPlan();
-  return plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key };
-}
-
 /** The user agent links to the operator of the deployment, as operators of public services ask. */
-function requestOf(source: PublicSource, body: unknown): RequestInit {
+function requestOf(source: PublicSource, body: unknown): { base: string; request: RequestInit } {
+  const plan = source === "coingecko" ? coingeckoPlan() : null;
+  // CoinGecko's paid plans have an address of their own.
+  const own = plan?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];
   const headers = {
     Accept: isFeed(source) ? "application/rss+xml, application/xml" : "application/json",
-    ...(source === "coingecko" ? coingeckoHeaders() : {}),
+    ...(plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key }),
     "User-Agent": `market-research-service/1 (+${siteUrl()}/docs)`,
   };
-  return body === undefined ? { headers } : postJson(body, headers);
+  const request = body === undefined ? { headers } : postJson(body, headers);
+  return { base: optional("EVIDENCE_API_URL") ?? own, request };
 }

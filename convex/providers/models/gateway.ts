@@ -1,10 +1,13 @@
 import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
-import { type Purse, completionCost, dearestCompletion } from "../../lib/limits/costs";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
+import type { Payer } from "../../lib/limits/callers";
+import { completionCost, dearestCompletion, purseOf } from "../../lib/limits/costs";
 import { noteCall } from "../../lib/outside/notes";
-import { DAY, SECOND, sleep } from "../../lib/time";
-import { isAbort, isTransient, statusFailure, noAnswer, unusableFailure } from "../call";
+import { DAY, roundedNow, SECOND, sleep } from "../../lib/time";
+import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
 import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
 
 /**
@@ -17,24 +20,15 @@ export type Message = { role: "system" | "user" | "assistant"; content: string }
 
 export type Prompt = {
   messages: Message[];
-  /** The longest answer, in tokens. */
+  /** A schema beside the prompt. */
+  format?: OpenAI.ResponseFormatJSONSchema;
+  /** The longest answer, in tokens; one that needs more gets twice the room, once. */
   maxTokens: number;
   /** For the whole call, retries included, in ms of real time. */
   timeoutMs: number;
   /** How many attempts a transient failure may take in all; 1 if a caller waits. */
   attempts: number;
-  /** Who pays. */
-  purse: Purse;
-  /** What the gateway is known to refuse. */
-  memory?: Memory | undefined;
-  /** Absent for `LLM_MODEL`. */
-  model?: string | undefined;
-};
-
-/** What gateways have refused, such as `schema` or `limit 1000`: left out for a day. */
-export type Memory = {
-  refused: () => Promise<readonly string[]>;
-  note: (part: string) => Promise<void>;
+  payer: Payer;
 };
 
 export type Completion = {
@@ -45,17 +39,14 @@ export type Completion = {
   tokensUsed: number;
 };
 
-/** A schema beside the prompt. */
-export type Format = OpenAI.ResponseFormatJSONSchema;
-type Call = Omit<Prompt, "timeoutMs">;
-
 /**
- * Asks for prose. An answer that was cut off at its limit is requested once more, with more room.
+ * Asks for prose.
+ * @param ctx Remembers what the gateway refuses; `null` outside a deployment.
  * @throws AppError `upstream` for every failure of the gateway, including an empty answer or one that was cut off
  * twice.
  */
-export async function complete(prompt: Prompt): Promise<Completion> {
-  const completion = await ask(prompt, undefined, AbortSignal.timeout(prompt.timeoutMs));
+export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
+  const completion = await ask(ctx, prompt);
   if (completion.text === "") throw unusableFailure(UPSTREAM);
   return completion;
 }
@@ -64,14 +55,11 @@ export async function complete(prompt: Prompt): Promise<Completion> {
  * One complete answer, perhaps empty: if it was cut off, it is requested once more, with more room.
  * @throws AppError `upstream`
  */
-export async function ask(
-  prompt: Call,
-  format: Format | undefined,
-  signal: AbortSignal,
-): Promise<Completion> {
-  const first = await request(prompt, format, signal);
+export async function ask(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
+  const signal = AbortSignal.timeout(prompt.timeoutMs);
+  const first = await request(ctx, prompt, signal);
   if (!first.isCut) return first;
-  const second = await request({ ...prompt, maxTokens: prompt.maxTokens * 2 }, format, signal);
+  const second = await request(ctx, { ...prompt, maxTokens: prompt.maxTokens * 2 }, signal);
   if (second.isCut)
     throw new AppError("upstream", `${UPSTREAM} sent an answer that was cut off at its limit`);
   return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
@@ -120,20 +108,22 @@ function refused(status: number, words = "", pauseMs = 0): Failed {
 const MAX_REFUSALS = 4;
 
 /**
- * One answer, asked for again after a failure that may pass. A part that the gateway refuses is left out, and remembered
- * once the gateway answers without it.
+ * One answer, asked for again after a failure that may pass. A part that the gateway refuses is left out, and left out for
+ * a day once the gateway has answered without it.
  */
-async function request(prompt: Call, format: Format | undefined, signal: AbortSignal): Promise<Answer> {
-  const { purse, memory, model, maxTokens } = prompt;
-  const left = new Set(await memory?.refused());
+async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSignal): Promise<Answer> {
+  const { payer, maxTokens, attempts } = prompt;
+  const memory = internal.lib.outside.gatewayFormats;
+  const gateway = `${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}`;
+  const left = new Set(await ctx?.runQuery(memory.refused, { gateway, now: roundedNow() }));
   const learnt: string[] = [];
   for (let attempt = 1; ;) {
     let answer: Answer;
     try {
-      answer = await answerTo(prompt, format, left, signal);
+      answer = await answerTo(prompt, left, signal);
     } catch (error) {
       const failure = failedBy(error, signal);
-      const part = refusedPart(failure, format !== undefined && !left.has("schema"), left);
+      const part = refusedPart(failure, prompt.format !== undefined && !left.has("schema"), left);
       if (part !== null && learnt.length < MAX_REFUSALS) {
         left.add(part);
         learnt.push(part);
@@ -141,20 +131,20 @@ async function request(prompt: Call, format: Format | undefined, signal: AbortSi
       }
       // Without a key no call was made.
       if (failure.data.code === "upstream") noteCall("llm", true);
-      if (failure.isBilled) purse.pay("llm", dearestCompletion(charsOf(prompt), maxTokens, model));
-      if (failure.retryAfterMs === null || attempt >= prompt.attempts) throw failure;
+      if (failure.isBilled) purseOf(payer).pay("llm", dearestCompletion(charsOf(prompt), maxTokens));
+      if (failure.retryAfterMs === null || attempt >= attempts) throw failure;
       await sleep(Math.max(failure.retryAfterMs, attempt * attempt * SECOND));
       attempt += 1;
       continue;
     }
     noteCall("llm", false);
-    purse.pay("llm", answer.micros);
-    for (const part of learnt) await memory?.note(part);
+    purseOf(payer).pay("llm", answer.micros);
+    for (const part of learnt) await ctx?.runMutation(memory.remember, { gateway, part });
     return answer;
   }
 }
 
-const charsOf = ({ messages }: Call): number =>
+const charsOf = ({ messages }: Prompt): number =>
   messages.reduce((sum, { content }) => sum + content.length, 0);
 
 /** What to leave out after a refusal. Gateways refuse schemas in all words: any refusal of one is tried without it. */
@@ -168,19 +158,15 @@ function refusedPart({ refusal }: Failed, isFormatted: boolean, left: Set<string
   return isRequest && isFormatted ? "schema" : null;
 }
 
-async function answerTo(
-  prompt: Call,
-  format: Format | undefined,
-  left: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<Answer> {
-  const { messages, maxTokens, model: named } = prompt;
-  const asked = named ?? setting("LLM_MODEL");
+/** @param left The parts that the gateway refuses, such as `schema` or `limit 1000`. */
+async function answerTo(prompt: Prompt, left: ReadonlySet<string>, signal: AbortSignal): Promise<Answer> {
+  const { messages, format, maxTokens } = prompt;
+  const asked = setting("LLM_MODEL");
   const limits = [...left].flatMap((part) => (part.startsWith("limit ") ? [Number(part.slice(6))] : []));
   const limit = Math.min(maxTokens, ...limits);
   const body = {
     model: asked,
-    messages: left.has("system") ? withoutSystem(messages) : [...messages],
+    messages: left.has("system") ? withoutSystem(messages) : messages,
     // The older name: every gateway knows it, and few know the newer one.
     [left.has("max_tokens") ? "max_completion_tokens" : "max_tokens"]: limit,
     stream: left.has("stream"),
@@ -195,7 +181,7 @@ async function answerTo(
     // English has four characters a token.
     tokensUsed: usage?.total ?? Math.ceil(chars / 4) + Math.ceil(text.length / 4),
     isCut,
-    micros: usage === null ? dearestCompletion(chars, limit, named) : completionCost(usage, named),
+    micros: usage === null ? dearestCompletion(chars, limit) : completionCost(usage),
   };
 }
 
@@ -238,7 +224,9 @@ function client(): OpenAI {
       if (response.ok) return response;
       const words = await response.text();
       const written = rejectedAnswer(words);
-      if (written === null) throw refused(response.status, words, pauseIn(response.headers));
+      // A date instead of seconds counts as no pause.
+      const pauseMs = (Number(response.headers.get("Retry-After")) || 0) * SECOND;
+      if (written === null) throw refused(response.status, words, pauseMs);
       return Response.json({ choices: [{ message: { content: written } }] });
     },
     dangerouslyAllowBrowser: true,
@@ -261,13 +249,4 @@ function failedBy(error: unknown, signal: AbortSignal): Failed {
   if (error instanceof APIConnectionError) return new Failed(noAnswer(UPSTREAM, "unreachable"), 0, true);
   // The rest are failures of reading the body, which broke off.
   return new Failed(unusableFailure(UPSTREAM), 0, true);
-}
-
-/** `Retry-After` in ms; 0 if there is none. It may contain seconds or a date. */
-function pauseIn(headers: Headers): number {
-  const value = headers.get("Retry-After");
-  if (value === null) return 0;
-  const seconds = Number(value);
-  const ms = Number.isFinite(seconds) ? seconds * SECOND : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
 }

@@ -1,13 +1,8 @@
 import type * as z from "zod";
-import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import type { Payer } from "../../lib/limits/callers";
-import { purseOf } from "../../lib/limits/costs";
 import { readAnswer } from "../../lib/answers/reader";
 import { formOf, wireSchema } from "../../lib/answers/schema";
-import { setting } from "../../lib/env";
-import { roundedNow } from "../../lib/time";
-import { ask, UnusableAnswer, type Completion, type Format, type Memory, type Message } from "./gateway";
+import { ask, UnusableAnswer, type Completion, type Message, type Prompt } from "./gateway";
 
 /** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */
 
@@ -27,16 +22,10 @@ export type Question<Shape extends z.ZodType> = {
   mend?: (value: z.output<Shape>) => z.output<Shape> | null;
 };
 
-export type Patience = {
-  /** For one turn (the first answer, then the repair), its retries included, in ms of real time. */
-  turnMs: number;
-  /** How many attempts a transient failure may take in all; 1 if a caller waits. */
-  attempts: number;
-  /** The gateway's model to ask; absent for `LLM_MODEL`. */
-  model?: string | undefined;
-};
+/** `timeoutMs` is for one turn (the first answer, then the repair). */
+type Patience = Pick<Prompt, "timeoutMs" | "attempts" | "payer">;
 
-export type Structured<Value> = Completion & { value: Value; repaired: boolean };
+type Structured<Value> = Completion & { value: Value; repaired: boolean };
 
 /** How many characters of an unusable answer are quoted. */
 const QUOTED = 20_000;
@@ -52,30 +41,22 @@ const QUOTED = 20_000;
 export async function completeStructured<Shape extends z.ZodType>(
   ctx: ActionCtx | null,
   question: Question<Shape>,
-  { payer, turnMs, attempts, model }: Patience & { payer: Payer },
+  patience: Patience,
 ): Promise<Structured<z.output<Shape>>> {
-  const { name, shape, maxTokens } = question;
-  const schema = wireSchema(shape);
-  const asked = {
-    maxTokens,
-    attempts,
-    model,
-    purse: purseOf(payer),
-    memory: ctx === null ? undefined : memoryOf(ctx, model),
-  };
-  const format: Format = { type: "json_schema", json_schema: { name, schema, strict: true } };
-  const turn = (messages: Message[]): Promise<Completion> =>
-    ask({ messages, ...asked }, format, AbortSignal.timeout(turnMs));
-
+  const { name, maxTokens } = question;
+  const schema = wireSchema(question.shape);
+  const format = { type: "json_schema" as const, json_schema: { name, schema, strict: true } };
   const messages: Message[] = [
     { role: "system", content: `${question.system}\n\n${formOf(schema)}` },
     { role: "user", content: question.user },
   ];
-  const first = await turn(messages);
+  const asked = { ...patience, maxTokens, format };
+  const first = await ask(ctx, { ...asked, messages });
   const checked = check(question, first.text);
   if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
 
-  const second = await turn([...messages, ...repairTurn(first.text, checked.problem)]);
+  const repair = [...messages, ...repairTurn(first.text, checked.problem)];
+  const second = await ask(ctx, { ...asked, messages: repair });
   const tokensUsed = first.tokensUsed + second.tokensUsed;
   const rechecked = check(question, second.text);
   if (rechecked.problem === null) return { ...second, tokensUsed, value: rechecked.value, repaired: true };
@@ -83,18 +64,6 @@ export async function completeStructured<Shape extends z.ZodType>(
   const mended = parsed === undefined ? null : (question.mend?.(parsed) ?? null);
   if (mended === null) throw new UnusableAnswer(rechecked.problem);
   return { ...second, tokensUsed, value: mended, repaired: true };
-}
-
-/** What the gateway has refused in the last day, of a model; absent for `LLM_MODEL`. For actions. */
-export function memoryOf(ctx: ActionCtx, model: string = setting("LLM_MODEL")): Memory {
-  const gateway = `${setting("LLM_ENDPOINT")} ${model}`;
-  const { refused, remember } = internal.lib.outside.gatewayFormats;
-  return {
-    refused: () => ctx.runQuery(refused, { gateway, now: roundedNow() }),
-    note: async (part) => {
-      await ctx.runMutation(remember, { gateway, part });
-    },
-  };
 }
 
 /** The unusable answer and what is wrong with it. An empty answer is not quoted: gateways refuse empty turns. */

@@ -38,7 +38,7 @@ export async function writeResult(
     return problems.filter((problem) => problem !== null).join("; ") || null;
   });
   const isPaid = payer === "paid";
-  const patience = { turnMs: deadlines.llmScheduled, attempts: isPaid ? 3 : 2, payer };
+  const patience = { timeoutMs: deadlines.llmScheduled, attempts: isPaid ? 3 : 2, payer };
   const { value, model, tokensUsed } = await completeStructured(ctx, asked, patience);
   let texts = value;
   let written = settled(texts, ledger, brief);
