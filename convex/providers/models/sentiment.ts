@@ -18,8 +18,8 @@ const MAX_CITATIONS = 20;
 const responseShape = z.object({
   status: z.string().nullish(),
   incomplete_details: z.object({ reason: z.string().nullish() }).nullish(),
-  output: z.array(z.object({ type: z.string(), content: z.unknown() })),
-  citations: z.unknown(),
+  output: z.array(z.object({ type: z.string(), content: z.unknown().optional() })),
+  citations: z.unknown().optional(),
 });
 
 export type SentimentAnswer = {
