@@ -16,7 +16,7 @@ import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
-import { transactionEndpoints } from "./wallets/orders/http";
+import { orderEndpoints } from "./wallets/orders/http";
 import { whaleEndpoints } from "./whales/http";
 
 /**
@@ -34,7 +34,7 @@ export const offered: Record<string, MountedEndpoint[]> = {
   alerts: [...alertEndpoints, ...webhookEndpoints],
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...transactionEndpoints],
+  wallets: [...walletEndpoints, ...orderEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

@@ -18,8 +18,7 @@ const reference = () => import("./ops/reference/texts").then(({ texts }) => Obje
 const research = () => import("./research/http").then(({ researchEndpoints }) => researchEndpoints);
 const signals = () => import("./signals/http").then(({ signalEndpoints }) => signalEndpoints);
 const social = () => import("./social/http").then(({ socialEndpoints }) => socialEndpoints);
-const transactions = () =>
-  import("./wallets/orders/http").then(({ transactionEndpoints }) => transactionEndpoints);
+const orders = () => import("./wallets/orders/http").then(({ orderEndpoints }) => orderEndpoints);
 const wallets = () => import("./wallets/http").then(({ walletEndpoints }) => walletEndpoints);
 const webhooks = () => import("./messenger/webhooks/http").then(({ webhookEndpoints }) => webhookEndpoints);
 const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleEndpoints);
@@ -65,9 +64,9 @@ const routes: Routes = {
   "/mcp/wallet/balance": { GET: wallets },
   "/mcp/defi/connect": { GET: wallets, POST: wallets },
   "/mcp/defi/portfolio": { GET: wallets },
-  "/mcp/defi/send": { POST: transactions },
-  "/mcp/defi/swap": { POST: transactions },
-  "/mcp/defi/transaction": { GET: transactions },
+  "/mcp/defi/send": { POST: orders },
+  "/mcp/defi/swap": { POST: orders },
+  "/mcp/defi/transaction": { GET: wallets },
   "/social/mention": { GET: social, POST: social },
   "/signals/latest": { GET: compat },
   "/signals/history": { GET: compat },

@@ -220,7 +220,6 @@ async function decided(
   { sender, argument }: Request,
   word: "yes" | "no",
 ): Promise<Outcome> {
-  const decision = await answer(ctx, argument, word, sender.messengerId);
-  if (decision === null) return reply("You were not asked that.");
-  return { answer: decidedCard(decision.order, decision.standing) };
+  const order = await answer(ctx, argument, word, sender.messengerId);
+  return order === null ? reply("You were not asked that.") : { answer: decidedCard(order) };
 }

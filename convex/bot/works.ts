@@ -20,7 +20,7 @@ import { connectAccount } from "../messenger/http";
 import { readCommand, unitsOf } from "../social/commands";
 import { portfolioOf } from "../wallets/holdings";
 import { NO_WALLET } from "../wallets/model";
-import { foundFor } from "../wallets/orders/rehearsal";
+import { foundFor } from "../wallets/orders/desk";
 import { recipientProblem } from "../wallets/tokens";
 import type { vSymbol } from "../wallets/tables";
 import { ensureWallet } from "../wallets/wallets";

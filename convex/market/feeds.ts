@@ -13,7 +13,7 @@ export const FEEDS = {
 
 export type FeedName = keyof typeof FEEDS;
 
-export const SEQUENCER_FEED = "0xBCF85224fc0756B9Fa45aA7892530B47e10b6433";
+const SEQUENCER_FEED = "0xBCF85224fc0756B9Fa45aA7892530B47e10b6433";
 
 /** All USD feeds of this list answer with 8 decimals. */
 export const FEED_DECIMALS = 8;

@@ -161,7 +161,6 @@ export const execute = internalMutation({
       userId,
       walletId: wallet.walletId,
       request: requestOf(command, sum.amount),
-      source: "x",
       idempotencyKey: `x:${row.tweetId}`,
       value: sum.value.toString(),
       etherPrice,

@@ -2,21 +2,24 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import { checksummed } from "../lib/money/addresses";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { resealAll, vRotated } from "../lib/security/rotation";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { countedAgain, readMined } from "../providers/chain/transactions";
-import { PREPARED_FOR_MS, storedAddress } from "./model";
-import { carry as carryOut, check as checkOrder } from "./orders/desk";
+import { NO_ACCOUNT, PREPARED_FOR_MS } from "./model";
+import { carry as carryOut, check as checkOrder, view } from "./orders/desk";
+
+const TWO_ANSWERS = `${UPSTREAM} gives two answers about this account: nothing was repaired`;
 
 /** Carries out an order for which nobody may wait: its owner has tapped for it. */
 export const carry = providerAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  await carryOut(ctx, orderId, PREPARED_FOR_MS, { drops: false });
+  await carryOut(ctx, orderId, PREPARED_FOR_MS, "tapped");
 });
 
 /** For the cron. */
 export const check = providerAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  await checkOrder(ctx, await ctx.runQuery(internal.wallets.orders.steps.view, { orderId }));
+  await checkOrder(ctx, await view(ctx, orderId));
 });
 
 /**
@@ -29,19 +32,12 @@ export const repair = internalAction({
   args: { address: v.string() },
   returns: v.object({ mined: v.number(), nextNonce: v.number() }),
   handler: counted(async (ctx, { address: given }: { address: string }) => {
-    const wallet = await ctx.runQuery(internal.wallets.wallets.byAddress, { address: given });
-    const { walletId } = wallet;
-    const address = storedAddress(wallet.address);
+    const address = checksummed(given);
+    if (address === null) throw new AppError("invalid_request", NO_ACCOUNT);
     const mined = await readMined(address);
-    if (!(await countedAgain(address, mined)))
-      throw new AppError(
-        "upstream",
-        `${UPSTREAM} gives two answers about this account: nothing was repaired`,
-      );
-    const nextNonce: number = await ctx.runMutation(internal.wallets.orders.steps.acceptCount, {
-      walletId,
-      mined,
-    });
+    if (!(await countedAgain(address, mined))) throw new AppError("upstream", TWO_ANSWERS);
+    const { acceptCount } = internal.wallets.orders.steps;
+    const nextNonce: number = await ctx.runMutation(acceptCount, { address, mined });
     return { mined, nextNonce };
   }),
 });

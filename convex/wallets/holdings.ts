@@ -14,7 +14,7 @@ import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
 /** Holdings of wallets on the chain, and their value. For actions. */
 
 const ERC20S = SYMBOLS.filter((symbol) => TOKENS[symbol].address !== null);
-const VALUE_FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
+const FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
 /** ETH and USDC of an address, as exact decimals. */
 export const balanceOf = counted(async (_ctx, address: string) => {
@@ -22,35 +22,32 @@ export const balanceOf = counted(async (_ctx, address: string) => {
   return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, TOKENS.USDC.decimals) };
 });
 
-export type Portfolio = {
+type Portfolio = {
   balances: Infer<typeof vHolding>[];
   totalValueUsd: number;
   /** Epoch ms. */
   pricedAt: number;
 };
 
-/**
- * All five tokens of an address with live prices, in one call to the chain. If ether's feed has no live price, a
- * public ticker's is used; `source` says which.
- */
+/** All five tokens of an address with live prices, in one call to the chain; `priceSource` says where one comes from. */
 export const portfolioOf = counted(async (_ctx, address: string): Promise<Portfolio> => {
-  const account = await readAccount(storedAddress(address), addressesOf(ERC20S), feedAddresses(VALUE_FEEDS));
+  const account = await readAccount(storedAddress(address), addressesOf(ERC20S), feedAddresses(FEEDS));
   const now = Date.now();
-  const prices = await shownPrices(livePrices(VALUE_FEEDS, account.rounds, now));
+  const prices = await pricesOf(FEEDS, account.rounds, now);
   let total = 0n;
   const balances = SYMBOLS.map((token) => {
     const { decimals, feed } = TOKENS[token];
     const amount = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
-    const price = prices.get(feed) ?? null;
-    const value = price === null ? null : microUsdOf(amount, decimals, price.price, FEED_DECIMALS);
+    const { price = null, source = null } = prices.get(feed) ?? {};
+    const value = price === null ? null : microUsdOf(amount, decimals, price, FEED_DECIMALS);
     total += value ?? 0n;
     return {
       token,
       balance: formatUnits(amount, decimals),
       raw: amount.toString(),
       decimals,
-      priceUsd: price === null ? null : Number(formatUnits(price.price, FEED_DECIMALS)),
-      priceSource: price === null ? null : price.source,
+      priceUsd: price === null ? null : Number(formatUnits(price, FEED_DECIMALS)),
+      priceSource: source,
       valueUsd: value === null ? null : usdValue(value),
     };
   });
@@ -58,8 +55,8 @@ export const portfolioOf = counted(async (_ctx, address: string): Promise<Portfo
 });
 
 /**
- * Values for limits, in micro-USD: of an amount, absent without a live price; and of one ether, 0 without one. From the
- * feeds or the public tickers: never a model's. Its calls are noted; the caller counts them with its own.
+ * Values for limits, in micro-USD: of an amount, absent without a live price; and of one ether, 0 without one. Its calls
+ * are noted; the caller counts them with its own.
  * @throws AppError `upstream` if the chain does not answer.
  */
 export async function valuesOf({
@@ -72,14 +69,14 @@ export async function valuesOf({
   const { decimals, feed } = TOKENS[token];
   const feeds = [feed, "ETH"] as const;
   const rounds = await readRounds(feedAddresses(feeds), deadlines.chain);
-  const live = livePrices(feeds, rounds, Date.now());
-  const ether = live.get("ETH") ?? (feed === "ETH" ? ((await ticked(feed))?.price ?? null) : null);
-  const price = feed === "ETH" ? ether : (live.get(feed) ?? null);
-  const worth = (units: bigint, of: number, each: bigint) =>
-    microUsdOf(units, of, each, FEED_DECIMALS).toString();
+  const prices = await pricesOf(feeds, rounds, Date.now());
+  const worth = (units: bigint, of: number, { price }: Price) =>
+    microUsdOf(units, of, price, FEED_DECIMALS).toString();
+  const price = prices.get(feed);
+  const ether = prices.get("ETH");
   return {
-    ...(price === null ? {} : { value: worth(BigInt(amount), decimals, price) }),
-    etherPrice: ether === null ? "0" : worth(10n ** 18n, 18, ether),
+    ...(price === undefined ? {} : { value: worth(BigInt(amount), decimals, price) }),
+    etherPrice: ether === undefined ? "0" : worth(10n ** 18n, 18, ether),
   };
 }
 
@@ -87,34 +84,25 @@ function addressesOf(symbols: readonly Symbol[]) {
   return symbols.flatMap((symbol) => TOKENS[symbol].address ?? []);
 }
 
-type ValueFeed = (typeof VALUE_FEEDS)[number];
-type DisplayPrice = { price: bigint; source: PriceSource };
+/** In the feeds' unit. */
+type Price = { price: bigint; source: PriceSource };
 
-/** The feeds' prices; for ether without one, the next source's. */
-async function shownPrices(
-  fed: ReadonlyMap<ValueFeed, bigint>,
-): Promise<ReadonlyMap<ValueFeed, DisplayPrice | null>> {
-  const shown = VALUE_FEEDS.map(async (feed) => {
-    const price = fed.get(feed);
-    return [
-      feed,
-      price === undefined ? await ticked(feed) : { price, source: "chainlink" as const },
-    ] as const;
-  });
-  return new Map(await Promise.all(shown));
-}
-
-/** The tickers only know ether's. */
-async function ticked(feed: ValueFeed): Promise<DisplayPrice | null> {
-  if (feed !== "ETH") return null;
+/** Live prices by the feeds; ether's, which the public tickers know as well, by them if its feed has none. Never a model's. */
+async function pricesOf<Feed extends FeedName>(
+  feeds: readonly Feed[],
+  rounds: Awaited<ReturnType<typeof readRounds>>,
+  now: number,
+): Promise<ReadonlyMap<FeedName, Price>> {
+  const prices = new Map<FeedName, Price>();
+  for (const [feed, price] of livePrices(feeds, rounds, now))
+    prices.set(feed, { price, source: "chainlink" });
+  if (prices.has("ETH")) return prices;
   const { found, failures } = await findPrices(["ETH"]);
   const [best] = found;
-  if (best !== undefined) return { price: scaled(best.priceUsd), source: best.source };
-  log.warn("wallets.unpriced", { token: feed, reason: failures.join("; ") });
-  return null;
-}
-
-/** A price in USD in the feeds' unit. */
-function scaled(priceUsd: number): bigint {
-  return BigInt(Math.round(priceUsd * 10 ** FEED_DECIMALS));
+  if (best === undefined) log.warn("wallets.unpriced", { token: "ETH", reason: failures.join("; ") });
+  else {
+    const price = BigInt(Math.round(best.priceUsd * 10 ** FEED_DECIMALS));
+    prices.set("ETH", { price, source: best.source });
+  }
+  return prices;
 }

@@ -5,16 +5,18 @@ import { AppError } from "../lib/errors";
 import {
   EXAMPLE_ADDRESS,
   EXAMPLE_TIME,
+  EXAMPLE_TX,
   EXAMPLE_USER,
   USER_TOKEN,
   USER_TOKEN_ERRORS,
 } from "../lib/http/described";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { userId } from "../lib/http/input";
-import { limitsOf } from "../lib/limits/charges";
+import { countGuess, limitsOf, refuseGuessing } from "../lib/limits/charges";
 import { iso } from "../lib/time";
-import { warned, weakId } from "./inputs";
-import { NO_WALLET, type WalletKind } from "./model";
+import { txHash, warned, weakId } from "./inputs";
+import { EXPLORER, NO_WALLET, shownStatus, type WalletKind } from "./model";
+import { faultOf } from "./orders/model";
 import { ensureWallet } from "./wallets";
 
 const NETWORK = "base";
@@ -25,13 +27,6 @@ const network = z.string().describe("base: Base mainnet, chain id 8453");
 
 /** Fields of a wallet in answers. */
 const owned = { address: z.string(), existing: z.boolean().describe("Whether the wallet was there before") };
-
-const holding = {
-  kind: z.enum(["basic", "custody"]),
-  address: z.string(),
-  eth: z.string().describe("Exact decimal, in ETH"),
-  usdc: z.string().describe("Exact decimal, in USDC"),
-};
 
 const create: MountedEndpoint = endpoint({
   methods: ["POST"],
@@ -58,7 +53,7 @@ const balance: MountedEndpoint = endpoint({
   path: "/mcp/wallet/balance",
   summary: "ETH and USDC of the user's basic wallet, else of the custody wallet, as exact decimals.",
   description:
-    "Read from the chain at every call. A user may have two wallets: `kind` and `address` say which one it is about, and `otherWallet` is the other one, if there is one. Swaps and sends spend the custody wallet; a send with `from: basic` spends the basic one.",
+    "Read from the chain at every call. `kind` says which of the user's wallets it is about. Swaps and sends spend the custody wallet, whose balances /mcp/defi/portfolio shows; a send with `from: basic` spends the basic one.",
   limit: "chain",
   access: "holdings",
   errors: {
@@ -69,29 +64,26 @@ const balance: MountedEndpoint = endpoint({
   headers: USER_TOKEN,
   example: {
     input: { userId: EXAMPLE_USER },
-    output: {
-      ...{ address: EXAMPLE_ADDRESS, eth: "0.0125", usdc: "250", network: NETWORK, kind: "basic" },
-      otherWallet: null,
-    },
+    output: { address: EXAMPLE_ADDRESS, eth: "0.0125", usdc: "250", network: NETWORK, kind: "basic" },
   },
   input: z.object({ userId }),
   returns: z.object({
-    ...holding,
+    kind: z.enum(["basic", "custody"]),
+    address: z.string(),
+    eth: z.string().describe("Exact decimal, in ETH"),
+    usdc: z.string().describe("Exact decimal, in USDC"),
     network,
-    otherWallet: z.object(holding).nullable().describe("The user's other wallet; null if there is none"),
     ...weakId,
   }),
   handler: async (ctx, { userId }, call) => {
     const { balanceOf } = await import("./holdings");
-    const find = async (kind: WalletKind) => {
+    for (const kind of ["basic", "custody"] as const) {
       const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
-      if (wallet === null) return [];
+      if (wallet === null) continue;
       const { address } = wallet;
-      return [{ kind, address, ...(await balanceOf(ctx, address)) }];
-    };
-    const [wallet, otherWallet = null] = (await Promise.all([find("basic"), find("custody")])).flat();
-    if (wallet === undefined) throw new AppError("not_found", NO_WALLET);
-    return { ...wallet, network: NETWORK, otherWallet, ...warned(call) };
+      return { kind, address, ...(await balanceOf(ctx, address)), network: NETWORK, ...warned(call) };
+    }
+    throw new AppError("not_found", NO_WALLET);
   },
 });
 
@@ -187,9 +179,62 @@ const portfolio: MountedEndpoint = endpoint({
   },
 });
 
+const NO_TRANSACTION = "This user has no transaction with this hash";
+
+const transaction: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/mcp/defi/transaction",
+  summary: "The state of one of the user's transactions.",
+  description:
+    "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
+  access: "holdings",
+  headers: USER_TOKEN,
+  errors: {
+    ...USER_TOKEN_ERRORS,
+    not_found: `${NO_TRANSACTION}.`,
+    rate_limited: "Too many questions about transactions that are not the user's.",
+  },
+  example: {
+    input: { userId: EXAMPLE_USER, txHash: EXAMPLE_TX },
+    output: { txHash: EXAMPLE_TX, status: "confirmed", kind: "send", explorerUrl: EXPLORER + EXAMPLE_TX },
+  },
+  input: z.object({ userId, txHash }),
+  returns: z.object({
+    txHash: z
+      .string()
+      .describe("The hash that was mined: another than the asked one if fees had to be raised"),
+    status: z.enum(["confirmed", "submitted", "failed"]).describe("submitted: without a receipt yet"),
+    kind: z.enum(["send", "swap"]),
+    error: z.string().optional().describe("Why it failed, or what is wrong with its result"),
+    buyAmount: z.string().optional().describe("Of a confirmed swap, in its token's smallest unit"),
+    explorerUrl: z.string(),
+    ...weakId,
+  }),
+  handler: async (ctx, { userId, txHash: asked }, call) => {
+    await refuseGuessing(ctx, call.caller);
+    const row = await ctx.runQuery(internal.wallets.orders.placing.byHash, { userId, txHash: asked });
+    const kind = row?.request.kind;
+    if (row === null || (kind !== "send" && kind !== "swap")) {
+      await countGuess(ctx, call.caller);
+      throw new AppError("not_found", NO_TRANSACTION);
+    }
+    const { txHash = asked, bought } = row;
+    const error = faultOf(row);
+    return {
+      txHash,
+      status: shownStatus(row),
+      kind,
+      ...(error === null ? {} : { error }),
+      ...(bought === undefined ? {} : { buyAmount: bought }),
+      explorerUrl: EXPLORER + txHash,
+      ...warned(call),
+    };
+  },
+});
+
 /** The user's wallet of a kind; creating one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
   return ensureWallet(ctx, { userId, kind }, limitsOf("wallet", caller));
 }
 
-export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio];
+export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio, transaction];

@@ -12,33 +12,35 @@ export const swapToken = symbolOf(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}
   "One of the five tokens, in any case.",
 );
 
+/** A text without a problem. */
+function sound(problemOf: (value: string) => string | null, type = "must be a string") {
+  return z
+    .string(type)
+    .trim()
+    .superRefine((value, ctx) => {
+      const message = problemOf(value);
+      if (message !== null) ctx.addIssue({ code: "custom", message });
+    });
+}
+
+function amountProblem(value: string): string | null {
+  if (value.includes(".")) return "must be in the token's smallest unit, without a decimal point";
+  if (!/^[1-9]\d*$/.test(value)) return "must be a positive whole number of digits";
+  if (parseUnits(value) !== null) return null;
+  return "must be at most 2^256 - 1, the largest amount that a token can have";
+}
+
+const DIGITS = "must be a string of digits in the token's smallest unit";
+
 /** Digits in the token's smallest unit. */
-export const amount = z
-  .string("must be a string of digits in the token's smallest unit")
-  .trim()
-  .refine((value) => !value.includes("."), "must be in the token's smallest unit, without a decimal point")
-  .refine(
-    (value) => value.includes(".") || /^[1-9]\d*$/.test(value),
-    "must be a positive whole number of digits",
-  )
-  .refine(
-    (value) => !/^[1-9]\d*$/.test(value) || parseUnits(value) !== null,
-    "must be at most 2^256 - 1, the largest amount that a token can have",
-  )
-  .meta({
-    description:
-      "Whole number in the token's smallest unit (wei for ETH): 1 USDC is 1000000, 1 ETH is 1000000000000000000. At most 2^256 - 1.",
-    pattern: "^[1-9][0-9]{0,77}$",
-  });
+export const amount = sound(amountProblem, DIGITS).meta({
+  description:
+    "Whole number in the token's smallest unit (wei for ETH): 1 USDC is 1000000, 1 ETH is 1000000000000000000. At most 2^256 - 1.",
+  pattern: "^[1-9][0-9]{0,77}$",
+});
 
 /** A recipient: checksummed, or all in one case; never the zero address, a precompile or a well-known contract. */
-export const addressInput = z
-  .string("must be a string")
-  .trim()
-  .superRefine((value, ctx) => {
-    const problem = recipientProblem(value);
-    if (problem !== null) ctx.addIssue({ code: "custom", message: problem });
-  })
+export const addressInput = sound(recipientProblem)
   .transform((value) => checksummed(value) ?? value)
   .meta({
     description:

@@ -22,6 +22,7 @@ import type { Symbol } from "./tokens";
 
 export type WalletKind = Infer<typeof vWalletKind>;
 
+export const NO_ACCOUNT = "No wallet has this address";
 export const NO_WALLET = "No wallet was found for this user: connect first";
 
 /** A user's wallet of a kind, or `null`. */
@@ -83,6 +84,13 @@ export function asHex(text: string): Hex {
 
 function isHex(text: string): text is Hex {
   return /^0x[0-9a-fA-F]*$/.test(text);
+}
+
+export const EXPLORER = "https://basescan.org/tx/";
+
+/** An order's state, of which something was signed, as callers are shown it. */
+export function shownStatus({ state }: Pick<Doc<"orders">, "state">): "confirmed" | "submitted" | "failed" {
+  return state === "confirmed" || state === "failed" ? state : "submitted";
 }
 
 /** What an order takes out of its wallet. */
@@ -159,7 +167,7 @@ export async function refusalToSign(
   if (isFrozen) return new AppError("paused", `${FROZEN}: nothing was signed`);
   if (version !== row.rules)
     return new AppError("forbidden", "The owner's rules have changed since: nothing was signed");
-  const isLate = row.state === "prepared" && row.preparedAt + PREPARED_FOR_MS <= now;
+  const isLate = row.state === "prepared" && row.nextCheckAt <= now;
   return isLate ? new AppError("upstream", NOT_SENT) : null;
 }
 
@@ -174,7 +182,7 @@ export type Mentioned = {
 /** A swap or send as a trade: one row, beside its order. */
 export async function openTrade(
   ctx: MutationCtx,
-  { _id: orderId, userId, source, request }: Doc<"orders">,
+  { _id: orderId, userId, by, request }: Doc<"orders">,
   mentioned: Mentioned | undefined,
 ): Promise<void> {
   if (request.kind !== "send" && request.kind !== "swap") return;
@@ -183,6 +191,7 @@ export async function openTrade(
       ? { fromToken: request.token, toAddress: request.toAddress }
       : { fromToken: request.fromToken, toToken: request.toToken };
   const { action = request.kind, ...asked } = mentioned ?? {};
+  const source = by === "post" ? "x" : by === "chat" ? "telegram" : "web";
   const { amount } = request;
   const opened = { amount, status: "pending" as const, createdAt: Date.now() };
   await ctx.db.insert("trades", { userId, source, orderId, action, ...moved, ...asked, ...opened });

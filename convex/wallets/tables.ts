@@ -9,9 +9,6 @@ export const vWalletKind = literals("basic", "custody");
 
 export const vSymbol = literals(...SYMBOLS);
 
-const vSource = literals("web", "x", "telegram");
-export type Source = Infer<typeof vSource>;
-
 /** An address's holding of one token, and its value. */
 export const vHolding = v.object({
   token: vSymbol,
@@ -88,15 +85,12 @@ export type Found = Infer<typeof vFound>;
 
 /** A question to the owner, and its end. */
 const vQuestion = v.object({
-  /** The link whose account decides. */
-  linkId: v.id("messengerLinks"),
+  /** The linked account that decides. */
   messengerId: v.string(),
   /** Whether somebody asked by the id alone. */
   byId: v.boolean(),
-  found: vFound,
-  expiresAt: v.number(),
-  end: v.optional(literals("approved", "refused", "expired", "void")),
-  decidedAt: v.optional(v.number()),
+  /** How it ended without an order. */
+  end: v.optional(literals("refused", "expired", "void")),
 });
 export type Question = Infer<typeof vQuestion>;
 
@@ -127,7 +121,6 @@ const orderFields = {
   keyId: v.optional(v.id("keys")),
   /** Endpoint, credential and the caller's key: a repeat finds its order by it. */
   idempotencyKey: v.optional(v.string()),
-  source: vSource,
   question: v.optional(vQuestion),
   /** The version of the owner's rules under which it may be signed. */
   rules: v.number(),
@@ -167,11 +160,8 @@ const orderFields = {
   error: v.optional(v.string()),
   errorCode: v.optional(v.string()),
 
-  /** When its question was answered, its order was opened or its approval mined: it is signed within two minutes. */
-  preparedAt: v.number(),
-  createdAt: v.number(),
   endedAt: v.optional(v.number()),
-  /** When the cron looks at it next. */
+  /** When the cron looks at it next: what is asked is answered before, and what is prepared is signed. */
   nextCheckAt: v.number(),
 };
 
@@ -219,7 +209,7 @@ export const walletTables = {
   trades: defineTable({
     userId: v.string(),
     action: literals("buy", "sell", "swap", "send", "unknown"),
-    source: vSource,
+    source: literals("web", "x", "telegram"),
     orderId: v.optional(v.id("orders")),
     /** The social mention that ordered it. */
     mentionId: v.optional(v.id("mentions")),

@@ -2,7 +2,6 @@ import type { Address } from "viem";
 import { AppError } from "../lib/errors";
 import { checksummed, isAddress } from "../lib/money/addresses";
 import { USDC } from "../lib/money/base";
-import { FEEDS, SEQUENCER_FEED } from "../market/feeds";
 
 /**
  * The tokens that can be held, sent and swapped, on Base (chain id 8453), and the addresses to which nothing is sent.
@@ -35,15 +34,13 @@ export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
 /**
  * Contracts that are never a person's wallet: money sent there is lost, or anybody can take it. Sources: the projects'
- * own deployment pages; the feeds' are in `market/feeds`. 0x's settler, which changes, is looked up when something is
- * sent.
+ * own deployment pages. 0x's settler, which changes, and whether an address is another token's are looked up when
+ * something is sent.
  */
 const CONTRACTS: readonly string[] = [
   ...Object.values(TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
   NATIVE_SENTINEL,
   PERMIT2,
-  SEQUENCER_FEED,
-  ...Object.values(FEEDS).map(({ address }) => address),
   // Multicall3.
   "0xcA11bde05977b3631167028862bE2a173976CA11",
   // 0x: the registry of its settlers, and AllowanceHolder.
@@ -54,14 +51,6 @@ const CONTRACTS: readonly string[] = [
   "0x0000000071727De22E5E9d8BAf0edAc6f37da032",
   // The deterministic deployment proxy.
   "0x4e59b44847b379578588920cA78FbF26c0B4956C",
-  // USDbC, the bridged token beside USDC, and other tokens that many people hold here: cbBTC, cbETH, wstETH, EURC,
-  // AERO.
-  "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA",
-  "0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf",
-  "0x2Ae3F1Ec7F1F5012CFEab0185bfc7aa3cf0DEc22",
-  "0xc1CBa3fCea344f92D9239c08C0568f6F2F0ee452",
-  "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42",
-  "0x940181a94A35A4569E4529A3CDfB74e38FD98631",
   // USDC, USDT, DAI and WETH on Ethereum: on Base nobody can return anything from there.
   "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
   "0xdAC17F958D2ee523a2206206994597C13D831ec7",

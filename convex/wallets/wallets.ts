@@ -1,11 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
-import { checksummed } from "../lib/money/addresses";
-import { AppError } from "../lib/errors";
 import { takeLimits, vCounted } from "../lib/limits/charges";
 import { keepKey } from "./custody/envelopes";
-import { insertWallet, walletAt, walletOf, type WalletKind } from "./model";
+import { insertWallet, walletOf, type WalletKind } from "./model";
 import { vWalletKind } from "./tables";
 
 const vWallet = v.object({ walletId: v.string(), address: v.string() });
@@ -19,18 +17,6 @@ export const find = internalQuery({
   handler: async (ctx, { userId, kind }) => {
     const wallet = await walletOf(ctx, userId, kind);
     return wallet === null ? null : { walletId: wallet.walletId, address: wallet.address };
-  },
-});
-
-/** The wallet with an address. @throws AppError `invalid_request` when there is none. */
-export const byAddress = internalQuery({
-  args: { address: v.string() },
-  returns: vWallet,
-  handler: async (ctx, { address }) => {
-    const known = checksummed(address);
-    const wallet = known === null ? null : await walletAt(ctx, known);
-    if (wallet === null) throw new AppError("invalid_request", "No wallet has this address");
-    return { walletId: wallet.walletId, address: wallet.address };
   },
 });
 

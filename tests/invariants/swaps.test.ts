@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { concat, isAddressEqual, numberToHex, slice, type Address, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import { mayBeSigned } from "../../convex/wallets/orders/calls";
-import type { SwapRequest } from "../../convex/wallets/orders/quotes";
+import type { SwapRequest } from "../../convex/wallets/orders/calls";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { settlerCall } from "../../scripts/chain/settlerCall";
 import { random } from "../../scripts/standins/random";

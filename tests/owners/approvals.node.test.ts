@@ -13,11 +13,8 @@ useChain();
 /** An hour passes for what the owner has refused. */
 const hourPasses = (app: WalletApp) =>
   app.t.run(async ({ db }) => {
-    for (const { _id, question } of await db.query("orders").collect())
-      if (question?.decidedAt !== undefined)
-        await db.patch("orders", _id, {
-          question: { ...question, decidedAt: question.decidedAt - 3_600_000 },
-        });
+    for (const { _id, endedAt } of await db.query("orders").collect())
+      if (endedAt !== undefined) await db.patch("orders", _id, { endedAt: endedAt - 3_600_000 });
   });
 
 const held = async (app: WalletApp, userId: string) => {

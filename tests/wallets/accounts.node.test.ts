@@ -30,13 +30,12 @@ describe("GET /mcp/wallet/balance", () => {
       eth: "1.500000000000000001",
       usdc: "25.500001",
     };
-    expect(first.body).toEqual({ ...onCustody, network: "base", otherWallet: null });
+    expect(first.body).toEqual({ ...onCustody, network: "base" });
     const { body } = await app.post("/mcp/wallet/create", { userId: "kq3vX9tLw2bTz7RfYh5MnP" });
     expect(body.address).not.toBe(custody);
     const second = await app.get("/mcp/wallet/balance?userId=kq3vX9tLw2bTz7RfYh5MnP");
     expect(second.body).toEqual({
       ...{ kind: "basic", address: body.address, eth: "0", usdc: "0", network: "base" },
-      otherWallet: onCustody,
     });
   });
 });

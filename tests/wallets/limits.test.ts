@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, vi } from "vitest";
-import { limitsOf, refusalOf, sumOf } from "../../convex/wallets/orders/limits";
+import { weigh } from "../../convex/wallets/orders/limits";
 import { openOrder } from "../../convex/wallets/orders/model";
 import { createApp, START, test } from "../support/app";
 
@@ -15,7 +15,6 @@ const order = {
   walletId: "wal_1",
   address: "198.51.100.7",
   by: "free",
-  source: "web",
   etherPrice: "0",
   request: { kind: "send", token: "USDC", toAddress: `0x${"1".repeat(40)}`, amount: "1" },
 } as const;
@@ -43,9 +42,9 @@ test("let through exactly what fits into the cap in any 24 hours; what fails cou
         else if ("send" in one) {
           const value = String(one.send * 1_000_000);
           const refusal = await app.t.run(async (ctx) => {
-            const limits = await limitsOf(ctx, order, now);
-            expect(sumOf(limits[0]?.counted ?? [])).toBe(BigInt(ofDay()) * 1_000_000n);
-            return (await refusalOf(ctx, { ...order, value }, limits, now))?.message ?? null;
+            const { left, refusal: found } = await weigh(ctx, { ...order, value }, now);
+            expect(left).toBe(BigInt(CAP - ofDay()) * 1_000_000n);
+            return found?.message ?? null;
           });
           const id = await app.t.run((ctx) => openOrder(ctx, { ...order, value })).catch(() => null);
           // What is only asked says what would come of it.

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { concat, decodeFunctionData, numberToHex, slice, type Address, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import type { Quote } from "../../convex/providers/swap";
-import { checkPrice, checkQuote, guaranteedBy } from "../../convex/wallets/orders/quotes";
+import { checkPrice, checkQuote, guaranteedBy } from "../../convex/wallets/orders/calls";
 import { NATIVE_SENTINEL, PERMIT2 } from "../../convex/wallets/tokens";
 import { settlerAbi } from "../../scripts/chain/abis";
 import { settlerCall, type Slippage } from "../../scripts/chain/settlerCall";

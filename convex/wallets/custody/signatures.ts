@@ -4,17 +4,15 @@ import {
   privateKeyToAccount,
   signTransaction as signTransactionWith,
   signTypedData as signTypedDataWith,
-  type PrivateKeyAccount,
 } from "viem/accounts";
 import { internal } from "../../_generated/api";
-import type { Doc, Id } from "../../_generated/dataModel";
+import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { CHAIN_ID } from "../../lib/money/base";
 import { optional, required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/security/seals";
-import type { Fees } from "../../providers/chain/preparation";
-import type { Transaction } from "../../providers/chain/preparation";
+import type { Fees, Transaction } from "../../providers/chain/preparation";
 import { keySeal } from "./envelopes";
 import { serviceAccountOf, type ServiceRole } from "../model";
 
@@ -40,31 +38,23 @@ export async function createWallet(): Promise<{ walletId: string; address: Addre
 export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transaction };
 
 /** Signed bytes with their nonce, and the hash under which they are mined. */
-export type Signed = { nonce: number; raw: Hex; hash: Hex };
+type Signed = { nonce: number; raw: Hex; hash: Hex };
 
 /** The order that is signed for. No key opens without one. */
-export type Under = {
-  orderId: Id<"orders">;
+type Under = {
+  order: Doc<"orders">;
   /** Whether the transaction moves nothing. */
   isEmpty: boolean;
-  /** Called before the key opens. @throws AppError unless the order allows what is to be signed. */
+  /** Called with it as it is then, before the key opens. @throws AppError unless the order allows what is to be signed. */
   check: (order: Doc<"orders">) => void;
 };
 
-/** Signs a transaction of a user's wallet. Only for `wallets/orders/signer`, which checks it against the order. */
+/** Signs a transaction of an account. Only for `wallets/orders/signer`, which checks it against the order. */
 export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Unsigned): Promise<Signed> {
-  const privateKey = await openKey(ctx, under);
-  const rawTransaction = await signTransactionWith({ privateKey, transaction: transactionOf(unsigned) });
-  return { nonce: unsigned.nonce, raw: rawTransaction, hash: keccak256(rawTransaction) };
-}
-
-export async function signAsService(walletId: string, unsigned: Unsigned): Promise<Signed> {
-  const rawTransaction = await ownAccount(walletId).signTransaction(transactionOf(unsigned));
-  return { nonce: unsigned.nonce, raw: rawTransaction, hash: keccak256(rawTransaction) };
-}
-
-function transactionOf({ nonce, gas, fees, call }: Unsigned) {
-  return { type: "eip1559" as const, chainId: CHAIN_ID, nonce, gas, ...fees, ...call };
+  const { nonce, gas, fees, call } = unsigned;
+  const transaction = { type: "eip1559" as const, chainId: CHAIN_ID, nonce, gas, ...fees, ...call };
+  const raw = await signTransactionWith({ privateKey: await openKey(ctx, under), transaction });
+  return { nonce, raw, hash: keccak256(raw) };
 }
 
 export type TypedData = {
@@ -79,17 +69,19 @@ export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedDat
   return signTypedDataWith({ ...data, privateKey: await openKey(ctx, under) });
 }
 
-function ownAccount(walletId: string): PrivateKeyAccount {
-  const account = serviceAccountOf(walletId);
-  if (account === null) throw new AppError("internal", "A user's wallet signs only for an order");
-  if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key has been changed since`);
-  return serviceAccount(account.role);
-}
-
 /** Makes no account of the key: that needs the public key, which costs as much as a signature and is not needed for one. */
-async function openKey(ctx: ActionCtx, { orderId, isEmpty, check }: Under): Promise<Hex> {
-  const asked = { orderId, isEmpty, now: Date.now() };
-  const { order, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, asked);
+async function openKey(ctx: ActionCtx, { order: asked, isEmpty, check }: Under): Promise<Hex> {
+  const account = serviceAccountOf(asked.walletId);
+  if (account !== null) {
+    check(asked);
+    if (canSign(asked.walletId)) return serviceKey(account.role);
+    throw new AppError("internal", `The ${account.role}'s key has been changed since`);
+  }
+  const { order, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, {
+    orderId: asked._id,
+    isEmpty,
+    now: Date.now(),
+  });
   check(order);
   const key = await open(envelope, keySeal(order.walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
@@ -107,10 +99,10 @@ const KEYS = { relayer: "X402_RELAYER_PRIVATE_KEY", anchor: "ANCHOR_PRIVATE_KEY"
 >;
 
 /** @throws AppError `not_configured` without a usable key; no message contains its value. */
-function serviceAccount(role: ServiceRole): PrivateKeyAccount {
+function serviceKey(role: ServiceRole): Hex {
   const key = required(KEYS[role]);
   try {
-    if (isHex(key)) return privateKeyToAccount(key);
+    if (isHex(key) && privateKeyToAccount(key)) return key;
   } catch {
     // Zero, or above the curve's order. The original error may quote the key.
   }
@@ -119,5 +111,5 @@ function serviceAccount(role: ServiceRole): PrivateKeyAccount {
 
 /** The address that pays the gas, checksummed; `null` without a key. */
 export function serviceAddress(role: ServiceRole): Address | null {
-  return optional(KEYS[role]) === undefined ? null : serviceAccount(role).address;
+  return optional(KEYS[role]) === undefined ? null : privateKeyToAccount(serviceKey(role)).address;
 }

@@ -1,8 +1,11 @@
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import { failureOf, messageOf, type ErrorCode } from "../../lib/errors";
+import { AppError, failureOf, messageOf, type ErrorCode } from "../../lib/errors";
+import type { Caller } from "../../lib/limits/callers";
 import { log } from "../../lib/log";
+import { formatUnits, usdValue } from "../../lib/money/amounts";
+import { MOST_FEE } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { counted } from "../../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../../lib/time";
@@ -13,14 +16,18 @@ import {
   type Mined,
   type Standing,
 } from "../../providers/chain/transactions";
-import { asHex, NOT_SENT, storedAddress } from "../model";
+import { valuesOf } from "../holdings";
+import { asHex, soldBy, storedAddress } from "../model";
+import type { Found, UserRequest } from "../tables";
 import { TOKENS } from "../tokens";
+import { costBps, isWrapping } from "./calls";
 import { isEnded, type Order } from "./model";
-import type { Step } from "./steps";
-import { isWrapping } from "./quotes";
+import type { Forecast } from "./placing";
+import { callsOf, offerOf, termsOf, type Offer, type Payer } from "./plan";
 import { isLate, signFurther, signNext } from "./signer";
+import type { Step } from "./steps";
 
-/** Brings orders to their end: one check serves the waiting caller and the cron. For actions. */
+/** Brings orders to their end, or rehearses them: one check serves the waiting caller and the cron. For actions. */
 
 /** Pause between two reads of a row. */
 const ROW_PAUSE_MS = 100;
@@ -34,34 +41,39 @@ function advance(ctx: ActionCtx, { _id: orderId }: Order, step: Step): Promise<O
   return ctx.runMutation(internal.wallets.orders.steps.advance, { orderId, step });
 }
 
-type Options = {
-  /** `false` for orders that an owner has approved: they go on after the deadline. */
-  drops?: boolean;
-  /** `false` for those that somebody else carries out. */
-  drives?: boolean;
-};
+/** An order as it is now. */
+export function view(ctx: ActionCtx, orderId: Id<"orders">): Promise<Order> {
+  return ctx.runQuery(internal.wallets.orders.steps.view, { orderId, now: Date.now() });
+}
 
 /**
  * Carries an order out and waits for its receipt. An order that is not signed by the deadline is dropped, so that the
  * answer is final. No trouble of a node ends the wait once something was signed.
  * @param waitMs In ms of real time.
+ * @param as `tapped`: its owner has approved it, so it goes on after the deadline. `watching`: it is waited for, its
+ * owner's answer first, and somebody else carries it out.
  */
 export const carry = counted(
   async (
     ctx,
     orderId: Id<"orders">,
     waitMs: number,
-    { drops = true, drives = true }: Options = {},
+    as: "caller" | "tapped" | "watching" = "caller",
   ): Promise<Order> => {
     const deadline = AbortSignal.timeout(waitMs);
+    const tap = AbortSignal.timeout(as === "watching" ? deadlines.tap : 0);
     const pause = createPauses(ROW_PAUSE_MS);
-    const view = () => ctx.runQuery(internal.wallets.orders.steps.view, { orderId });
-    let row = await view();
+    let row = await view(ctx, orderId);
     let receipt = { of: "", until: deadline, looks: 0 };
-    while (!isEnded(row) && row.state !== "asked" && !deadline.aborted) {
+    while (!isEnded(row) && !deadline.aborted) {
+      if (row.state === "asked" && tap.aborted) break;
+      if (row.state === "asked" || (row.state === "prepared" && as === "watching")) {
+        await pause();
+        row = (await within(deadline, view(ctx, orderId))) ?? row;
+        continue;
+      }
       if (row.state === "prepared") {
-        if (!drives) await pause();
-        row = (await within(deadline, drives ? attempt(ctx, row, pause) : view())) ?? row;
+        row = (await within(deadline, attempt(ctx, row, pause))) ?? row;
         continue;
       }
       const of = row.firstHash ?? "";
@@ -70,20 +82,15 @@ export const carry = counted(
       await sleep(RECEIPT_PAUSES_MS[receipt.looks++] ?? LONGEST_RECEIPT_PAUSE_MS);
       row = (await within(deadline, checkQuietly(ctx, row))) ?? row;
     }
-    return drops && !isEnded(row) ? giveUp(ctx, await view()) : row;
+    if (as !== "caller" || isEnded(row)) return row;
+    // Nothing is signed for a caller who was answered: a swap whose approval is mined later ends without one.
+    row = await view(ctx, orderId);
+    return row.state === "prepared" ? advance(ctx, row, { kind: "dropped" }) : row;
   },
 );
 
 function waitOf(row: Order): number {
   return row.tries.at(-1)?.kind === "approve" ? deadlines.approval : deadlines.receipt;
-}
-
-/** Nothing is signed for a caller who was answered; what is signed goes on, except a swap after its approval. */
-function giveUp(ctx: ActionCtx, row: Order): Promise<Order> | Order {
-  if (row.state === "prepared" && row.approvalTxHash === undefined)
-    return advance(ctx, row, { kind: "dropped", error: NOT_SENT, errorCode: "upstream" });
-  const isApproving = row.state === "signed" && row.tries.at(-1)?.kind === "approve";
-  return row.state === "prepared" || isApproving ? advance(ctx, row, { kind: "given up" }) : row;
 }
 
 /** Signs an order if it is its turn. @returns The order afterwards. */
@@ -104,7 +111,7 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, pause: () => Pro
     const error = failure?.message ?? "Internal error";
     return advance(ctx, row, { kind: "dropped", error, errorCode: callerCode(failure?.code) });
   }
-  return ctx.runQuery(internal.wallets.orders.steps.view, { orderId });
+  return view(ctx, orderId);
 }
 
 function callerCode(code: ErrorCode | undefined): ErrorCode {
@@ -115,7 +122,7 @@ function callerCode(code: ErrorCode | undefined): ErrorCode {
 
 /** One step of an order: signs it if it is its turn, or asks the chain about it. @throws AppError `upstream` */
 export const progress = counted(async (ctx, orderId: Id<"orders">): Promise<Order> => {
-  const row = await ctx.runQuery(internal.wallets.orders.steps.view, { orderId });
+  const row = await view(ctx, orderId);
   return row.state === "prepared" ? attempt(ctx, row, () => Promise.resolve()) : check(ctx, row);
 });
 
@@ -125,7 +132,7 @@ async function checkQuietly(ctx: ActionCtx, row: Order): Promise<Order> {
   } catch (error) {
     // What was signed is only decided by the chain: a node's trouble is "not known yet".
     log.warn("wallets.unknown", { orderId: row._id, error: messageOf(error) });
-    return ctx.runQuery(internal.wallets.orders.steps.view, { orderId: row._id });
+    return view(ctx, row._id);
   }
 }
 
@@ -150,14 +157,14 @@ export async function check(ctx: ActionCtx, row: Order): Promise<Order> {
     const bought = succeeded ? await boughtIn(row, seen) : undefined;
     return advance(ctx, row, { kind: "mined", hash, succeeded, ...(bought === undefined ? {} : { bought }) });
   }
-  if (seen.kind === "used") return advance(ctx, row, { kind: "used", mined: seen.mined });
+  if (seen.kind === "used") return advance(ctx, row, { kind: "astray", mined: seen.mined });
   if (seen.kind === "missing") for (const { raw } of isEnded(row) ? own : [last]) await broadcast(asHex(raw));
-  if (isEnded(row)) return advance(ctx, row, { kind: "lost" });
-  if (seen.kind === "unsure") return row;
-  if (seen.mined < nonce && isLate(row)) return advance(ctx, row, { kind: "apart", mined: seen.mined });
+  // The block that decided it is gone: the cron looks at it again soon.
+  if (isEnded(row) || seen.kind === "unsure") return row;
+  if (seen.mined < nonce && isLate(row)) return advance(ctx, row, { kind: "astray", mined: seen.mined });
   if (row.usedSince !== undefined) await advance(ctx, row, { kind: "free" });
   if (seen.mined === nonce) await signFurther(ctx, row);
-  return ctx.runQuery(internal.wallets.orders.steps.view, { orderId: row._id });
+  return view(ctx, row._id);
 }
 
 /** What a mined swap has bought, by its receipt; `undefined` for other orders, and where it is not known. */
@@ -185,4 +192,75 @@ async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): 
     log.warn("wallets.outcome unknown", { orderId: _id, error: messageOf(error) });
     return undefined;
   }
+}
+
+/** An order that is rehearsed: the calls and checks that orders pass, as far as they go without a signature. */
+type Wondering = {
+  payer: Payer;
+  request: UserRequest;
+  caller: Pick<Caller, "address" | "keyHash">;
+  /** Whether it is to be put to its owner, and where it was begun. */
+  asked?: "tap" | "chat";
+};
+
+type Rehearsal = Forecast & {
+  values: Awaited<ReturnType<typeof valuesOf>>;
+  /** Of a swap. */
+  terms: ReturnType<typeof termsOf> | null;
+  /** The most that one of its transactions may cost, in wei. */
+  mostFee: bigint;
+  found: Found;
+};
+
+/** What an order would do. It signs, stores and counts nothing. */
+export const rehearse = counted(
+  async (ctx: ActionCtx, { payer, request, caller, asked }: Wondering): Promise<Rehearsal> => {
+    const values = await valuesOf(soldBy(request));
+    const { value } = values;
+    const forecast: Forecast = await ctx.runQuery(internal.wallets.orders.placing.forecast, {
+      userId: payer.userId,
+      request,
+      address: caller.address,
+      now: Date.now(),
+      ...(asked === undefined ? {} : { asked }),
+      ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
+      ...(value === undefined ? {} : { value }),
+    });
+    let { refusal } = forecast;
+    let offer: Offer | null = null;
+    let fees: bigint[] = [];
+    try {
+      if (request.kind === "swap") offer = await offerOf(ctx, payer, request, null);
+      for await (const { mostFee } of callsOf(ctx, payer, request, offer)) fees.push(mostFee);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null) throw error;
+      fees = [];
+      refusal ??= failure;
+    }
+    const dearest = fees.reduce((a, b) => (a > b ? a : b), 0n);
+    // Fees may rise until the owner has tapped: one transaction may cost twice as much as now, up to the general limit.
+    const doubled = 2n * dearest < MOST_FEE ? 2n * dearest : MOST_FEE;
+    const mostFee = asked === undefined ? dearest : doubled;
+    const found: Found = {
+      valueUsd: value === undefined ? null : usdValue(BigInt(value)),
+      mostFeeEth: fees.length === 0 ? null : formatUnits(mostFee * BigInt(fees.length), 18),
+      costBps: offer === null || request.kind === "send" ? null : costBps(offer.least, request, offer.prices),
+    };
+    return { ...forecast, refusal, values, terms: offer === null ? null : termsOf(offer), mostFee, found };
+  },
+);
+
+/**
+ * The findings of a rehearsal, for a question to the owner.
+ * @throws AppError for orders that would be refused whatever the owner says.
+ */
+export async function foundFor(ctx: ActionCtx, wondering: Wondering & { asked: "tap" | "chat" }) {
+  const { refusal, values, terms, mostFee, found } = await rehearse(ctx, wondering);
+  if (refusal !== null) {
+    const { code, message, retryAfterMs } = refusal;
+    throw new AppError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+  }
+  const least = terms === null ? {} : { minBuyAmount: terms.minBuyAmount };
+  return { ...values, ...least, mostFee: mostFee.toString(), found };
 }

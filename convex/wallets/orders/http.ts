@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { AppError } from "../../lib/errors";
+import { AppError, isErrorCode, STATUS } from "../../lib/errors";
 import {
   EXAMPLE_ADDRESS,
   EXAMPLE_TX,
@@ -11,10 +11,12 @@ import {
   USER_TOKEN,
   USER_TOKEN_ERRORS,
 } from "../../lib/http/described";
-import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
+import { endpoint, Reply, type Call, type MountedEndpoint } from "../../lib/http/endpoint";
 import { closedInput, idempotencyKey, userId } from "../../lib/http/input";
-import { countGuess, refuseGuessing } from "../../lib/limits/charges";
-import { iso } from "../../lib/time";
+import { waitingAs } from "../../lib/limits/slots";
+import { once } from "../../lib/once";
+import { deadlines } from "../../lib/outside/deadlines";
+import { iso, SECOND } from "../../lib/time";
 import {
   acceptUnpriced,
   addressInput,
@@ -22,19 +24,124 @@ import {
   dryRun,
   slippageBps,
   swapToken,
-  txHash,
   walletChoice,
   warned,
   weakId,
 } from "../inputs";
-import { carryOut, EXPLORER, rehearse, shownStatus, type Placed } from "./execution";
-import { faultOf } from "./model";
-import type { Asked } from "./placing";
+import { EXPLORER, NOT_SENT, shownStatus, soldBy, type WalletKind } from "../model";
+import type { UserRequest } from "../tables";
+import { callersKey, faultOf } from "./model";
+
+/** Sends and swaps over HTTP: an order is opened and carried out, put to its owner, or only rehearsed. */
+
+/** They load the chain's library, so they are imported by the first request that needs them. */
+const desk = once(() => import("./desk"));
+const holdings = once(() => import("../holdings"));
+
+type Placed = { userId: string; from: WalletKind; request: UserRequest; call: Call };
+
+/** The wallet that pays for an order, and the order as the transactions take it. */
+async function payerOf(ctx: ActionCtx, { userId, from: kind, request, call }: Placed, isRehearsal: boolean) {
+  const { caller, idempotencyKey } = call;
+  const order = {
+    userId,
+    request,
+    ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  };
+  const asked = { ...order, kind, isRehearsal, now: Date.now() };
+  const payer = await ctx.runQuery(internal.wallets.orders.placing.payer, asked);
+  return { order, payer: { ...payer, userId } };
+}
+
+/**
+ * Opens an order and waits for its outcome; asks the owner first if the rules require it.
+ * @throws AppError what `placing.payer` and `placing.place` throw, `paused`
+ */
+async function carryOut(ctx: ActionCtx, placed: Placed) {
+  const startedAt = performance.now();
+  const { order, payer } = await payerOf(ctx, placed, false);
+  const { request, call } = placed;
+  const open = async () => {
+    const { valuesOf } = await holdings();
+    const paid = { ...order, walletId: payer.walletId, address: call.caller.address };
+    const { place } = internal.wallets.orders.placing;
+    const opened = await ctx.runMutation(place, { ...paid, ...(await valuesOf(soldBy(request))) });
+    if (opened !== null) return opened;
+    const { foundFor } = await desk();
+    const found = await foundFor(ctx, { payer, request, caller: call.caller, asked: "tap" });
+    return ctx.runMutation(place, { ...paid, ...found });
+  };
+  const carried = async () => {
+    // A repeat moves nothing new, and its outcome must not depend on a price.
+    const opened = payer.earlier ?? (await open());
+    if (opened === null) throw new AppError("internal", "The order was not opened");
+    const { orderId, isAsked, isRepeat } = opened;
+    const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
+    // What its owner is asked about goes on by itself once they have tapped.
+    const row = await (await desk()).carry(ctx, orderId, waitMs, isAsked ? "watching" : "caller");
+    return { row, isRepeat };
+  };
+  return waitingAs(ctx, call.caller, carried, { heldMs: deadlines.caller });
+}
+
+const WAITING = {
+  awaiting_approval:
+    "Waiting for your approval in the chat that is linked: approve it there, then repeat the request with this idempotencyKey",
+  approved: "Approved, and on its way: repeat the request with this idempotencyKey for its outcome",
+};
+
+/** @param order The order's own fields in each of its answers. */
+async function answer<Order extends object>(ctx: ActionCtx, placed: Placed, dryRun: boolean, order: Order) {
+  const shown = { ...order, ...warned(placed.call) };
+  if (dryRun) return new Reply({ ...(await rehearse(ctx, placed)), ...shown }, {});
+  const { row, isRepeat } = await carryOut(ctx, placed);
+  if (row.state === "asked" || (row.state === "prepared" && row.question !== undefined)) {
+    const waits: keyof typeof WAITING = row.state === "asked" ? "awaiting_approval" : "approved";
+    const until = { approvalId: row._id, idempotencyKey: callersKey(row) };
+    const expiresAt = iso(row.nextCheckAt);
+    const body = { success: false, status: waits, error: WAITING[waits], ...until, expiresAt };
+    return new Reply({ ...body, ...shown }, {}, 202);
+  }
+  const fault = faultOf(row);
+  const { txHash, terms, bought, approvalTxHash, idempotencyKey, errorCode: code = "internal" } = row;
+  const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
+  if (txHash === undefined) {
+    // A refused question keeps its key, and an approval may have been mined.
+    const isFree = approvalTxHash === undefined && idempotencyKey === undefined;
+    const body: Record<string, boolean> = isFree ? { nothingMoved: true } : {};
+    throw new AppError(isErrorCode(code) ? code : "internal", fault ?? NOT_SENT, { headers, body });
+  }
+  const outcome = {
+    ...{ success: fault === null, txHash, status: shownStatus(row), explorerUrl: EXPLORER + txHash },
+    ...(isRepeat ? { repeated: true as const } : {}),
+    ...(fault === null ? {} : { error: fault }),
+    ...terms,
+    ...(bought === undefined ? {} : { buyAmount: bought }),
+    ...(approvalTxHash === undefined ? {} : { approvalTxHash }),
+  };
+  return new Reply({ ...shown, ...outcome }, headers);
+}
+
+const WAITS = { status: 202, error: "Waiting for your approval in the chat that is linked" };
+
+/** What an order would do. @throws AppError what `placing.payer` throws, `upstream` if the chain cannot be reached. */
+async function rehearse(ctx: ActionCtx, placed: Placed) {
+  const { request, call } = placed;
+  const { payer } = await payerOf(ctx, placed, true);
+  const { rehearse: rehearsed } = await desk();
+  const work = () => rehearsed(ctx, { payer, request, caller: call.caller });
+  const heldMs = deadlines.chain + deadlines.swap;
+  const { refusal, isAsked, leftUsd, terms, found } = await waitingAs(ctx, call.caller, work, { heldMs });
+  const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };
+  const rehearsal = { refusal: refused ?? (isAsked ? WAITS : null), leftUsd, ...found };
+  return { success: rehearsal.refusal === null, status: "rehearsed" as const, rehearsal, ...terms };
+}
 
 /** A failure of an order that ended before anything of it was signed says so, and its key is free again. */
-const ended = (when: string, headers: Record<string, string> = {}) => ({
+const ended = (when: string) => ({
   when,
-  headers,
+  headers: REPLAYED,
   body: z.object({
     nothingMoved: z
       .literal(true)
@@ -64,15 +171,13 @@ const failures = (upstream: string) => ({
   forbidden: ended("The owner of this userId has not allowed this, or it is above a cap."),
   paused: ended("The operator has paused sends and swaps, or the owner has frozen the account."),
   internal: ended("The service failed."),
-  upstream: ended(upstream, REPLAYED),
+  upstream: ended(upstream),
 });
 
 const orderFields = {
   success: z
     .boolean()
-    .describe(
-      "false when the chain took the transaction and it failed there, or brought less than it guaranteed; of a rehearsal: whether the order would be executed",
-    ),
+    .describe("false when it failed on the chain, or brought less than guaranteed, or would be refused"),
   txHash: z.string().optional().describe("Absent only in a rehearsal, and while it waits for its owner"),
   status: z
     .enum(["confirmed", "submitted", "failed", "rehearsed", "awaiting_approval", "approved"])
@@ -82,7 +187,7 @@ const orderFields = {
   error: z.string().optional().describe("What it waits for, or what is wrong with its result"),
   approvalId: z.string().optional().describe("While it waits for its owner"),
   idempotencyKey: z.string().optional().describe("While it waits: repeat the request with it"),
-  expiresAt: z.iso.datetime().optional().describe("Until when the owner can approve it"),
+  expiresAt: z.iso.datetime().optional().describe("Until when the owner can approve it, or it is signed"),
   repeated: z
     .literal(true)
     .optional()
@@ -109,32 +214,14 @@ const orderFields = {
   ...weakId,
 };
 
-/** The answer to a caller whose order waits. */
-function waitingBody({ status, approvalId, idempotencyKey, expiresAt }: Asked) {
-  const isApproved = status === "approved";
-  return {
-    success: false,
-    status: isApproved ? ("approved" as const) : ("awaiting_approval" as const),
-    error: isApproved
-      ? "Approved, and on its way: repeat the request with this idempotencyKey for its outcome"
-      : "Waiting for your approval in the chat that is linked: approve it there, then repeat the request with this idempotencyKey",
-    approvalId,
-    idempotencyKey,
-    expiresAt: iso(expiresAt),
-  };
-}
-
-/** @param order The order's own fields in each of its answers. */
-async function answer<Order extends object>(ctx: ActionCtx, placed: Placed, dryRun: boolean, order: Order) {
-  const shown = { ...order, ...warned(placed.call) };
-  if (dryRun) return new Reply({ ...(await rehearse(ctx, placed)), ...shown }, {});
-  const done = await carryOut(ctx, placed);
-  if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...shown }, {}, 202);
-  const { terms, bought, approvalTxHash } = done.row;
-  const approval = approvalTxHash === undefined ? {} : { approvalTxHash };
-  const traded = bought === undefined ? {} : { buyAmount: bought };
-  return new Reply({ ...shown, ...done.outcome, ...terms, ...traded, ...approval }, done.headers);
-}
+const DONE = {
+  success: true,
+  txHash: EXAMPLE_TX,
+  status: "confirmed",
+  explorerUrl: EXPLORER + EXAMPLE_TX,
+} as const;
+const EXAMPLE_SEND = { token: "USDC", toAddress: EXAMPLE_ADDRESS, amount: "25000000" } as const;
+const EXAMPLE_SIDES = { fromToken: "USDC", toToken: "WETH" } as const;
 
 const send: MountedEndpoint = endpoint({
   ...ordering,
@@ -145,16 +232,8 @@ const send: MountedEndpoint = endpoint({
     "What the wallet lacks (balance, network fee) is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
   errors: failures("The chain's RPC node failed or did not answer."),
   example: {
-    input: { userId: EXAMPLE_USER, token: "USDC", amount: "25000000", toAddress: EXAMPLE_ADDRESS },
-    output: {
-      success: true,
-      txHash: EXAMPLE_TX,
-      status: "confirmed",
-      token: "USDC",
-      toAddress: EXAMPLE_ADDRESS,
-      amount: "25000000",
-      explorerUrl: EXPLORER + EXAMPLE_TX,
-    },
+    input: { userId: EXAMPLE_USER, ...EXAMPLE_SEND },
+    output: { ...DONE, ...EXAMPLE_SEND },
   },
   input: closedInput({
     userId,
@@ -186,24 +265,14 @@ const swap: MountedEndpoint = endpoint({
     "The quote is checked before anything is signed: it sells exactly what was asked, calls the provider's own contract, and that call guarantees this wallet the ordered token and a minimum, which may be worse than the price feeds by `slippageBps` and the operator's allowance (together 2 % by default). `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. An approval, where one is needed, is sent first, for the exact amount. Send an Idempotency-Key with everything that moves money.",
   errors: failures("The swap provider or the chain's RPC node failed, or the quote was refused."),
   example: {
-    input: {
-      userId: EXAMPLE_USER,
-      fromToken: "USDC",
-      toToken: "WETH",
-      amount: "100000000",
-      slippageBps: 100,
-    },
+    input: { userId: EXAMPLE_USER, ...EXAMPLE_SIDES, amount: "100000000", slippageBps: 100 },
     output: {
-      success: true,
-      txHash: EXAMPLE_TX,
-      status: "confirmed",
-      fromToken: "USDC",
-      toToken: "WETH",
+      ...DONE,
+      ...EXAMPLE_SIDES,
       sellAmount: "100000000",
       buyAmount: "29324000000000000",
       minBuyAmount: "29030760000000000",
       priceChecked: true,
-      explorerUrl: EXPLORER + EXAMPLE_TX,
     },
   },
   input: closedInput({
@@ -242,59 +311,4 @@ const swap: MountedEndpoint = endpoint({
   },
 });
 
-const NO_TRANSACTION = "This user has no transaction with this hash";
-
-const transaction: MountedEndpoint = endpoint({
-  methods: ["GET"],
-  path: "/mcp/defi/transaction",
-  summary: "The state of one of the user's transactions.",
-  description:
-    "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
-  access: "holdings",
-  headers: USER_TOKEN,
-  errors: {
-    ...USER_TOKEN_ERRORS,
-    not_found: `${NO_TRANSACTION}.`,
-    rate_limited: "Too many questions about transactions that are not the user's.",
-  },
-  example: {
-    input: { userId: EXAMPLE_USER, txHash: EXAMPLE_TX },
-    output: { txHash: EXAMPLE_TX, status: "confirmed", kind: "send", explorerUrl: EXPLORER + EXAMPLE_TX },
-  },
-  input: z.object({ userId, txHash }),
-  returns: z.object({
-    txHash: z
-      .string()
-      .describe(
-        "The hash that was mined: another than the asked one if its fees had to be raised, or if that was a swap's approval",
-      ),
-    status: z.enum(["confirmed", "submitted", "failed"]).describe("submitted: without a receipt yet"),
-    kind: z.enum(["send", "swap"]),
-    error: z.string().optional().describe("Why it failed, or what is wrong with its result"),
-    buyAmount: z.string().optional().describe("Of a confirmed swap, in its token's smallest unit"),
-    explorerUrl: z.string(),
-    ...weakId,
-  }),
-  handler: async (ctx, { userId, txHash: asked }, call) => {
-    await refuseGuessing(ctx, call.caller);
-    const row = await ctx.runQuery(internal.wallets.orders.placing.byHash, { userId, txHash: asked });
-    const kind = row?.request.kind;
-    if (row === null || (kind !== "send" && kind !== "swap")) {
-      await countGuess(ctx, call.caller);
-      throw new AppError("not_found", NO_TRANSACTION);
-    }
-    const { txHash = asked, bought } = row;
-    const error = faultOf(row);
-    return {
-      txHash,
-      status: shownStatus(row),
-      kind,
-      ...(error === null ? {} : { error }),
-      ...(bought === undefined ? {} : { buyAmount: bought }),
-      explorerUrl: EXPLORER + txHash,
-      ...warned(call),
-    };
-  },
-});
-
-export const transactionEndpoints: MountedEndpoint[] = [send, swap, transaction];
+export const orderEndpoints: MountedEndpoint[] = [send, swap];

@@ -10,7 +10,7 @@ import { isShort } from "../../lib/records/ids";
 import { sha256Hex } from "../../lib/security/digests";
 import { DAY, dateTime, MINUTE } from "../../lib/time";
 import { walletAt } from "../model";
-import type { By, Request, UserRequest } from "../tables";
+import type { By, UserRequest } from "../tables";
 
 /**
  * How much a credential may move in any 24 hours, and to whom. A sum is a function of the orders: nothing is kept beside
@@ -32,14 +32,35 @@ export type Ordering = {
   value?: string | undefined;
 };
 
-/** A sum in 24 hours, and its cap. `about` ends "the limit of 500 USD in 24 hours". */
-export type Limit = { about: string; most: bigint; counted: readonly Counted[] };
-type Counted = { at: number; sum: bigint };
+/** A cap, and the orders that count against it. `about` ends "the limit of 500 USD in 24 hours". */
+type Limit = { about: string; most: bigint; orders: readonly Doc<"orders">[] };
+
+/** To whom a send goes; `countsFrom`: of an address that is on the list and does not count yet (epoch ms). */
+export type Recipient =
+  | { kind: "own"; wallet: Doc<"wallets">["kind"] }
+  | { kind: "listed"; since: number }
+  | { kind: "unlisted"; countsFrom: number | null };
+
+/** An order beside its limits. */
+type Weighed = {
+  /** Why it is refused; `null` if it is allowed. */
+  refusal: AppError | null;
+  /** What it counts, and what was left of its narrowest cap before it. */
+  counted: bigint;
+  left: bigint;
+  /** Whether it goes to a recipient off the list, or may lose in a swap. */
+  isLoose: boolean;
+  /** `null` for a swap. */
+  recipient: Recipient | null;
+};
 
 /** Taps and the chat's own orders, to recipients off the list and for what swaps may lose: anybody who has the chat can tap. */
 const CHAT_DAILY = 100_000_000n;
 /** More orders than anybody places in a day: so many rows are summed. */
 const MOST_ORDERS = 500;
+
+const OWN_IT = "Its owner may move more: the answer of /mcp/defi/connect has the link to own it";
+const UNPRICED = "No live price is known for this transfer, and its value is limited";
 
 /** The credential in whose sum an order counts. */
 export function credentialOf({ by, keyId }: { by: By; keyId?: string | undefined }): string {
@@ -47,127 +68,76 @@ export function credentialOf({ by, keyId }: { by: By; keyId?: string | undefined
   return by === "tap" ? "chat" : by;
 }
 
-/** The caps of an order, with what counts against each at `now` (epoch ms). @throws AppError `rate_limited` above 500 orders a day. */
-export async function limitsOf(ctx: QueryCtx, order: Ordering, now: number): Promise<Limit[]> {
-  const { userId, by, key, most = 0n } = order;
-  const orders = ctx.db.query("orders");
-  const rows = await ofDay(
-    orders.withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", now - DAY)),
-    now,
-  );
-  const limit = (about: string, cap: bigint, which = rows): Limit => {
-    return { about, most: cap, counted: which.map(countedOf) };
+/** Weighs an order at `now` (epoch ms). @throws AppError `rate_limited` above 500 orders a day. */
+export async function weigh(ctx: QueryCtx, order: Ordering, now: number): Promise<Weighed> {
+  const recipient = await recipientOf(ctx, order, now);
+  const isLoose = recipient === null || recipient.kind === "unlisted";
+  const counted = countOf(order, recipient);
+  const limits = await limitsOf(ctx, order, isLoose, now);
+  const left = limits.map(leftOf).reduce((a, b) => (a < b ? a : b));
+  return {
+    refusal: refusalOf(order, { recipient, counted, limits, now }),
+    counted,
+    left,
+    isLoose,
+    recipient,
   };
-  if (by === "free") {
-    const cap = microUsd(setting("UNOWNED_DAILY_USD"));
-    const own = limit(" for a userId without an owner", cap);
-    const from = addressKey(order);
-    if (from === undefined) return [own];
-    const others = await ofDay(
-      orders.withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", now - DAY)),
-      now,
-    );
-    return [own, limit(" for the short userIds of one network address", cap, others)];
-  }
-  const limits = [limit("", dailyAt(await accountOf(ctx, userId), now))];
-  const mine = credentialOf({ by, keyId: key?.id });
-  const ofCredential = rows.filter((row) => credentialOf(row) === mine);
-  const daily = key?.daily ?? null;
-  if (key !== undefined && daily !== null) limits.push(limit(` by the key ${key.name}`, daily, ofCredential));
-  if (by === "post") limits.push(limit(" by mention", most, ofCredential));
-  if (mine === "chat" && (await isLoose(ctx, order, now))) {
-    const about = " that the chat approves to recipients off the owner's list, or lets swaps lose";
-    const loose = ofCredential.filter((row) => row.isLoose === true);
-    limits.push(limit(about, CHAT_DAILY, loose));
-  }
-  return limits;
-}
-
-/** Whether an order moves to a recipient off the owner's list, or may lose in a swap. */
-export async function isLoose(
-  ctx: QueryCtx,
-  { userId, request }: Pick<Ordering, "userId" | "request">,
-  now: number,
-): Promise<boolean> {
-  return request.kind === "swap" || !(await isListed(ctx, userId, request.toAddress, now));
 }
 
 /** Whether an order sends to a recipient that has to be on the owner's list, and is not: the owner may be asked about it. */
 export async function isOffList(ctx: QueryCtx, order: Ordering, now: number): Promise<boolean> {
-  const { by, request } = order;
-  const needsList = by !== "owner" && by !== "tap" && by !== "free";
-  return needsList && request.kind === "send" && (await isLoose(ctx, order, now));
+  return needsList(order) && (await recipientOf(ctx, order, now))?.kind === "unlisted";
 }
 
-/** Why an order is refused; `null` if it is allowed. */
-export async function refusalOf(
+function needsList({ by }: Ordering): boolean {
+  return by !== "owner" && by !== "tap" && by !== "free";
+}
+
+async function recipientOf(
   ctx: QueryCtx,
-  order: Ordering,
-  limits: readonly Limit[],
+  { userId, request }: Ordering,
   now: number,
-): Promise<AppError | null> {
-  const { userId, by, request, value } = order;
-  if (value === undefined && by !== "owner" && by !== "tap")
-    return new AppError("upstream", "No live price is known for this transfer, and its value is limited");
-  if (request.kind === "send" && (await isOffList(ctx, order, now)))
-    return new AppError("forbidden", await unlistedWords(ctx, userId, request.toAddress));
-  const amount = await countOf(ctx, order);
-  const passed = limits.filter(({ most, counted }) => sumOf(counted) + amount > most);
-  const refusals = passed.map((limit) => beyond(limit, order, amount, now));
-  // What no wait makes fit counts first, and then the longest wait.
-  const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
-  return refusals.toSorted((a, b) => waits(b) - waits(a))[0] ?? null;
+): Promise<Recipient | null> {
+  if (request.kind === "swap") return null;
+  const wallet = await walletAt(ctx, request.toAddress);
+  if (wallet?.userId === userId) return { kind: "own", wallet: wallet.kind };
+  const countsFrom = (await listedOf(ctx, userId, request.toAddress))?.countsFrom ?? null;
+  return countsFrom !== null && countsFrom <= now
+    ? { kind: "listed", since: countsFrom }
+    : { kind: "unlisted", countsFrom };
 }
 
-const OWN_IT = "Its owner may move more: the answer of /mcp/defi/connect has the link to own it";
-
-/** A used-up cap. `rate_limited` says when there is room for this order again; what no wait makes fit is `forbidden`. */
-function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
-  const { most, about, counted } = limit;
-  const what =
-    request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(amount)} USD,`;
-  const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${cents(leftOf(limit))} USD are left`;
-  if (by === "chat") return new AppError("forbidden", `${message}. Beyond it an order needs ${TOKEN}`);
-  let used = sumOf(counted);
-  for (const { at, sum } of counted) {
-    used -= sum;
-    if (used + amount > most) continue;
-    const roomAt = at + DAY + MINUTE;
-    return new AppError("rate_limited", `${message}, and there is room for it from ${dateTime(roomAt)}`, {
-      retryAfterMs: Math.max(1, roomAt - now),
-    });
+/** The caps of an order. */
+async function limitsOf(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: number): Promise<Limit[]> {
+  const { userId, by, key, most = 0n } = order;
+  const table = () => ctx.db.query("orders");
+  const rows = await ofDay(
+    table().withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", now - DAY)),
+    now,
+  );
+  if (by === "free") {
+    const cap = microUsd(setting("UNOWNED_DAILY_USD"));
+    const own = { about: " for a userId without an owner", most: cap, orders: rows };
+    const from = addressKey(order);
+    if (from === undefined) return [own];
+    const others = await ofDay(
+      table().withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", now - DAY)),
+      now,
+    );
+    return [own, { about: " for the short userIds of one network address", most: cap, orders: others }];
   }
-  return new AppError("forbidden", by === "free" ? `${message}. ${OWN_IT}` : message);
-}
-
-/**
- * What an order counts: of a send all that leaves its user, of a swap what its terms let it lose, or all of it where no
- * price is checked.
- */
-export async function countOf(ctx: QueryCtx, { userId, request, value = "0" }: Ordering): Promise<bigint> {
-  const worth = BigInt(value);
-  if (request.kind === "send") return (await isOwn(ctx, userId, request.toAddress)) ? 0n : worth;
-  if (request.acceptUnpriced === true) return worth;
-  return (worth * toleratedBps(request.slippageBps) + BPS - 1n) / BPS;
-}
-
-/** How much less than the feeds' value a swap may bring, in basis points: its slippage, and the operator's allowance. */
-function toleratedBps(slippageBps: number): bigint {
-  return BigInt(slippageBps) + BigInt(setting("MAX_PRICE_IMPACT_BPS"));
-}
-
-/** The key of the network address against whose sum a free order counts: only of ids that are short. */
-export function addressKey({ userId, by, address }: Ordering): string | undefined {
-  return by === "free" && address !== null && isShort(userId) ? sha256Hex(`address:${address}`) : undefined;
-}
-
-export function sumOf(counted: readonly Counted[]): bigint {
-  return counted.reduce((total, { sum }) => total + sum, 0n);
-}
-
-function countedOf({ state, counted, feeCounted, countedAt = 0 }: Doc<"orders">): Counted {
-  const lives = state === "prepared" || state === "signed" || state === "confirmed";
-  return { at: countedAt, sum: (lives ? BigInt(counted) : 0n) + BigInt(feeCounted) };
+  const limits = [{ about: "", most: dailyAt(await accountOf(ctx, userId), now), orders: rows }];
+  const mine = credentialOf({ by, keyId: key?.id });
+  const orders = rows.filter((row) => credentialOf(row) === mine);
+  const daily = key?.daily ?? null;
+  if (key !== undefined && daily !== null)
+    limits.push({ about: ` by the key ${key.name}`, most: daily, orders });
+  if (by === "post") limits.push({ about: " by mention", most, orders });
+  if (mine === "chat" && isLoose) {
+    const about = " that the chat approves to recipients off the owner's list, or lets swaps lose";
+    limits.push({ about, most: CHAT_DAILY, orders: orders.filter((row) => row.isLoose === true) });
+  }
+  return limits;
 }
 
 /** The orders of a sum, oldest first. */
@@ -183,40 +153,83 @@ async function ofDay(
   });
 }
 
-async function isListed(ctx: QueryCtx, userId: string, address: string, now: number): Promise<boolean> {
-  if (await isOwn(ctx, userId, address)) return true;
-  const listed = await listedOf(ctx, userId, address);
-  return listed !== null && listed.countsFrom <= now;
+/** The key of the network address against whose sum a free order counts: only of ids that are short. */
+export function addressKey({ userId, by, address }: Ordering): string | undefined {
+  return by === "free" && address !== null && isShort(userId) ? sha256Hex(`address:${address}`) : undefined;
 }
 
-async function isOwn(ctx: QueryCtx, userId: string, address: string): Promise<boolean> {
-  return (await walletAt(ctx, address))?.userId === userId;
+/**
+ * What an order counts: of a send all that leaves its user, of a swap what its terms let it lose (its slippage, and the
+ * operator's allowance), or all of it where no price is checked.
+ */
+function countOf({ request, value = "0" }: Ordering, recipient: Recipient | null): bigint {
+  const worth = BigInt(value);
+  if (request.kind === "send") return recipient?.kind === "own" ? 0n : worth;
+  if (request.acceptUnpriced === true) return worth;
+  const tolerated = BigInt(request.slippageBps) + BigInt(setting("MAX_PRICE_IMPACT_BPS"));
+  return (worth * tolerated + BPS - 1n) / BPS;
 }
 
-async function unlistedWords(ctx: QueryCtx, userId: string, address: string): Promise<string> {
-  const listed = await listedOf(ctx, userId, address);
+function refusalOf(
+  order: Ordering,
+  {
+    recipient,
+    counted,
+    limits,
+    now,
+  }: Pick<Weighed, "recipient" | "counted"> & { limits: Limit[]; now: number },
+): AppError | null {
+  if (order.value === undefined && order.by !== "owner" && order.by !== "tap")
+    return new AppError("upstream", UNPRICED);
+  if (needsList(order) && recipient?.kind === "unlisted")
+    return new AppError("forbidden", unlistedWords(recipient.countsFrom));
+  const passed = limits.filter(({ most, orders }) => sumOf(orders) + counted > most);
+  const refusals = passed.map((limit) => beyond(limit, order, counted, now));
+  // What no wait makes fit counts first, and then the longest wait.
+  const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
+  return refusals.toSorted((a, b) => waits(b) - waits(a))[0] ?? null;
+}
+
+/** A used-up cap. `rate_limited` says when there is room for this order again; what no wait makes fit is `forbidden`. */
+function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
+  const { most, about, orders } = limit;
+  const what =
+    request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(amount)} USD,`;
+  const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${cents(leftOf(limit))} USD are left`;
+  if (by === "chat") return new AppError("forbidden", `${message}. Beyond it an order needs ${TOKEN}`);
+  let used = sumOf(orders);
+  for (const row of orders) {
+    used -= sumOf([row]);
+    if (used + amount > most) continue;
+    const roomAt = (row.countedAt ?? now) + DAY + MINUTE;
+    return new AppError("rate_limited", `${message}, and there is room for it from ${dateTime(roomAt)}`, {
+      retryAfterMs: Math.max(1, roomAt - now),
+    });
+  }
+  return new AppError("forbidden", by === "free" ? `${message}. ${OWN_IT}` : message);
+}
+
+function unlistedWords(countsFrom: number | null): string {
   const what = "This send needs a recipient on the owner's list";
-  if (listed !== null) return `${what}, and this one counts from ${dateTime(listed.countsFrom + MINUTE)}`;
+  if (countsFrom !== null) return `${what}, and this one counts from ${dateTime(countsFrom + MINUTE)}`;
   return `${what}, and this one is not: its owner adds it in the web application, or approves the send in the linked chat`;
 }
 
-/** What is left of a cap. */
-function leftOf({ most, counted }: Limit): bigint {
-  const left = most - sumOf(counted);
-  return left > 0n ? left : 0n;
+/** What orders count: while they are not failed what they move, and in any case the fees of what was signed. */
+function sumOf(orders: readonly Doc<"orders">[]): bigint {
+  return orders.reduce((sum, { state, counted, feeCounted }) => {
+    const lives = state === "prepared" || state === "signed" || state === "confirmed";
+    return sum + (lives ? BigInt(counted) : 0n) + BigInt(feeCounted);
+  }, 0n);
 }
 
-/** What is left of the narrowest cap. */
-export function leastLeft(limits: readonly Limit[]): bigint {
-  return limits.map(leftOf).reduce((a, b) => (a < b ? a : b));
+/** What is left of a cap. */
+function leftOf({ most, orders }: Limit): bigint {
+  const left = most - sumOf(orders);
+  return left > 0n ? left : 0n;
 }
 
 /** Micro-USD in USD, to the cent. */
 export function cents(micro: bigint): string {
   return formatUnits(micro / 10_000n, 2);
-}
-
-/** Whether a request is one that limits know. */
-export function isUsers(request: Request): request is UserRequest {
-  return request.kind === "send" || request.kind === "swap";
 }

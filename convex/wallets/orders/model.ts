@@ -1,4 +1,3 @@
-import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { liveRules } from "../../accounts/model";
@@ -18,8 +17,8 @@ import {
   type Mentioned,
   type ServiceRole,
 } from "../model";
-import type { Request, Source, UserRequest } from "../tables";
-import { addressKey, countOf, credentialOf, isLoose, limitsOf, refusalOf, type Ordering } from "./limits";
+import type { Request, UserRequest } from "../tables";
+import { addressKey, credentialOf, weigh, type Ordering } from "./limits";
 
 /** The rows of orders, and opening them. Plain functions, steps of their caller's mutation. */
 
@@ -30,8 +29,6 @@ export const REVERTED = "The transaction was mined and reverted";
 /** How many rows of an account may be signed at the same time. */
 const MOST_SIGNED = 1;
 export const MOST_SIGNED_SERVICE = 8;
-/** A service account's key may be in use elsewhere as well: so many of its transactions may be unknown here. */
-export const FURTHEST_AHEAD = 16;
 
 export async function byId(ctx: QueryCtx, id: Id<"orders">): Promise<Order> {
   const row = await ctx.db.get("orders", id);
@@ -48,10 +45,15 @@ export function isEnded({ state }: Pick<Order, "state">): boolean {
   return state === "confirmed" || state === "failed";
 }
 
+/** Why an order did not do what it was for; `null` if it did, or may still. */
+export function faultOf({ state, error }: Order): string | null {
+  if (state === "failed") return error ?? NOT_SENT;
+  return state === "confirmed" ? (error ?? null) : null;
+}
+
 /** `vPlacing`, with who orders. */
 export type NewOrder = Ordering & {
   walletId: string;
-  source: Source;
   etherPrice: string;
   idempotencyKey?: string | undefined;
   minBuyAmount?: string | undefined;
@@ -64,49 +66,43 @@ export type NewOrder = Ordering & {
  * Opens an order: its idempotency key, its part of the limits, its row and its trade, in one step.
  * @returns The order; if the key was used before with the same terms, the first one.
  * @throws AppError `conflict` if the key was used for other terms; `paused`; `invalid_request`, `forbidden`, `upstream`
- * as `refusalOf`.
+ * as `weigh` refuses.
  */
 export async function openOrder(ctx: MutationCtx, order: NewOrder): Promise<Id<"orders">> {
   const earlier = await earlierOf(ctx, order);
   if (earlier !== null) return earlier._id;
-  const fields = await newFields(ctx, order);
   const now = Date.now();
   const id = await ctx.db.insert("orders", {
-    ...fields,
+    ...(await newFields(ctx, order)),
     ...(await countedFields(ctx, order, now)),
     state: "prepared",
     nextCheckAt: now + PREPARED_FOR_MS,
   });
-  await begin(ctx, await byId(ctx, id), order.mentioned);
+  await openTrade(ctx, await byId(ctx, id), order.mentioned);
   return id;
 }
 
+type Keyed = Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">;
+
 /** The order that an earlier request with the same key has opened. @throws AppError `conflict` if it had other terms. */
-export async function earlierOf(
-  ctx: QueryCtx,
-  order: Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">,
-): Promise<Order | null> {
+export async function earlierOf(ctx: QueryCtx, order: Keyed): Promise<Order | null> {
+  const { userId, walletId, request } = order;
   const key = scopedKey(order);
   if (key === undefined) return null;
-  const row = await rowsByBoth(
-    ctx.db.query("orders"),
-    "userId",
-    order.userId,
-    "idempotencyKey",
-    key,
-  ).unique();
-  if (row !== null && (row.walletId !== order.walletId || !sameRequest(row.request, order.request)))
-    throw new AppError("conflict", KEY_USED);
+  const rows = rowsByBoth(ctx.db.query("orders"), "userId", userId, "idempotencyKey", key);
+  const row = await rows.unique();
+  if (row !== null && !isLike(row, walletId, request)) throw new AppError("conflict", KEY_USED);
   return row;
 }
 
+/** Whether an order has these terms. */
+export function isLike(row: Order, walletId: string, request: Request): boolean {
+  const canonical = (one: Request) => JSON.stringify(Object.entries(one).sort());
+  return row.walletId === walletId && canonical(row.request) === canonical(request);
+}
+
 /** A key belongs to the account, the credential and the endpoint. */
-function scopedKey({
-  request,
-  by,
-  key,
-  idempotencyKey,
-}: Pick<NewOrder, "request" | "by" | "key" | "idempotencyKey">): string | undefined {
+function scopedKey({ request, by, key, idempotencyKey }: Omit<Keyed, "walletId">): string | undefined {
   if (idempotencyKey === undefined) return undefined;
   return `${request.kind} ${credentialOf({ by, keyId: key?.id })} ${idempotencyKey}`;
 }
@@ -116,14 +112,9 @@ export function callersKey({ idempotencyKey = "" }: Pick<Order, "idempotencyKey"
   return idempotencyKey.replace(/^\S+ \S+ /, "");
 }
 
-export function sameRequest(a: Request, b: Request): boolean {
-  const canonical = (request: Request) => JSON.stringify(Object.entries(request).sort());
-  return canonical(a) === canonical(b);
-}
-
 /** The fields of a new row that both an opened and an asked order have. @throws AppError `paused`. */
 export async function newFields(ctx: MutationCtx, order: NewOrder) {
-  const { userId, walletId, request, source, by, key, value, etherPrice, minBuyAmount, mostFee } = order;
+  const { userId, walletId, request, by, key, value, etherPrice, minBuyAmount, mostFee } = order;
   const paused = pauseOf();
   if (paused !== null) throw paused;
   const { address } = await byWalletId(ctx, walletId);
@@ -132,14 +123,7 @@ export async function newFields(ctx: MutationCtx, order: NewOrder) {
   const idempotencyKey = scopedKey(order);
   return {
     ...blankFields(mostFee),
-    walletId,
-    userId,
-    address,
-    request,
-    by,
-    source,
-    rules,
-    etherPrice,
+    ...{ walletId, userId, address, request, by, rules, etherPrice },
     ...(keyId === null ? {} : { keyId }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(minBuyAmount === undefined ? {} : { minBuyAmount }),
@@ -149,29 +133,20 @@ export async function newFields(ctx: MutationCtx, order: NewOrder) {
 
 /** Of which nothing was counted or signed. */
 function blankFields(mostFee = MOST_FEE.toString()) {
-  const now = Date.now();
-  return { mostFee, counted: "0", feeCounted: "0", tries: [], preparedAt: now, createdAt: now };
+  return { mostFee, counted: "0", feeCounted: "0", tries: [] };
 }
 
-/** Counts an order, in the mutation that opens it or answers its question. @throws AppError as `refusalOf`. */
+/** Counts an order, in the mutation that opens it or answers its question. @throws AppError as `weigh` refuses. */
 export async function countedFields(ctx: MutationCtx, order: Ordering, now: number) {
-  const refusal = await refusalOf(ctx, order, await limitsOf(ctx, order, now), now);
+  const { refusal, counted, isLoose } = await weigh(ctx, order, now);
   if (refusal !== null) throw refusal;
   const countedFor = addressKey(order);
   return {
-    counted: (await countOf(ctx, order)).toString(),
+    counted: counted.toString(),
     countedAt: now,
-    isLoose: await isLoose(ctx, order, now),
+    isLoose,
     ...(countedFor === undefined ? {} : { countedFor }),
   };
-}
-
-/** What begins with an order: its trade, and word to its owner. */
-export async function begin(ctx: MutationCtx, row: Order, mentioned?: Mentioned): Promise<void> {
-  await openTrade(ctx, row, mentioned);
-  // An order that was tapped for has its own card.
-  if (row.by === "tap" || row.by === "chat" || row.by === "free") return;
-  await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.begun, { orderId: row._id });
 }
 
 /**
@@ -195,7 +170,6 @@ export async function openServiceOrder(
     request,
     state: "prepared",
     by: "service",
-    source: "web",
     rules: 0,
     etherPrice: "0",
     nextCheckAt: Date.now() + PREPARED_FOR_MS,
@@ -212,10 +186,4 @@ export async function blockerOf(ctx: QueryCtx, walletId: string, userId: string)
 /** The signed rows of an account, oldest first. */
 export async function signedOf(ctx: QueryCtx, walletId: string, most: number): Promise<Order[]> {
   return rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
-}
-
-/** Why an order did not do what it was for; `null` if it did, or may still. */
-export function faultOf({ state, error }: Order): string | null {
-  if (state === "failed") return error ?? NOT_SENT;
-  return state === "confirmed" ? (error ?? null) : null;
 }

@@ -1,36 +1,78 @@
 import { concat, numberToHex, size, type Address, type Hex } from "viem";
+import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { BPS } from "../../lib/money/amounts";
+import { BPS, formatUnits } from "../../lib/money/amounts";
+import { MOST_FEE } from "../../lib/money/base";
 import { feedAddresses, livePrices } from "../../market/feeds";
-import { isDelegated, readAccount, readAllowance } from "../../providers/chain/accounts";
-import { judgeSettler, lossIn, lossReads } from "../../providers/chain/accounts";
+import {
+  isDelegated,
+  judgeSettler,
+  lossIn,
+  lossReads,
+  readAccount,
+  readAllowance,
+  type Read,
+} from "../../providers/chain/accounts";
+import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { storedAddress } from "../model";
 import type { Request } from "../tables";
-import { PERMIT2, swapAddress, TOKENS } from "../tokens";
+import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import {
-  affordable,
   approval,
-  PRICE_MOVED,
-  refuseFor,
-  serviceCall,
-  transfer,
-  type Affordable,
-  type Payer,
-} from "./calls";
-import type { Order } from "./model";
-import {
   checkPrice,
   checkQuote,
+  gasLimit,
   isWrapping,
+  PRICE_MOVED,
+  serviceCall,
+  transfer,
   type Message,
   type SidePrices,
   type SwapRequest,
-} from "./quotes";
+} from "./calls";
+import type { Order } from "./model";
 
-/** What an order signs, one call after the other: the one way for orders and for rehearsals. For actions. */
+/** What an order signs, one call after the other, and can pay for: the one way for orders and for rehearsals. For actions. */
+
+/** The wallet that pays: of an order, or of a rehearsal. */
+export type Payer = Pick<Order, "userId" | "walletId" | "address">;
+
+/** A call that the wallet can pay for. */
+export type Next = {
+  kind: "approve" | "call";
+  call: Transaction;
+  preparation: Preparation;
+  gas: bigint;
+  /** The most that the network may take for it, in wei: its gas, and twice the current fee for its L1 data. */
+  mostFee: bigint;
+  /** The least that a swap's call guarantees. */
+  least?: bigint;
+};
+
+/**
+ * The most gas for one transaction: a recipient's or a token's own code decides how much a transfer burns. An ERC-20
+ * transfer takes some 60,000 gas, one to a contract wallet some 100,000, a swap over several pools up to two million.
+ */
+const MOST_GAS = {
+  send: 250_000n,
+  approve: 150_000n,
+  swap: 3_000_000n,
+  settlement: 300_000n,
+  anchor: 100_000n,
+} as const;
+
+export const GAS_OF_NOTHING = 21_000n;
+/** The L1 fee follows the L1's own fees: keep twice the current one. */
+export const L1_FEE_MARGIN = 2n;
+/** How much higher the fees of a replacement are. */
+const RAISED = (fee: bigint) => (fee * 125n) / 100n;
+/** The gas that 0x's API states for a swap whose gas it does not know. */
+const USUAL_SWAP_GAS = 300_000n;
+/** Replaces the signature that nobody gives in a rehearsal, for the fee of the call's data. */
+const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;
 
 const OTHERS_MONEY =
   "toAddress is the swap provider's contract: anybody may take what is sent there, and nothing was sent";
@@ -38,13 +80,7 @@ const NOBODYS_MONEY = "toAddress is a token's contract: what is sent there is lo
 const UNPRICED = "There is no live price to check the quote against: nothing was swapped";
 const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
 const PAUSED = "The swap provider has paused its contract: nothing was signed";
-
-/** The gas that 0x's API states for a swap whose gas it does not know. */
-const USUAL_SWAP_GAS = 300_000n;
-/** Replaces the signature that nobody gives in a rehearsal, for the fee of the call's data. */
-const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;
-
-export type Next = Affordable & { kind: "approve" | "call"; least?: bigint };
+const UNSEEN = "The swap provider does not see the approval yet: try again";
 
 /**
  * The calls that an order needs and its wallet can pay for: of a swap the approvals that it needs first, then the swap.
@@ -61,56 +97,155 @@ export async function* callsOf(
   permit?: (message: Message) => Promise<Hex>,
 ): AsyncGenerator<Next, undefined> {
   if (request.kind === "send") {
-    yield { ...(await sendable(ctx, payer, request)), kind: "call" };
-    return;
-  }
-  if (request.kind !== "swap" || offer === null) {
-    if (request.kind === "swap") return;
+    yield await sendOf(ctx, payer, request);
+  } else if (request.kind !== "swap") {
     const call = serviceCall(request, storedAddress(payer.address));
-    const cost = { kind: request.kind, spent: { token: "ETH", amount: 0n } } as const;
-    yield { ...(await affordable(ctx, payer, call, cost)), kind: "call" };
-    return;
+    yield await affordable(ctx, payer, call, { kind: request.kind });
+  } else if (offer !== null) {
+    for (const amount of offer.approvals)
+      yield await affordable(ctx, payer, approval(request.fromToken, amount), { kind: "approve" });
+    yield await swapOf(ctx, payer, request, offer, permit);
   }
-  const { fromToken, amount } = request;
-  for (const one of offer.approvals) {
-    const cost = { kind: "approve", spent: { token: fromToken, amount: 0n } } as const;
-    yield { ...(await affordable(ctx, payer, approval(fromToken, one), cost)), kind: "approve" };
-  }
-  const { transaction, permit2, issues } = offer.quote;
-  if (permit !== undefined && issues.allowance)
-    throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
-  const { to, value, gas } = transaction;
-  const isUnsigned = permit2 && permit === undefined;
-  const signature = isUnsigned ? NO_SIGNATURE : permit2 ? await permit?.(permit2.eip712.message) : undefined;
-  // The permit's signature is appended: its length as a 32-byte word, then its bytes.
-  const data =
-    signature === undefined
-      ? transaction.data
-      : concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
-  const stated = isUnsigned ? { assumedGas: gas ?? USUAL_SWAP_GAS } : { wantedGas: gas ?? 0n };
-  const cost = { kind: "swap", spent: { token: fromToken, amount: BigInt(amount) }, ...stated } as const;
-  yield { ...(await affordable(ctx, payer, { to, data, value }, cost)), kind: "call", least: offer.least };
 }
 
-/**
- * A send that the wallet can pay for.
- * @throws AppError `invalid_request` if the recipient is the swap provider's contract, which anybody may empty, or a
- * token's; what `affordable` throws.
- */
-async function sendable(
+/** @throws AppError `invalid_request` if the recipient is the swap provider's contract, which anybody may empty, or a token's. */
+async function sendOf(
   ctx: ActionCtx,
   payer: Payer,
-  request: Extract<Request, { kind: "send" }>,
-): Promise<Affordable> {
-  const spent = { token: request.token, amount: BigInt(request.amount) };
-  const to = storedAddress(request.toAddress);
-  const call = transfer(spent.token, to, spent.amount);
+  { token, amount, toAddress }: Extract<Request, { kind: "send" }>,
+): Promise<Next> {
+  const spent = { token, amount: BigInt(amount) };
+  const to = storedAddress(toAddress);
+  const call = transfer(token, to, spent.amount);
   const found = await affordable(ctx, payer, call, { kind: "send", spent, beside: lossReads(to) });
   const loss = lossIn(to, found.preparation.answers);
   if (loss === "settler") throw new AppError("invalid_request", OTHERS_MONEY);
   // A person's account may have a delegate (EIP-7702) that answers every call.
   if (loss === "token" && !(await isDelegated(to))) throw new AppError("invalid_request", NOBODYS_MONEY);
   return found;
+}
+
+async function swapOf(
+  ctx: ActionCtx,
+  payer: Payer,
+  { fromToken, amount }: SwapRequest,
+  { quote, least }: Offer,
+  permit?: (message: Message) => Promise<Hex>,
+): Promise<Next> {
+  const { transaction, permit2, issues } = quote;
+  if (permit !== undefined && issues.allowance) throw new AppError("upstream", UNSEEN);
+  const { to, value, gas } = transaction;
+  const signature = permit2 ? ((await permit?.(permit2.eip712.message)) ?? NO_SIGNATURE) : null;
+  // The permit's signature is appended: its length as a 32-byte word, then its bytes.
+  const data =
+    signature === null
+      ? transaction.data
+      : concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
+  const isUnsigned = signature === NO_SIGNATURE;
+  const stated = gas ?? (isUnsigned ? USUAL_SWAP_GAS : 0n);
+  const spent = { token: fromToken, amount: BigInt(amount) };
+  const found = await affordable(
+    ctx,
+    payer,
+    { to, data, value },
+    { kind: "swap", spent, stated, isUnsigned },
+  );
+  return { ...found, least };
+}
+
+type Cost = {
+  kind: keyof typeof MOST_GAS;
+  /** What is spent of the chain's own coin besides fees, or of an ERC-20. */
+  spent?: { token: Symbol; amount: bigint };
+  /** The gas that a quote states. */
+  stated?: bigint;
+  /** Whether the chain cannot estimate the gas, because a rehearsal has no signature: then the stated gas counts. */
+  isUnsigned?: boolean;
+  /** Calls to make beside the preparation's. */
+  beside?: readonly Read[];
+};
+
+/**
+ * Everything that the transaction needs from the chain, once the wallet is known to hold enough.
+ * @throws AppError `invalid_request`, `upstream`
+ */
+async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction, cost: Cost): Promise<Next> {
+  const { kind, spent = { token: "ETH", amount: 0n }, beside } = cost;
+  const { address } = TOKENS[spent.token];
+  const preparation = await prepareTransaction(storedAddress(payer.address), call, address, beside);
+  const { native, token, fees, l1Fee } = preparation;
+  const balance = address === null ? native : token;
+  if (balance < spent.amount) throw await lacking(ctx, payer, spent.token, { needed: spent.amount, balance });
+  const gas = gasOf(preparation, cost);
+  if (gas > MOST_GAS[kind])
+    throw new AppError(
+      "invalid_request",
+      `The transaction would take up to ${gas} gas, and a transaction of this kind (${kind}) may take ` +
+        `at most ${MOST_GAS[kind]}: nothing was signed`,
+    );
+  const mostFee = gas * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
+  // What was signed and cannot be mined is replaced by an empty transaction, which costs a fee as well.
+  const reserve = GAS_OF_NOTHING * RAISED(fees.maxFeePerGas);
+  const kept = mostFee > reserve ? mostFee : reserve;
+  const needed = kept + (address === null ? spent.amount : 0n);
+  if (native < needed) throw await lacking(ctx, payer, "ETH", { needed, balance: native, fee: kept });
+  if (mostFee > MOST_FEE) throw tooDear(mostFee, MOST_FEE);
+  return { kind: kind === "approve" ? "approve" : "call", call, preparation, gas, mostFee };
+}
+
+/** @throws AppError `invalid_request` if the call would revert. */
+function gasOf({ gas }: Preparation, { stated = 0n, isUnsigned = false }: Cost): bigint {
+  if (isUnsigned) return gasLimit(stated);
+  if (gas.kind === "reverts")
+    throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
+  // A quote may state more gas than the estimate, up to three times as much.
+  const most = gas.gas * 3n;
+  return gasLimit(stated <= gas.gas ? gas.gas : stated < most ? stated : most);
+}
+
+/** The refusal of a transaction for which the network could take more than is allowed; in wei. */
+export function tooDear(fee: bigint, most: bigint): AppError {
+  return new AppError(
+    "upstream",
+    `The network fee could reach ${formatUnits(fee, 18)} ETH, and at most ${formatUnits(most, 18)} ETH are ` +
+      "allowed for a transaction: nothing was signed",
+  );
+}
+
+/** The refusal of a request for which the wallet holds too little. */
+async function lacking(
+  ctx: ActionCtx,
+  payer: Payer,
+  token: Symbol,
+  { needed, balance, fee }: { needed: bigint; balance: bigint; fee?: bigint },
+): Promise<AppError> {
+  const shown = (amount: bigint) => formatUnits(amount, TOKENS[token].decimals);
+  const what =
+    fee === undefined
+      ? `Insufficient ${token}: ${shown(needed)} needed`
+      : `Insufficient ETH for the network fee: ${shown(needed)} needed in all (fee up to ${shown(fee)})`;
+  const hint = await otherWalletHint(ctx, payer, token, needed).catch(() => "");
+  const message = `${what}, the wallet holds ${shown(balance)}, ${shown(needed - balance)} is missing${hint}`;
+  return new AppError("invalid_request", message);
+}
+
+/** " The user's basic wallet holds 3 USDC: …" if that would be enough; otherwise nothing. */
+async function otherWalletHint(
+  ctx: ActionCtx,
+  { userId, walletId }: Payer,
+  token: Symbol,
+  needed: bigint,
+): Promise<string> {
+  for (const kind of ["basic", "custody"] as const) {
+    const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+    if (wallet === null || wallet.walletId === walletId) continue;
+    const { address, decimals } = TOKENS[token];
+    const held = await readAccount(storedAddress(wallet.address), address === null ? [] : [address], []);
+    const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
+    if (balance >= needed)
+      return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(balance, decimals)} ${token}: a send with from: "${kind}" spends it`;
+  }
+  return "";
 }
 
 /** A quote that was checked against its order, the price feeds and 0x's registry. */
@@ -143,14 +278,18 @@ export async function offerOf(
   const taker = storedAddress(payer.address);
   const amount = BigInt(swap.amount);
   const { address } = TOKENS[swap.fromToken];
+  const feeds = [TOKENS[swap.fromToken].feed, TOKENS[swap.toToken].feed] as const;
   // Settled rather than awaited together, so that what the wallet lacks is reported before the provider's failures.
-  const [[asked], { balance, prices }, allowed] = await Promise.all([
+  const [[asked], held, allowed] = await Promise.all([
     Promise.allSettled([ask(taker, swap)]),
-    readMarket(taker, swap),
+    readAccount(taker, address === null ? [] : [address], feedAddresses(feeds)),
     address === null ? 0n : readAllowance(address, taker, PERMIT2),
   ]);
-  if (balance < amount) await refuseFor(ctx, payer, swap.fromToken, amount, balance);
+  const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
+  if (balance < amount) throw await lacking(ctx, payer, swap.fromToken, { needed: amount, balance });
   if (asked.status === "rejected") throw asked.reason;
+  const live = livePrices(feeds, held.rounds, Date.now());
+  const prices = { from: live.get(feeds[0]) ?? null, to: live.get(feeds[1]) ?? null };
   const quote = await atLeast(asked.value, taker, swap, approved);
   const least = checkQuote(quote, swap, taker, Date.now());
   const priceChecked = checkPrice(least, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
@@ -162,12 +301,8 @@ export async function offerOf(
 }
 
 function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: SwapRequest): Promise<Quote> {
-  const sides = {
-    sellToken: swapAddress(fromToken),
-    buyToken: swapAddress(toToken),
-    sellAmount: BigInt(amount),
-  };
-  return requestQuote({ ...sides, taker, slippageBps });
+  const sides = { sellToken: swapAddress(fromToken), buyToken: swapAddress(toToken) };
+  return requestQuote({ ...sides, sellAmount: BigInt(amount), taker, slippageBps });
 }
 
 /**
@@ -193,17 +328,4 @@ async function requireGenuine(to: Address): Promise<void> {
   const verdict = await judgeSettler(to);
   if (verdict === "genuine") return;
   throw new AppError("upstream", verdict === "paused" ? PAUSED : COUNTERFEIT);
-}
-
-/** The wallet's balance of the sold token, and live prices of both tokens from the feeds, in one call. */
-async function readMarket(
-  owner: Address,
-  { fromToken, toToken }: SwapRequest,
-): Promise<{ balance: bigint; prices: SidePrices }> {
-  const { address } = TOKENS[fromToken];
-  const feeds = [TOKENS[fromToken].feed, TOKENS[toToken].feed] as const;
-  const account = await readAccount(owner, address === null ? [] : [address], feedAddresses(feeds));
-  const balance = address === null ? account.native : (account.tokens[0] ?? 0n);
-  const prices = livePrices(feeds, account.rounds, Date.now());
-  return { balance, prices: { from: prices.get(feeds[0]) ?? null, to: prices.get(feeds[1]) ?? null } };
 }

@@ -1,26 +1,26 @@
+import type { FunctionArgs } from "convex/server";
 import { parseTransaction, type Hex } from "viem";
 import { internal } from "../../_generated/api";
-import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { raisedFees, type FeeMarket, type Fees } from "../../providers/chain/preparation";
-import { readMarket } from "../../providers/chain/preparation";
+import { raisedFees, readMarket, type FeeMarket, type Fees } from "../../providers/chain/preparation";
 import { UPSTREAM } from "../../providers/chain/rpc";
 import { broadcast, countedAgain } from "../../providers/chain/transactions";
 import { MINUTE } from "../../lib/time";
-import { canSign, signAsService, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
+import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
 import { asHex, serviceAccountOf, storedAddress } from "../model";
-import { GAS_OF_NOTHING, L1_FEE_MARGIN, mayBeSigned, nothingFrom, tooDear, type Affordable } from "./calls";
-import { FURTHEST_AHEAD, type Order } from "./model";
-import { callsOf, offerOf, termsOf, type Next } from "./plan";
-import { isSoldBy, permitData, type Message } from "./quotes";
+import { isSame, isSoldBy, mayBeSigned, nothingFrom, permitData, type Message } from "./calls";
+import type { Order } from "./model";
+import { callsOf, GAS_OF_NOTHING, L1_FEE_MARGIN, offerOf, termsOf, tooDear, type Next } from "./plan";
 import type { Turn } from "./steps";
 
 /** Signs an order's next transaction, and further ones at its nonce. For actions. */
 
 /** After this long, a transaction with fees below the current ones is sent again with higher ones. */
 const OUTBID_AFTER_MS = MINUTE;
+/** A service account's key may be in use elsewhere as well: so many of its transactions may be unknown here. */
+const FURTHEST_AHEAD = 16;
 /** After this long without a block, its nonce is used for a transaction that moves nothing. */
 const WITHDRAWN_AFTER_MS = 10 * MINUTE;
 
@@ -29,53 +29,50 @@ const WITHDRAWN_AFTER_MS = 10 * MINUTE;
  * @returns Whether it was signed; otherwise it is another's turn, or a dropped block has to be mended first.
  * @throws AppError with the reason why the order is over.
  */
-export async function signNext(ctx: ActionCtx, { row, next, oldest, isNew }: Turn): Promise<boolean> {
-  const orderId = row._id;
-  const { preparation, gas, call, mostFee, kind, least, terms } = await nextOf(ctx, row);
-  const nonce = await nonceFor(ctx, row, preparation.mined, { next, oldest, isNew });
+export async function signNext(ctx: ActionCtx, turn: Turn): Promise<boolean> {
+  const { row } = turn;
+  const { request, minBuyAmount } = row;
+  // Each call is checked anew.
+  const approved = minBuyAmount === undefined ? null : BigInt(minBuyAmount);
+  const offer = request.kind === "swap" ? await offerOf(ctx, row, request, approved) : null;
+  const permit = (message: Message) => signPermit(ctx, row, message);
+  const { value: next } = await callsOf(ctx, row, request, offer, permit).next();
+  if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
+  const { preparation, gas, call, mostFee, kind, least } = next;
+  const nonce = await nonceFor(ctx, turn, preparation.mined);
   if (nonce === null) return false;
   if (mostFee > BigInt(row.mostFee)) throw tooDear(mostFee, BigInt(row.mostFee));
   const signed = await sign(ctx, row, { nonce, gas, fees: preparation.fees, call }, least);
-  const stored = await ctx.runMutation(internal.wallets.orders.steps.storeSigned, {
-    orderId,
+  return storeAndSend(ctx, row, {
     signed: { ...signed, kind },
     fee: mostFee.toString(),
-    ...(terms === undefined ? {} : { terms }),
+    ...(offer === null || kind === "approve" ? {} : { terms: termsOf(offer) }),
   });
-  if (stored) await broadcast(signed.raw);
-  return stored;
 }
 
-/** The call that an order signs next; each is checked anew. */
-async function nextOf(ctx: ActionCtx, row: Order): Promise<Next & { terms?: NonNullable<Order["terms"]> }> {
-  const { request, minBuyAmount } = row;
-  const approved = minBuyAmount === undefined ? null : BigInt(minBuyAmount);
-  const offer = request.kind === "swap" ? await offerOf(ctx, row, request, approved) : null;
-  const permit = (message: Message) => signPermit(ctx, row._id, message);
-  const { value: next } = await callsOf(ctx, row, request, offer, permit).next();
-  if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
-  if (offer === null || next.kind === "approve") return next;
-  return { ...next, terms: termsOf(offer) };
+/** Stores bytes before anybody outside has them, and sends them. @returns `false` if they are void. */
+async function storeAndSend(
+  ctx: ActionCtx,
+  { _id: orderId }: Order,
+  bytes: Omit<FunctionArgs<typeof internal.wallets.orders.steps.storeSigned>, "orderId">,
+): Promise<boolean> {
+  const isStored = await ctx.runMutation(internal.wallets.orders.steps.storeSigned, { orderId, ...bytes });
+  if (isStored) await broadcast(asHex(bytes.signed.raw));
+  return isStored;
 }
 
-function signPermit(ctx: ActionCtx, orderId: Id<"orders">, message: Message): Promise<Hex> {
+function signPermit(ctx: ActionCtx, order: Order, message: Message): Promise<Hex> {
   const check = ({ request }: Order) => {
     if (request.kind !== "swap" || !isSoldBy(message, request))
       throw new AppError("internal", "The permit is not what was ordered: nothing was signed");
   };
-  return signTypedData(ctx, { orderId, isEmpty: false, check }, permitData(message));
+  return signTypedData(ctx, { order, isEmpty: false, check }, permitData(message));
 }
 
-function sign(ctx: ActionCtx, row: Order, unsigned: Unsigned, least: bigint | undefined) {
-  const { call } = unsigned;
-  if (serviceAccountOf(row.walletId) !== null) {
-    mayBeSigned(row, call, least);
-    return signAsService(row.walletId, unsigned);
-  }
-  const own = storedAddress(row.address);
-  const isEmpty = call.to === own && call.data === "0x" && call.value === 0n;
-  const check = (order: Order) => mayBeSigned(order, call, least);
-  return signTransaction(ctx, { orderId: row._id, isEmpty, check }, unsigned);
+function sign(ctx: ActionCtx, order: Order, unsigned: Unsigned, least: bigint | undefined) {
+  const isEmpty = isSame(unsigned.call, nothingFrom(storedAddress(order.address)));
+  const check = (row: Order) => mayBeSigned(row, unsigned.call, least);
+  return signTransaction(ctx, { order, isEmpty, check }, unsigned);
 }
 
 /**
@@ -86,11 +83,11 @@ function sign(ctx: ActionCtx, row: Order, unsigned: Unsigned, least: bigint | un
  */
 async function nonceFor(
   ctx: ActionCtx,
-  { walletId, address: stored }: Order,
+  { row, next, oldest, isNew }: Turn,
   mined: number,
-  { next, oldest, isNew }: Pick<Turn, "next" | "oldest" | "isNew">,
 ): Promise<number | null> {
-  const address = storedAddress(stored);
+  const { walletId } = row;
+  const address = storedAddress(row.address);
   if (mined >= oldest && mined <= next) return next;
   if (mined < oldest) {
     log.warn("wallets.block dropped", { address, mined, oldest });
@@ -119,7 +116,6 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
   const now = Date.now();
   if (last === undefined || row.txHash === undefined) return;
   if (now - last.at < OUTBID_AFTER_MS || !canSign(row.walletId)) return;
-  const address = storedAddress(row.address);
   const { call, gas, fees } = readBytes(asHex(last.raw));
   const { market, l1Fee } = await readMarket(call.data);
   const isOver = isLate(row);
@@ -132,21 +128,12 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
     last.kind !== "empty" &&
     fee(gas) <= BigInt(row.mostFee) &&
     (await ctx.runQuery(internal.wallets.orders.steps.turn, { orderId: row._id, now })).isAllowed;
-  const again = may
-    ? { kind: last.kind, call, gas }
-    : { kind: "empty" as const, call: nothingFrom(address), gas: GAS_OF_NOTHING };
-  const least = row.terms === undefined ? undefined : BigInt(row.terms.minBuyAmount);
-  const unsigned = { nonce: last.nonce, gas: again.gas, fees: raised, call: again.call };
-  const signed = await sign(ctx, row, unsigned, again.kind === "call" ? least : undefined);
-  const stored = await ctx.runMutation(internal.wallets.orders.steps.storeFurther, {
-    orderId: row._id,
-    before: row.txHash,
-    signed: { ...signed, kind: again.kind },
-    fee: fee(again.gas).toString(),
-  });
-  if (!stored) return;
-  log.warn("wallets.signed again", { orderId: row._id, kind: again.kind });
-  await broadcast(signed.raw);
+  const kind = may ? last.kind : "empty";
+  const again = may ? { call, gas } : { call: nothingFrom(storedAddress(row.address)), gas: GAS_OF_NOTHING };
+  const least = kind === "call" && row.terms !== undefined ? BigInt(row.terms.minBuyAmount) : undefined;
+  const signed = await sign(ctx, row, { nonce: last.nonce, fees: raised, ...again }, least);
+  const bytes = { signed: { ...signed, kind }, fee: fee(again.gas).toString(), before: row.txHash };
+  if (await storeAndSend(ctx, row, bytes)) log.warn("wallets.signed again", { orderId: row._id, kind });
 }
 
 /** Whether it was signed so long ago that its call is no longer waited for. */
@@ -163,7 +150,7 @@ function isLow(fees: Fees, { baseFee, tip }: FeeMarket): boolean {
 }
 
 /** Decodes stored bytes. @throws AppError `internal` if this service does not sign their kind. */
-function readBytes(raw: Hex): { call: Affordable["call"]; gas: bigint; fees: Fees } {
+function readBytes(raw: Hex): { call: Next["call"]; gas: bigint; fees: Fees } {
   const transaction = parseTransaction(raw);
   const { to, gas } = transaction;
   if (transaction.type !== "eip1559" || to === undefined || to === null || gas === undefined) {

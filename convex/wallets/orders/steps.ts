@@ -2,26 +2,58 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
 import { dueWork } from "../../lib/cronRuns";
-import { vErrorCode } from "../../lib/errors";
+import { AppError, vErrorCode, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { NOBODY } from "../../lib/records/records";
 import { rowsByBoth, rowsDue } from "../../lib/records/rows";
-import { MINUTE, SECOND } from "../../lib/time";
-import { byWalletId, NOT_SENT, refusalToSign, walletById } from "../model";
-import { vOrderRow, vSwapTerms, vTry } from "../tables";
-import { drop, endApart, mined, NOT_SWAPPED, storeTry, usedOtherwise } from "./ending";
-import { blockerOf, byId, isEnded, signedOf, type Order } from "./model";
-import { end, standingOf } from "./questions";
+import { MINUTE, NEVER, SECOND } from "../../lib/time";
+import { tellOwner } from "../../messenger/webhooks/events";
+import {
+  byWalletId,
+  NO_ACCOUNT,
+  NOT_SENT,
+  PREPARED_FOR_MS,
+  refusalToSign,
+  settleTrade,
+  walletAt,
+  walletById,
+} from "../model";
+import { vOrderRow, vSwapTerms, vTry, type Try } from "../tables";
+import {
+  blockerOf,
+  byId,
+  faultOf,
+  isEnded,
+  MOST_SIGNED_SERVICE,
+  REVERTED,
+  signedOf,
+  type Order,
+} from "./model";
+import { end, overAt, seenAt } from "./questions";
 
-/** Every step of an order towards its receipt, for actions, and the cron. Each function is one transaction that decides. */
+/**
+ * Every step of an order from the signature to its end (`states.md`), for actions, and the cron. Each function is one
+ * transaction that decides; a late or repeated step changes nothing.
+ */
+
+const WITHDRAWN = "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
+const USED = "Another transaction took this one's place";
+const APPROVAL_REFUSED = "The token refused the approval that the swap needs: nothing was swapped";
+const NOT_SWAPPED =
+  "The approval that the swap needs was not mined in time: nothing was swapped, and the order is over";
+
+/** Answers that call a nonce used otherwise count from here on: a lagging node may not have the receipt yet. */
+const USED_AFTER_MS = MINUTE;
+/** When an outcome is looked at once more: the block that decided it may have been dropped. */
+const LOOK_BACK_MS = MINUTE;
 
 const vOrderId = { orderId: v.id("orders") };
 
-/** An order as those see it who carry it out. */
+/** An order as those see it who wait for it at `now`. */
 export const view = internalQuery({
-  args: vOrderId,
+  args: { ...vOrderId, now: v.number() },
   returns: vOrderRow,
-  handler: (ctx, { orderId }) => byId(ctx, orderId),
+  handler: async (ctx, { orderId, now }) => seenAt(ctx, await byId(ctx, orderId), now),
 });
 
 const vTurn = v.object({
@@ -31,7 +63,7 @@ const vTurn = v.object({
   /** The account's next nonce, and that of its oldest signed order, as far as this service has given them out. */
   next: v.number(),
   oldest: v.number(),
-  /** Whether none of its transactions was ever mined here: a service account may have signed elsewhere. */
+  /** Whether it has never signed here: a service account may have signed elsewhere. */
   isNew: v.boolean(),
   /** Whether it may be signed, and signed again. */
   isAllowed: v.boolean(),
@@ -48,13 +80,12 @@ export const turn = internalQuery({
     const wallet = await walletById(ctx, walletId);
     const next = wallet?.nextNonce ?? 0;
     const [first] = await signedOf(ctx, walletId, 1);
-    const done = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "confirmed");
     return {
       row,
       blocker: await blockerOf(ctx, walletId, userId),
       next,
       oldest: first?.nonce ?? next,
-      isNew: userId === NOBODY && (await done.first()) === null,
+      isNew: wallet?.nextNonce === undefined,
       isAllowed: (await refusalToSign(ctx, row, now)) === null,
     };
   },
@@ -69,60 +100,63 @@ export const bytesFrom = internalQuery({
       .query("orders")
       .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId).gte("nonce", nonce))
       .take(50);
-    const tries = rows.flatMap((row) =>
-      row.tries.map((one) => ({
-        ...one,
-        isMined: isEnded(row) && (one.hash === row.txHash || one.hash === row.approvalTxHash),
-      })),
-    );
-    return tries
-      .filter((one) => one.nonce >= nonce)
-      .sort((a, b) => a.nonce - b.nonce || Number(b.isMined) - Number(a.isMined) || b.at - a.at)
+    const mined = new Set(rows.flatMap(({ txHash, approvalTxHash }) => [txHash, approvalTxHash]));
+    const rank = ({ hash, at }: Try) => (mined.has(hash) ? Infinity : at);
+    return rows
+      .flatMap(({ tries }) => tries.filter((one) => one.nonce >= nonce))
+      .sort((a, b) => a.nonce - b.nonce || (rank(a) < rank(b) ? 1 : -1))
       .map(({ raw }) => raw);
   },
 });
 
-const vSigned = vTry.omit("at");
-
 /**
- * Stores signed bytes and takes their nonce, before anybody outside has them.
- * @returns `false` if the order has ended or it is another's turn: the bytes are void.
- * @throws AppError as `refusalToSign`.
+ * Stores signed bytes before anybody outside has them: the first ones take the next nonce, further ones have the same.
+ * @param args.before The hash of the newest bytes when further ones were signed.
+ * @returns `false` if the order has ended, it is another's turn, or there are other bytes by now: these are void.
+ * @throws AppError as `refusalToSign`, unless they move nothing.
  */
 export const storeSigned = internalMutation({
-  args: { ...vOrderId, signed: vSigned, fee: v.string(), terms: v.optional(vSwapTerms) },
+  args: {
+    ...vOrderId,
+    signed: vTry.omit("at"),
+    fee: v.string(),
+    terms: v.optional(vSwapTerms),
+    before: v.optional(v.string()),
+  },
   returns: v.boolean(),
-  handler: async (ctx, { orderId, signed, fee, terms }) => {
+  handler: async (ctx, { orderId, signed, fee, terms, before }) => {
     const row = await byId(ctx, orderId);
-    if (row.state !== "prepared") return false;
-    const refusal = await refusalToSign(ctx, row, Date.now());
+    const isFirst = before === undefined;
+    const isCurrent = isFirst
+      ? row.state === "prepared"
+      : row.state === "signed" && row.txHash === before && row.nonce === signed.nonce;
+    if (!isCurrent) return false;
+    const refusal = signed.kind === "empty" ? null : await refusalToSign(ctx, row, Date.now());
     if (refusal !== null) throw refusal;
-    const wallet = await byWalletId(ctx, row.walletId);
-    if (signed.nonce < (wallet.nextNonce ?? 0)) return false;
-    if ((await blockerOf(ctx, row.walletId, row.userId)) !== null) return false;
-    await ctx.db.patch("wallets", wallet._id, { nextNonce: signed.nonce + 1 });
-    await storeTry(ctx, row, signed, { fee: BigInt(fee), terms });
+    if (isFirst && !(await takeNonce(ctx, row, signed.nonce))) return false;
+    const at = Date.now();
+    const spent = BigInt(row.feeCounted) + (BigInt(fee) * BigInt(row.etherPrice)) / 10n ** 18n;
+    await ctx.db.patch("orders", row._id, {
+      state: "signed",
+      nonce: signed.nonce,
+      tries: [...row.tries, { ...signed, at }],
+      txHash: signed.hash,
+      ...(isFirst ? { firstHash: signed.hash } : {}),
+      feeCounted: spent.toString(),
+      ...(terms === undefined ? {} : { terms }),
+      nextCheckAt: at + 20 * SECOND,
+    });
     return true;
   },
 });
 
-/**
- * Stores further bytes at an order's nonce: the same call with higher fees, or an empty transaction.
- * @param args.before The hash of the newest bytes when these were signed.
- * @returns `false` if the order has ended, or has other bytes by now: these are void.
- */
-export const storeFurther = internalMutation({
-  args: { ...vOrderId, before: v.string(), signed: vSigned, fee: v.string() },
-  returns: v.boolean(),
-  handler: async (ctx, { orderId, before, signed, fee }) => {
-    const row = await byId(ctx, orderId);
-    if (row.state !== "signed" || row.txHash !== before || row.nonce !== signed.nonce) return false;
-    const refusal = signed.kind === "empty" ? null : await refusalToSign(ctx, row, Date.now());
-    if (refusal !== null) throw refusal;
-    await storeTry(ctx, row, signed, { fee: BigInt(fee) });
-    return true;
-  },
-});
+/** Takes an account's next nonce, if it is this order's turn. */
+async function takeNonce(ctx: MutationCtx, { walletId, userId }: Order, nonce: number): Promise<boolean> {
+  const { _id, nextNonce = 0 } = await byWalletId(ctx, walletId);
+  if (nonce < nextNonce || (await blockerOf(ctx, walletId, userId)) !== null) return false;
+  await ctx.db.patch("wallets", _id, { nextNonce: nonce + 1 });
+  return true;
+}
 
 const vStep = v.union(
   /** The chain has mined one of its transactions. */
@@ -132,52 +166,147 @@ const vStep = v.union(
     succeeded: v.boolean(),
     bought: v.optional(v.string()),
   }),
-  /** Its nonce is used, some blocks back, and by none of its own. */
-  v.object({ kind: v.literal("used"), mined: v.number() }),
-  /** So few of its account's transactions are mined that its nonce is not the next one. */
-  v.object({ kind: v.literal("apart"), mined: v.number() }),
+  /**
+   * So many of its account's transactions are mined, some blocks back, that its nonce is used by none of its own; or, for
+   * long, so few that its nonce is not the next one.
+   */
+  v.object({ kind: v.literal("astray"), mined: v.number() }),
   /** Its nonce is free after all. */
   v.object({ kind: v.literal("free") }),
   /** Nothing of it was signed, and nothing will be. */
-  v.object({ kind: v.literal("dropped"), error: v.string(), errorCode: vErrorCode }),
-  /** Its caller has been told that the swap is over while its approval was not mined. */
-  v.object({ kind: v.literal("given up") }),
-  /** The block that decided it is gone: it is looked at again soon. */
-  v.object({ kind: v.literal("lost") }),
+  v.object({ kind: v.literal("dropped"), error: v.optional(v.string()), errorCode: v.optional(vErrorCode) }),
 );
 export type Step = Infer<typeof vStep>;
 
-/** Moves an order on; a late or repeated step changes nothing. @returns The order afterwards. */
+/** Moves an order on. @returns The order afterwards. */
 export const advance = internalMutation({
   args: { ...vOrderId, step: vStep },
   returns: vOrderRow,
   handler: async (ctx, { orderId, step }) => {
-    await take(ctx, await byId(ctx, orderId), step);
+    const row = await byId(ctx, orderId);
+    if (step.kind === "mined") await mined(ctx, row, step);
+    else if (step.kind === "astray") await astray(ctx, row, step.mined);
+    else if (step.kind === "dropped") await drop(ctx, row, step);
+    else if (row.usedSince !== undefined) await ctx.db.patch("orders", orderId, { usedSince: undefined });
     return byId(ctx, orderId);
   },
 });
 
-async function take(ctx: MutationCtx, row: Order, step: Step): Promise<void> {
-  switch (step.kind) {
-    case "mined":
-      return mined(ctx, row, step);
-    case "used":
-      return usedOtherwise(ctx, row, step.mined);
-    case "apart":
-      return endApart(ctx, row, step.mined);
-    case "free":
-      if (row.usedSince !== undefined) await ctx.db.patch("orders", row._id, { usedSince: undefined });
-      return;
-    case "dropped":
-      return drop(ctx, row, step.error, step.errorCode);
-    case "given up":
-      if (row.state === "prepared") return drop(ctx, row, NOT_SWAPPED, "upstream");
-      if (row.state === "signed" && row.tries.at(-1)?.kind === "approve")
-        await ctx.db.patch("orders", row._id, { error: NOT_SWAPPED, errorCode: "upstream" });
-      return;
-    case "lost":
-      if (isEnded(row)) await ctx.db.patch("orders", row._id, { nextCheckAt: Date.now() + MINUTE });
+/** Ends an order that was not signed; a key that it was opened with is free again. */
+async function drop(
+  ctx: MutationCtx,
+  row: Order,
+  { error, errorCode = "upstream" }: { error?: string | undefined; errorCode?: ErrorCode | undefined },
+): Promise<void> {
+  if (row.state !== "prepared") return;
+  const late = row.approvalTxHash === undefined ? NOT_SENT : NOT_SWAPPED;
+  const outcome = { state: "failed", error: error ?? late, errorCode } as const;
+  await finish(ctx, row, outcome, { idempotencyKey: undefined, nextCheckAt: NEVER });
+}
+
+/** The chain has mined one of an order's transactions. */
+async function mined(
+  ctx: MutationCtx,
+  row: Order,
+  { hash, succeeded, bought }: { hash: string; succeeded: boolean; bought?: string | undefined },
+): Promise<void> {
+  const one = row.tries.find((each) => each.hash === hash);
+  if (one === undefined || row.state === "asked" || row.state === "prepared") return;
+  const now = Date.now();
+  const lookBack = { nextCheckAt: now + LOOK_BACK_MS, usedSince: undefined };
+  if (one.kind === "approve") {
+    if (isEnded(row)) return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
+    const approved = { approvalTxHash: hash, txHash: undefined, firstHash: undefined };
+    if (!succeeded) return finish(ctx, row, failed(APPROVAL_REFUSED), { ...approved, ...lookBack });
+    const prepared = { state: "prepared", nextCheckAt: now + PREPARED_FOR_MS } as const;
+    return ctx.db.patch("orders", row._id, { ...approved, ...prepared, usedSince: undefined });
   }
+  const outcome = !succeeded
+    ? failed(REVERTED)
+    : one.kind === "empty"
+      ? failed(WITHDRAWN)
+      : { state: "confirmed" as const, ...boughtBy(row, bought) };
+  if (isEnded(row) && row.state === outcome.state && row.txHash === hash)
+    return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
+  if (isEnded(row)) log.warn("wallets.end corrected", { orderId: row._id, to: outcome.state });
+  await finish(ctx, row, outcome, { txHash: hash, ...lookBack });
+}
+
+type Outcome = {
+  state: "confirmed" | "failed";
+  error?: string;
+  errorCode?: ErrorCode;
+  bought?: string;
+};
+
+function failed(error: string): Outcome {
+  return { state: "failed", error, errorCode: "upstream" };
+}
+
+/**
+ * What a mined swap has bought. 0x's contract would revert rather than pay less than its call guaranteed: then the
+ * contract is not what its registry says, or the node lies.
+ */
+function boughtBy({ _id, terms }: Order, bought: string | undefined): Pick<Outcome, "bought" | "error"> {
+  if (bought === undefined) return {};
+  if (terms === undefined || BigInt(bought) >= BigInt(terms.minBuyAmount)) return { bought };
+  log.error("wallets.swap fell short", { orderId: _id });
+  const error = `The swap was mined and has bought ${bought} rather than at least ${terms.minBuyAmount}: the service has been alerted`;
+  return { bought, error };
+}
+
+/**
+ * The chain's count of an account's transactions does not go with a signed order, twice a minute apart. Where its nonce
+ * is used, the order has failed. A service account's may be beyond the next nonce, because a node had counted too many:
+ * then all its signed orders end, and the count starts again. What they were for is safe to do twice.
+ */
+async function astray(ctx: MutationCtx, row: Order, mined: number): Promise<void> {
+  const { _id, walletId, address, nonce = 0, usedSince } = row;
+  if (isEnded(row)) return ctx.db.patch("orders", _id, { nextCheckAt: NEVER });
+  if (row.state !== "signed") return;
+  const wallet = await byWalletId(ctx, walletId);
+  const isUsed = mined > nonce;
+  // More than this service has given out is no answer about this order; nor are fewer, while one of its own is to come.
+  const isNone = isUsed ? mined > (wallet.nextNonce ?? 0) : await isOwn(ctx, row, mined);
+  if (isNone) return;
+  const now = Date.now();
+  if (usedSince === undefined)
+    return ctx.db.patch("orders", _id, { usedSince: now, nextCheckAt: now + USED_AFTER_MS });
+  if (now - usedSince < USED_AFTER_MS) return;
+  if (isUsed) return finish(ctx, row, failed(USED), { nextCheckAt: now + LOOK_BACK_MS });
+  log.error("wallets.nonces apart", { address, mined, nonce });
+  await ctx.db.patch("wallets", wallet._id, { nextNonce: mined });
+  for (const one of await signedOf(ctx, walletId, MOST_SIGNED_SERVICE))
+    await finish(ctx, one, failed(USED), { nextCheckAt: NEVER });
+}
+
+/** Whether the transaction of a nonce is one that is known here, or has to be. */
+async function isOwn(ctx: MutationCtx, { walletId, userId }: Order, nonce: number): Promise<boolean> {
+  const rows = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "nonce", nonce);
+  return userId !== NOBODY || (await rows.first()) !== null;
+}
+
+/** `undefined` removes a field. */
+type Changes = { nextCheckAt: number; approvalTxHash?: string } & {
+  [Field in "idempotencyKey" | "txHash" | "firstHash" | "usedSince"]?: Order[Field] | undefined;
+};
+
+/** Writes an order's end, with all that follows from it: its trade, the webhooks of whose it is, word to its owner. */
+async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: Changes): Promise<void> {
+  const { state, error, errorCode, bought } = outcome;
+  const { _id: orderId, userId } = row;
+  await ctx.db.patch("orders", orderId, { state, error, errorCode, bought, endedAt: Date.now(), ...further });
+  const ended = await byId(ctx, orderId);
+  const { request, txHash, approvalTxHash, question, by } = ended;
+  if (request.kind !== "send" && request.kind !== "swap") return;
+  const fault = faultOf(ended);
+  const told = { status: state, error: fault, success: state === "confirmed" && fault === null };
+  const transaction = { transactionId: orderId, ...request, txHash, ...told, bought: ended.bought };
+  await tellOwner(ctx, userId, "transaction.ended", transaction);
+  await settleTrade(ctx, ended, fault);
+  const hasMoved = (txHash ?? approvalTxHash) !== undefined;
+  if (question !== undefined || (hasMoved && by !== "free"))
+    await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.ended, { orderId });
 }
 
 /** Takes up what is due: checks what was signed, ends what was never answered or signed. */
@@ -185,9 +314,8 @@ export const takeUpDue = dueWork(async (ctx) => {
   const now = Date.now();
   const due = await rowsDue(ctx.db.query("orders"), "nextCheckAt", now).take(50);
   for (const row of due) {
-    if (row.state === "prepared") await drop(ctx, row, NOT_SENT, "upstream");
-    else if (row.state === "asked")
-      await end(ctx, row, (await standingOf(ctx, row, now)) === "void" ? "void" : "expired", now);
+    if (row.state === "prepared") await drop(ctx, row, {});
+    else if (row.state === "asked") await end(ctx, row, (await overAt(ctx, row, now)) ?? "expired", now);
     else {
       const age = now - (row.tries.at(-1)?.at ?? now);
       const pause = Math.min(Math.max(20 * SECOND, age), 5 * MINUTE);
@@ -202,14 +330,15 @@ export const takeUpDue = dueWork(async (ctx) => {
  * a backup. It is never lowered.
  */
 export const acceptCount = internalMutation({
-  args: { walletId: v.string(), mined: v.number() },
+  args: { address: v.string(), mined: v.number() },
   returns: v.number(),
-  handler: async (ctx, { walletId, mined }) => {
-    const wallet = await byWalletId(ctx, walletId);
-    const known = wallet.nextNonce ?? 0;
-    if (mined <= known) return known;
-    await ctx.db.patch("wallets", wallet._id, { nextNonce: mined });
-    log.warn("wallets.count accepted", { walletId, mined, known });
+  handler: async (ctx, { address, mined }) => {
+    const wallet = await walletAt(ctx, address);
+    if (wallet === null) throw new AppError("invalid_request", NO_ACCOUNT);
+    const { _id, walletId, nextNonce = 0 } = wallet;
+    if (mined <= nextNonce) return nextNonce;
+    await ctx.db.patch("wallets", _id, { nextNonce: mined });
+    log.warn("wallets.count accepted", { walletId, mined, known: nextNonce });
     return mined;
   },
 });
