@@ -16,7 +16,7 @@ import type { Button } from "../messenger/format";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";
 import { dropLink, isLogin, userInSay } from "../messenger/linking";
 import { fullTextCard, stopButton } from "../research/cards";
-import { activeShiftsOf } from "../research/model";
+import { activeShiftsOf, focusName, shownShift, storedResult } from "../research/model";
 import { publishedHead } from "../signals/chain";
 import { signalsCard } from "../signals/cards";
 import { latestSignals, recordFor } from "../signals/model";
@@ -43,10 +43,6 @@ async function focusNamed(ctx: QueryCtx, argument: string, now: number): Promise
   // The exchanges may know a symbol that no list has; a name they do not know.
   const focus = (await listedSymbol(ctx, name, now)) ?? name;
   return isSymbol(focus) ? focus : null;
-}
-
-function nameOf(focus: string): string {
-  return focus === "" ? "the whole market" : focus;
 }
 
 const SIGNALS: readonly Button[] = [
@@ -95,18 +91,19 @@ const READS: Readonly<Record<string, Read>> = {
     const focus = await focusNamed(ctx, argument, now);
     if (focus === null) return whichToken("report");
     // Results are for everybody, no matter who asked for them.
-    const found = await ctx.runQuery(internal.research.results.current, { focus });
+    const found = await storedResult(ctx, focus);
     if (found !== null) return { answer: fullTextCard(focus, found.result) };
     const of = focus === "" ? "" : ` ${focus}`;
     return reply(
-      `There is no research on ${nameOf(focus)} yet: `,
+      `There is no research on ${focusName(focus)} yet: `,
       { command: "research" },
       `${of} writes it.`,
     );
   },
-  status: async (ctx, { userId, now }) => ({
-    answer: statusCard(await activeShiftsOf(ctx, userId), now),
-  }),
+  status: async (ctx, { userId, now }) => {
+    const active = await activeShiftsOf(ctx, userId);
+    return { answer: statusCard(await Promise.all(active.map((one) => shownShift(ctx, one))), now) };
+  },
 };
 
 type Binding = (ctx: MutationCtx, request: Request) => Outcome | Promise<Outcome>;
@@ -136,34 +133,33 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
     const stoppable = config?.sealedBotToken === undefined && set === sender.chatId;
     const { jobId } = await ctx.runMutation(internal.research.shifts.start, {
       userId,
-      signedIn: true,
+      token: focus,
       stoppable,
       paidBy: payerOf({ userId, signedIn: true, address: null }),
-      ...(focus === "" ? {} : { token: focus }),
     });
     // The card at the start of a shift says everything, if it is sent to this chat.
     if (stoppable) return { answer: [] };
     return {
       answer: notice(
-        `I am following ${nameOf(focus)} for eight hours: reports come to the chat that you have set.`,
+        `I am following ${focusName(focus)} for eight hours: reports come to the chat that you have set.`,
       ),
-      buttons: [[stopButton(jobId, focus === "" ? null : focus)]],
+      buttons: [[stopButton(jobId, focus)]],
     };
   },
   stop: async (ctx, { userId, argument }) => {
     const active = await activeShiftsOf(ctx, userId);
     if (active.length === 0) return reply("You have no research shift running.");
     const token = focusIn(argument);
-    const meant = active.filter((one) => argument === "" || one._id === argument || one.focus === token);
-    const running = active.map(({ _id, token: of }) => [stopButton(_id, of ?? null)]);
+    const meant = active.filter((one) => argument === "" || one._id === argument || one.token === token);
+    const running = active.map((one) => [stopButton(one._id, one.token)]);
     if (meant.length === 0)
       return { answer: notice("That shift has ended already. These are running:"), buttons: running };
     for (const { _id: jobId } of meant)
       await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
     return {
-      answer: notice(`I no longer follow ${meant.map(({ focus }) => nameOf(focus)).join(" and ")}.`),
-      buttons: meant.map(({ focus }) => [
-        { text: `Follow ${nameOf(focus)} again`, command: `follow ${focus}`.trim() },
+      answer: notice(`I no longer follow ${meant.map((one) => focusName(one.token)).join(" and ")}.`),
+      buttons: meant.map((one) => [
+        { text: `Follow ${focusName(one.token)} again`, command: `follow ${one.token}`.trim() },
       ]),
     };
   },

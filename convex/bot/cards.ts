@@ -1,11 +1,11 @@
 import type { Infer } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
 import { optional } from "../lib/env";
 import { usd } from "../lib/text/numbers";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Card } from "../messenger/model";
 import { duration } from "../research/cards";
+import { focusName, type Shift } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
 import { headLine, recordLines, type WholeRecord } from "../signals/cards";
 import type { vHolding } from "../wallets/tables";
@@ -152,12 +152,12 @@ function shortAmount(balance: string): string {
 }
 
 /** A user's active shifts, at `now` (epoch ms). */
-export function statusCard(active: readonly Doc<"shifts">[], now: number): Paragraph[] {
+export function statusCard(active: readonly Shift[], now: number): Paragraph[] {
   if (active.length === 0) return notice("No research shift is running.");
   return active.map(({ token, startedAt, stopsAt, interimReportsCount }) => {
     const remaining = Math.max(0, Math.ceil((stopsAt - now) / MINUTE)) * MINUTE;
     return [
-      { bold: `🔬 Research shift · ${token ?? "Market"}` },
+      { bold: `🔬 Research shift · ${focusName(token)}` },
       `\nRunning for ${duration(now - startedAt)}, ${duration(remaining)} to go`,
       `\nInterim reports: ${interimReportsCount} of 2`,
     ];

@@ -28,6 +28,7 @@ import { chatUser, isChatUser } from "../messenger/model";
 import { wordsAsParagraphs } from "../messenger/format";
 import { botUsername, register as registerAt, showTyping } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
+import { storedResult } from "../research/model";
 import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, notice, PRIVATE_ONLY } from "./cards";
 import { commandNamed, help, menu, reply, whichToken, type Outcome, type Request } from "./commands";
 import { focusIn, parseCommand, parseMention, showsCode } from "./commands";
@@ -159,18 +160,16 @@ const WORKS: Readonly<Record<string, Work>> = {
     const named = focusIn(request.argument);
     if (named === null) return whichToken("research");
     const focus = await focusOf(ctx, named === "" ? undefined : named, caller);
-    const stored = await ctx.runQuery(internal.research.results.current, { focus });
+    const stored = await storedResult(ctx, focus);
     if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) {
-      const { result, fetchedAt: generatedAt } = stored;
-      const token = focus === "" ? null : focus;
       const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
       return {
-        answer: snapshotCard({ token, generatedAt, result }, siteUrl()),
+        answer: snapshotCard(focus, stored, siteUrl()),
         buttons: [[button("Full text", "report"), button("Follow for 8 h", "follow")]],
       };
     }
     required("LLM_GATEWAY_API_KEY");
-    const ticket: Ticket = await ctx.runMutation(internal.research.results.begin, { focus, caller });
+    const ticket: Ticket = await ctx.runMutation(internal.research.reports.begin, { focus, caller });
     await hasEnded(ctx, ticket);
     return "wait";
   },

@@ -1,4 +1,6 @@
+import { AppError } from "../lib/errors";
 import { SLOT_RULES } from "../lib/figures/ledger";
+import { namesIn } from "../lib/records/records";
 
 /** The named agents and their prompts. */
 
@@ -26,15 +28,18 @@ const PROMPTS = {
   "coingecko-default": MARKET_DATA,
 } as const;
 
-export type AgentId = keyof typeof PROMPTS;
+type AgentId = keyof typeof PROMPTS;
 
 /** The longest answer, in tokens. */
 export const ANSWER_TOKENS = 1_000;
 
 export const DEFAULT_AGENT: AgentId = "primary-default";
 
-export function isAgent(id: string): id is AgentId {
-  return Object.hasOwn(PROMPTS, id);
+/** @throws AppError `not_found` */
+export function agentNamed(id: string): AgentId {
+  const agent = namesIn(PROMPTS).find((one) => one === id);
+  if (agent === undefined) throw new AppError("not_found", `There is no agent named ${id}`);
+  return agent;
 }
 
 /** An agent's system prompt with its live context, line by line. */

@@ -3,12 +3,11 @@ import { shownSource, shownSources } from "../lib/figures/shapes";
 import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
-import { AppError } from "../lib/errors";
 import { USER_TOKEN } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
 import { resultExample } from "../research/views";
-import { DEFAULT_AGENT, isAgent } from "./agents";
+import { agentNamed, DEFAULT_AGENT } from "./agents";
 import { lastTurns } from "./runs";
 
 const turn = z.object(
@@ -63,8 +62,7 @@ const chat: MountedEndpoint = endpoint({
     sources: z.array(shownSource).describe("The facts that the answer cites"),
   }),
   handler: async (ctx, { question, agentId: named, messages = [], userId }, { caller }) => {
-    const agentId = named ?? DEFAULT_AGENT;
-    if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
+    const agentId = agentNamed(named ?? DEFAULT_AGENT);
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", sources: [] };
     const { answer: reply } = await import("./replies");
@@ -75,12 +73,11 @@ const chat: MountedEndpoint = endpoint({
       caller,
       personal: userId !== undefined && caller.credential !== "id" && caller.credential !== "key",
     };
-    const answered = await waitingAs(ctx, caller, () => reply(ctx, wanted), {
+    const { answer, model, sources } = await waitingAs(ctx, caller, () => reply(ctx, wanted), {
       limit: "question",
       heldMs: deadlines.caller,
       payer: payerOf(caller),
     });
-    const { answer, model, sources } = answered;
     return { answer, agentId, model, sources: shownSources(sources) };
   },
 });

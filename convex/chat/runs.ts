@@ -14,7 +14,7 @@ import { endRun, exchangesOf, recordRun, startedWith } from "../runs/model";
 import { cut } from "../lib/text/strings";
 import { DAY } from "../lib/time";
 import { requireUser } from "../accounts/model";
-import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
+import { agentNamed, ANSWER_TOKENS, DEFAULT_AGENT } from "./agents";
 
 /**
  * Agent runs, which a signed-in user starts and pays for with credits, and the earlier turns of a conversation: those that
@@ -44,7 +44,8 @@ export const start = mutation({
   returns: v.id("agentRuns"),
   handler: async (ctx, args): Promise<Id<"agentRuns">> => {
     const { userId } = await requireUser(ctx);
-    const { agentId = DEFAULT_AGENT, idempotencyKey } = args;
+    const { idempotencyKey } = args;
+    const agentId = agentNamed(args.agentId ?? DEFAULT_AGENT);
     const question = args.question.trim();
     if (question === "") throw new AppError("invalid_request", "question is required");
     if (question.length > MAX_QUESTION) {
@@ -55,7 +56,6 @@ export const start = mutation({
     }
     const earlier = await startedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) return earlier._id;
-    if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
     required("LLM_GATEWAY_API_KEY");
     await charge(ctx, "question", { userId, address: null });
     const messages = await rememberedTurns(ctx, userId, agentId, Date.now());
@@ -130,7 +130,10 @@ export function lastTurns(turns: readonly Turn[], limit = HISTORY_CHARS): Turn[]
   for (const { role, content } of turns.toReversed()) {
     if (content.trim() === "") continue;
     if (content.length > room) {
-      if (kept.length === 0) kept.push({ role, content: `…${endOf(content, room - 1)}` });
+      const end = Array.from(content)
+        .slice(1 - room)
+        .join("");
+      if (kept.length === 0) kept.push({ role, content: `…${end}` });
       break;
     }
     room -= content.length;
@@ -139,12 +142,6 @@ export function lastTurns(turns: readonly Turn[], limit = HISTORY_CHARS): Turn[]
   return kept;
 }
 
-/** The last characters of a text, without cutting one. */
-function endOf(text: string, length: number): string {
-  return text.slice(-length).replace(/^\p{Surrogate}/u, "");
-}
-
-const REMEMBERED_MS = DAY;
 const EXCHANGES = 6;
 /** It is part of the price of every run, so it is shorter than the history that a client may send. */
 const REMEMBERED_CHARS = 8_000;
@@ -152,7 +149,7 @@ const TITLE_LENGTH = 80;
 
 /** The turns that an agent continues from, oldest first, without refusals to show a key. */
 async function rememberedTurns(ctx: QueryCtx, userId: string, agentId: string, now: number): Promise<Turn[]> {
-  const since = now - REMEMBERED_MS;
+  const since = now - DAY;
   const exchanges = await exchangesOf(ctx, { userId, agentId, since, limit: EXCHANGES });
   const turns = exchanges
     .filter(({ answer }) => answer !== SECURITY_MESSAGE)

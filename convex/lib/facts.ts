@@ -19,11 +19,11 @@ type Measure = {
 
 export const KINDS = {
   name: { label: "name", unit: "text" },
-  rank: { label: "rank by market capitalisation", unit: "count" },
   price: { label: "price", unit: "USD", alike: "price" },
   change24h: { label: "price change over 24 hours", unit: "percent", isSigned: true, alike: "change" },
   marketCap: { label: "market capitalisation", unit: "USD" },
   volume24h: { label: "volume traded in 24 hours", unit: "USD" },
+  rank: { label: "rank by market capitalisation", unit: "count" },
   majorsRising: { label: "majors (BTC, ETH, SOL) that rose over 24 hours, of 3", unit: "count" },
   moverPlace: { label: "place by gain among the 50 largest coins over 24 hours", unit: "count" },
   trendingPlace: { label: "place among the most searched coins", unit: "count" },

@@ -16,13 +16,16 @@ export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v
 const CLASSES = ["service", "paid", "shift", "signedIn", "anonymous"] as const;
 export const vPayingClass = v.union(...CLASSES.map((payer) => v.literal(payer)));
 
-/** A class, and the callers within it (`lib/limits/callers`). */
+/** Callers of a class (`lib/limits/callers`). */
+export const vCallersPart = v.object({
+  class: v.union(v.literal("signedIn"), v.literal("anonymous")),
+  holders: v.array(v.string()),
+});
+/** A class, and the callers within it. */
 export const vPayer = v.union(
   vPayingClass,
-  v.object({
-    class: v.union(v.literal("signedIn"), v.literal("anonymous"), v.literal("shift")),
-    holders: v.array(v.string()),
-  }),
+  vCallersPart,
+  v.object({ class: v.literal("shift"), holders: v.array(v.string()) }),
 );
 
 /** What calls of a day have cost, in millionths of a USD. */

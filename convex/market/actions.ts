@@ -26,6 +26,7 @@ import {
   snapshotQuestion,
   tokenCheck,
   tokenQuestion,
+  unknownToken,
 } from "./questions";
 import type { MarketFigures, TokenAnswer } from "./shapes";
 import { knownCoins, marketView, written, type GatewayList } from "./snapshot";
@@ -119,7 +120,8 @@ export const writeAnswer = renewal({ question: v.string() }, LEASE_MS, async (ct
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
   const { value, model } = await completeStructured(ctx, tokenQuestion(context, check), patience);
   const { token, observedAt } = check.figures(value.token);
-  const { answer } = check.mended(value);
+  const words = check.mended(value).answer;
+  const answer = token === null ? `${unknownToken(question)} ${words}` : words;
   const told = { token, answer, model, priceSource: token?.source ?? null, fetchedAt: iso(observedAt) };
   return JSON.stringify(told satisfies TokenAnswer);
 });

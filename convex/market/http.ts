@@ -92,7 +92,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
   path: "/mcp/token",
   summary: "Figures of one token and an answer to a question about it.",
   description:
-    "Answers to the same question are shared for 60 seconds. A request for a private key or seed phrase gets a fixed security message, and no model is asked.",
+    "Answers to the same question are shared for 60 seconds. Where it names no token that a source knows, `token` is null and the answer begins with that. A request for a private key or seed phrase gets a fixed security message, and no model is asked.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors,
   example: {

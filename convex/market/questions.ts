@@ -138,6 +138,14 @@ export function bareSymbol(question: string): string | null {
 type TokenCheck = ReturnType<typeof tokenCheck>;
 
 const NOTHING_PROVEN = "No source has the figures that would answer this.";
+
+/** What an answer without a token begins with. */
+export function unknownToken(question: string): string {
+  const bare = bareSymbol(question);
+  if (bare === null) return "The question names no token that a source knows.";
+  return `No source knows the token ${bare}: name it by its symbol, such as BTC.`;
+}
+
 const UNCITED = { isUncited: true, isBare: true } as const;
 
 /** What the answer to a question may say, by what the sources know. @param now Epoch ms. */

@@ -1,5 +1,4 @@
 import type * as z from "zod";
-import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { many } from "../lib/text/strings";
 import { iso } from "../lib/time";
@@ -7,6 +6,7 @@ import { storedListing } from "../market/listing";
 import { readPrices } from "../market/views";
 import { linkedCitations, safeAddress, spanText } from "../messenger/format";
 import { readReport } from "../research/http";
+import { storedResult } from "../research/model";
 import { shownSnapshot, type snapshotShape } from "../research/views";
 import { TOKENS } from "../signals/rules";
 import { HOURS, PriceCard } from "./home";
@@ -23,7 +23,7 @@ type Written = { kind: string; at: string; result: Result };
 
 /** The last on-demand result on a focus, however old. @param focus A symbol, or "" for the whole market. */
 export async function readSnapshot(ctx: ActionCtx, focus: string): Promise<Snapshot | null> {
-  const stored = await ctx.runQuery(internal.research.results.current, { focus });
+  const stored = await storedResult(ctx, focus);
   return stored === null ? null : shownSnapshot(stored);
 }
 

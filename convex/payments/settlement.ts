@@ -154,8 +154,7 @@ export const write = worker({ claimId: v.id("paymentClaims") }, async (ctx, work
   const focus = await ctx.runQuery(internal.payments.progress.reportToWrite, work);
   if (focus === null) return "over";
   // A caller who gives up comes back with the same proof, so a paid report may take its time.
-  const occasion = "Paid research report";
-  const { result, model } = await research(ctx, { focus, occasion, wanted: "whole", payer: "paid" });
+  const { result, model } = await research(ctx, focus, "paid");
   if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
   await ctx.runMutation(internal.payments.progress.deliver, { ...work, result, model });
 });

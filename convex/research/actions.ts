@@ -11,53 +11,34 @@ import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
 import { vPayer } from "../lib/tables";
 import { cut } from "../lib/text/strings";
-import { iso, MINUTE, roundedNow, unlessLate, within } from "../lib/time";
+import { iso, MINUTE, roundedNow, unlessLate } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { askForMarket } from "../market/actions";
 import { gather } from "../market/collectors";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
-import {
-  vReportKind,
-  vShiftMaterial,
-  type Answers,
-  type Missing,
-  type ReportKind,
-  type Result,
-} from "./tables";
-import { SHARED_FOR_MS } from "./timing";
-import { wantedFor } from "./writing/brief";
+import { SHARED_FOR_MS } from "./model";
+import type { Answers, Missing, MODELS } from "./tables";
+import { vMaterial, wantedFor, type Material } from "./writing/brief";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./writing/prompts";
-import { writeResult as write } from "./writing/writer";
+import { writeResult as write, type Written } from "./writing/writer";
 
 /** Calls to the sources and to the writer: collections, reports of shifts, results on demand. */
 
 export const collect = worker(
   { observationId: v.id("observations"), focus: v.string(), payer: vPayer },
-  async (ctx, { observationId, job, ...wish }) => {
-    const answers = await askSources(ctx, wish);
+  async (ctx, { observationId, job, focus, payer }) => {
+    const answers = await askSources(ctx, focus, payer);
     const stored = { observationId, job, answers, noted: takeNoted() };
     await ctx.runMutation(internal.research.observations.store, stored);
   },
 );
 
-const OCCASIONS: Record<ReportKind, string> = {
-  interim1: "Interim report 1 of an 8-hour research shift, 2.5 hours in",
-  interim2: "Interim report 2 of an 8-hour research shift, 5 hours in",
-  final: "Final report of an 8-hour research shift",
-};
-
 /** Writes the report of a shift from its observations. */
 export const writeReport = worker(
-  { reportId: v.id("reports"), kind: vReportKind, ...vShiftMaterial },
-  async (ctx, { reportId, job, kind, ...material }) => {
-    const brief = await ctx.runQuery(internal.research.writing.brief.gather, {
-      ...material,
-      at: roundedNow(),
-    });
-    if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
-    const report = { occasion: OCCASIONS[kind], nowIso: iso(Date.now()), brief };
-    const written = await write(ctx, report, "shift");
+  { reportId: v.id("reports"), occasion: v.string(), ...vMaterial },
+  async (ctx, { reportId, job, occasion, ...material }) => {
+    const written = await writeFrom(ctx, occasion, material, "shift");
     const stored = { reportId, job, ...written, noted: takeNoted() };
     await ctx.runMutation(internal.research.reports.store, stored);
   },
@@ -67,66 +48,53 @@ export const writeReport = worker(
 const LEASE_MS = 5 * MINUTE;
 
 /** Writes an on-demand result. */
-export const writeResult = renewal({ focus: v.string() }, LEASE_MS, async (ctx, wish): Promise<string> => {
-  const occasion = "On-demand research snapshot";
-  const { result } = await research(ctx, { ...wish, occasion, wanted: "soon" });
+export const writeResult = renewal({ focus: v.string() }, LEASE_MS, async (ctx, { focus, payer }) => {
+  const { result } = await research(ctx, focus, payer);
   return JSON.stringify(result);
 });
 
-type Research = {
-  focus: string;
-  occasion: string;
-  /**
-   * `soon`: a caller waits, and what the sources have not said in time is missing. `whole`: every source has its whole
-   * time, and nothing is written without an observed price.
-   */
-  wanted: "soon" | "whole";
-  payer: Payer;
-};
-
 /**
- * Researches a focus and writes a result.
+ * Researches a focus and writes a result. Where a caller waits, what the sources have not said in time is missing; for a
+ * paid one, every source has its whole time.
  * @throws AppError `upstream`
  */
-export async function research(
-  ctx: ActionCtx,
-  { focus, occasion, wanted, payer }: Research,
-): Promise<{ result: Result; model: string }> {
-  const isWhole = wanted === "whole";
-  let observationId = await ctx.runQuery(internal.research.observations.fresh, { focus, wholly: isWhole });
+export async function research(ctx: ActionCtx, focus: string, payer: Payer): Promise<Written> {
+  let observationId = await ctx.runQuery(internal.research.observations.fresh, { focus });
   if (observationId === null) {
-    const answers = await askSources(ctx, {
-      focus,
-      payer,
-      waitMs: isWhole ? undefined : deadlines.researchSources,
-    });
-    const stored = { focus, answers, noted: takeNoted() };
+    const end = payer === "paid" ? undefined : AbortSignal.timeout(deadlines.researchSources);
+    const stored = { focus, answers: await askSources(ctx, focus, payer, end), noted: takeNoted() };
     observationId = await ctx.runMutation(internal.research.observations.add, stored);
   }
-  const material = { focus, observationIds: [observationId], at: roundedNow() };
-  const brief = await ctx.runQuery(internal.research.writing.brief.gather, material);
-  if (isWhole ? !brief.isPriced : brief.sources.length === 0)
+  return writeFrom(ctx, "Research on demand", { focus, observationIds: [observationId] }, payer);
+}
+
+async function writeFrom(
+  ctx: ActionCtx,
+  occasion: string,
+  material: Material,
+  payer: Payer,
+): Promise<Written> {
+  const found = { ...material, at: roundedNow() };
+  const brief = await ctx.runQuery(internal.research.writing.brief.gather, found);
+  // Nobody pays for a report without an observed price.
+  if (payer === "paid" ? !brief.isPriced : brief.sources.length === 0)
     throw new AppError("upstream", brief.missing[0]?.reason ?? "The market data did not come in time");
-  return write(ctx, { occasion, nowIso: iso(Date.now()), brief }, payer);
+  return write(ctx, occasion, brief, payer);
 }
 
 const RAW_LIMIT = 60_000;
-const STORED_MOVERS = 10;
+const MOVERS = 8;
 
 /**
  * Asks the fact collectors and three models, all at the same time. None throws.
- * @param waitMs What has not come by then is missing: somebody waits. Absent: each source has its own deadline.
+ * @param end What has not come by then is missing: somebody waits. Absent: each source has its own deadline.
  */
-async function askSources(
-  ctx: ActionCtx,
-  { focus, payer, waitMs }: { focus: string; payer: Payer; waitMs?: number | undefined },
-): Promise<Answers> {
-  const end = waitMs === undefined ? null : AbortSignal.timeout(waitMs);
+async function askSources(ctx: ActionCtx, focus: string, payer: Payer, end?: AbortSignal): Promise<Answers> {
   const late = () => new AppError("upstream", "It did not come in time");
   const missing: Missing[] = [];
   const ask = async <Answer extends object>(collector: string, work: Promise<Answer>) => {
     try {
-      return end === null ? await work : await unlessLate(work, end, late);
+      return end === undefined ? await work : await unlessLate(work, end, late);
     } catch (error) {
       const reason = messageOf(error);
       log.warn("research.source failed", { focus, collector, error: reason });
@@ -134,36 +102,34 @@ async function askSources(
       return undefined;
     }
   };
-  const facts = gather(ctx, wantedFor(focus), { freshMs: SHARED_FOR_MS });
-  const [market, sentiment, onchain, uncollected] = await Promise.all([
+  const [market, sentiment, onchain, uncollected = []] = await Promise.all([
     ask("market", marketOf(ctx, focus, payer)),
     ask("sentiment", sentimentOf(focus, payer)),
     ask("onchain", onchainOf(ctx, focus, payer)),
-    // Facts have rows of their own: what is late there shows when the report is written.
-    end === null ? facts : within(end, facts),
+    // They have rows of their own: what is late there shows when the report is written.
+    ask("facts", gather(ctx, wantedFor(focus), { freshMs: SHARED_FOR_MS })),
   ]);
   return {
     ...(market === undefined ? {} : { market }),
     ...(sentiment === undefined ? {} : { sentiment }),
     ...(onchain === undefined ? {} : { onchain }),
-    missing: [...missing, ...(uncollected ?? [])],
+    missing: [...missing, ...uncollected],
   };
 }
 
-async function marketOf(
-  ctx: ActionCtx,
-  focus: string,
-  payer: Payer,
-): Promise<NonNullable<Answers["market"]>> {
+/** What a model has answered. */
+type Said<Model extends keyof typeof MODELS> = NonNullable<Answers[Model]>;
+
+async function marketOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Said<"market">> {
   const { trending, top20, raw } = await askForMarket(ctx, focus, payer);
   const movers = top20
     .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
     .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
-    .slice(0, STORED_MOVERS);
+    .slice(0, MOVERS);
   return { trending, movers, marketDataRaw: cut(raw, RAW_LIMIT) };
 }
 
-async function sentimentOf(focus: string, payer: Payer): Promise<NonNullable<Answers["sentiment"]>> {
+async function sentimentOf(focus: string, payer: Payer): Promise<Said<"sentiment">> {
   const now = Date.now();
   const question = sentimentQuestion(focus, iso(now));
   const { text, citations, degraded } = await askSentiment(purseOf(payer), SENTIMENT_SYSTEM, question, now);
@@ -173,11 +139,7 @@ async function sentimentOf(focus: string, payer: Payer): Promise<NonNullable<Ans
   return { ...read.value, degraded, citations };
 }
 
-async function onchainOf(
-  ctx: ActionCtx,
-  focus: string,
-  payer: Payer,
-): Promise<NonNullable<Answers["onchain"]>> {
+async function onchainOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Said<"onchain">> {
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
   return (await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience)).value;
 }

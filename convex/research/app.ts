@@ -5,7 +5,7 @@ import { shownReport, shownShift, vReport, vShift } from "./model";
 export const shifts = ownRows(
   vShift,
   (db, userId) => db.query("shifts").withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId)),
-  shownShift,
+  (row, ctx) => shownShift(ctx, row),
 );
 
 export const reports = ownRows(

@@ -1,78 +1,40 @@
+import type { Doc } from "../_generated/dataModel";
 import { percent } from "../lib/text/numbers";
 import { dateTime, HOUR, MINUTE } from "../lib/time";
 import { linkedCitations, type Button, type Paragraph } from "../messenger/format";
-import type { ReportKind, Result } from "./tables";
-import { dueAfterMs } from "./timing";
-import { nameOf } from "./model";
+import { focusName, nameOf, REPORTS } from "./model";
+import type { Result } from "./tables";
 import { MARKS } from "./writing/result";
 
 /** The button below the start notice of a shift: it stops only that shift. */
-export function stopButton(jobId: string, token: string | null): Button {
-  return { text: `Stop ${token ?? "the market"}`, command: `stop ${jobId}` };
+export function stopButton(jobId: string, token: string): Button {
+  return { text: `Stop ${focusName(token)}`, command: `stop ${jobId}` };
 }
 
-export function startCard({ token, startedAt }: { token: string | null; startedAt: number }): Paragraph[] {
+type Shift = Pick<Doc<"shifts">, "token" | "startedAt">;
+
+export function startCard({ token, startedAt }: Shift): Paragraph[] {
   return [
     [{ bold: "🔬 Research shift started" }, `\n${dateTime(startedAt)}`],
-    [`Tracking: `, { bold: token ?? "the whole market" }],
+    [`Tracking: `, { bold: focusName(token) }],
     ["Duration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h"],
   ];
 }
 
-const TITLES: Record<ReportKind, string> = {
-  interim1: "📊 Interim report 1 of 2",
-  interim2: "📊 Interim report 2 of 2",
-  final: "🏁 Final report",
-};
-
-export function reportCard(report: {
-  kind: ReportKind;
-  token: string | null;
-  startedAt: number;
-  generatedAt: number;
-  result: Result;
-}): Paragraph[] {
-  const { kind, token, startedAt, generatedAt, result } = report;
+export function reportCard(
+  { token, startedAt }: Shift,
+  { kind, generatedAt, result }: Pick<Doc<"reports">, "kind" | "generatedAt"> & { result: Result },
+): Paragraph[] {
+  const { title, dueAfterMs } = REPORTS[kind];
   const elapsed = duration(generatedAt - startedAt);
-  const checkpoint = `${dueAfterMs[kind] / HOUR}h checkpoint`;
   return [
     [
-      { bold: `${TITLES[kind]} · ${token ?? "Market"}` },
-      `\n${checkpoint} · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
+      { bold: `${kind === "final" ? "🏁" : "📊"} ${title} · ${focusName(token)}` },
+      `\n${dueAfterMs / HOUR}h checkpoint · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
     ],
     ...resultParagraphs(result),
   ];
 }
-
-const KEY_SIGNALS = 3;
-
-/** The short card of an on-demand result: its summary, and where the rest is. @param site The deployment's address. */
-export function snapshotCard(
-  { token, generatedAt, result }: { token: string | null; generatedAt: number; result: Result },
-  site: string,
-): Paragraph[] {
-  const name = token ?? "Market";
-  const page = `${site}/research${token === null ? "" : `?token=${encodeURIComponent(token)}`}`;
-  const signals = result.impacts
-    .toSorted((a, b) => b.confidence - a.confidence)
-    .slice(0, KEY_SIGNALS)
-    .flatMap((impact) => impactLine(impact, result));
-  return [
-    [{ bold: `🔬 Research · ${name}` }, `\n${dateTime(generatedAt)} · `, { bold: result.marketOutlook }],
-    [result.shortSummary],
-    [{ bold: "Key signals" }, ...signals],
-    [VIEW],
-    [{ words: "Charts and the whole report", href: page }],
-  ];
-}
-
-/** The full text of a result. @param focus "" for the whole market. */
-export function fullTextCard(focus: string, result: Result): Paragraph[] {
-  return [[{ bold: `📄 ${focus === "" ? "Market" : focus}` }], ...resultParagraphs(result)];
-}
-
-/** The part of a result that nobody observed. */
-const VIEW = "Figures are the sources'; outlook, causes and forecasts are a language model's view.";
 
 function resultParagraphs(result: Result): Paragraph[] {
   return [
@@ -85,6 +47,40 @@ function resultParagraphs(result: Result): Paragraph[] {
     ...sourceParagraphs(result),
   ];
 }
+
+const KEY_SIGNALS = 3;
+
+/** The short card of an on-demand result: its summary, and where the rest is. @param site The deployment's address. */
+export function snapshotCard(
+  focus: string,
+  { fetchedAt, result }: { fetchedAt: number; result: Result },
+  site: string,
+): Paragraph[] {
+  const page = `${site}/research${focus === "" ? "" : `?token=${encodeURIComponent(focus)}`}`;
+  const signals = result.impacts
+    .toSorted((a, b) => b.confidence - a.confidence)
+    .slice(0, KEY_SIGNALS)
+    .flatMap((impact) => impactLine(impact, result));
+  return [
+    [
+      { bold: `🔬 Research · ${focusName(focus)}` },
+      `\n${dateTime(fetchedAt)} · `,
+      { bold: result.marketOutlook },
+    ],
+    [result.shortSummary],
+    [{ bold: "Key signals" }, ...signals],
+    [VIEW],
+    [{ words: "The whole report, with its sources", href: page }],
+  ];
+}
+
+/** The whole text of a result. */
+export function fullTextCard(focus: string, result: Result): Paragraph[] {
+  return [[{ bold: `📄 ${focusName(focus)}` }], ...resultParagraphs(result)];
+}
+
+/** The part of a result that nobody observed. */
+const VIEW = "Figures are the sources'; outlook, causes and forecasts are a language model's view.";
 
 /** The sources of the citations, each name once: `CoinGecko [1, 2]`. Statements of a model carry the model's name. */
 function sourceParagraphs({ sources, missing }: Result): Paragraph[] {

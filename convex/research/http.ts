@@ -25,11 +25,10 @@ import { log } from "../lib/log";
 import { once } from "../lib/once";
 import { payerOf } from "../lib/limits/callers";
 import { readThrough } from "../lib/cache";
-import { iso } from "../lib/time";
+import { iso, MINUTE } from "../lib/time";
 import { pseudonymOf } from "../lib/security/pseudonyms";
-import { keyOf, resultIn } from "./results";
-import type { Result } from "./tables";
-import { CACHE_MS, GAP_STANDS_MS } from "./timing";
+import { keyOf, resultIn } from "./model";
+import { MODELS, type Result } from "./tables";
 import {
   reportExample,
   reportShape,
@@ -46,9 +45,10 @@ const listing = once(() => import("../market/listing"));
 
 /** In ms: a result without a source is a cache of two minutes, unless this deployment cannot ask that source. */
 function cachedForMs({ missing }: Result): number {
-  const lacks = (name: string) => missing.some(({ collector }) => collector === name);
-  const isKnown = isSet("SENTIMENT_API_KEY") && lacks("sentiment");
-  return isKnown || lacks("market") || lacks("onchain") ? GAP_STANDS_MS : CACHE_MS;
+  const isGap = missing.some(
+    ({ collector }) => collector in MODELS && (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
+  );
+  return (isGap ? 2 : 15) * MINUTE;
 }
 
 /** For endpoints that take a focus. */
@@ -94,7 +94,7 @@ const snapshot: MountedEndpoint = endpoint({
       freshMs: (stored) => cachedForMs(resultIn(stored)),
       caller,
       key: keyOf(focus),
-      begin: () => ctx.runMutation(internal.research.results.begin, { focus, caller }),
+      begin: () => ctx.runMutation(internal.research.reports.begin, { focus, caller }),
     });
     return { success: true as const, result: shownSnapshot({ fetchedAt, result: resultIn(body) }) };
   },
@@ -156,17 +156,14 @@ const start: MountedEndpoint = endpoint({
     stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
   handler: async (ctx, { userId, token, messengerChatId }, call) => {
-    const key = call.idempotencyKey;
     const { focusOf } = await listing();
-    const focus = await focusOf(ctx, token);
     const started = await ctx.runMutation(internal.research.shifts.start, {
       userId,
-      signedIn: call.caller.signedIn === true,
+      token: await focusOf(ctx, token),
+      ...(messengerChatId === undefined ? {} : { messengerChatId }),
+      ...(call.idempotencyKey === undefined ? {} : { idempotencyKey: call.idempotencyKey }),
       byId: call.caller.credential === "id",
       paidBy: payerOf(call.caller),
-      ...(focus === "" ? {} : { token: focus }),
-      ...(messengerChatId === undefined ? {} : { messengerChatId }),
-      ...(key === undefined ? {} : { idempotencyKey: key }),
     });
     log.info("research.started", { requestId: call.requestId, shiftId: started.jobId });
     return { success: true as const, ...started };
@@ -199,7 +196,7 @@ const status: MountedEndpoint = endpoint({
   summary:
     "The user's active shifts, the newest one in full, the one that ended last, and their latest three reports.",
   description:
-    "`activeJob` is null once the shift is over: `lastJob` says how it ended. `lastCollection` says which of a shift's sources failed, and why; `deliveryProblem` says why its cards do not arrive.",
+    "`activeJob` is null once the shift is over: `lastJob` says how it ended. `deliveryProblem` says why its cards do not arrive.",
   access: "shown",
   example: {
     input: { userId: EXAMPLE_USER },
@@ -215,10 +212,6 @@ const status: MountedEndpoint = endpoint({
         finalReportSent: false,
         token: "ETH",
         collectionsCount: 6,
-        lastCollection: {
-          at: "2026-01-05T12:00:10.000Z",
-          failed: [{ source: "sentiment", error: "The sentiment model did not answer in time" }],
-        },
       },
       lastJob: null,
       activeJobs: [],
@@ -235,18 +228,13 @@ const status: MountedEndpoint = endpoint({
   },
 });
 
-/** The latest report on a token, of a shift, or of both; `null` if there is none. */
+/** The latest report on a token, or of a shift; `null` if there is none. */
 export async function readReport(
   ctx: ActionCtx,
-  filter: { token?: string | undefined; jobId?: string | undefined },
+  of: { token: string } | { jobId: string },
 ): Promise<z.output<typeof reportShape> | null> {
-  const { token, jobId } = filter;
-  const row = await ctx.runQuery(internal.research.reports.latest, {
-    ...(token === undefined ? {} : { token }),
-    ...(jobId === undefined ? {} : { jobId }),
-  });
-  if (row === null) return null;
-  return { ...row, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
+  const row = await ctx.runQuery(internal.research.reports.latest, { of });
+  return row === null ? null : { ...row, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
 }
 
 const report: MountedEndpoint = endpoint({
@@ -263,18 +251,18 @@ const report: MountedEndpoint = endpoint({
   example: { input: { token: "ETH" }, output: reportExample },
   input: z
     .object({
-      token: optionalToken.describe("The shift's focus token. Either this or jobId."),
+      token: optionalToken.describe("The shift's focus token. Either this or jobId, which goes first."),
       jobId: absentWhenEmpty(atMost(64)).describe(
         "The shift, as its start returned it: the only way to get reports of a shift on the whole market.",
       ),
     })
     .refine(({ token, jobId }) => token !== undefined || jobId !== undefined, {
       path: ["token"],
-      message: "is required",
+      message: "or jobId is required: the focus token of a shift, or the id that its start returned",
     }),
   returns: reportShape,
-  handler: async (ctx, { token, jobId }, { caller }) => {
-    const latest = await readReport(ctx, { token, jobId });
+  handler: async (ctx, { token = "", jobId }, { caller }) => {
+    const latest = await readReport(ctx, jobId === undefined ? { token } : { jobId });
     if (latest !== null) return latest;
     if (jobId !== undefined) throw new AppError("not_found", "There is no research report of this shift yet");
     // It may be a name, or not exist.

@@ -1,26 +1,40 @@
 import { v, type Infer } from "convex/values";
 import { parse } from "convex-helpers/validators";
+import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
-import { rowsByBoth } from "../lib/records/rows";
-import { iso } from "../lib/time";
-import type { Rank } from "../lib/work/jobs";
+import type { ActionCtx, QueryCtx } from "../_generated/server";
+import { namesIn } from "../lib/records/records";
+import { rowsBy, rowsByBoth } from "../lib/records/rows";
+import { HOUR, iso, MINUTE } from "../lib/time";
 import { COLLECTIONS } from "../market/tables";
-import { MODELS, researchTables, vResult, type Missing } from "./tables";
+import { MODELS, researchTables, vResult, type Missing, type ReportKind, type Result } from "./tables";
 
-/** Shifts and reports as other rooms and readers see them. */
+/** Shifts, reports and results as other rooms and readers see them. */
 
-const RECENT_REPORTS = 3;
+export const SHIFT_MS = 8 * HOUR;
 
-/** The rank of a shift's work; the shift may be gone by then. */
-export function rankOfShift(shift: Doc<"shifts"> | null): Rank {
-  return shift?.signedIn === true ? "signedIn" : "anonymous";
+/** The reports of a shift in their order, and when each is due, in ms after its start. */
+export const REPORTS: Record<ReportKind, { title: string; dueAfterMs: number }> = {
+  interim1: { title: "Interim report 1 of 2", dueAfterMs: 2.5 * HOUR },
+  interim2: { title: "Interim report 2 of 2", dueAfterMs: 5 * HOUR },
+  final: { title: "Final report", dueAfterMs: SHIFT_MS },
+};
+const KINDS = namesIn(REPORTS);
+
+/**
+ * The report that a shift owes at a time, `null` if none is due. Normally the one after its last; after an outage,
+ * interims whose successor is also due are skipped, and after 8 hours only the final report remains.
+ */
+export function dueReport(last: ReportKind | undefined, startedAt: number, now: number): ReportKind | null {
+  const later = KINDS.slice(last === undefined ? 0 : KINDS.indexOf(last) + 1);
+  return later.findLast((kind) => now - startedAt >= REPORTS[kind].dueAfterMs) ?? null;
 }
 
-/** By whom a shift counts (`lib/limits/callers`). */
-export function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): string[] | undefined {
-  return typeof paidBy === "object" ? paidBy.holders : undefined;
-}
+/** How long an observation serves everybody who needs one of its focus; one that lacks a source serves nobody else. */
+export const SHARED_FOR_MS = 5 * MINUTE;
+
+/** A focus for readers: a token, or "" for the whole market. */
+export const focusName = (focus: string): string => (focus === "" ? "the whole market" : focus);
 
 /** The topic of a shift's cards. */
 export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
@@ -35,72 +49,59 @@ export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc
     .take(MAX_ACTIVE);
 }
 
+/** The newest of the user's shifts that have ended; `null` if there is none. */
+export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts"> | null> {
+  const newest = await ctx.db
+    .query("shifts")
+    .withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId))
+    .order("desc")
+    .take(MAX_ACTIVE + 1);
+  return newest.find(({ status }) => status !== "active") ?? null;
+}
+
+/** A shift's reports, oldest first: at most one of each kind. */
+export async function reportsOfShift(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Doc<"reports">[]> {
+  return rowsBy(ctx.db.query("reports"), "jobId", shiftId).take(KINDS.length);
+}
+
 /** A shift as its user sees it. */
 export const vShift = researchTables.shifts.validator
-  .pick("status", "startedAt", "stopsAt", "endedAt", "interimReportsCount", "finalReportSent", "error")
+  .pick("token", "status", "startedAt", "stopsAt", "endedAt")
   .extend({
     _id: v.id("shifts"),
-    /** "" for the whole market. */
-    token: v.string(),
     collectionsCount: v.number(),
+    interimReportsCount: v.number(),
+    finalReportSent: v.boolean(),
+    /** Why its last report could not be written. */
+    error: v.optional(v.string()),
   });
 export type Shift = Infer<typeof vShift>;
 
-export function shownShift(row: Doc<"shifts">): Shift {
-  return parse(vShift, { ...row, token: row.focus, collectionsCount: row.observationIds.length });
-}
-
-/** The user's shift that ended last; `null` if there is none. */
-export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts"> | null> {
-  // Of each kind, the one that began last also ended last: all last eight hours, and a stop ends all.
-  const ended = await Promise.all(
-    (["completed", "stopped"] as const).map((status) =>
-      rowsByBoth(ctx.db.query("shifts"), "userId", userId, "status", status).order("desc").first(),
-    ),
-  );
-  const rows = ended.flatMap((row) => (row === null ? [] : [row]));
-  return rows.toSorted((a, b) => (b.endedAt ?? 0) - (a.endedAt ?? 0))[0] ?? null;
-}
-
-/** When a collection ended (epoch ms), and the sources that returned nothing, with why. */
-export const vCollection = v.object({
-  at: v.number(),
-  failed: v.array(v.object({ source: v.string(), error: v.string() })),
-});
-export type Collection = Infer<typeof vCollection>;
-
-/** The result of a shift's latest finished collection; `null` if there is none. */
-export async function lastCollectionOf(
-  ctx: QueryCtx,
-  { observationIds }: Doc<"shifts">,
-): Promise<Collection | null> {
-  for (const id of observationIds.slice(-2).toReversed()) {
-    const row = await ctx.db.get("observations", id);
-    if (row?.state !== "done") continue;
-    const failed = row.missing.filter(({ collector }) => MODELS.some((one) => one === collector));
-    return { at: row.at, failed: failed.map(({ collector: source, reason: error }) => ({ source, error })) };
-  }
-  return null;
+export async function shownShift(ctx: QueryCtx, row: Doc<"shifts">): Promise<Shift> {
+  const reports = await reportsOfShift(ctx, row._id);
+  const done = reports.flatMap(({ state, kind }) => (state === "done" ? [kind] : []));
+  return parse(vShift, {
+    ...row,
+    collectionsCount: row.observationIds.length,
+    interimReportsCount: done.filter((kind) => kind !== "final").length,
+    finalReportSent: done.includes("final"),
+    error: reports.at(-1)?.error,
+  });
 }
 
 /** A report as readers see it. */
 export const vReport = researchTables.reports.validator
-  .pick("jobId", "userId", "generatedAt", "messengerSent", "jobToken", "jobStartedAt")
+  .pick("jobId", "userId", "generatedAt", "messengerSent", "deliveryProblem", "jobToken", "jobStartedAt")
   .extend({
     _id: v.id("reports"),
     type: v.union(v.literal("interim"), v.literal("final")),
     result: vResult,
-    /** Why its card did not arrive. */
-    deliveryProblem: v.optional(v.string()),
   });
-
 export type Report = Infer<typeof vReport>;
 
 /** What a user is told of their shifts. */
 export const vStanding = v.object({
   active: v.array(vShift),
-  /** Of the newest active one. */
-  lastCollection: v.union(vCollection, v.null()),
   ended: v.union(vShift, v.null()),
   reports: v.array(vReport),
   deliveryProblem: v.union(v.string(), v.null()),
@@ -110,21 +111,12 @@ export type Standing = Infer<typeof vStanding>;
 
 /** A report that is done. */
 export function shownReport(row: Doc<"reports">): Report {
-  const { _id, jobId, userId, kind, generatedAt, result, messengerError } = row;
-  if (result === undefined) throw new Error("A report that is not done is not shown");
-  return {
-    _id,
-    jobId,
-    userId,
-    type: kind === "final" ? "final" : "interim",
-    generatedAt,
-    result,
-    messengerSent: row.messengerSent,
-    ...(messengerError === undefined ? {} : { deliveryProblem: messengerError }),
-    jobToken: row.jobToken,
-    jobStartedAt: row.jobStartedAt,
-  };
+  return parse(vReport, { ...row, type: typeOf(row.kind) });
 }
+
+export const typeOf = (kind: ReportKind): Report["type"] => (kind === "final" ? "final" : "interim");
+
+const RECENT_REPORTS = 3;
 
 /** A user's latest reports, newest first. */
 export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Report[]> {
@@ -134,37 +126,38 @@ export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Re
   return rows.map(shownReport);
 }
 
-/** The latest report on a token, from any user's shift; "" is the whole market. */
-export async function latestReportOn(ctx: QueryCtx, token: string): Promise<Doc<"reports"> | null> {
-  return rowsByBoth(ctx.db.query("reports"), "jobToken", token, "state", "done").order("desc").first();
-}
-
 /** A user's research, for chat's prompt: the running shift and the last reports, line by line. */
 export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string[]> {
-  const [shift] = await activeShiftsOf(ctx, userId);
-  const named = (token: string) => (token === "" ? "the whole market" : token);
-  const lines = (await latestReportsOf(ctx, userId)).map(
-    ({ type, jobToken, generatedAt, result }) =>
-      `${type} report on ${named(jobToken)}, ${iso(generatedAt)}: ${result.shortSummary}`,
+  const shifts = (await activeShiftsOf(ctx, userId)).map(
+    ({ token, startedAt, stopsAt }) =>
+      `Running research shift on ${focusName(token)}, ${iso(startedAt)} to ${iso(stopsAt)}.`,
   );
-  if (shift !== undefined) {
-    const { focus, startedAt, stopsAt, interimReportsCount } = shift;
-    lines.unshift(
-      `Running research shift on ${named(focus)}, ${iso(startedAt)} to ${iso(stopsAt)}, interim reports so far: ${interimReportsCount}.`,
-    );
-  }
-  return lines;
+  const reports = (await latestReportsOf(ctx, userId)).map(
+    ({ type, jobToken, generatedAt, result }) =>
+      `${type} report on ${focusName(jobToken)}, ${iso(generatedAt)}: ${result.shortSummary}`,
+  );
+  return [...shifts, ...reports];
 }
 
-const NAMES = new Map<string, string>(
-  Object.entries({
-    ...COLLECTIONS,
-    market: "market data",
-    sentiment: "social sentiment",
-    onchain: "on-chain signals",
-  }),
-);
+/** On-demand results are answers of `lib/cache`, by focus. */
+export const keyOf = (focus: string): string => `research:${focus}`;
 
+export function resultIn(body: string): Result {
+  return parse(vResult, JSON.parse(body));
+}
+
+/** The last on-demand result on a focus, however old. */
+export async function storedResult(
+  ctx: Pick<ActionCtx, "runQuery">,
+  focus: string,
+): Promise<{ fetchedAt: number; result: Result } | null> {
+  const row = await ctx.runQuery(internal.lib.cache.answer, { key: keyOf(focus) });
+  return row === null ? null : { fetchedAt: row.fetchedAt, result: resultIn(row.body) };
+}
+
+const NAMES = new Map<string, string>(Object.entries({ ...COLLECTIONS, ...MODELS }));
+
+/** What could not be collected, for readers. */
 export function nameOf({ collector, subject }: Pick<Missing, "collector" | "subject">): string {
   const name = NAMES.get(collector) ?? collector;
   return subject === "" ? name : `${name} of ${subject}`;

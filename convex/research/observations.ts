@@ -2,92 +2,78 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import type { Payer } from "../lib/limits/callers";
 import { refuseBeyond } from "../lib/limits/budget";
 import { change } from "../lib/changes";
 import { failureOf } from "../lib/errors";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
+import { namesIn } from "../lib/records/records";
 import { rowsBy } from "../lib/records/rows";
-import { NEVER } from "../lib/time";
+import { MINUTE } from "../lib/time";
 import { end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
-import { rankOfShift } from "./model";
+import { SHARED_FOR_MS } from "./model";
 import { MODELS, vAnswers, type Answers } from "./tables";
-import { GAP_STANDS_MS, nextCollection, SHARED_FOR_MS } from "./timing";
 
 /** Observations: whom one serves, and what came of it. Collecting itself is `research/actions`. */
 
+const INTERVAL_MS = 30 * MINUTE;
+
 /**
- * Adds a data point to a shift, and sets the time of the next: a recent observation of its focus, one on its way, or a
- * new one, which waits for its turn and is collected again if its server is lost.
- * @throws AppError `rate_limited` when the day's budget is used up: the starter's part for the first one, twice the whole
- * for the others.
+ * Adds a data point to a shift: a recent observation of its focus, one on its way, or a new one, which waits for its turn
+ * and is collected again if its server is lost. The next one is due a whole interval later, however late this one is.
+ * @returns `false`, and the shift goes on with what it has, once the day's budget is used up twice.
  */
-export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
-  const { paidBy = "shift", observationIds, focus } = shift;
-  const nextCollectionAt = nextCollection(shift.startedAt, now);
+export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
+  const { token: focus, paidBy } = shift;
+  const nextCollectionAt = now + INTERVAL_MS;
   await ctx.db.patch("shifts", shift._id, { nextCollectionAt });
-  if (nextCollectionAt !== NEVER)
-    await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.check, {});
+  await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.check, {});
   const latest = await latestOf(ctx, focus);
   let observationId = latest?._id;
-  if (latest === null || (latest.state === "done" && !isFresh(latest))) {
-    await refuseBeyond(ctx, observationIds.length === 0 ? paidBy : "shift");
+  if (observationId === undefined || !(latest?.state === "waiting" || isFresh(latest))) {
+    try {
+      await refuseBeyond(ctx, "shift");
+    } catch (error) {
+      if (failureOf(error)?.code !== "rate_limited") throw error;
+      return false;
+    }
     observationId = await ctx.db.insert("observations", { focus, state: "waiting", at: now, missing: [] });
-    // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
-    const payer: Payer = typeof paidBy === "object" ? { ...paidBy, class: "shift" } : "shift";
     await open(
       ctx,
       internal.research.actions.collect,
-      { observationId, focus, payer },
+      // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
+      { observationId, focus, payer: { ...paidBy, class: "shift" } },
       {
         queue: "models",
-        rank: rankOfShift(shift),
+        rank: paidBy.class,
         attempts: 2,
         onFailure: failureHandler(internal.research.observations.lost, { observationId }),
       },
     );
   }
-  if (observationId === undefined) return;
-  await ctx.db.patch("shifts", shift._id, { observationIds: [...observationIds, observationId] });
-}
-
-/** `addDataPoint` for a shift that runs. @returns `false`, and it goes on with what it has, once the budget is used up. */
-export async function isDataPointAdded(
-  ctx: MutationCtx,
-  shift: Doc<"shifts">,
-  now: number,
-): Promise<boolean> {
-  try {
-    await addDataPoint(ctx, shift, now);
-    return true;
-  } catch (error) {
-    if (failureOf(error)?.code !== "rate_limited") throw error;
-    return false;
-  }
+  await ctx.db.patch("shifts", shift._id, { observationIds: [...shift.observationIds, observationId] });
+  return true;
 }
 
 async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
   return rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
-/** Whether an observation still says what is so; one that lacks a source is asked again sooner. */
-function isFresh(observation: Doc<"observations">): boolean {
-  return Date.now() - observation.at <= (isWhole(observation) ? SHARED_FOR_MS : GAP_STANDS_MS);
+/** Whether an observation still says what is so: all three models have answered, a moment ago. */
+function isFresh(row: Doc<"observations"> | null): boolean {
+  return (
+    row?.state === "done" &&
+    namesIn(MODELS).every((model) => row[model] !== undefined) &&
+    Date.now() - row.at <= SHARED_FOR_MS
+  );
 }
 
-/** Whether all three models have answered. */
-function isWhole({ market, sentiment, onchain }: Answers): boolean {
-  return market !== undefined && sentiment !== undefined && onchain !== undefined;
-}
-
-/** A fresh observation of a focus; `wholly`: one that lacks no source. `null` if there is none. */
+/** A fresh observation of a focus; `null` if there is none. */
 export const fresh = internalQuery({
-  args: { focus: v.string(), wholly: v.boolean() },
+  args: { focus: v.string() },
   returns: v.union(v.id("observations"), v.null()),
-  handler: async (ctx, { focus, wholly }) => {
+  handler: async (ctx, { focus }) => {
     const latest = await latestOf(ctx, focus);
-    const serves = latest?.state === "done" && isFresh(latest) && (isWhole(latest) || !wholly);
-    return serves ? latest._id : null;
+    return latest !== null && isFresh(latest) ? latest._id : null;
   },
 });
 
@@ -104,7 +90,7 @@ export const store = change(
 export const lost = change(
   { observationId: v.id("observations"), ...vFailure },
   async (ctx, { observationId, isLast, error: reason }) => {
-    const missing = MODELS.map((collector) => ({ collector, subject: "", reason }));
+    const missing = namesIn(MODELS).map((collector) => ({ collector, subject: "", reason }));
     if (isLast) await finish(ctx, observationId, { missing });
   },
 );

@@ -2,23 +2,46 @@ import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { beginRefresh } from "../lib/cache";
 import { change } from "../lib/changes";
+import { vCaller } from "../lib/limits/callers";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsByBoth } from "../lib/records/rows";
+import { vTicket, type Ticket } from "../lib/tables";
 import { withoutCitations } from "../lib/text/strings";
-import { iso, MINUTE, NEVER } from "../lib/time";
+import { HOUR, iso, MINUTE } from "../lib/time";
 import { cancel, end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { tellOwner } from "../messenger/webhooks/events";
 import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
-import { latestReportOn, rankOfShift, shiftTopic, shownReport, vReport } from "./model";
-import { isDataPointAdded } from "./observations";
-import { vResult, type ReportKind, type Result } from "./tables";
-import { dueReport, nextReport } from "./timing";
+import {
+  dueReport,
+  focusName,
+  keyOf,
+  REPORTS,
+  reportsOfShift,
+  shiftTopic,
+  shownReport,
+  typeOf,
+  vReport,
+} from "./model";
+import { addDataPoint } from "./observations";
+import { vResult, type Result } from "./tables";
 
-/** Reports of shifts, from the moment one is due to its delivery. */
+/** Reports of shifts, from the moment one is due to its delivery; and results on demand, which `lib/cache` keeps. */
+
+/**
+ * Starts research on a focus, or joins the running one.
+ * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
+ */
+export const begin = internalMutation({
+  args: { focus: v.string(), caller: vCaller },
+  returns: vTicket,
+  handler: async (ctx, { caller, focus }): Promise<Ticket> =>
+    beginRefresh(ctx, { key: keyOf(focus), caller }, internal.research.actions.writeResult, { focus }),
+});
 
 /** Retries after 1, 4 and 9 minutes; then the shift goes on without this report. */
 const ATTEMPTS = 4;
@@ -31,32 +54,12 @@ const AGENT_ID = "research-default";
 
 /** Has the report written that a shift owes, from a collection that is not older than ten minutes. */
 export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
-  const kind = dueReport(shift.nextReport, shift.startedAt, now);
-  if (kind === null || (await beingWritten(ctx, shift._id)) !== null) return;
+  const { _id: jobId, userId, token: focus, startedAt, observationIds } = shift;
+  const last = (await reportsOfShift(ctx, jobId)).at(-1);
+  const kind = dueReport(last?.kind, startedAt, now);
+  if (kind === null || last?.state === "writing") return;
   // The end of the collection that it waits for is followed by another check.
-  if (await isReportable(ctx, shift, now)) await openReport(ctx, shift, kind, now);
-}
-
-async function beingWritten(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Doc<"reports"> | null> {
-  return rowsByBoth(ctx.db.query("reports"), "jobId", shiftId, "state", "writing").first();
-}
-
-/** Whether a shift's latest collection can be reported on; if it is too old, a new one is begun. */
-async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
-  const last = shift.observationIds.at(-1);
-  const latest = last === undefined ? null : await ctx.db.get("observations", last);
-  const age = latest === null ? Number.POSITIVE_INFINITY : now - latest.at;
-  if (age > REPORTABLE_MS) return !(await isDataPointAdded(ctx, shift, now));
-  return latest?.state === "done" || age > WAITED_MS;
-}
-
-async function openReport(
-  ctx: MutationCtx,
-  shift: Doc<"shifts">,
-  kind: ReportKind,
-  now: number,
-): Promise<void> {
-  const { _id: jobId, userId, focus, startedAt, observationIds } = shift;
+  if (!(await isReportable(ctx, shift, now))) return;
   const reportId = await ctx.db.insert("reports", {
     jobId,
     userId,
@@ -67,14 +70,15 @@ async function openReport(
     jobStartedAt: startedAt,
     messengerSent: false,
   });
-  await ctx.db.patch("shifts", shift._id, { nextReport: kind });
+  const { title, dueAfterMs } = REPORTS[kind];
+  const occasion = `${title}, ${dueAfterMs / HOUR} hours into an 8-hour research shift`;
   await open(
     ctx,
     internal.research.actions.writeReport,
-    { reportId, kind, focus, startedAt, observationIds },
+    { reportId, occasion, focus, startedAt, observationIds },
     {
       queue: "models",
-      rank: rankOfShift(shift),
+      rank: shift.paidBy.class,
       subject: reportId,
       attempts: ATTEMPTS,
       onFailure: failureHandler(internal.research.reports.failed, { reportId }),
@@ -82,10 +86,19 @@ async function openReport(
   );
 }
 
+/** Whether a shift's latest collection can be reported on; if it is too old, a new one is begun. */
+async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
+  const last = shift.observationIds.at(-1);
+  const latest = last === undefined ? null : await ctx.db.get("observations", last);
+  const age = latest === null ? Number.POSITIVE_INFINITY : now - latest.at;
+  if (age > REPORTABLE_MS) return !(await addDataPoint(ctx, shift, now));
+  return latest?.state === "done" || age > WAITED_MS;
+}
+
 /** Drops the report that is being written for a shift, if any. */
 export async function dropReport(ctx: MutationCtx, shiftId: Id<"shifts">): Promise<void> {
-  const row = await beingWritten(ctx, shiftId);
-  if (row === null) return;
+  const row = (await reportsOfShift(ctx, shiftId)).at(-1);
+  if (row?.state !== "writing") return;
   await cancel(ctx, row._id);
   await ctx.db.delete("reports", row._id);
 }
@@ -110,7 +123,7 @@ export const store = change(
     const runId = await recordRun(ctx, {
       userId: row.userId,
       agentId: AGENT_ID,
-      title: `${row.kind === "final" ? "Final" : "Interim"} report on ${shift.token ?? "the whole market"}`,
+      title: `${REPORTS[row.kind].title} on ${focusName(shift.token)}`,
       status: "completed",
       model,
       tokensUsed,
@@ -119,7 +132,7 @@ export const store = change(
     });
     await ctx.db.patch("reports", reportId, { state: "done", generatedAt: now, result, runId });
     await tell(ctx, shift, { ...row, generatedAt: now }, result);
-    await advance(ctx, shift, row.kind, "reported");
+    await endAfter(ctx, row);
   },
 );
 
@@ -129,67 +142,43 @@ async function tell(
   { _id: reportId, kind, generatedAt }: Doc<"reports">,
   result: Result,
 ): Promise<void> {
-  const type = kind === "final" ? "final" : "interim";
+  const type = typeOf(kind);
   await tellOwner(ctx, shift.userId, "report.ready", {
     reportId,
     jobId: shift._id,
     type,
-    token: shift.focus,
+    token: shift.token,
     generatedAt: iso(generatedAt),
     outlook: result.marketOutlook,
     summary: withoutCitations(result.shortSummary),
     path: `/mcp/research/report?jobId=${shift._id}`,
   });
   const handle: string = await createFunctionHandle(internal.research.reports.delivered);
-  const { token = null, startedAt } = shift;
   await enqueueCard(ctx, {
     userId: shift.userId,
     bot: shift.bot,
     chatId: shift.messengerChatId,
     kind: `${type} report`,
     topic: shiftTopic(shift._id),
-    paragraphs: reportCard({ kind, token, startedAt, generatedAt, result }),
+    paragraphs: reportCard(shift, { kind, generatedAt, result }),
     onSettled: { handle, subject: reportId },
   });
 }
 
-/** Stores why an attempt failed; after the last one, the shift goes on without this report. */
+/** After the last attempt, the shift goes on without this report, which says why. */
 export const failed = change(
   { reportId: v.id("reports"), ...vFailure },
   async (ctx, { reportId, error, isLast }) => {
     const row = await ctx.db.get("reports", reportId);
-    const shift = row?.state === "writing" ? await ctx.db.get("shifts", row.jobId) : null;
-    if (!isLast || row === null || shift === null) return;
-    await ctx.db.patch("reports", reportId, { state: "failed", generatedAt: Date.now() });
-    await advance(ctx, shift, row.kind, { error });
+    if (!isLast || row?.state !== "writing") return;
+    await ctx.db.patch("reports", reportId, { state: "failed", generatedAt: Date.now(), error });
+    await endAfter(ctx, row);
   },
 );
 
-/** Moves a shift past a report, whether it was written or given up. */
-async function advance(
-  ctx: MutationCtx,
-  shift: Doc<"shifts">,
-  kind: ReportKind,
-  outcome: "reported" | { error: string },
-): Promise<void> {
-  const isReported = outcome === "reported";
-  const trouble = isReported ? {} : { error: outcome.error };
-  const next = nextReport(kind);
-  if (next === null) {
-    await ctx.db.patch("shifts", shift._id, {
-      status: "completed",
-      endedAt: Date.now(),
-      finalReportSent: isReported,
-      nextCollectionAt: NEVER,
-      ...trouble,
-    });
-  } else {
-    await ctx.db.patch("shifts", shift._id, {
-      nextReport: next,
-      interimReportsCount: shift.interimReportsCount + (isReported ? 1 : 0),
-      ...trouble,
-    });
-  }
+/** Ends the shift of a report, written or given up, if it is the final one. */
+async function endAfter(ctx: MutationCtx, { jobId, kind }: Doc<"reports">): Promise<void> {
+  if (kind === "final") await ctx.db.patch("shifts", jobId, { status: "completed", endedAt: Date.now() });
 }
 
 /** The outbox's result for a report's card. */
@@ -198,23 +187,23 @@ export const delivered = change(
   async (ctx, { subject, sent, error }) => {
     const reportId = ctx.db.normalizeId("reports", subject);
     if (reportId === null || (await ctx.db.get("reports", reportId)) === null) return;
-    await ctx.db.patch("reports", reportId, { messengerSent: sent, messengerError: error });
+    await ctx.db.patch("reports", reportId, { messengerSent: sent, deliveryProblem: error });
   },
 );
 
-/** The latest report of a shift, or on a token, from any user's shift; of both, the shift's on that token. */
+/** The latest report on a token, from any user's shift, or of one shift. */
 export const latest = internalQuery({
-  args: { token: v.optional(v.string()), jobId: v.optional(v.string()) },
+  args: { of: v.union(v.object({ token: v.string() }), v.object({ jobId: v.string() })) },
   returns: v.union(vReport, v.null()),
-  handler: async (ctx, { token, jobId }) => {
-    if (jobId === undefined) {
-      const row = await latestReportOn(ctx, token ?? "");
+  handler: async (ctx, { of }) => {
+    if ("token" in of) {
+      const on = rowsByBoth(ctx.db.query("reports"), "jobToken", of.token, "state", "done");
+      const row = await on.order("desc").first();
       return row === null ? null : shownReport(row);
     }
-    const shiftId = ctx.db.normalizeId("shifts", jobId);
-    if (shiftId === null) return null;
-    const reports = rowsByBoth(ctx.db.query("reports"), "jobId", shiftId, "state", "done");
-    const row = await reports.order("desc").first();
-    return row === null || (token !== undefined && row.jobToken !== token) ? null : shownReport(row);
+    const shiftId = ctx.db.normalizeId("shifts", of.jobId);
+    const all = shiftId === null ? [] : await reportsOfShift(ctx, shiftId);
+    const row = all.findLast(({ state }) => state === "done");
+    return row === undefined ? null : shownReport(row);
   },
 });

@@ -3,25 +3,23 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron, dueWork } from "../lib/cronRuns";
 import { AppError, KEY_USED } from "../lib/errors";
+import { refuseBeyond } from "../lib/limits/budget";
 import { rowsByBoth } from "../lib/records/rows";
-import { vPayer } from "../lib/tables";
-import { NEVER } from "../lib/time";
+import { vCallersPart } from "../lib/tables";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, stopButton } from "./cards";
 import {
   activeShiftsOf,
-  holdersOfShift,
-  lastCollectionOf,
   lastEndedOf,
   latestReportsOf,
   MAX_ACTIVE,
+  SHIFT_MS,
   shiftTopic,
   shownShift,
   vStanding,
 } from "./model";
-import { addDataPoint, isDataPointAdded } from "./observations";
+import { addDataPoint } from "./observations";
 import { dropReport, openDueReport } from "./reports";
-import { SHIFT_MS } from "./timing";
 
 /** Shifts: their start and end, and the collections in between. Their reports are `research/reports`. */
 
@@ -37,74 +35,63 @@ const MAX_ACTIVE_IN_ALL = 100;
 export const start = internalMutation({
   args: {
     userId: v.string(),
-    token: v.optional(v.string()),
+    /** "" for the whole market. */
+    token: v.string(),
     messengerChatId: v.optional(v.string()),
     idempotencyKey: v.optional(v.string()),
-    signedIn: v.boolean(),
     /** Whether it is started by `userId` alone although the id has an owner. */
     byId: v.optional(v.boolean()),
     /** Whose part of the day's budget pays for it. */
-    paidBy: vPayer,
+    paidBy: vCallersPart,
     /** Whether its first card has a button that stops it, for the chat that started it. */
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
   handler: async (ctx, { stoppable, byId, ...wish }) => {
-    const { userId, token, messengerChatId, idempotencyKey } = wish;
+    const { userId, token, messengerChatId: chatId, idempotencyKey, paidBy } = wish;
+    const shifts = ctx.db.query("shifts");
     const earlier =
       idempotencyKey === undefined
         ? null
-        : await rowsByBoth(
-            ctx.db.query("shifts"),
-            "userId",
-            userId,
-            "idempotencyKey",
-            idempotencyKey,
-          ).unique();
+        : await rowsByBoth(shifts, "userId", userId, "idempotencyKey", idempotencyKey).unique();
     if (earlier !== null) {
-      if (earlier.focus !== (token ?? "") || earlier.messengerChatId !== messengerChatId) {
+      if (earlier.token !== token || earlier.messengerChatId !== chatId)
         throw new AppError("conflict", KEY_USED);
-      }
       return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
     }
-    const now = Date.now();
-    const active = await activeShiftsOf(ctx, userId);
-    refuseActive(MAX_ACTIVE, active, now);
+    const startedAt = Date.now();
+    refuseActive(MAX_ACTIVE, await activeShiftsOf(ctx, userId), startedAt);
     const everybodys = await everybodysShifts(ctx);
-    refuseActive(MAX_ACTIVE_IN_ALL, everybodys, now, " by everybody together");
-    const holders = holdersOfShift(wish) ?? [];
-    for (const holder of holders) {
-      const around = everybodys.filter((shift) => holdersOfShift(shift)?.includes(holder));
-      refuseActive(MAX_ACTIVE_AROUND, around, now, " from one network address");
+    refuseActive(MAX_ACTIVE_IN_ALL, everybodys, startedAt, " by everybody together");
+    for (const holder of paidBy.holders) {
+      const around = everybodys.filter((shift) => shift.paidBy.holders.includes(holder));
+      refuseActive(MAX_ACTIVE_AROUND, around, startedAt, " from one network address");
     }
-    const isForeign =
-      byId === true && messengerChatId !== undefined && !(await isOwnChat(ctx, userId, messengerChatId));
-    const bot = isForeign ? ("default" as const) : undefined;
+    await refuseBeyond(ctx, paidBy);
+    const isForeign = byId === true && chatId !== undefined && !(await isOwnChat(ctx, userId, chatId));
+    const sender = isForeign ? { bot: "default" as const } : {};
+    const stopsAt = startedAt + SHIFT_MS;
     const jobId = await ctx.db.insert("shifts", {
       ...wish,
-      ...(bot === undefined ? {} : { bot }),
-      focus: token ?? "",
-      startedAt: now,
-      stopsAt: now + SHIFT_MS,
+      ...sender,
+      startedAt,
+      stopsAt,
       status: "active",
-      nextCollectionAt: now,
+      nextCollectionAt: startedAt,
       observationIds: [],
-      nextReport: "interim1",
-      interimReportsCount: 0,
-      finalReportSent: false,
     });
     const shift = await ctx.db.get("shifts", jobId);
-    if (shift !== null) await addDataPoint(ctx, shift, now);
+    if (shift !== null) await addDataPoint(ctx, shift, startedAt);
     await enqueueCard(ctx, {
+      ...sender,
       userId,
-      bot,
-      chatId: messengerChatId,
+      chatId,
       kind: "shift started",
       topic: shiftTopic(jobId),
-      paragraphs: startCard({ token: token ?? null, startedAt: now }),
-      ...(stoppable === true ? { buttons: [[stopButton(jobId, token ?? null)]] } : {}),
+      paragraphs: startCard({ token, startedAt }),
+      ...(stoppable === true ? { buttons: [[stopButton(jobId, token)]] } : {}),
     });
-    return { jobId, startedAt: now, stopsAt: now + SHIFT_MS };
+    return { jobId, startedAt, stopsAt };
   },
 });
 
@@ -133,7 +120,6 @@ export const stop = internalMutation({
       await ctx.db.patch("shifts", shift._id, {
         status: "stopped",
         endedAt: Date.now(),
-        nextCollectionAt: NEVER,
         observationIds: isLate ? observationIds.slice(0, -1) : observationIds,
       });
     }
@@ -155,7 +141,7 @@ async function checkShifts(ctx: MutationCtx): Promise<void> {
   for (const shift of await everybodysShifts(ctx)) {
     const isDue = shift.nextCollectionAt <= now;
     // After a shift's end, only its final report adds one.
-    if (isDue && now < shift.stopsAt) await isDataPointAdded(ctx, shift, now);
+    if (isDue && now < shift.stopsAt) await addDataPoint(ctx, shift, now);
     const current = isDue ? await ctx.db.get("shifts", shift._id) : shift;
     if (current !== null) await openDueReport(ctx, current, now);
   }
@@ -171,12 +157,10 @@ export const status = internalQuery({
   returns: vStanding,
   handler: async (ctx, { userId }) => {
     const active = await activeShiftsOf(ctx, userId);
-    const [newest] = active;
     const ended = await lastEndedOf(ctx, userId);
     return {
-      active: active.map(shownShift),
-      lastCollection: newest === undefined ? null : await lastCollectionOf(ctx, newest),
-      ended: ended === null ? null : shownShift(ended),
+      active: await Promise.all(active.map((one) => shownShift(ctx, one))),
+      ended: ended === null ? null : await shownShift(ctx, ended),
       reports: await latestReportsOf(ctx, userId),
       deliveryProblem: await deliveryProblemOf(ctx, userId),
     };

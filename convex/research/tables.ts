@@ -4,7 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { vCitedSource } from "../lib/figures/validators";
 import { made, ofUser, type RecordsOf } from "../lib/records/records";
-import { vPayer } from "../lib/tables";
+import { vCallersPart } from "../lib/tables";
 import { vCoin, vRowSource } from "../market/tables";
 import { vOnchainOutput, vReportText, vSentiment } from "./validators";
 
@@ -38,8 +38,12 @@ const vSentimentOutput = v.object({
   citations: v.array(v.string()),
 });
 
-/** The sources of a collection that are models. */
-export const MODELS = ["market", "sentiment", "onchain"] as const;
+/** The sources of a collection that are models, by their names for readers. */
+export const MODELS = {
+  market: "market data",
+  sentiment: "social sentiment",
+  onchain: "on-chain signals",
+} as const;
 
 /** What these answered; absent: no answer, and `missing` has the reason. */
 export const vAnswers = v.object({
@@ -49,14 +53,6 @@ export const vAnswers = v.object({
   /** Also of the facts, which are rows of their own. */
   missing: v.array(vMissing),
 });
-
-/** What a report of a shift is written from. */
-export const vShiftMaterial = {
-  focus: v.string(),
-  startedAt: v.number(),
-  /** Oldest first. */
-  observationIds: v.array(v.id("observations")),
-};
 
 export type Result = Infer<typeof vResult>;
 export type Missing = Infer<typeof vMissing>;
@@ -69,14 +65,13 @@ export type Answers = Infer<typeof vAnswers>;
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, by
-   * `research/observations` (its data points), and by `research/reports` when a report moves one on. Kept as the user's
-   * history; a stranger's dies after half a year.
+   * `research/observations` (its data points), and by `research/reports` when the final one ends it. How far it is, its
+   * reports say. Kept as the user's history; a stranger's dies after half a year.
    */
   shifts: defineTable({
     userId: v.string(),
-    token: v.optional(v.string()),
-    /** The token, or "" for the whole market; observations are shared by it. */
-    focus: v.string(),
+    /** "" for the whole market. */
+    token: v.string(),
     messengerChatId: v.optional(v.string()),
     /** The bot for its cards: the chat is not the owner's own, and was named by `userId` alone. */
     bot: v.optional(v.literal("default")),
@@ -87,26 +82,19 @@ export const researchTables = {
     endedAt: v.optional(v.number()),
     /** Its data points, oldest first. */
     observationIds: v.array(v.id("observations")),
-    /** When the next one is due; `NEVER` if none is. */
+    /** When the next one is due, while it is active. */
     nextCollectionAt: v.number(),
-    /** The next report, also while it is being written. */
-    nextReport: vReportKind,
-    interimReportsCount: v.number(),
-    finalReportSent: v.boolean(),
-    error: v.optional(v.string()),
-    /** Whether its user was signed in; their work waits apart from strangers'. */
-    signedIn: v.optional(v.boolean()),
-    /** Whose part of the day's budget its calls count in. */
-    paidBy: v.optional(vPayer),
+    /** Whose part of the day's budget its calls count in; signed-in users' work waits apart from strangers'. */
+    paidBy: vCallersPart,
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
     .index("by_userId_and_status", ["userId", "status", "startedAt"])
     .index("by_userId_and_startedAt", ["userId", "startedAt"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
-    .index("by_signedIn", ["signedIn"]),
+    .index("by_class", ["paidBy.class"]),
 
   /**
-   * What the sources said about one focus at one time; shared by every shift and report that needs it. Written once by
+   * What the sources said about one focus (a token, or "") at one time; shared by every shift and report that needs it. Written once by
    * `research/observations`, when all of them have answered or failed. Dies a month after.
    */
   observations: defineTable({
@@ -133,22 +121,24 @@ export const researchTables = {
     jobToken: v.string(),
     jobStartedAt: v.number(),
     result: v.optional(vResult),
+    /** Why it could not be written. */
+    error: v.optional(v.string()),
     runId: v.optional(v.id("agentRuns")),
     /** The outcome of its card in the messenger. */
     messengerSent: v.boolean(),
-    messengerError: v.optional(v.string()),
+    deliveryProblem: v.optional(v.string()),
   })
     .index("by_userId_and_state", ["userId", "state", "generatedAt"])
     .index("by_jobToken_and_state", ["jobToken", "state", "generatedAt"])
-    .index("by_jobId_and_state", ["jobId", "state", "generatedAt"]),
+    .index("by_jobId", ["jobId"]),
 };
 
 /** Deletes an ended shift with its reports and their runs: at most one of each kind. */
 async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): Promise<void> {
   const reports = await db
     .query("reports")
-    .withIndex("by_jobId_and_state", (q) => q.eq("jobId", shiftId))
-    .take(2 * vReportKind.members.length);
+    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
+    .take(vReportKind.members.length);
   for (const { _id, runId } of reports) {
     if (runId !== undefined && (await db.get("agentRuns", runId)) !== null)
       await db.delete("agentRuns", runId);
@@ -167,7 +157,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       days: 180,
       why: "strangers could fill the disk with shifts that nobody has asked for since; a signed-in user's are their history",
       aged: (rows, before) =>
-        rows.withIndex("by_signedIn", (q) => q.eq("signedIn", false).lt("_creationTime", before)),
+        rows.withIndex("by_class", (q) => q.eq("paidBy.class", "anonymous").lt("_creationTime", before)),
       ended: ({ status }) => status !== "active",
       // The user may have signed in since, or received money.
       stranger: ({ userId }) => userId,

@@ -38,7 +38,6 @@ export const vOnchainOutput = v.object({
       kind: literals("whale_movement", "unusual_volume", "smart_money"),
       direction: literals("bullish", "bearish", "neutral"),
       detail: v.string(),
-      amountUsd: v.union(v.number(), v.null()),
     }),
   ),
 });

@@ -1,3 +1,4 @@
+import { pick } from "convex-helpers";
 import * as z from "zod";
 import { shownSource, shownSources } from "../lib/figures/shapes";
 import { EXAMPLE_TIME } from "../lib/http/described";
@@ -89,15 +90,6 @@ export const shiftStatus = z.object({
       status: z.string().describe("active"),
       elapsedMinutes: z.int(),
       remainingMinutes: z.int(),
-      lastCollection: z
-        .object({
-          at: z.iso.datetime(),
-          failed: z.array(z.object({ source: z.string(), error: z.string() })),
-        })
-        .nullable()
-        .describe(
-          "The latest finished collection, and which of its three sources failed; null before the first",
-        ),
     })
     .nullable()
     .describe("The newest active shift; null when none is active"),
@@ -131,7 +123,7 @@ export const shiftStatus = z.object({
 
 /** What a user is told of their shifts. @param at Epoch ms. */
 export function shownStatus(
-  { active, ended, lastCollection, reports, deliveryProblem }: Standing,
+  { active, ended, reports, ...rest }: Standing,
   at: number,
 ): z.output<typeof shiftStatus> {
   const [newest] = active;
@@ -144,7 +136,6 @@ export function shownStatus(
             ...progressOf(newest),
             elapsedMinutes: Math.floor((at - newest.startedAt) / MINUTE),
             remainingMinutes: Math.max(0, Math.ceil((newest.stopsAt - at) / MINUTE)),
-            lastCollection: lastCollection && { ...lastCollection, at: iso(lastCollection.at) },
           },
     lastJob: ended && {
       ...shownShift(ended),
@@ -153,15 +144,13 @@ export function shownStatus(
       error: ended.error ?? null,
     },
     activeJobs: active.map(shownShift),
-    deliveryProblem,
-    recentReports: reports.map(({ type, generatedAt, result, messengerSent, deliveryProblem: problem }) => ({
-      type,
+    recentReports: reports.map(({ generatedAt, result, ...report }) => ({
+      ...pick(report, ["type", "messengerSent", "deliveryProblem"]),
       generatedAt: iso(generatedAt),
       outlook: result.marketOutlook,
       summary: withoutCitations(result.shortSummary),
-      messengerSent,
-      ...(problem === undefined ? {} : { deliveryProblem: problem }),
     })),
+    ...rest,
   };
 }
 
@@ -172,12 +161,8 @@ const shownShift = ({ _id, token, startedAt, stopsAt }: Shift) => ({
   stopsAt: iso(stopsAt),
 });
 
-const progressOf = ({ status, interimReportsCount, finalReportSent, collectionsCount }: Shift) => ({
-  status,
-  interimReportsCount,
-  finalReportSent,
-  collectionsCount,
-});
+const progressOf = (shift: Shift) =>
+  pick(shift, ["status", "interimReportsCount", "finalReportSent", "collectionsCount"]);
 
 export const snapshotShape = z.object({ ...resultFields, generatedAt: z.iso.datetime() });
 

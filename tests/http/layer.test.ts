@@ -65,7 +65,7 @@ describe("bad input", () => {
     ["GET", "/mcp/token", undefined, "question is required"],
     ["GET", "/mcp/research/report?token=a%07b", undefined, "token must be a token's symbol or name"],
     ["GET", "/mcp/research/status", undefined, "userId is required"],
-    ["GET", "/mcp/research/report", undefined, "token is required"],
+    ["GET", "/mcp/research/report", undefined, "token or jobId is required"],
     ["POST", "/user/messenger", '{"messengerChatId":"1"}', "userId is required"],
     [
       "POST",

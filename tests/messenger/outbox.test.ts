@@ -155,8 +155,8 @@ describe("a messenger that fails", () => {
       });
     }
     expect(messages.map(({ postponements }) => postponements)).toEqual(messages.map(() => 0));
-    const messengerError = "Forbidden: bot was blocked by the user";
-    expect(await app.rows("reports")).toMatchObject([{ messengerSent: false, messengerError }]);
+    const deliveryProblem = "Forbidden: bot was blocked by the user";
+    expect(await app.rows("reports")).toMatchObject([{ messengerSent: false, deliveryProblem }]);
   });
 
   test("with 429 is tried again when it says, not before", async ({ app }) => {

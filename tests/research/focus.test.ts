@@ -54,7 +54,7 @@ describe("a token", () => {
     expect(await foci(app)).toEqual(["DOGE", "SHIB", "BCH", "PEPE"]);
     for (const token of ["Dogecoin", "internet computer"])
       await app.post("/mcp/research/start", { userId: "alice", token });
-    expect((await app.rows("shifts")).map(({ focus }) => focus)).toEqual(["DOGE", "ICP"]);
+    expect((await app.rows("shifts")).map(({ token }) => token)).toEqual(["DOGE", "ICP"]);
     for (const [name, symbol] of [
       ["Shiba%20Inu", "SHIB"],
       ["dogecoin", "DOGE"],

@@ -32,6 +32,12 @@ const written = (app: App) => asked(app, "research_result");
 /** Calls for collections: three make one. */
 const collected = (app: App) =>
   asked(app, "market_snapshot", "onchain_signals") + app.standins.sent("sentiment").length;
+/** Which of the three models are among what is missing. */
+const models = (missing: readonly { collector: string }[]) =>
+  missing
+    .map(({ collector }) => collector)
+    .filter((one) => /^(?:market|sentiment|onchain)$/.test(one))
+    .toSorted();
 /** Cards without the warning before those to an unproven chat, and without their further parts. */
 const cardsOf = (app: App) =>
   app.cards().flatMap(({ text }) => (/^<b>[🔬📊🏁]/u.test(unmarked(text)) ? [unmarked(text)] : []));
@@ -53,8 +59,6 @@ describe("a research shift", () => {
         remainingMinutes: 480,
         interimReportsCount: 0,
         collectionsCount: 1,
-        // It may have come to its end by now.
-        lastCollection: expect.toBeOneOf([null, { at: expect.any(String), failed: [] }]),
       },
       lastJob: null,
       activeJobs: [shown],
@@ -104,8 +108,8 @@ describe("a research shift", () => {
     );
     expect(new Set(app.cards().map(({ chatId }) => chatId))).toEqual(new Set(["77"]));
     expect((await app.rows("agentRuns")).map(({ title, status }) => [title, status])).toEqual([
-      ["Interim report on SOL", "completed"],
-      ["Interim report on SOL", "completed"],
+      ["Interim report 1 of 2 on SOL", "completed"],
+      ["Interim report 2 of 2 on SOL", "completed"],
       ["Final report on SOL", "completed"],
     ]);
 
@@ -175,7 +179,7 @@ describe("a research shift", () => {
     await quietly(app, 2.6 * HOUR);
     expect(cardsOf(app).map((card) => card.split("\n")[0])).toEqual([
       "<b>🔬 Research shift started</b>",
-      "<b>📊 Interim report 1 of 2 · Market</b>",
+      "<b>📊 Interim report 1 of 2 · the whole market</b>",
     ]);
   });
 
@@ -193,7 +197,10 @@ describe("a research shift", () => {
       expect.stringMatching(/^There is no research report on DOGE yet\. .*both are free$/),
     ]);
     expect((await error("?jobId=nonsense"))[0]).toBe(404);
-    expect(await error("")).toEqual([400, "token is required"]);
+    expect(await error("")).toEqual([
+      400,
+      "token or jobId is required: the focus token of a shift, or the id that its start returned",
+    ]);
   });
 });
 
@@ -308,9 +315,7 @@ describe("many shifts on few foci", () => {
     expect(written(app)).toBe(12);
   });
 
-  test("share what is at most five minutes old, of their own focus, and two if a source is missing", async ({
-    app,
-  }) => {
+  test("share what is at most five minutes old, of their own focus, and lacks no source", async ({ app }) => {
     const cost = async (userId: string, token: string) => {
       const before = collected(app);
       await start(app, { userId, token });
@@ -324,10 +329,9 @@ describe("many shifts on few foci", () => {
     await app.pass(2 * MINUTE, { cronsRun: false });
     app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
     expect(await cost("e", "BTC")).toBe(2);
-    await app.pass(1.5 * MINUTE, { cronsRun: false });
-    expect(await cost("f", "BTC")).toBe(0);
     await app.pass(MINUTE, { cronsRun: false });
-    expect(await cost("g", "BTC")).toBe(2);
+    expect(await cost("f", "BTC")).toBe(2);
+    expect(await cost("g", "BTC")).toBe(0);
   });
 
   test("wait their turn where they are more than are worked on at once: nothing is asked twice", async () => {
@@ -343,8 +347,7 @@ describe("many shifts on few foci", () => {
       await start(app, { userId: `user-${i}`, token }, `198.51.100.${i}`);
     await quietly(app, 18 * MINUTE);
     expect(app.standins.sent("sentiment")).toHaveLength(12);
-    for (const i of foci.keys())
-      expect((await statusOf(app, `user-${i}`)).activeJob).toMatchObject({ lastCollection: { failed: [] } });
+    for (const { missing } of await app.rows("observations")) expect(models(missing)).toEqual([]);
   });
 });
 
@@ -359,17 +362,15 @@ describe("a source that fails", () => {
     Object.assign(deadlines, { llmScheduled: 60, sentiment: 60 });
     app.standins.fail(provider, fault);
     await start(app);
-    const shape = z.object({ failed: z.array(z.object({ source: z.string(), error: z.string() })) });
-    let collection: unknown = null;
-    for (let i = 0; i < 20 && collection === null; i++) {
+    let missing: { collector: string; reason: string }[] = [];
+    for (let i = 0; i < 20 && models(missing).length === 0; i++) {
       await app.settle();
-      collection = (await statusOf(app)).activeJob?.["lastCollection"];
+      missing = (await app.rows("observations")).flatMap((row) => row.missing);
     }
-    const { failed } = shape.parse(collection);
-    const sources = failed.map(({ source }) => source).toSorted();
-    expect(sources).toEqual(provider === "llm" ? ["market", "onchain"] : ["sentiment"]);
+    expect(models(missing)).toEqual(provider === "llm" ? ["market", "onchain"] : ["sentiment"]);
     const named = /^(?:The (?:LLM gateway|sentiment model) |It did not come in time)/;
-    for (const { error } of failed) expect(error).toMatch(named);
+    for (const { collector, reason } of missing)
+      if (models([{ collector }]).length > 0) expect(reason).toMatch(named);
   });
 
   test("for a whole shift is told in its reports' evidence, and in the report", async ({ app }) => {
@@ -444,7 +445,8 @@ describe("work that is cut off", () => {
     await app.settle(20);
     await expireLeases(app);
     await app.pass(MINUTE, { cronsRun: false });
-    expect((await statusOf(app)).activeJob).toMatchObject({ lastCollection: { failed: [] } });
+    const [observation] = await app.rows("observations");
+    expect([observation?.state, models(observation?.missing ?? [])]).toEqual(["done", []]);
     expect(app.standins.sent("sentiment")).toHaveLength(2);
   });
 
@@ -457,8 +459,10 @@ describe("work that is cut off", () => {
       await expireLeases(app);
     }
     await app.pass(MINUTE, { cronsRun: false });
-    expect((await statusOf(app)).activeJob).toMatchObject({
-      lastCollection: { failed: [{ source: "market" }, { source: "sentiment" }, { source: "onchain" }] },
+    const [observation] = await app.rows("observations");
+    expect(observation).toMatchObject({
+      state: "done",
+      missing: [{ collector: "market" }, { collector: "sentiment" }, { collector: "onchain" }],
     });
   });
 

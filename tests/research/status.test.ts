@@ -55,24 +55,6 @@ test("the summaries of recent reports have no marks of sources that are not besi
   expect(await summaries()).toMatchObject([{ summary: report.result.shortSummary }]);
 });
 
-test("a gateway that refuses its key shows with the sources that failed and why", async ({ app }) => {
-  app.standins.fail("llm", { mode: "status", status: 401 });
-  await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
-  await app.settle(40);
-  const { body } = await app.get(`/mcp/research/status?userId=${ALICE}`);
-  const error = "The LLM gateway refused this service's key";
-  expect(body.activeJob).toMatchObject({
-    token: "BTC",
-    collectionsCount: 1,
-    lastCollection: {
-      failed: expect.arrayContaining([
-        { source: "market", error },
-        { source: "onchain", error },
-      ]),
-    },
-  });
-});
-
 test("a refused bot token shows as a delivery problem, until a card arrives", async ({ app }) => {
   await app.post("/user/messenger", {
     userId: ALICE,

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { literals } from "../literals";
 import { sha256Hex } from "../security/digests";
-import type { vPayer } from "../tables";
+import type { vCallersPart, vPayer } from "../tables";
 
 /** The caller, as requests and rows describe it. */
 
@@ -72,6 +72,6 @@ export function classOf({ signedIn }: Pick<Caller, "signedIn">): "signedIn" | "a
 }
 
 /** Who pays for what a caller asks for. */
-export function payerOf(caller: Caller): Payer {
+export function payerOf(caller: Caller): Infer<typeof vCallersPart> {
   return { class: classOf(caller), holders: holdersOf(caller) };
 }

@@ -1,7 +1,7 @@
-import { v, type Infer } from "convex/values";
+import { v, type Infer, type ObjectType } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery } from "../../_generated/server";
-import { amountOf, factsOf, vFact, type Fact, type Kind } from "../../lib/facts";
+import { amountOf, factsOf, vFact, type Fact } from "../../lib/facts";
 import {
   citableLine,
   counted,
@@ -14,13 +14,13 @@ import {
 } from "../../lib/figures/ledger";
 import { MAJORS } from "../../lib/money/tokens";
 import { SOURCE_NAMES } from "../../lib/publicSources";
+import { namesIn } from "../../lib/records/records";
 import { dateTime, HOUR, MINUTE } from "../../lib/time";
 import { LISTS, standing } from "../../market/facts";
 import type { Wanted } from "../../market/tables";
 import { latestAlerts } from "../../whales/model";
-import { nameOf } from "../model";
+import { nameOf, SHARED_FOR_MS } from "../model";
 import { MODELS, vMissing, type Missing } from "../tables";
-import { SHARED_FOR_MS } from "../timing";
 
 /** What a report is written from: numbered facts, statements of models, and what is missing, read in one transaction. */
 
@@ -29,35 +29,12 @@ const GOOD_MS = 2 * HOUR;
 /** How many of the models' latest answers a report gets, and how many coins, headlines and movements. */
 const LAST_CYCLES = 2;
 const SEARCHED = 8;
-const MOVERS = 8;
 const PERSISTENT = 10;
 const HEADLINES = 6;
 const WHALES = 5;
 const WHALES_WITHIN_MS = 4 * HOUR;
 /** By when a shift's first collection has its facts. */
 const COLLECTED_MS = 2 * MINUTE;
-
-/** For each coin that every report covers, in this order. */
-const OF_A_COIN: readonly Kind[] = [
-  "price",
-  "change24h",
-  "lastTrade",
-  "dayChange",
-  "dayHigh",
-  "dayLow",
-  "high48h",
-  "low48h",
-  "dayVolume",
-  "volume24h",
-  "marketCap",
-  "rank",
-  "bidDepth",
-  "askDepth",
-  "spread",
-  "funding",
-  "openInterest",
-];
-const OF_THE_MARKET: readonly Kind[] = ["majorsRising", "usdcSupply", "blockTransactions", "baseFee"];
 
 /** Everything that is collected for a report on a focus ("" for the whole market). */
 export function wantedFor(focus: string): Wanted[] {
@@ -76,6 +53,15 @@ export function wantedFor(focus: string): Wanted[] {
 
 const coinsOf = (focus: string): string[] => [...new Set([...(focus === "" ? [] : [focus]), ...MAJORS])];
 
+export const vMaterial = {
+  focus: v.string(),
+  /** Oldest first. */
+  observationIds: v.array(v.id("observations")),
+  /** When the shift began; absent without one. */
+  startedAt: v.optional(v.number()),
+};
+export type Material = ObjectType<typeof vMaterial>;
+
 const vBrief = v.object({
   focus: v.string(),
   sources: v.array(vSource),
@@ -90,14 +76,7 @@ const vBrief = v.object({
 export type Brief = Infer<typeof vBrief>;
 
 export const gather = internalQuery({
-  args: {
-    focus: v.string(),
-    /** Oldest first. */
-    observationIds: v.array(v.id("observations")),
-    /** When the shift began; absent without one. */
-    startedAt: v.optional(v.number()),
-    at: v.number(),
-  },
+  args: { ...vMaterial, at: v.number() },
   returns: vBrief,
   handler: async (ctx, { focus, observationIds, startedAt, at }): Promise<Brief> => {
     const rows = await Promise.all(observationIds.map((id) => ctx.db.get("observations", id)));
@@ -116,7 +95,7 @@ export const gather = internalQuery({
   },
 });
 
-type Material = {
+type Read = {
   facts: readonly Fact[];
   absent: readonly Wanted[];
   /** Oldest first. */
@@ -130,18 +109,17 @@ type Material = {
 };
 
 /** Pure. */
-export function briefOf(focus: string, material: Material): Brief {
-  const { facts, absent, observations, moves, whales, at } = material;
+export function briefOf(focus: string, read: Read): Brief {
+  const { facts, absent, observations, moves, whales, at } = read;
   const recent = observations.filter((one) => at - one.at < GOOD_MS);
-  const of = (subject: string, kinds: readonly Kind[]) =>
-    kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
-  const chosen = [
-    ...coinsOf(focus).flatMap((coin) => of(coin, OF_A_COIN)),
-    ...["market", "Base"].flatMap((subject) => of(subject, OF_THE_MARKET)),
+  const figures = (subject: string) =>
+    facts.filter((fact) => fact.subject === subject && typeof fact.value === "number");
+  const chosen = new Set([
+    ...[...coinsOf(focus), "market", "Base"].flatMap(figures),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
     ...moversOf(recent, focus),
-  ];
+  ]);
   const subjects = new Map(facts.map((fact) => [fact.subject, fact]));
   for (const fact of facts) if (fact.kind === "name") subjects.set(fact.subject, fact);
   const [moved] = moves;
@@ -149,7 +127,7 @@ export function briefOf(focus: string, material: Material): Brief {
     focus,
     sources: counted([
       ...moves,
-      ...chosen.map((fact) => sourceOfFact(fact)),
+      ...Array.from(chosen, (fact) => sourceOfFact(fact)),
       ...whaleSources(whales, focus),
       ...persistentSource(observations),
       ...recent.slice(-LAST_CYCLES).flatMap(modelSources),
@@ -164,10 +142,9 @@ export function briefOf(focus: string, material: Material): Brief {
 }
 
 /** The largest movers of the latest market data: two facts each. */
-function moversOf(observations: Material["observations"], focus: string): Fact[] {
+function moversOf(observations: Read["observations"], focus: string): Fact[] {
   const observation = observations.findLast(({ market }) => market !== undefined);
-  const movers = (observation?.market?.movers ?? []).slice(0, MOVERS);
-  return movers
+  return (observation?.market?.movers ?? [])
     .filter(({ symbol }) => !coinsOf(focus).includes(symbol))
     .flatMap(({ symbol: subject, price, change24h, source }) => {
       const name = source === "model" ? modelNamed("market data") : SOURCE_NAMES[source];
@@ -179,7 +156,7 @@ function moversOf(observations: Material["observations"], focus: string): Fact[]
 }
 
 /** The largest measured movements; no model's. */
-function whaleSources(whales: Material["whales"], focus: string): Uncounted[] {
+function whaleSources(whales: Read["whales"], focus: string): Uncounted[] {
   return whales
     .filter(({ movement, token }) => movement !== undefined && (focus === "" || token === focus))
     .sort((a, b) => b.amount - a.amount)
@@ -193,7 +170,7 @@ function whaleSources(whales: Material["whales"], focus: string): Uncounted[] {
 }
 
 /** The trending tokens that most collections saw. */
-function persistentSource(observations: Material["observations"]): Uncounted[] {
+function persistentSource(observations: Read["observations"]): Uncounted[] {
   const seen = new Map<string, number>();
   const markets = observations.flatMap(({ market }) => market ?? []);
   for (const { symbol } of markets.flatMap(({ trending }) => trending))
@@ -234,11 +211,11 @@ function modelSources({ at: observedAt, sentiment, onchain }: Doc<"observations"
 
 /** What there is nothing of, each once, and why. */
 function missingOf(
-  observations: Material["observations"],
+  observations: Read["observations"],
   absent: readonly Wanted[],
   told: readonly Missing[],
 ): Missing[] {
-  const silent = MODELS.filter((source) => observations.every((one) => one[source] === undefined));
+  const silent = namesIn(MODELS).filter((source) => observations.every((one) => one[source] === undefined));
   return [...silent.map((collector) => ({ collector, subject: "" })), ...absent].map(
     ({ collector, subject }) => {
       const known = told.find((one) => one.collector === collector && one.subject === subject);
@@ -248,34 +225,29 @@ function missingOf(
 }
 
 /**
- * How the focus, or the two largest coins, have moved since a shift began: three facts each, of which the first is
- * computed. Last trades and the list's prices are not mixed: in a quiet hour they differ by more than a price moves.
+ * How the focus, or the largest coin, has moved since a shift began: three facts, of which the first is computed. Last
+ * trades and the list's prices are not mixed: in a quiet hour they differ by more than a price moves.
  */
 function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact[]): Uncounted[] {
-  return (focus === "" ? ["BTC", "ETH"] : [focus]).flatMap((token) => {
-    const pairs = (["lastTrade", "price"] as const).flatMap((kind) => {
-      const of = (facts: readonly Fact[]) =>
-        facts.find(
-          (one) => one.subject === token && one.kind === kind && one.source !== SOURCE_NAMES.chainlink,
-        );
-      const [first, last] = [of(before), of(now)];
-      return first === undefined || last === undefined ? [] : [{ first, last }];
-    });
-    return pairs.slice(0, 1).flatMap(({ first, last }) => {
-      const value = (Number(last.value) / Number(first.value) - 1) * 100;
-      const moved = sourceOfFact({ ...last, kind: "price", value, unit: "percent" }, "start");
-      const [was, is] = [amountOf(value, "percent"), amountOf(Number(first.value), "USD")];
-      const when = dateTime(first.observedAt);
-      return [
-        { ...moved, says: `${token} price since the shift began: ${was}` },
-        {
-          ...sourceOfFact({ ...first, kind: "price" }, "start"),
-          says: `${token} price when the shift began: ${is} (${when})`,
-        },
-        sourceOfFact({ ...last, kind: "price" }),
-      ];
-    });
-  });
+  const token = focus === "" ? "BTC" : focus;
+  for (const kind of ["lastTrade", "price"] as const) {
+    const of = (facts: readonly Fact[]) => facts.find((one) => one.subject === token && one.kind === kind);
+    const [first, last] = [of(before), of(now)];
+    if (first === undefined || last === undefined) continue;
+    const value = (Number(last.value) / Number(first.value) - 1) * 100;
+    const moved = sourceOfFact({ ...last, kind: "price", value, unit: "percent" }, "start");
+    const [was, is] = [amountOf(value, "percent"), amountOf(Number(first.value), "USD")];
+    const when = dateTime(first.observedAt);
+    return [
+      { ...moved, says: `${token} price since the shift began: ${was}` },
+      {
+        ...sourceOfFact({ ...first, kind: "price" }, "start"),
+        says: `${token} price when the shift began: ${is} (${when})`,
+      },
+      sourceOfFact({ ...last, kind: "price" }),
+    ];
+  }
+  return [];
 }
 
 /** The brief as the writer reads it. */

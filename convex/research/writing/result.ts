@@ -49,11 +49,11 @@ export function mend(result: Texts): Texts | null {
   };
 }
 
-/** The number of words that readers see, without brackets; two characters of Chinese or Japanese count as one. */
+/** The number of words that readers see, without citations. */
 export function countWords(prose: string): number {
-  const shown = withoutCitations(prose);
-  const signs = shown.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu)?.length ?? 0;
-  return shown.split(/[ \t\n]+/).filter((word) => /[^\p{P}\s]/u.test(word)).length + Math.floor(signs / 2);
+  return withoutCitations(prose)
+    .split(/[ \t\n]+/)
+    .filter((word) => /[^\p{P}\s]/u.test(word)).length;
 }
 
 /** Whether the analysis misses the contract's lower bound: accepted for shift and on-demand reports. */

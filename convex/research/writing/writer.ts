@@ -6,7 +6,9 @@ import { leftoverProblem, settle } from "../../lib/figures/settle";
 import { log } from "../../lib/log";
 import { namesOf } from "../../lib/money/names";
 import { deadlines } from "../../lib/outside/deadlines";
+import { iso } from "../../lib/time";
 import { completeStructured } from "../../providers/models/structure";
+import { focusName } from "../model";
 import type { Result, Texts } from "../tables";
 import { describeBrief, type Brief } from "./brief";
 import { synthesisQuestion } from "./prompts";
@@ -17,7 +19,7 @@ const LEAST_KEPT = 0.5;
 /** A slot may print several words, so that an analysis is shortened more than once. */
 const MOST_CUTS = 5;
 
-type Task = { occasion: string; nowIso: string; brief: Brief };
+export type Written = { result: Result; model: string; tokensUsed: number };
 
 /**
  * Has the gateway write a ResearchResult whose figures are printed from facts. What breaks the contract, or states a
@@ -26,12 +28,14 @@ type Task = { occasion: string; nowIso: string; brief: Brief };
  */
 export async function writeResult(
   ctx: ActionCtx,
-  { occasion, nowIso, brief }: Task,
+  occasion: string,
+  brief: Brief,
   payer: Payer,
-): Promise<{ result: Result; model: string; tokensUsed: number }> {
+): Promise<Written> {
   const { focus, sources, named } = brief;
   const ledger = ledgerOf(sources, Date.now(), { names: namesOf(named), focus });
-  const asked = synthesisQuestion({ occasion, focus, nowIso, evidence: describeBrief(brief) }, (value) => {
+  const task = { occasion, focus, nowIso: iso(Date.now()), evidence: describeBrief(brief) };
+  const asked = synthesisQuestion(task, (value) => {
     const { result, leftovers } = settled(value, ledger, brief);
     const summary = settle(value.shortSummary, ledger, { isBare: true }).text;
     const problems = [demands(value, { analysis: result.fullAnalysis, summary }), leftoverProblem(leftovers)];
@@ -75,7 +79,7 @@ function settled(
   const all = [analysis, summary, ...shown.flatMap(({ title, detail }) => [title, detail])];
   const sum = (of: "removed" | "sentences") => all.reduce((total, one) => total + one[of], 0);
   // A summary that states something without a fact is replaced by one without figures.
-  const plainly = `Outlook on ${focus === "" ? "the market" : focus}: ${marketOutlook}`;
+  const plainly = `Outlook on ${focusName(focus)}: ${marketOutlook}`;
   return {
     result: {
       fullAnalysis:

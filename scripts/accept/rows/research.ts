@@ -250,10 +250,22 @@ export const research: Row[] = [
       require(!latest.userId.includes(userId), "The report by token shows the userId");
       matches("The report's userId", latest.userId, /^usr_/);
       await sharedByCards(world);
+      await synthesised(world, 17);
       const runs = runsShape.parse(
         await person.query("runs/app:mine", { paginationOpts: { numItems: 10, cursor: null } }),
       );
       same("agent runs", runs.page.length, 3);
+    },
+  },
+  {
+    id: "shift-synthesis",
+    says: "Reports are synthesised from: most persistent trending tokens, the 8 latest movers by 24h change, the last 2 cycles of sentiment and of on-chain signals",
+    needs: ["standins", "time"],
+    check: async (world) => {
+      await start(world, { userId: world.user, token: "SOL" });
+      await world.advance(2.7 * HOUR);
+      await synthesised(world, 6);
+      await stop(world, world.user);
     },
   },
   {
@@ -340,6 +352,21 @@ async function sharedByCards(world: World): Promise<void> {
     matches("The key signals", card, /Key signals(?:<\/b>)?\n[🟢🔴🟡] .+ · \d+\s% · .+/u);
     matches("The analysis", card, /Full analysis(?:<\/b>)?\n[^]{400}/);
   }
+}
+
+/** What the writer of the latest report was given, after so many collections. */
+async function synthesised({ sent }: World, cycles: number): Promise<void> {
+  const written = (await sent("llm")).filter(({ schema }) => schema === "research_result");
+  const prompt = JSON.stringify(written.at(-1)?.body);
+  matches(
+    "The prompt",
+    prompt,
+    new RegExp(`persistent trending tokens[^:]*: \\S+ in \\d+ of ${cycles},`, "i"),
+  );
+  const symbols = [...prompt.matchAll(/f\d+ (\S+) price change over 24 hours:/g)].map(([, symbol]) => symbol);
+  require(new Set(symbols).size >= 8, `The prompt has the changes of ${String([...new Set(symbols)])} alone`);
+  for (const source of ["Social sentiment", "On-chain signals"])
+    same(`cycles of ${source}`, prompt.split(`${source}: `).length - 1, 2);
 }
 
 /** A person who has signed in, and that account's userId. */

@@ -50,14 +50,11 @@ function shift(userId: string, token: string, now: number): Omit<Fields<"shifts"
   return {
     userId,
     token,
-    focus: token,
     startedAt: now - STARTED_BEFORE_MS,
     stopsAt: now - STARTED_BEFORE_MS + 8 * HOUR,
     status: "active",
     nextCollectionAt: now + HOUR,
-    nextReport: "interim1",
-    interimReportsCount: 0,
-    finalReportSent: false,
+    paidBy: { class: "anonymous", holders: [] },
   };
 }
 
