@@ -30,7 +30,7 @@ export function dueReport(last: ReportKind | undefined, startedAt: number, now: 
   return later.findLast((kind) => now - startedAt >= REPORTS[kind].dueAfterMs) ?? null;
 }
 
-/** How long an observation serves everybody who needs one of its focus; one that lacks a source serves nobody else. */
+/** How long an observation serves everybody who needs one of its focus. */
 export const SHARED_FOR_MS = 5 * MINUTE;
 
 /** A focus for readers: a token, or "" for the whole market. */

@@ -29,7 +29,7 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
   await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.check, {});
   const latest = await latestOf(ctx, focus);
   let observationId = latest?._id;
-  if (observationId === undefined || !(latest?.state === "waiting" || isFresh(latest))) {
+  if (observationId === undefined || !(latest?.state === "waiting" || isRecent(latest))) {
     try {
       await refuseBeyond(ctx, "shift");
     } catch (error) {
@@ -58,22 +58,18 @@ async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations
   return rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
-/** Whether an observation still says what is so: all three models have answered, a moment ago. */
-function isFresh(row: Doc<"observations"> | null): boolean {
-  return (
-    row?.state === "done" &&
-    namesIn(MODELS).every((model) => row[model] !== undefined) &&
-    Date.now() - row.at <= SHARED_FOR_MS
-  );
+function isRecent(row: Doc<"observations"> | null): boolean {
+  return row !== null && Date.now() - row.at <= SHARED_FOR_MS;
 }
 
-/** A fresh observation of a focus; `null` if there is none. */
+/** A recent observation of a focus in which all three models have answered; `null` if there is none. */
 export const fresh = internalQuery({
   args: { focus: v.string() },
   returns: v.union(v.id("observations"), v.null()),
   handler: async (ctx, { focus }) => {
     const latest = await latestOf(ctx, focus);
-    return latest !== null && isFresh(latest) ? latest._id : null;
+    const isWhole = namesIn(MODELS).every((model) => latest?.[model] !== undefined);
+    return latest !== null && isWhole && isRecent(latest) ? latest._id : null;
   },
 });
 

@@ -315,7 +315,7 @@ describe("many shifts on few foci", () => {
     expect(written(app)).toBe(12);
   });
 
-  test("share what is at most five minutes old, of their own focus, and lacks no source", async ({ app }) => {
+  test("share what is at most five minutes old, of their own focus", async ({ app }) => {
     const cost = async (userId: string, token: string) => {
       const before = collected(app);
       await start(app, { userId, token });
@@ -327,11 +327,7 @@ describe("many shifts on few foci", () => {
     await app.pass(4 * MINUTE, { cronsRun: false });
     expect(await cost("d", "BTC")).toBe(0);
     await app.pass(2 * MINUTE, { cronsRun: false });
-    app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
-    expect(await cost("e", "BTC")).toBe(2);
-    await app.pass(MINUTE, { cronsRun: false });
-    expect(await cost("f", "BTC")).toBe(2);
-    expect(await cost("g", "BTC")).toBe(0);
+    expect([await cost("e", "BTC"), await cost("f", "BTC")]).toEqual([2, 0]);
   });
 
   test("wait their turn where they are more than are worked on at once: nothing is asked twice", async () => {
