@@ -48,8 +48,8 @@ export const writeReport = worker(
 const LEASE_MS = 5 * MINUTE;
 
 /** Writes an on-demand result. */
-export const writeResult = renewal({ focus: v.string() }, LEASE_MS, async (ctx, { focus, payer }) => {
-  const { result } = await research(ctx, focus, payer);
+export const writeResult = renewal({ focus: v.string() }, LEASE_MS, async (ctx, wish): Promise<string> => {
+  const { result } = await research(ctx, wish.focus, wish.payer);
   return JSON.stringify(result);
 });
 
