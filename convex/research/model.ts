@@ -110,9 +110,8 @@ export const vStanding = v.object({
 export type Standing = Infer<typeof vStanding>;
 
 /** A report that is done. */
-export function shownReport(row: Doc<"reports">): Report {
-  return parse(vReport, { ...row, type: typeOf(row.kind) });
-}
+export const shownReport = (row: Doc<"reports">): Report =>
+  parse(vReport, { ...row, type: typeOf(row.kind) });
 
 export const typeOf = (kind: ReportKind): Report["type"] => (kind === "final" ? "final" : "interim");
 
@@ -142,9 +141,7 @@ export async function describeResearch(ctx: QueryCtx, userId: string): Promise<s
 /** On-demand results are answers of `lib/cache`, by focus. */
 export const keyOf = (focus: string): string => `research:${focus}`;
 
-export function resultIn(body: string): Result {
-  return parse(vResult, JSON.parse(body));
-}
+export const resultIn = (body: string): Result => parse(vResult, JSON.parse(body));
 
 /** The last on-demand result on a focus, however old. */
 export async function storedResult(

@@ -58,9 +58,8 @@ async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations
   return rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
-function isRecent(row: Doc<"observations"> | null): boolean {
-  return row !== null && Date.now() - row.at <= SHARED_FOR_MS;
-}
+const isRecent = (row: Doc<"observations"> | null): boolean =>
+  row !== null && Date.now() - row.at <= SHARED_FOR_MS;
 
 /** A recent observation of a focus in which all three models have answered; `null` if there is none. */
 export const fresh = internalQuery({

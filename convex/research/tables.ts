@@ -4,6 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { vCitedSource } from "../lib/figures/validators";
 import { made, ofUser, type RecordsOf } from "../lib/records/records";
+import { rowsBy } from "../lib/records/rows";
 import { vCallersPart } from "../lib/tables";
 import { vCoin, vRowSource } from "../market/tables";
 import { vOnchainOutput, vReportText, vSentiment } from "./validators";
@@ -135,10 +136,7 @@ export const researchTables = {
 
 /** Deletes an ended shift with its reports and their runs: at most one of each kind. */
 async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): Promise<void> {
-  const reports = await db
-    .query("reports")
-    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
-    .take(vReportKind.members.length);
+  const reports = await rowsBy(db.query("reports"), "jobId", shiftId).take(vReportKind.members.length);
   for (const { _id, runId } of reports) {
     if (runId !== undefined && (await db.get("agentRuns", runId)) !== null)
       await db.delete("agentRuns", runId);
