@@ -1,10 +1,13 @@
+import * as z from "zod";
 import { addressOf, chainOf, ETHER, funded, nobody, ONE_USDC } from "../chain";
 import { matches, require, same, type Row } from "../row";
+import { signedIn } from "./research";
 import { balance, connected, created, portfolio, sendOrder, swapOrder } from "../shapes";
 
 /** Wallets, and the orders that spend them. */
 
 const TOKENS = ["ETH", "USDC", "USDT", "DAI", "WETH"];
+const walletViews = z.array(z.object({ balances: z.array(z.object({ token: z.string() })) }));
 const WETH = "0x4200000000000000000000000000000000000006";
 
 export const wallets: Row[] = [
@@ -54,6 +57,21 @@ export const wallets: Row[] = [
       same("eth", Number(told.eth), 0.25);
       same("usdc", Number(told.usdc), 1.5);
       matches("network", told.network, /base/i);
+    },
+  },
+  {
+    id: "wallet-view-dust",
+    says: "Wallet view dust filter (application): tokens below 1 USD hidden",
+    needs: ["chain", "people"],
+    check: async (world) => {
+      const { userId, person } = await signedIn(world, "dust");
+      const wallet = addressOf((await world.post("/mcp/wallet/create", { userId })).as(created).address);
+      await chainOf(world).sendEther(wallet, ETHER / 4n);
+      await chainOf(world).sendUsdc(wallet, ONE_USDC / 2n);
+      const view = async (args: Record<string, unknown>) =>
+        walletViews.parse(await person.action("wallets/app:view", args)).flatMap(({ balances }) => balances);
+      same("shown", (await view({})).map(({ token }) => token).join(), "ETH");
+      same("with dust", (await view({ showDust: true })).map(({ token }) => token).join(), "ETH,USDC");
     },
   },
   {
