@@ -1,5 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { namesIn } from "./records/records";
+import { bigUsd, percent } from "./text/numbers";
+import { dollars, groupedDigits, smallFigure } from "./text/strings";
 
 /** Facts: what the service has observed, each with subject, kind, value, source and time; and how they are worded. */
 
@@ -110,28 +112,35 @@ export function factsOf(
   });
 }
 
-/** A fact in words: `BTC price: 97,250.50 USD`. */
+/** A fact in words: `BTC price: $97,250.50`. */
 export function sayingOf({ subject, kind, value, unit }: Fact): string {
-  const amount = typeof value === "string" ? `“${value}”` : amountOf(value, unit);
+  const amount = typeof value === "string" ? `“${value}”` : amountOf({ subject, kind, value, unit });
   return `${subject === "market" ? "Market" : subject} ${KINDS[kind].label}: ${amount}`;
 }
 
-/** The significant digits of a small number, and what follows it. */
-const SAID: Partial<Record<Unit, readonly [digits: number, behind: string]>> = {
-  USD: [6, " USD"],
-  percent: [4, " %"],
-  bps: [3, " bps"],
-  gwei: [4, " gwei"],
-};
-
-/** A number with its unit, with as many decimals as matter: two from 100 up, with thousands separators. */
-export function amountOf(value: number, unit: Unit): string {
-  const [digits, behind] = SAID[unit] ?? [6, ""];
+/** A figure in the one style: `$97,250.50`, `$2.10T`, `+1.42 %`, `8 of 10`. @param isChange Its sign is shown, whatever its kind. */
+export function amountOf(
+  { subject, kind, value, unit }: Pick<Fact, "subject" | "kind" | "unit"> & { value: number },
+  isChange = false,
+): string {
   const size = Math.abs(value);
-  const places = size >= 1_000_000 || (size >= 100 && Number.isInteger(value)) ? 0 : 2;
-  const rounding =
-    size < 100
-      ? { maximumSignificantDigits: digits }
-      : { minimumFractionDigits: places, maximumFractionDigits: places };
-  return (unit === "percent" && value > 0 ? "+" : "") + value.toLocaleString("en-US", rounding) + behind;
+  const minus = value < 0 ? "−" : "";
+  if (unit === "percent") {
+    const isSigned = isChange || measureOf(kind).isSigned === true;
+    return (minus !== "" ? minus : isSigned && size > 0 ? "+" : "") + percentOf(size);
+  }
+  if (unit === "USD") return minus + (size >= 1e6 ? bigUsd(size) : dollars(size));
+  if (kind === "buzz") return `${numeral(size)} of 10`;
+  const own = unit === "bps" || unit === "gwei" ? unit : unit === "coins" ? subject : "";
+  return `${minus}${numeral(size)}${own === "" ? "" : `\u00A0${own}`}`;
+}
+
+/** Two decimals, and more only where these would be nothing. */
+export const percentOf = (size: number): string =>
+  size === 0 || size >= 0.1 ? percent(size, 2) : percent(Number(size.toPrecision(3)));
+
+export function numeral(size: number): string {
+  if (size < 1) return size === 0 ? "0" : smallFigure(size, 3);
+  const [whole = "", part = ""] = size.toFixed(size >= 100 ? 0 : 2).split(".");
+  return groupedDigits(whole) + (part === "" || part === "00" ? "" : `.${part}`);
 }

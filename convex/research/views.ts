@@ -60,7 +60,7 @@ export const resultExample = {
       name: "CoinGecko",
       url: "https://www.coingecko.com/en/coins/bitcoin",
       observedAt: EXAMPLE_TIME,
-      says: "BTC price: 97,250.50 USD",
+      says: "BTC price: $97,250.50",
     },
   ],
   missing: [{ collector: "news", subject: "", reason: "coindesk.com did not answer in time" }],

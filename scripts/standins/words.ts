@@ -56,8 +56,9 @@ export function factsIn(prompt: string): ToldFact[] {
     const [, id, says = "", name = ""] = LINE.exec(line.trim()) ?? [];
     if (id === undefined) return [];
     const [, about = says, told = ""] = /^(.*?): (.*)$/.exec(says) ?? [];
-    const number = /^[+-]?[\d,]+(?:\.\d+)?/.exec(told)?.[0];
-    const value = number === undefined ? null : Number(number.replaceAll(",", ""));
+    const [number, sign, digits = "", scale = ""] = /^([+−]?)\$?([\d,]+(?:\.\d+)?)([KMBT]?)/.exec(told) ?? [];
+    const size = Number(digits.replaceAll(",", "")) * 1_000 ** " KMBT".indexOf(scale || " ");
+    const value = number === undefined ? null : sign === "−" ? -size : size;
     return [{ id: Number(id), about, told, value, isModels: name.includes("language model") }];
   });
 }

@@ -25,7 +25,7 @@ describe("POST /mcp/chat", () => {
     });
     const [system, question] = lastConversation(app);
     expect(system?.content).toMatch(
-      /crypto assistant[\s\S]*\nf1 BTC price: [\d,.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)/,
+      /crypto assistant[\s\S]*\nf1 BTC price: \$[\d,.]+ \(CoinGecko, 2026-01-05T09:00Z\)/,
     );
     expect(question).toEqual({ role: "user", content: "How is the market?" });
   });

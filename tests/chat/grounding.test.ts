@@ -14,7 +14,7 @@ function systemOf(app: App): string {
 describe("an answer in chat", () => {
   test("cites the facts of its prompt, and names their sources", async ({ app }) => {
     const { body } = await app.post("/mcp/chat", { question: "How is DOGE?" });
-    expect(systemOf(app)).toMatch(/^f\d+ DOGE price: [\d.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
+    expect(systemOf(app)).toMatch(/^f\d+ DOGE price: \$[\d.]+ \(CoinGecko, 2026-01-05T09:00Z\)$/m);
     expect(body.answer).toMatch(/Bitcoin at \$1\d\d,\d{3}(?:\.\d\d)? \[1\] \(\+[\d.]+\u202F% \[2\]\)/);
     expect(body.answer).toMatch(
       /Dogecoin at \$[\d.]+ \[\d\][^]*\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko/,

@@ -44,7 +44,7 @@ describe("a figure that no fact has", () => {
     const { body: answer } = await app.post("/mcp/research", {});
     const [, second] = writings(app);
     expect(second?.at(-1)?.content).toMatch(
-      /at “Bitcoin is at \$42,000 \[f1\].”: “\$42,000” does not match a cited fact \(f1 is BTC price: 1\d\d,/,
+      /at “Bitcoin is at \$42,000 \[f1\].”: “\$42,000” does not match a cited fact \(f1 is BTC price: \$1\d\d,/,
     );
     expect(JSON.stringify(answer.result)).not.toContain("42,000");
   });
@@ -99,7 +99,7 @@ describe("what a report is written from", () => {
   test("is numbered facts with their sources; what only models say is called so", async ({ app }) => {
     await app.post("/mcp/research", { token: "ETH" });
     const asked = writings(app)[0]?.at(-1)?.content ?? "";
-    expect(asked).toMatch(/^f1 ETH price: [\d,.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
+    expect(asked).toMatch(/^f1 ETH price: \$[\d,.]+ \(CoinGecko, 2026-01-05T09:00Z\)$/m);
     expect(asked).toMatch(/^f\d+ BTC perpetual funding rate per hour: .* \(Hyperliquid, /m);
     expect(asked).toMatch(/^f\d+ ETH headline: “.*” \((?:coindesk|cointelegraph|decrypt)\.com?, /m);
     const [observed = "", told = ""] = asked.split("Said by language models and observed by nobody");
@@ -112,7 +112,7 @@ describe("what a report is written from", () => {
     await app.pass(2.7 * HOUR, { cronsRun: false });
     const asked = writings(app)[0]?.at(-1)?.content ?? "";
     expect(asked).toMatch(/^f1 BTC price since the shift began: [+-][\d.]+ %/m);
-    expect(asked).toMatch(/^f2 BTC price when the shift began: [\d,.]+ USD \(5 Jan 2026, 09:00 UTC\)/m);
+    expect(asked).toMatch(/^f2 BTC price when the shift began: \$[\d,.]+ \(5 Jan 2026, 09:00 UTC\)/m);
   });
 
   test("has what whales moved on Base as measured facts", () => {

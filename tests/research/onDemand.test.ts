@@ -41,7 +41,7 @@ describe("POST /mcp/research", () => {
             name: "CoinGecko",
             url: "https://www.coingecko.com/en/coins/bitcoin",
             observedAt: expect.stringMatching(/^2026-01-05T09:00/),
-            says: expect.stringMatching(/^BTC price: 1[\d,.]+ USD$/),
+            says: expect.stringMatching(/^BTC price: \$1[\d,.]+$/),
           },
         ]),
         missing: [{ collector: "base", subject: "", reason: "The chain RPC could not be reached" }],

@@ -10,7 +10,7 @@ import type { vCitedSource } from "./validators";
 /** A fact with its number, and its origin. */
 export const vSource = v.object({
   id: v.number(),
-  /** In full: `BTC price: 97,250.50 USD`. */
+  /** In full: `BTC price: $97,250.50`. */
   says: v.string(),
   /** Its words, if it has no value. */
   words: v.union(v.string(), v.null()),

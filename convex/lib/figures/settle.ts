@@ -1,8 +1,6 @@
-import { measureOf } from "../facts";
+import { amountOf as figureOf, measureOf, numeral, percentOf } from "../facts";
 import { mentionsIn } from "../money/names";
-import { bigUsd, percent } from "../text/numbers";
 import { linesOf, plain } from "../text/sentences";
-import { dollars, groupedDigits, smallFigure } from "../text/strings";
 import type { Ledger, Source } from "./ledger";
 import { NAMES, replaceFigures } from "./written";
 
@@ -231,28 +229,9 @@ function alikeOf({ about, unit, id }: Source): string {
   );
 }
 
-/** A fact's figure in the one style: `$97,250.50`, `$2.10T`, `+1.42 %`. */
 function amountOf({ value, unit, about }: Source): string {
-  const size = Math.abs(value ?? 0);
-  const minus = (value ?? 0) < 0 ? "−" : "";
-  if (unit === "percent") {
-    const isSigned = about !== null && (measureOf(about.kind).isSigned === true || about.since !== null);
-    return (minus !== "" ? minus : isSigned && size > 0 ? "+" : "") + percentOf(size);
-  }
-  if (unit === "USD") return minus + (size >= 1e6 ? bigUsd(size) : dollars(size));
-  if (about?.kind === "buzz") return `${numeral(size)} of 10`;
-  const own = unit === "bps" || unit === "gwei" ? unit : unit === "coins" ? (about?.subject ?? "") : "";
-  return `${minus}${numeral(size)}${own === "" ? "" : `\u00A0${own}`}`;
-}
-
-/** Two decimals, and more only where these would be nothing. */
-const percentOf = (size: number): string =>
-  size === 0 || size >= 0.1 ? percent(size, 2) : percent(Number(size.toPrecision(3)));
-
-function numeral(size: number): string {
-  if (size < 1) return size === 0 ? "0" : smallFigure(size, 3);
-  const [whole = "", part = ""] = size.toFixed(size >= 100 ? 0 : 2).split(".");
-  return groupedDigits(whole) + (part === "" || part === "00" ? "" : `.${part}`);
+  const { subject, kind, since } = about ?? { subject: "", kind: "headline" as const, since: null };
+  return figureOf({ subject, kind, unit, value: value ?? 0 }, since !== null);
 }
 
 /** The most words of a quotation. */

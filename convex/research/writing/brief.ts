@@ -236,7 +236,8 @@ function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact
     if (first === undefined || last === undefined) continue;
     const value = (Number(last.value) / Number(first.value) - 1) * 100;
     const moved = sourceOfFact({ ...last, kind: "price", value, unit: "percent" }, "start");
-    const [was, is] = [amountOf(value, "percent"), amountOf(Number(first.value), "USD")];
+    const was = amountOf({ subject: token, kind: "price", unit: "percent", value }, true);
+    const is = amountOf({ subject: token, kind: "price", unit: "USD", value: Number(first.value) });
     const when = dateTime(first.observedAt);
     return [
       { ...moved, says: `${token} price since the shift began: ${was}` },

@@ -52,10 +52,13 @@ export function changesBetween(
     const when = since === "start" ? "the shift began" : "the last report";
     const whose = `${subject === "market" ? "Market" : subject} ${kind}`;
     return [
-      { ...sourceOfFact(moved, "start"), says: `${whose} since ${when}: ${amountOf(value, "percent")}` },
+      {
+        ...sourceOfFact(moved, "start"),
+        says: `${whose} since ${when}: ${amountOf({ subject, kind, unit: "percent", value }, true)}`,
+      },
       {
         ...sourceOfFact(before, "start"),
-        says: `${whose} when ${when}: ${amountOf(before.value, "USD")}`,
+        says: `${whose} when ${when}: ${amountOf({ subject, kind, unit: "USD", value: before.value })}`,
       },
     ];
   });
