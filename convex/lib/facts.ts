@@ -61,7 +61,7 @@ export const KINDS = {
   baseFee: { label: "base fee of the latest block", unit: "gwei" },
   usdcSupply: { label: "USDC on Base", unit: "USD" },
   moved: { label: "worth of a movement", unit: "USD" },
-  buzz: { label: "buzz, of 10", unit: "count" },
+  buzz: { label: "buzz", unit: "count" },
   headline: { label: "headline", unit: "text" },
   wins: { label: "signals won", unit: "count", alike: "record" },
   losses: { label: "signals lost", unit: "count", alike: "record" },
