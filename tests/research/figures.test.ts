@@ -111,7 +111,7 @@ describe("what a report is written from", () => {
     await app.post("/mcp/research/start", { userId: "alice", token: "BTC" });
     await app.pass(2.7 * HOUR, { cronsRun: false });
     const asked = writings(app)[0]?.at(-1)?.content ?? "";
-    expect(asked).toMatch(/^f1 BTC price since the shift began: [+-][\d.]+ %/m);
+    expect(asked).toMatch(/^f1 BTC price since the shift began: [+−][\d.]+\s%/m);
     expect(asked).toMatch(/^f2 BTC price when the shift began: \$[\d,.]+ \(5 Jan 2026, 09:00 UTC\)/m);
   });
 
