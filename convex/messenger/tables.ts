@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
+import { made, ofUser, older, type RecordsOf } from "../lib/records/records";
 
 /** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
@@ -95,7 +95,7 @@ export const messengerTables = {
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/outbox` (every later step). Dies a month after it has ended; an answer to somebody who is not
+   * `messenger/outbox` (every later step; the last within a day). Dies after a month; an answer to somebody who is not
    * linked after a week.
    */
   messages: defineTable({
@@ -144,13 +144,6 @@ export const messengerTables = {
     .index("by_userId", ["userId"]),
 };
 
-const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages"> => ({
-  days: 30,
-  why: `a card that was ${state} can be looked up by the operator for a month; its content is kept where it came from`,
-  aged: (rows, before) =>
-    rows.withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", before)),
-});
-
 export const messengerRecords: RecordsOf<typeof messengerTables> = {
   messengerConfigs: {
     keep: {
@@ -180,9 +173,12 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
         aged: (rows, before) =>
           rows.withIndex("by_userId", (q) => q.eq("userId", "").lt("_creationTime", before)),
       },
-      cardsThatEnded("sent"),
-      cardsThatEnded("failed"),
-      cardsThatEnded("skipped"),
+      {
+        days: 30,
+        why: "the operator can look a card up for a month; its content is kept where it came from",
+        aged: made,
+        ended: ({ state }) => !/^(?:queued|sending)$/.test(state),
+      },
     ],
     ownedBy: { rows: ofUser("by_userId"), section: "messages", onDeletion: "go" },
     withheld: ["onSettled", "sealedBotToken"],
