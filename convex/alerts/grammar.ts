@@ -6,7 +6,7 @@ import { PRICED_TOKENS } from "../market/tables";
 import { COINS } from "../whales/coins";
 import type { Condition, Observation } from "./tables";
 
-/** What alerts may be about, what each is compared with, when it fires, and how it is said. Pure, and without shapes (`lines` has them). */
+/** What alerts may be about, what each is compared with, when it fires, and how it is said. Pure, and without shapes (`reading` has them). */
 
 /** Hours over which a change of price may be asked for. */
 export const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168] as const;

@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { made, ofUser, type RecordsOf } from "../lib/records/records";
 
-/** What an alert waits for (`lines` has the rules). */
+/** What an alert waits for (`reading` has the rules). */
 export const vCondition = v.union(
   /** The price is at the level or beyond it. */
   v.object({

@@ -17,7 +17,12 @@ import type { Signal } from "./tables";
 /** The messenger's cards of signals. */
 
 const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
-const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED: "⌛ expired" } as const;
+const ENDINGS = {
+  PENDING: ["⏳", "open"],
+  WIN: ["✅", "won"],
+  LOSS: ["❌", "lost"],
+  EXPIRED: ["⌛", "expired"],
+} as const;
 
 /** The day's new signals; the newest ones, for a user who asked. */
 export function signalsCard(
@@ -45,7 +50,8 @@ export function weekCard(
   const { averagePnlPercent: average, bestPnlPercent: best, worstPnlPercent: worst } = results;
   const of = (day: string, token: Signal["token"]) => {
     const one = signals.find((signal) => signal.day === day && signal.token === token);
-    return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${ending(one)}`;
+    // A day is one line on a phone.
+    return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${ending(one, { isShort: true })}`;
   };
   const spread =
     average === null || best === null || worst === null
@@ -100,10 +106,15 @@ function levelLines(signal: Signal): Span[] {
   return [{ bold: title }, ` · confidence ${confidence}%${chances}`, levels, terms];
 }
 
-/** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
-function ending({ status, pnlPercent, exitPrice, costBps }: Signal): string {
-  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${signed(afterCosts(pnlPercent, costBps))}`;
-  return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
+/** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`; short, without the words. */
+function ending(
+  { status, pnlPercent, exitPrice, costBps }: Signal,
+  { isShort }: { isShort: boolean } = { isShort: false },
+): string {
+  const [mark, word] = ENDINGS[status];
+  const how = isShort ? mark : `${mark} ${word}`;
+  if (typeof pnlPercent === "number") return `${how} ${signed(afterCosts(pnlPercent, costBps))}`;
+  return exitPrice === null && !isShort ? `${how} without a price` : how;
 }
 
 function standingLines(standing: Standing): Span[] {

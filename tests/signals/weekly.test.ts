@@ -80,7 +80,7 @@ describe("the weekly recap", () => {
     );
     expect(text).toMatch(/A trade: average \+0\.25.%, best \+1\.00.%, worst −1\.00.% before costs/);
     expect(text).toContain(
-      "<b>Mon</b> · BTC 🟢 ✅ won +0.85 % · ETH 🟢 ❌ lost −1.15 %\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.35 %",
+      "<b>Mon</b> · BTC 🟢 ✅ +0.85 % · ETH 🟢 ❌ −1.15 %\n<b>Tue</b> · BTC 🟢 ⌛ +0.35 %",
     );
     expect(text).toContain("<b>Sun</b> · BTC — · ETH —");
     expect(text).toMatch(
