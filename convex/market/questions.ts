@@ -143,7 +143,7 @@ const NOTHING_PROVEN = "No source has the figures that would answer this.";
 export function unknownToken(question: string): string {
   const bare = bareSymbol(question);
   if (bare === null) return "The question names no token that a source knows.";
-  return `No source knows the token ${bare}: name it by its symbol, such as BTC.`;
+  return `No source that answered knows the token ${bare}: name it by its symbol, such as BTC.`;
 }
 
 const UNCITED = { isUncited: true, isBare: true } as const;

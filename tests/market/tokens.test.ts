@@ -72,7 +72,10 @@ describe("a token's price", () => {
     const content = says(figures("BTC", app.standins.market.coin("BTC").price), "Bitcoin is the largest.");
     app.standins.fail("llm", { mode: "reply", content });
     const { body } = await app.get("/mcp/token?question=QQQX");
-    expect(body).toMatchObject({ token: null, priceSource: null });
+    const answer = expect.stringMatching(
+      /^No source that answered knows the token QQQX: .*\. No source has the figures/,
+    );
+    expect(body).toMatchObject({ token: null, priceSource: null, answer });
   });
 
   test("that is on no exchange asked is the list's, with its capitalisation", async ({ app }) => {

@@ -95,11 +95,14 @@ export const market: Row[] = [
   },
   {
     id: "token-unknown",
-    says: "A token that no source knows is a 404 that says so",
+    says: "A token that no source knows is a 404 that says so; a question about one has no token, and the answer says so",
     needs: ["standins"],
-    check: async ({ post }) => {
+    check: async ({ post, get }) => {
       const error = (await post("/mcp/research", { token: "ZZZZQQ" })).error(404);
       require(error.includes("ZZZZQQ"), error);
+      const { token, answer } = (await get("/mcp/token", { question: "ZZZZQQ" })).as(tokenAnswer);
+      same("token", token, null);
+      matches("The answer", answer, /No source that answered knows the token ZZZZQQ/);
     },
   },
   {
