@@ -29,7 +29,6 @@ const app = defineApp({
     CHAIN_RPC_URL: v.optional(v.string()),
     EVIDENCE_API_URL: v.optional(v.string()),
     COINGECKO_API_KEY: v.optional(v.string()),
-    SOURCES_OFF: v.optional(v.string()),
     SWAP_API_KEY: v.optional(v.string()),
     SWAP_API_URL: v.optional(v.string()),
     UNOWNED_DAILY_USD: v.optional(v.string()),

@@ -5,7 +5,6 @@ import { botRecords, botTables } from "./bot/tables";
 import { creditRecords, creditTables } from "./credits/tables";
 import type { Records } from "./lib/records/records";
 import { libRecords, libTables } from "./lib/tables";
-import { workRecords, workTables } from "./lib/work/tables";
 import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
 import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";
@@ -20,7 +19,6 @@ import { whaleRecords, whaleTables } from "./whales/tables";
 
 export default defineSchema({
   ...libTables,
-  ...workTables,
   ...marketTables,
   ...researchTables,
   ...runTables,
@@ -41,7 +39,6 @@ export default defineSchema({
 /** What is known of every table besides its fields: what housekeeping, health, export and deletion loop over. */
 export const records: Records = {
   ...libRecords,
-  ...workRecords,
   ...marketRecords,
   ...researchRecords,
   ...runRecords,

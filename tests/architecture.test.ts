@@ -36,7 +36,7 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
 const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
   "lib/answers/schema": "a schema, made once of each shape",
   "lib/env": "settings as they were read, by their text",
-  "lib/outside/notes": "what an action's providers cost, until its next mutation stores it",
+  "lib/outside/providerCalls": "what an action's providers cost, until its next mutation stores it",
   "lib/security/seals": "keys as they were derived, by their text",
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */
@@ -294,7 +294,7 @@ describe("the house", () => {
     expect(evaluated.filter((path) => chain.test(byPath.get(path)?.source ?? ""))).toEqual([]);
   });
 
-  test("every action and every endpoint that asks a provider counts its calls", () => {
+  test("every action that asks a provider counts its calls, and so does every endpoint", () => {
     const byPath = new Map(modules.map((one) => [one.path, one]));
     /** Whether a module comes to a provider by other ways than through one that counts. */
     const reach = (path: string, seen: Set<string>): Set<string> => {
@@ -309,9 +309,10 @@ describe("the house", () => {
       .filter(({ room }) => room !== "providers")
       .filter(({ path }) => [...reach(path, new Set())].some((target) => target.startsWith("providers/")));
     const uncounted = asking.filter(({ source }) =>
-      /\b(?:internalAction|action|httpAction|endpoint)\((?!\{[^;]*\bhandler: counted\()/.test(source),
+      /\b(?:internalAction|action|httpAction)\((?!\{[^;]*\bhandler: counted\()/.test(source),
     );
     expect(uncounted.map(({ path }) => path)).toEqual([]);
+    expect(byPath.get("lib/http/endpoint")?.source).toContain("handle: counted(");
     expect(
       asking.filter(({ source }) => /\b(?:providerAction|worker|counted)\(/.test(source)).length,
     ).toBeGreaterThan(15);

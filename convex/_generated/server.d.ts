@@ -51,7 +51,6 @@ type Env = {
   readonly CHAIN_RPC_URL: string | undefined;
   readonly EVIDENCE_API_URL: string | undefined;
   readonly COINGECKO_API_KEY: string | undefined;
-  readonly SOURCES_OFF: string | undefined;
   readonly SWAP_API_KEY: string | undefined;
   readonly SWAP_API_URL: string | undefined;
   readonly UNOWNED_DAILY_USD: string | undefined;

@@ -22,7 +22,7 @@ const SCOPE: Record<Deed, Infer<typeof vScope> | null> = {
   shifts: null,
 };
 
-export type Allowed = {
+type Allowed = {
   kind: "allowed";
   by: Credential;
   /** The key that was used, and its limit in 24 hours (micro-USD; `null`: only its owner's limit). */

@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { requireIdentity } from "../lib/security/auth";
+import { requireIdentity } from "../lib/limits/callers";
 import { MINUTE } from "../lib/time";
 import { addressFrom, CHALLENGE_MS, challengeText } from "./addresses";
 

@@ -6,7 +6,7 @@ import { siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { checksummed } from "../lib/money/addresses";
 import { CHAIN_ID } from "../lib/money/base";
-import { pseudonymOf } from "../lib/security/pseudonyms";
+import { pseudonymOf } from "../lib/security/crypto";
 import { iso, MINUTE } from "../lib/time";
 import { addressesOf, MOST_ADDRESSES, requireUser } from "./model";
 

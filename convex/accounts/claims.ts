@@ -1,17 +1,15 @@
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { TableNames } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { optional, required } from "../lib/env";
+import { optional } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { userIdFrom } from "../lib/records/ids";
 import { tablesOf, type TableRecord } from "../lib/records/records";
-import { requireIdentity } from "../lib/security/auth";
-import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
+import { requireIdentity } from "../lib/limits/callers";
 import { DAY, dateTime, HOUR } from "../lib/time";
 import { records } from "../schema";
 import {
@@ -90,15 +88,13 @@ async function claimFor(ctx: MutationCtx, userId: string, login: string): Promis
   const dueAt = now + CLAIM_MS;
   await saveAccount(ctx, userId, { claim: { login, dueAt }, ownerCode: undefined });
   await ctx.scheduler.runAt(dueAt, internal.accounts.claims.settle, { userId });
-  await announce(ctx, userId, "claim opened", [
-    [{ bold: "🔐 Somebody wants to own your account" }],
-    [
-      `Its id has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
-    ],
-    [
-      "If that is not you: every answer to the id has a link, claimEndUrl, that ends the claim. Nobody can claim the id for a week then. Use the week to own it yourself, or to move what it holds.",
-    ],
-  ]);
+  await announce(
+    ctx,
+    userId,
+    "🔐 Somebody wants to own your account",
+    `Its id has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
+    "If that is not you: every answer to the id has a link, claimEndUrl, that ends the claim. Nobody can claim the id for a week then. Use the week to own it yourself, or to move what it holds.",
+  );
   return dueAt;
 }
 
@@ -115,10 +111,12 @@ async function refusalOf(ctx: QueryCtx, login: string, userId: string): Promise<
  * @throws AppError `conflict` if the login is a messenger account that is another user's by now.
  */
 async function bind(ctx: MutationCtx, userId: string, login: string): Promise<void> {
-  await announce(ctx, userId, "claim done", [
-    [{ bold: "🔐 Your account id has an owner now" }],
-    ["Somebody who knows it has become its owner: from now on what it has belongs to them."],
-  ]);
+  await announce(
+    ctx,
+    userId,
+    "🔐 Your account id has an owner now",
+    "Somebody who knows it has become its owner: from now on what it has belongs to them.",
+  );
   await ctx.runMutation(internal.messenger.notices.endAll, { userId });
   await ctx.runMutation(internal.alerts.model.endAll, { userId });
   await ctx.runMutation(internal.research.shifts.stop, { userId });
@@ -152,10 +150,12 @@ export const end = change({ name: v.string() }, async (ctx, { name }) => {
   if (row?.claim === undefined) throw new AppError("not_found", "No claim of this userId waits");
   const { userId } = row;
   await saveAccount(ctx, userId, { claim: undefined, restsUntil: Date.now() + REST_MS });
-  await announce(ctx, userId, "claim ended", [
-    [{ bold: "🔐 The claim of your account has ended" }],
-    ["It stays as it was, and nobody can claim it for a week."],
-  ]);
+  await announce(
+    ctx,
+    userId,
+    "🔐 The claim of your account has ended",
+    "It stays as it was, and nobody can claim it for a week.",
+  );
 });
 
 /** Precedes the code in a link's `start` parameter. */
@@ -176,13 +176,16 @@ export const ownerLink = internalMutation({
     const bot = optional("MESSENGER_BOT_NAME");
     const row = await accountOf(ctx, userId);
     if (bot === undefined || row?.login !== undefined || row?.claim !== undefined) return null;
-    const bytes = hmacSha256(key(), utf8ToBytes(`code ${userId}`));
-    const code = Array.from(bytes.slice(0, CODE_LENGTH), (byte) => ALPHABET.charAt(byte & 31)).join("");
-    const ownerCode = codeHash(code);
-    if (row?.ownerCode !== ownerCode) await saveAccount(ctx, userId, { ownerCode });
-    return `https://t.me/${bot}?start=${PREFIX}${code}`;
+    const ownerCode = row?.ownerCode ?? newOwnerCode();
+    if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
+    return `https://t.me/${bot}?start=${PREFIX}${ownerCode}`;
   },
 });
+
+function newOwnerCode(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(CODE_LENGTH));
+  return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
+}
 
 /** The free account that a link offers; or why it offers none, in words. */
 export const offered = internalQuery({
@@ -218,13 +221,7 @@ const LATE = "This link is no longer valid: connect the wallet again for a new o
 
 /** The free account of a link's code, or `null`. */
 async function userIdOf(ctx: QueryCtx, code: string): Promise<string | null> {
-  return (await getOneFrom(ctx.db, "accounts", "by_ownerCode", codeHash(code)))?.userId ?? null;
-}
-
-const key = () => subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "owner link");
-
-function codeHash(code: string): string {
-  return bytesToHex(hmacSha256(key(), utf8ToBytes(`hash ${code}`)));
+  return (await getOneFrom(ctx.db, "accounts", "by_ownerCode", code))?.userId ?? null;
 }
 
 /**
@@ -244,14 +241,15 @@ export const changeLogin = internalMutation({
     const { userId } = row;
     const from = Date.now() + LOOSENING_MS;
     await saveAccount(ctx, userId, { nextLogin: { login, from } });
+    log.warn("account.login changes", { account: row._id, reason });
     await ctx.scheduler.runAt(from, internal.accounts.claims.takeLogin, { userId });
-    await announce(ctx, userId, `change of login opened: ${reason}`, [
-      [{ bold: "🔐 Your account will get another login" }],
-      [
-        `The people who run this service were told that your login is lost. From ${dateTime(from)} on your account and its wallets are another one's, and its keys end.`,
-      ],
+    await announce(
+      ctx,
+      userId,
+      "🔐 Your account will get another login",
+      `The people who run this service were told that your login is lost. From ${dateTime(from)} on your account and its wallets are another one's, and its keys end.`,
       NOT_YOU,
-    ]);
+    );
     return from;
   },
 });
@@ -269,10 +267,12 @@ export const takeLogin = change({ userId: v.string() }, async (ctx, { userId }) 
   if (messengerOf(row.login ?? "") !== null)
     await ctx.runMutation(internal.messenger.linking.end, { userId });
   await takeOver(ctx, userId, login);
-  await announce(ctx, userId, "login changed", [
-    [{ bold: "🔐 Your account has another login" }],
-    ["From now on only the new login can move its money. The old one's keys and open orders have ended."],
-  ]);
+  await announce(
+    ctx,
+    userId,
+    "🔐 Your account has another login",
+    "From now on only the new login can move its money. The old one's keys and open orders have ended.",
+  );
 });
 
 /** Makes a login the owner of an account, in place of its own one, which is not in use. */

@@ -4,7 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { mutation, query } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { formatUnits, microUsdFrom } from "../lib/money/amounts";
-import { sha256Hex } from "../lib/security/digests";
+import { sha256Hex } from "../lib/security/crypto";
 import { DAY, dateTime } from "../lib/time";
 import {
   announce,
@@ -103,11 +103,13 @@ export const create = mutation({
       ...(daily === undefined ? {} : { dailyMicroUsd: daily.toString() }),
     });
     const until = expiresAt === undefined ? "until you revoke it" : `until ${dateTime(expiresAt)}`;
-    await announce(ctx, userId, "key made", [
-      [{ bold: "🔑 Your account has a new key" }],
-      [`${name}: ${scopes.join(", ")}, ${until}.`],
-      ...(onlyReads ? [] : [[`Until ${dateTime(countsFrom)} it only reads.`], NOT_YOU]),
-    ]);
+    await announce(
+      ctx,
+      userId,
+      "🔑 Your account has a new key",
+      `${name}: ${scopes.join(", ")}, ${until}.`,
+      ...(onlyReads ? [] : [`Until ${dateTime(countsFrom)} it only reads.`, NOT_YOU]),
+    );
     return { keyId, key, countsFrom };
   },
 });
@@ -123,10 +125,7 @@ export const revoke = mutation({
     if (row.revokedAt !== undefined) return null;
     await ctx.db.patch("keys", keyId, { revokedAt: Date.now() });
     await changeRules(ctx, userId);
-    await announce(ctx, userId, "key revoked", [
-      [{ bold: "🔑 A key of your account is revoked" }],
-      [`${row.name} opens nothing any more.`],
-    ]);
+    await announce(ctx, userId, "🔑 A key of your account is revoked", `${row.name} opens nothing any more.`);
     return null;
   },
 });

@@ -3,12 +3,11 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { AppError } from "../lib/errors";
+import { AppError, FROZEN } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
-import { requireIdentity } from "../lib/security/auth";
-import { FROZEN } from "../lib/security/refusals";
+import { requireIdentity } from "../lib/limits/callers";
 import { HOUR } from "../lib/time";
 
 /** Accounts: one row each, free or owned. Plain functions; those that write are steps of their caller's mutation. */
@@ -158,24 +157,23 @@ export async function changeRules(ctx: MutationCtx, userId: string, changes: Cha
 /**
  * Stops everything that would be signed for an account's wallets, cancels all that would loosen its rules and does not
  * count yet, and tells it. Freezing a frozen account does so again.
- * @param from The channel on which it was ordered.
  */
-export async function freeze(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
+export async function freeze(ctx: MutationCtx, userId: string): Promise<void> {
   const now = Date.now();
   const row = await accountOf(ctx, userId);
   await ctx.runMutation(internal.messenger.linking.restore, { userId });
   await cancelLooser(ctx, userId, now);
   await changeRules(ctx, userId, { frozenAt: now, thawsAt: undefined, formerLink: undefined });
   const byChat = row?.login !== undefined && messengerOf(row.login) !== null;
-  await announce(ctx, userId, `frozen by ${from}`, [
-    [{ bold: "🧊 Your account is frozen" }],
-    [
-      "From now on nothing is signed for its wallets, no matter who asks. Transactions that were sent to the chain before may still be mined.",
-    ],
+  await announce(
+    ctx,
+    userId,
+    "🧊 Your account is frozen",
+    "From now on nothing is signed for its wallets, no matter who asks. Transactions that were sent to the chain before may still be mined.",
     byChat
       ? [{ command: "unfreeze" }, " in your chat with the bot ends it, two hours later."]
-      : ["To end it, sign in to the web application. It ends two hours later."],
-  ]);
+      : "To end it, sign in to the web application. It ends two hours later.",
+  );
 }
 
 /** Cancels what would loosen an account's rules and does not count yet. */
@@ -198,22 +196,19 @@ export async function cancelLooser(ctx: MutationCtx, userId: string, now: number
  * @returns The end of the freeze, epoch ms.
  * @throws AppError `conflict` if nothing is frozen.
  */
-export async function thaw(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<number> {
+export async function thaw(ctx: MutationCtx, userId: string): Promise<number> {
   const now = Date.now();
   const row = await accountOf(ctx, userId);
   if (!isFrozen(row, now)) throw new AppError("conflict", "Your account is not frozen");
   if (row?.thawsAt !== undefined) return row.thawsAt;
   const thawsAt = now + LOOSENING_MS;
   await saveAccount(ctx, userId, { thawsAt });
-  await announce(ctx, userId, `unfrozen by ${from}`, [
-    [{ bold: "☀️ Your account will not be frozen any more" }],
-    ["Two hours from now its wallets sign again."],
-    NOT_YOU,
-  ]);
+  const title = "☀️ Your account will not be frozen any more";
+  await announce(ctx, userId, title, "Two hours from now its wallets sign again.", NOT_YOU);
   return thawsAt;
 }
 
-export const NOT_YOU = ["If that was not you, freeze your account before then."];
+export const NOT_YOU = "If that was not you, freeze your account before then.";
 
 /** An owner's keys that are not revoked, newest first. */
 export const MOST_KEYS = 10;
@@ -231,21 +226,22 @@ export async function addressesOf(ctx: QueryCtx, userId: string): Promise<Doc<"a
   return rowsBy(ctx.db.query("addresses"), "userId", userId).take(MOST_ADDRESSES);
 }
 
-type Told = readonly (string | { bold: string } | { code: string } | { command: string })[];
+/** A paragraph. */
+type Told = string | readonly (string | { code: string } | { command: string })[];
 
-/**
- * Tells what has happened to an account on every channel that it has.
- * @param event For the log.
- */
+/** Tells what has happened to an account on every channel that it has. */
 export async function announce(
   ctx: MutationCtx,
   userId: string,
-  event: string,
-  paragraphs: readonly Told[],
+  title: string,
+  ...paragraphs: readonly Told[]
 ): Promise<void> {
-  log.info("account.changed", { account: (await accountOf(ctx, userId))?._id, event });
-  const told = paragraphs.map((paragraph) => [...paragraph]);
-  await ctx.runMutation(internal.messenger.notices.tell, { userId, paragraphs: told });
+  log.info("account.changed", { account: (await accountOf(ctx, userId))?._id, title });
+  const told = paragraphs.map((one) => (typeof one === "string" ? [one] : [...one]));
+  await ctx.runMutation(internal.messenger.notices.tell, {
+    userId,
+    paragraphs: [[{ bold: title }], ...told],
+  });
 }
 
 /** The caller's account, to change its settings, which is counted. @throws AppError as `requireUser`; `rate_limited`. */

@@ -3,7 +3,7 @@ import { parse } from "convex-helpers/validators";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { formatUnits, microUsdFrom } from "../lib/money/amounts";
-import { requireIdentity } from "../lib/security/auth";
+import { requireIdentity } from "../lib/limits/callers";
 import { dateTime } from "../lib/time";
 import {
   accountOf,
@@ -96,13 +96,13 @@ export async function replaceId(ctx: MutationCtx, userId: string): Promise<{ use
   const name = newUserId();
   // Whoever knows the old id may have asked the questions that are pending.
   await changeRules(ctx, userId, { name });
-  await announce(ctx, userId, "userId replaced", [
-    [{ bold: "🔁 Your account has a new id" }],
-    [
-      "The old one belongs to nobody from now on. Programs and assistants that use it need the new one, which is shown where it was replaced; your keys stay valid.",
-    ],
-    ["If that was not you, freeze your account."],
-  ]);
+  await announce(
+    ctx,
+    userId,
+    "🔁 Your account has a new id",
+    "The old one belongs to nobody from now on. Programs and assistants that use it need the new one, which is shown where it was replaced; your keys stay valid.",
+    "If that was not you, freeze your account.",
+  );
   return { userId: name };
 }
 
@@ -131,11 +131,13 @@ export const setLimit = mutation({
       next: isLooser ? { dailyMicroUsd: wish.toString(), from } : undefined,
     });
     const since = isLooser ? `From ${dateTime(from)} on` : "From now on";
-    await announce(ctx, userId, `limit set to ${dailyUsd} USD`, [
-      [{ bold: "🔐 Your account has another limit" }],
-      [`${since} all orders may move up to ${formatUnits(wish, 6)} USD in 24 hours.`],
+    await announce(
+      ctx,
+      userId,
+      "🔐 Your account has another limit",
+      `${since} all orders may move up to ${formatUnits(wish, 6)} USD in 24 hours.`,
       ...(isLooser ? [NOT_YOU] : []),
-    ]);
+    );
     return null;
   },
 });
@@ -145,7 +147,7 @@ export const freeze = mutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    await freezeAccount(ctx, (await requireSetter(ctx)).userId, "token");
+    await freezeAccount(ctx, (await requireSetter(ctx)).userId);
     return null;
   },
 });
@@ -154,5 +156,5 @@ export const freeze = mutation({
 export const unfreeze = mutation({
   args: {},
   returns: v.number(),
-  handler: async (ctx) => thaw(ctx, (await requireSetter(ctx)).userId, "token"),
+  handler: async (ctx) => thaw(ctx, (await requireSetter(ctx)).userId),
 });

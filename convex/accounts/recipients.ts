@@ -59,12 +59,14 @@ export async function addRecipient(ctx: MutationCtx, userId: string, written: st
     throw new AppError("conflict", `At most ${MOST_LISTED} addresses can be on the list`);
   const entry = { address, countsFrom: Date.now() + LOOSENING_MS };
   await saveAccount(ctx, userId, { recipients: [...recipients, entry] });
-  await announce(ctx, userId, "recipient added", [
-    [{ bold: "🔐 Your account has a new recipient" }],
+  await announce(
+    ctx,
+    userId,
+    "🔐 Your account has a new recipient",
     [{ code: address }],
-    [`From ${dateTime(entry.countsFrom)} on your keys, your chat and your posts may send to it.`],
+    `From ${dateTime(entry.countsFrom)} on your keys, your chat and your posts may send to it.`,
     NOT_YOU,
-  ]);
+  );
   return entry;
 }
 
@@ -82,9 +84,6 @@ export async function removeRecipient(ctx: MutationCtx, userId: string, written:
   const others = recipients.filter((one) => one.address !== address);
   if (others.length === recipients.length) throw new AppError("not_found", "This address is not on the list");
   await saveAccount(ctx, userId, { recipients: others });
-  await announce(ctx, userId, "recipient removed", [
-    [{ bold: "🔐 A recipient was removed from your list" }],
-    [{ code: address }],
-  ]);
+  await announce(ctx, userId, "🔐 A recipient was removed from your list", [{ code: address }]);
   return null;
 }

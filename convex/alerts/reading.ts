@@ -8,7 +8,6 @@ import { charge } from "../lib/limits/charges";
 import { mentionsIn, namesOf } from "../lib/money/names";
 import { symbolIn } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
-import { counted } from "../lib/outside/providerCalls";
 import { plain } from "../lib/text/sentences";
 import type { Question } from "../providers/models/structure";
 import type { Doubt } from "./cards";
@@ -130,20 +129,23 @@ export type Reading =
   | { kind: "none" | "unread"; say: string };
 
 /** @param facts Of the lists of the market, with the names of coins. @throws AppError `rate_limited` */
-export const readWords = counted(
-  async (ctx, words: string, caller: Caller, facts: readonly Fact[]): Promise<Reading> => {
-    const own = readLine(words);
-    if (own !== null) return { kind: "read", condition: own, isRestated: false };
-    const restated = await restate(ctx, words, caller);
-    if (restated === null) return { kind: "unread", say: SAID.unread };
-    const { line, ask } = restated;
-    if (line === null) return ask === null ? { kind: "none", say: SAID.none } : { kind: "open", say: ask };
-    const condition = readLine(line);
-    if (condition === null) return { kind: "open", say: ask ?? "I could not read that." };
-    const say = difference(condition, line, words, facts);
-    return say === null ? { kind: "read", condition, isRestated: true } : { kind: "open", say };
-  },
-);
+export async function readWords(
+  ctx: ActionCtx,
+  words: string,
+  caller: Caller,
+  facts: readonly Fact[],
+): Promise<Reading> {
+  const own = readLine(words);
+  if (own !== null) return { kind: "read", condition: own, isRestated: false };
+  const restated = await restate(ctx, words, caller);
+  if (restated === null) return { kind: "unread", say: SAID.unread };
+  const { line, ask } = restated;
+  if (line === null) return ask === null ? { kind: "none", say: SAID.none } : { kind: "open", say: ask };
+  const condition = readLine(line);
+  if (condition === null) return { kind: "open", say: ask ?? "I could not read that." };
+  const say = difference(condition, line, words, facts);
+  return say === null ? { kind: "read", condition, isRestated: true } : { kind: "open", say };
+}
 
 /** How a line differs from the words in its coin or its numbers, as a question; `null` if it does not. */
 export function difference(
@@ -213,7 +215,7 @@ async function restate(ctx: ActionCtx, words: string, caller: Caller) {
   const { completeStructured } = await import("../providers/models/structure");
   const patience = { timeoutMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
   try {
-    return (await completeStructured(ctx, restatementQuestion(words), patience)).value;
+    return (await completeStructured(restatementQuestion(words), patience)).value;
   } catch (error) {
     if (failureOf(error)?.code !== "upstream") throw error;
     return null;

@@ -174,13 +174,13 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
   freeze: async (ctx, { sender, now }) => {
     const userId = await userInSay(ctx, sender.messengerId, now);
     if (userId === null) return needsAccount();
-    await freeze(ctx, userId, "chat");
+    await freeze(ctx, userId);
     return { answer: [] };
   },
   unfreeze: async (ctx, { userId, sender }) => {
     if (!(await isLogin(ctx, userId, sender.messengerId)))
       return reply("Sign in to the web application to end a freeze.");
-    const from = await thaw(ctx, userId, "chat");
+    const from = await thaw(ctx, userId);
     return reply(
       `From ${dateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
     );

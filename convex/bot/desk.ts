@@ -16,7 +16,7 @@ import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
 import { counted } from "../lib/outside/providerCalls";
-import { sha256Hex } from "../lib/security/digests";
+import { sha256Hex, pseudonymOf } from "../lib/security/crypto";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import type { Ticket } from "../lib/tables";
 import { reasonOf } from "../lib/text/failures";

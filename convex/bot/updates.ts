@@ -5,7 +5,7 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { hasLeft } from "../lib/limits/charges";
-import { pseudonymOf } from "../lib/security/pseudonyms";
+import { pseudonymOf } from "../lib/security/crypto";
 import { reasonOf } from "../lib/text/failures";
 import { dateTime, SECOND, MINUTE } from "../lib/time";
 import { failureHandler, open, rest, underWay, end, vFailure, vJob } from "../lib/work/jobs";

@@ -9,7 +9,7 @@ import { checksummed } from "../lib/money/addresses";
 import { symbolIn } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
 import { sourceName } from "../lib/publicSources";
-import { pseudonymOf } from "../lib/security/pseudonyms";
+import { pseudonymOf } from "../lib/security/crypto";
 import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime, DAY, MINUTE, roundedNow } from "../lib/time";

@@ -1,3 +1,4 @@
+import type { ActionCtx } from "../_generated/server";
 import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
@@ -16,7 +17,6 @@ import { settle } from "../lib/figures/settle";
 import { payerOf, type Caller } from "../lib/limits/callers";
 import { namesOf } from "../lib/money/names";
 import { deadlines } from "../lib/outside/deadlines";
-import { counted } from "../lib/outside/providerCalls";
 import { ownWords } from "../lib/text/prose";
 import { iso, MINUTE, roundedNow } from "../lib/time";
 import { worker } from "../lib/work/desk";
@@ -50,36 +50,37 @@ export type Question = {
 export type Reply = { answer: string; sources: CitedSource[]; model: string; tokensUsed: number };
 
 /** Answers one question of a conversation. For actions. */
-export const answer = counted(
-  async (ctx, { agentId, question, messages, caller, personal }: Question): Promise<Reply> => {
-    const startedAt = performance.now();
-    const userId = personal ? (caller.userId ?? null) : null;
-    const [held] = await Promise.all([
-      userId === null ? [] : holdingsOf(ctx, userId),
-      gather(ctx, WANTED, { freshMs: FRESH_MS, waitMs: deadlines.chatContext }),
-    ]);
-    const stored = await ctx.runQuery(internal.chat.context.stored, { userId, now: roundedNow() });
-    const sources = citable(question, { ...stored, own: [...stored.own, ...held] });
-    const system = systemPrompt(agentNamed(agentId), iso(Date.now()), sources.map(citableLine));
-    const { text, model, tokensUsed } = await complete(ctx, {
-      messages: [{ role: "system", content: system }, ...messages, { role: "user", content: question }],
-      maxTokens: ANSWER_TOKENS,
-      // The time for the context is taken off the model's: the caller has one deadline.
-      timeoutMs: Math.max(1, deadlines.llmInteractive - Math.round(performance.now() - startedAt)),
-      attempts: 1,
-      payer: payerOf(caller),
-    });
-    // Other people's words in the prompt do not make a link trustworthy, for example a headline's.
-    const given = [question, ...messages.map(({ content }) => content)].join("\n");
-    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(stored.facts), question });
-    const kept: number[] = [];
-    const { text: words } = settle(ownWords(text, given).trim(), ledger, { kept, left: "mark" });
-    const cited = citedOf(kept, ledger);
-    const named = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
-    const shown = named === "" ? words : `${words}\n\nSources: ${named}`;
-    return { answer: shown, sources: cited, model, tokensUsed };
-  },
-);
+export async function answer(
+  ctx: ActionCtx,
+  { agentId, question, messages, caller, personal }: Question,
+): Promise<Reply> {
+  const startedAt = performance.now();
+  const userId = personal ? (caller.userId ?? null) : null;
+  const [held] = await Promise.all([
+    userId === null ? [] : holdingsOf(ctx, userId),
+    gather(ctx, WANTED, { freshMs: FRESH_MS, waitMs: deadlines.chatContext }),
+  ]);
+  const stored = await ctx.runQuery(internal.chat.context.stored, { userId, now: roundedNow() });
+  const sources = citable(question, { ...stored, own: [...stored.own, ...held] });
+  const system = systemPrompt(agentNamed(agentId), iso(Date.now()), sources.map(citableLine));
+  const { text, model, tokensUsed } = await complete({
+    messages: [{ role: "system", content: system }, ...messages, { role: "user", content: question }],
+    maxTokens: ANSWER_TOKENS,
+    // The time for the context is taken off the model's: the caller has one deadline.
+    timeoutMs: Math.max(1, deadlines.llmInteractive - Math.round(performance.now() - startedAt)),
+    attempts: 1,
+    payer: payerOf(caller),
+  });
+  // Other people's words in the prompt do not make a link trustworthy, for example a headline's.
+  const given = [question, ...messages.map(({ content }) => content)].join("\n");
+  const ledger = ledgerOf(sources, Date.now(), { names: namesOf(stored.facts), question });
+  const kept: number[] = [];
+  const { text: words } = settle(ownWords(text, given).trim(), ledger, { kept, left: "mark" });
+  const cited = citedOf(kept, ledger);
+  const named = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
+  const shown = named === "" ? words : `${words}\n\nSources: ${named}`;
+  return { answer: shown, sources: cited, model, tokensUsed };
+}
 
 /** Answers a run that a user has paid for. */
 export const answerRun = worker(

@@ -11,7 +11,6 @@ import { awaitDelivery } from "../messenger/notices";
 const settings = settingsEndpoint({
   path: "/user/telegram",
   summary: "Sets the user's own messenger bot and chat; now /user/messenger.",
-  description: "The same settings as those of `/user/messenger`, which describes them.",
   example: {
     userId: EXAMPLE_USER,
     telegramBotToken: "123456789:replace-with-your-bots-token",
@@ -26,15 +25,9 @@ const notify: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/user/telegram/notify",
   summary: "Sends a text to the user's own messenger.",
-  description:
-    "The user's own bot sends it, or otherwise the default bot, to the chat that the user has set or the account that they have linked; it never goes to the service's own chat. The answer waits up to 8 seconds for the delivery.",
   limit: "card",
   errors: USER_TOKEN_ERRORS,
   headers: USER_TOKEN,
-  example: {
-    input: { userId: EXAMPLE_USER, message: "BTC is above 100,000 USD." },
-    output: { sent: false, reason: "no_config" },
-  },
   input: z.object({
     userId,
     message: text(MESSAGE_CHARS).describe("Plain text: markup in it is shown as it is."),
@@ -44,9 +37,7 @@ const notify: MountedEndpoint = endpoint({
     reason: z
       .enum(["no_config", "refused", "pending"])
       .optional()
-      .describe(
-        "Why it has not been sent. no_config: the user has set no chat and linked no account, or there is no bot; refused: the messenger did not accept it; pending: it is still on its way.",
-      ),
+      .describe("no_config: no chat, no linked account or no bot; pending: still on its way."),
   }),
   access: "delivery",
   handler: async (ctx, { userId, message }, { caller: { keyHash } }) => {

@@ -18,7 +18,7 @@ import { charge } from "./limits/charges";
 import { waitingAs } from "./limits/slots";
 import { log } from "./log";
 import { deadlines } from "./outside/deadlines";
-import { sha256Hex } from "./security/digests";
+import { sha256Hex } from "./security/crypto";
 import { vPayer, vTicket, type Ticket } from "./tables";
 import { MINUTE, SECOND, sleep } from "./time";
 import { end, failureHandler, open, vFailure, vJob, type Job } from "./work/jobs";
@@ -59,7 +59,7 @@ export async function claimRefresh(
     restMs = REST_MS,
     caller,
     found,
-  }: { key: string; leaseMs: number; restMs?: number; caller: Caller; found?: Doc<"refreshes"> | null },
+  }: { key: string; leaseMs: number; restMs?: number; caller: Caller; found?: Doc<"answers"> | null },
 ): Promise<Ticket> {
   const now = Date.now();
   const row = found === undefined ? await findRefresh(ctx, key) : found;
@@ -68,8 +68,8 @@ export async function claimRefresh(
   await charge(ctx, "question", caller);
   const attempt = (row?.attempt ?? 0) + 1;
   const begun = { attempt, beganAt: now, leaseUntil: now + leaseMs, restMs };
-  if (row === null) await ctx.db.insert("refreshes", { key, ...begun });
-  else await ctx.db.patch("refreshes", row._id, { ...begun, ...NO_FAILURE });
+  if (row === null) await ctx.db.insert("answers", { key, ...begun });
+  else await ctx.db.patch("answers", row._id, { ...begun, ...NO_FAILURE });
   log.info("refresh.begun", { key, attempt, requestId: caller.requestId });
   return { key, attempt, isNew: true };
 }
@@ -111,7 +111,7 @@ export const take = internalMutation({
     const now = Date.now();
     const row = await findRefresh(ctx, key);
     if (row === null || row.attempt !== attempt || leaseOf(row) <= now) return false;
-    await ctx.db.patch("refreshes", row._id, { leaseUntil: now + leaseMs });
+    await ctx.db.patch("answers", row._id, { leaseUntil: now + leaseMs });
     return true;
   },
 });
@@ -132,36 +132,36 @@ export async function finishRefresh(
   if (row === null || row.attempt !== attempt || leaseOf(row) === 0) return false;
   const now = Date.now();
   const ended = failure === null ? { doneAt: now } : { failure, failedAt: now, limitedUntil };
-  await ctx.db.patch("refreshes", row._id, { leaseUntil: undefined, ...ended });
+  await ctx.db.patch("answers", row._id, { leaseUntil: undefined, ...ended });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });
   return true;
 }
 
 /** The last good answer at a key, however old. */
-export async function answerAt(ctx: QueryCtx, key: string): Promise<Doc<"answers"> | null> {
-  return getOneFrom(ctx.db, "answers", "by_key", key);
+export async function answerAt(ctx: QueryCtx, key: string): Promise<Infer<typeof vAnswer> | null> {
+  const { body, doneAt } = (await findRefresh(ctx, key)) ?? {};
+  return body === undefined || doneAt === undefined ? null : { fetchedAt: doneAt, body };
 }
+
+const vAnswer = v.object({ fetchedAt: v.number(), body: v.string() });
 
 /** The same for actions. */
 export const answer = internalQuery({
   args: { key: v.string() },
-  returns: v.union(v.object({ fetchedAt: v.number(), body: v.string() }), v.null()),
-  handler: async (ctx, { key }) => {
-    const row = await answerAt(ctx, key);
-    return row === null ? null : { fetchedAt: row.fetchedAt, body: row.body };
-  },
+  returns: v.union(vAnswer, v.null()),
+  handler: (ctx, { key }) => answerAt(ctx, key),
 });
 
 /** Stores an answer and ends the attempt that it is of; one that was overtaken stores nothing. */
 export const keep = change(
   { key: v.string(), body: v.string(), of: v.optional(v.object({ attempt: v.number(), job: vJob })) },
   async (ctx, { key, body, of }) => {
-    if (of !== undefined && !(await finishRefresh(ctx, { key, attempt: of.attempt, job: of.job }))) return;
-    const row = await answerAt(ctx, key);
-    const next = { key, body, fetchedAt: Date.now() };
-    if (row === null) await ctx.db.insert("answers", next);
-    else await ctx.db.replace("answers", row._id, next);
+    if (of !== undefined && !(await finishRefresh(ctx, { key, ...of }))) return;
+    const row = await findRefresh(ctx, key);
+    const doneAt = Date.now();
+    if (row !== null) await ctx.db.patch("answers", row._id, { body, doneAt });
+    else await ctx.db.insert("answers", { key, body, doneAt, beganAt: doneAt, attempt: 0 });
   },
 );
 
@@ -203,13 +203,13 @@ export const outcome = internalQuery({
 });
 
 /** Epoch ms; 0 if no attempt runs. */
-function leaseOf({ leaseUntil = 0 }: Doc<"refreshes">): number {
+function leaseOf({ leaseUntil = 0 }: Doc<"answers">): number {
   return leaseUntil;
 }
 
 /** The key's row. Its `doneAt` says when the latest result was stored; the result itself is not read. */
 export async function findRefresh(ctx: QueryCtx, key: string) {
-  return getOneFrom(ctx.db, "refreshes", "by_key", key);
+  return getOneFrom(ctx.db, "answers", "by_key", key);
 }
 
 /**

@@ -1,6 +1,5 @@
 import { env } from "../_generated/server";
 import { AppError } from "./errors";
-import { isPublicSource, PUBLIC_SOURCES } from "./publicSources";
 
 /**
  * The form of a variable. Written without zod, whose code would be evaluated at every call of every function that reads
@@ -68,11 +67,6 @@ const coingeckoKey = like(
   /^(?:pro:|demo:)?[\x21-\x39\x3b-\x7e]{8,}$/,
   "must be a key, with pro: before it if it belongs to a paid plan",
 );
-const sourceList = where(
-  like(/^[a-z]+(?:\s*,\s*[a-z]+)*$/, "must be names of sources, with commas between them"),
-  (names) => namesOf(names).every(isPublicSource),
-  "must name public sources: " + PUBLIC_SOURCES.join(", "),
-);
 const flag = like(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
@@ -98,7 +92,6 @@ const shapes = {
   CHAIN_RPC_URL: address,
   EVIDENCE_API_URL: base,
   COINGECKO_API_KEY: coingeckoKey,
-  SOURCES_OFF: sourceList,
   SWAP_API_KEY: secret,
   SWAP_API_URL: base,
   UNOWNED_DAILY_USD: usdAmount,
@@ -218,14 +211,19 @@ export function isSet(name: Variable): boolean {
   }
 }
 
-/** The names of a list with commas between them. */
-export function namesOf(list: string): string[] {
-  return list.split(",").flatMap((name) => name.trim() || []);
-}
-
 /** The variable's value, or the real provider's address or model. */
 export function setting(name: keyof typeof defaults): string {
   return optional(name) ?? defaults[name];
+}
+
+/**
+ * The address of the agent API. It uses the gateway's key: for another provider's gateway there is none unless the
+ * operator names one, so that no company receives another's key.
+ * @returns `null` if there is none.
+ */
+export function agentApiUrl(): string | null {
+  const isForeign = new URL(setting("LLM_ENDPOINT")).origin !== new URL(defaults.LLM_ENDPOINT).origin;
+  return optional("AGENT_API_URL") ?? (isForeign ? null : defaults.AGENT_API_URL);
 }
 
 /** The address of this deployment's HTTP endpoints, from the platform, without a slash at its end. */

@@ -1,43 +1,31 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { literals } from "./literals";
 import { PUBLIC_SOURCES } from "./publicSources";
 import { older, type RecordsOf } from "./records/records";
 import { dayOf } from "./time";
 
 /** The providers that bill by the call, or by the token. */
-const BILLED = ["llm", "sentiment", "agentApi"] as const;
-export const vBilled = v.union(...BILLED.map((provider) => v.literal(provider)));
+export const vBilled = literals("llm", "sentiment", "agentApi");
 
-const UNBILLED = ["swap", "chain", "facilitator", "messenger", ...PUBLIC_SOURCES] as const;
 /** The outside services. */
-export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v.literal(provider)));
-
-/** Who pays for a call; `shift`: calls of a running shift. */
-const CLASSES = ["service", "paid", "shift", "signedIn", "anonymous"] as const;
-export const vPayingClass = v.union(...CLASSES.map((payer) => v.literal(payer)));
+export const vProvider = v.union(
+  vBilled,
+  literals("swap", "chain", "facilitator", "messenger"),
+  literals(...PUBLIC_SOURCES),
+);
 
 /** Callers of a class (`lib/limits/callers`). */
 export const vCallersPart = v.object({
-  class: v.union(v.literal("signedIn"), v.literal("anonymous")),
+  class: literals("signedIn", "anonymous"),
   holders: v.array(v.string()),
 });
-/** A class, and the callers within it. */
+/** Who pays for a call: the service, a paid report, a running shift, or callers. */
 export const vPayer = v.union(
-  vPayingClass,
+  literals("service", "paid", "shift"),
   vCallersPart,
   v.object({ class: v.literal("shift"), holders: v.array(v.string()) }),
 );
-
-/** What calls of a day have cost, in millionths of a USD. */
-export const vSpending = v.object({
-  /** `2026-01-05` (UTC). */
-  day: v.string(),
-  payer: vPayingClass,
-  provider: vBilled,
-  micros: v.number(),
-  /** The callers whose parts it counts in. */
-  holders: v.array(v.string()),
-});
 
 /** An attempt at a key, to wait for. */
 export const vTicket = v.object({
@@ -48,22 +36,60 @@ export const vTicket = v.object({
 });
 export type Ticket = Infer<typeof vTicket>;
 
+/** `models` and `messages` have a width; what is in neither begins when it is due. */
+const vQueue = literals("models", "messages", "free");
+
 export const libTables = {
   /**
-   * Attempts to renew cached things. Written by `lib/cache.ts` for the domain that owns the thing; one row per key,
-   * so that attempts are counted on. Dies a day after its last attempt began.
+   * Every piece of leased work, from its opening to its end. Written by `lib/work` for the room that opened it; the
+   * room's own rows say what it is about. A row dies with its work.
    */
-  refreshes: defineTable({
+  work: defineTable({
+    queue: vQueue,
+    /** While it waits, the lowest goes first (`RANKS`), and of the same rank the oldest. */
+    rank: v.number(),
+    /** The action, as in `research/actions:writeReport`, and its arguments. */
+    run: v.string(),
+    args: v.record(v.string(), v.any()),
+    /** The mutation that learns of failures, and its arguments. Absent: nobody needs to know. */
+    onFailure: v.optional(v.object({ run: v.string(), args: v.record(v.string(), v.any()) })),
+    /** The subject by which its room finds it. */
+    subject: v.optional(v.string()),
+    state: literals("waiting", "running"),
+    /** Epoch ms. Waiting: from when on it may begin. Running: when its lease ends. */
+    at: v.number(),
+    /** Counts attempts; messages from an earlier one are dropped. */
+    attempt: v.number(),
+    /** Attempts that failed or were lost. */
+    failures: v.number(),
+    /** After this many failures it ends; absent: only its room ends it. */
+    attempts: v.optional(v.number()),
+    /** Epoch ms: no further attempt begins after this. */
+    until: v.optional(v.number()),
+    /** The scheduled function that runs it. */
+    scheduled: v.optional(v.id("_scheduled_functions")),
+  })
+    .index("by_queue", ["queue", "state", "rank", "at"])
+    .index("by_state_and_at", ["state", "at"])
+    .index("by_subject", ["subject"]),
+
+  /**
+   * Cached answers, and the attempts to renew them. Written by `lib/cache.ts` for the room that owns the key; one row per
+   * key, so that attempts are counted on. Dies a week after its last attempt began.
+   */
+  answers: defineTable({
     /** Domain and subject, for example `market:BTC`. */
     key: v.string(),
-    /** Counts refreshes of this key; a result from an earlier attempt is dropped. */
+    /** The last good answer: JSON, as the key's room writes and reads it. Absent where the room has rows of its own. */
+    body: v.optional(v.string()),
+    /** Epoch ms: when that was stored; absent before the first. */
+    doneAt: v.optional(v.number()),
+    /** Counts attempts at this key; a result from an earlier one is dropped. */
     attempt: v.number(),
     /** When the latest attempt began, epoch ms. */
     beganAt: v.number(),
     /** Epoch ms until which the running attempt owns the key; absent if none runs. */
     leaseUntil: v.optional(v.number()),
-    /** Epoch ms: when the latest result was stored; absent before the first. */
-    doneAt: v.optional(v.number()),
     /** Why the latest attempt failed; absent while one runs, and after a success. */
     failure: v.optional(v.string()),
     /** Epoch ms: it failed because the day's budget was used up, which is restored then. */
@@ -75,21 +101,6 @@ export const libTables = {
   })
     .index("by_key", ["key"])
     .index("by_beganAt", ["beganAt"]),
-
-  /**
-   * The last good answer at each key that is renewed on demand. Written by `lib/cache.ts`; replaced at each refresh.
-   * Dies a week after.
-   */
-  answers: defineTable({
-    /** As in `refreshes`. */
-    key: v.string(),
-    /** Epoch ms. */
-    fetchedAt: v.number(),
-    /** JSON, as the key's room writes and reads it. */
-    body: v.string(),
-  })
-    .index("by_key", ["key"])
-    .index("by_fetchedAt", ["fetchedAt"]),
 
   /** When each cron last did its work: one row per cron, written by `lib/cronRuns` in the cron's own transaction. Kept. */
   cronRuns: defineTable({
@@ -110,29 +121,17 @@ export const libTables = {
     failedAt: v.optional(v.number()),
   }).index("by_provider", ["provider"]),
 
-  /**
-   * What the billing providers have cost on a UTC day. Written by `lib/outside/spending` at the end of the actions that
-   * asked them. Dies after 35 days.
-   */
+  /** Sums of what the billing providers have cost on a UTC day. Written by `lib/outside/tallies`. Dies after two days. */
   spending: defineTable({
     /** `2026-01-05`. */
     day: v.string(),
-    payer: vPayingClass,
-    provider: vBilled,
+    /** A provider, `callers`, or one caller's token, own chat or address, hashed. */
+    of: v.string(),
     /** Several rows count together, so that actions which end together seldom conflict. */
     shard: v.number(),
     /** Millionths of a USD. */
     micros: v.number(),
-  }).index("by_day", ["day", "payer", "provider", "shard"]),
-
-  /** What one user or address has spent of a UTC day's budget. Written by `lib/outside/spending`. Dies after two days. */
-  callerSpending: defineTable({
-    day: v.string(),
-    /** A caller's token, own chat or address, hashed. */
-    holder: v.string(),
-    /** Millionths of a USD. */
-    micros: v.number(),
-  }).index("by_day_and_holder", ["day", "holder"]),
+  }).index("by_day", ["day", "of", "shard"]),
 
   /**
    * Who is waiting for an answer. Written by `lib/limits/slots`; a row dies with its answer, and a new caller takes over
@@ -150,53 +149,26 @@ export const libTables = {
     .index("by_shard", ["shard", "until"])
     .index("by_user", ["user", "until"])
     .index("by_address", ["address", "until"]),
-
-  /**
-   * What gateways refused of a request: left out for a day. Written by `lib/outside/gatewayFormats`; a few rows per
-   * gateway and model, kept.
-   */
-  refusedParts: defineTable({
-    /** Address and model, as set. */
-    gateway: v.string(),
-    /** `schema`, `max_tokens`, `system`, `stream`, or `limit 1000`: its own limit of an answer. */
-    part: v.string(),
-    /** Epoch ms. */
-    refusedAt: v.number(),
-  }).index("by_gateway", ["gateway", "part"]),
 };
 
 export const libRecords: RecordsOf<typeof libTables> = {
-  refreshes: {
-    keep: {
-      days: 1,
-      why: "nobody waits for yesterday's attempt",
-      aged: older("beganAt"),
-      ended: ({ leaseUntil = 0 }, before) => leaseUntil < before,
-    },
-  },
+  work: { keep: "a row goes with its work" },
   answers: {
     keep: {
       days: 7,
       why: "a cache of minutes, used longer when refreshes are slow",
-      aged: older("fetchedAt"),
+      aged: older("beganAt"),
+      ended: ({ leaseUntil = 0 }, before) => leaseUntil < before,
     },
   },
   cronRuns: { keep: "one row per cron" },
   providerStates: { keep: "one row per provider" },
   spending: {
     keep: {
-      days: 35,
-      why: "the operator compares a month with the provider's bill",
+      days: 2,
+      why: "the budget is a day's",
       aged: (rows, before) => rows.withIndex("by_day", (q) => q.lt("day", dayOf(before))),
     },
   },
-  callerSpending: {
-    keep: {
-      days: 2,
-      why: "a day's parts end with the day",
-      aged: (rows, before) => rows.withIndex("by_day_and_holder", (q) => q.lt("day", dayOf(before))),
-    },
-  },
   slots: { keep: "48 rows at most, each taken over when its holder was lost" },
-  refusedParts: { keep: "a few rows per gateway that was ever set" },
 };

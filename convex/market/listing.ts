@@ -6,7 +6,6 @@ import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { isMajor, isSymbol } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
-import { counted } from "../lib/outside/providerCalls";
 import { DAY, HOUR, roundedNow } from "../lib/time";
 import { gather } from "./collectors";
 import { LISTS, symbolAmong } from "./facts";
@@ -21,7 +20,7 @@ import type { Wanted } from "./tables";
 type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
 
 /** @param caller The caller to count if an exchange has to be asked; without one the caller was counted already. */
-export const listingOf = counted(async (ctx, token: string, caller?: Caller): Promise<Listing> => {
+export async function listingOf(ctx: ActionCtx, token: string, caller?: Caller): Promise<Listing> {
   const stored = await storedListing(ctx, token);
   if (stored.kind === "known") return stored;
   try {
@@ -32,7 +31,7 @@ export const listingOf = counted(async (ctx, token: string, caller?: Caller): Pr
   }
   await gather(ctx, wantedOf(token), { freshMs: HOUR, waitMs: deadlines.grounding });
   return storedListing(ctx, token);
-});
+}
 
 /** What is stored about it. */
 export async function storedListing(ctx: ActionCtx, token: string): Promise<Listing> {

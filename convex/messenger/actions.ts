@@ -5,8 +5,7 @@ import { internalAction, type ActionCtx } from "../_generated/server";
 import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { takeNoted } from "../lib/outside/notes";
-import { counted } from "../lib/outside/providerCalls";
+import { counted, takeNoted } from "../lib/outside/providerCalls";
 import { resealAll, vRotated } from "../lib/security/rotation";
 import { open } from "../lib/security/seals";
 import { iso, MINUTE } from "../lib/time";
@@ -102,12 +101,12 @@ export const rotate = internalAction({
   handler: counted(async (ctx): Promise<Infer<typeof vRotated>> => {
     const tokens = await resealAll(
       ctx,
-      internal.messenger.notices.outdatedTokens,
+      internal.messenger.notices.tokens,
       internal.messenger.notices.replaceTokens,
     );
     const secrets = await resealAll(
       ctx,
-      internal.messenger.notices.outdatedSecrets,
+      internal.messenger.notices.secrets,
       internal.messenger.notices.replaceSecrets,
     );
     return {

@@ -17,7 +17,7 @@ import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { literals } from "../lib/literals";
-import { pseudonymOf } from "../lib/security/pseudonyms";
+import { pseudonymOf } from "../lib/security/crypto";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
 import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, enqueueCard } from "./model";

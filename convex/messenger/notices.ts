@@ -7,8 +7,7 @@ import { accountOf, formerLinkOf } from "../accounts/model";
 import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { deadlines } from "../lib/outside/deadlines";
-import { outdatedIn, replacing } from "../lib/security/rotation";
-import { keyIdOf } from "../lib/security/seals";
+import { sealedIn, replacing } from "../lib/security/rotation";
 import { sleep } from "../lib/time";
 import type { Button, Paragraph } from "./format";
 import {
@@ -134,7 +133,7 @@ async function store(ctx: MutationCtx, userId: string, changes: ObjectType<typeo
   const { sealedBotToken: token = row?.sealedBotToken, chatId: chat = row?.chatId } = changes;
   const config = {
     userId,
-    ...(token ? { sealedBotToken: token, keyId: keyIdOf(token) } : {}),
+    ...(token ? { sealedBotToken: token } : {}),
     ...(chat ? { chatId: chat } : {}),
     updatedAt: Date.now(),
   };
@@ -155,8 +154,8 @@ export const sealedToken = internalQuery({
   handler: async (ctx, { userId }) => (await configOf(ctx, userId))?.sealedBotToken ?? null,
 });
 
-/** Bot tokens sealed under another master key than the named one. */
-export const outdatedTokens = outdatedIn(
+/** The sealed bot tokens, for a rotation. */
+export const tokens = sealedIn(
   (db) => db.query("messengerConfigs"),
   ({ userId: id, sealedBotToken: sealedSecret }) =>
     sealedSecret === undefined ? null : { id, sealedSecret, context: botTokenSeal(id) },
@@ -166,12 +165,12 @@ export const outdatedTokens = outdatedIn(
 export const replaceTokens = replacing(async (ctx, { id: userId, from, to }) => {
   const row = await configOf(ctx, userId);
   if (row?.sealedBotToken !== from) return false;
-  await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to, keyId: keyIdOf(to) });
+  await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to });
   return true;
 });
 
 /** Secrets of webhooks, likewise. */
-export const outdatedSecrets = outdatedIn(
+export const secrets = sealedIn(
   (db) => db.query("webhooks"),
   ({ _id: id, sealedSigning: sealedSecret, ...row }) => ({ id, sealedSecret, context: secretSeal(row) }),
 );
@@ -180,6 +179,6 @@ export const replaceSecrets = replacing(async (ctx, { id, from, to }) => {
   const webhookId = ctx.db.normalizeId("webhooks", id);
   const row = webhookId === null ? null : await ctx.db.get("webhooks", webhookId);
   if (row?.sealedSigning !== from) return false;
-  await ctx.db.patch("webhooks", row._id, { sealedSigning: to, keyId: keyIdOf(to) });
+  await ctx.db.patch("webhooks", row._id, { sealedSigning: to });
   return true;
 });

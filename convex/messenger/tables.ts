@@ -38,15 +38,12 @@ export const messengerTables = {
     userId: v.string(),
     /** The user's own bot, sealed (`lib/security/seals`); absent: the default bot. */
     sealedBotToken: v.optional(v.string()),
-    /** The id of the master key that sealed it. */
-    keyId: v.optional(v.string()),
     /** As it was set: `chat` or `chat:topic`. */
     chatId: v.optional(v.string()),
     /** Epoch ms: when it was set, or, to within a day, last used. */
     updatedAt: v.number(),
   })
     .index("by_userId", ["userId"])
-    .index("by_keyId", ["keyId"])
     .index("by_updatedAt", ["updatedAt"]),
 
   /** Groups that have become supergroups, under another id. Written by `messenger/outbox`. Kept: ids are set for good. */
@@ -154,7 +151,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       stranger: ({ userId }) => userId,
     },
     ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", onDeletion: "go" },
-    withheld: ["sealedBotToken", "keyId"],
+    withheld: ["sealedBotToken"],
   },
   messengerLinks: {
     keep: "a user's link, until they end it",

@@ -4,13 +4,21 @@ import { getBalance, getBlock, readContract } from "viem/actions";
 import * as z from "zod";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { purseOf } from "../lib/limits/costs";
-import { isSet, optional, required, setting, siteUrl, variableNames, type Variable } from "../lib/env";
+import {
+  agentApiUrl,
+  isSet,
+  optional,
+  required,
+  setting,
+  siteUrl,
+  variableNames,
+  type Variable,
+} from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { CHAIN_ID, USDC } from "../lib/money/base";
 import { counted } from "../lib/outside/providerCalls";
 import { turnsOf } from "../lib/outside/sourceTurns";
-import { FEEDS as FEED_SOURCES, SOURCE_NAMES } from "../lib/publicSources";
-import { agentApiUrl, isOff } from "../lib/settings";
+import { FEEDS as FEED_SOURCES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
 import { MINUTE, SECOND } from "../lib/time";
 import { FEEDS, feedPrice, type FeedName } from "../market/feeds";
 import { readJob } from "../providers/agentApi";
@@ -72,14 +80,11 @@ const LOW_GAS_WEI = 1_000_000_000_000_000n;
 /** Nobody's wallet: a quote binds nobody. */
 const TAKER = "0x000000000000000000000000000000000000dEaD";
 
-const publicSource = (
-  source: Parameters<typeof isOff>[0],
-  ask: (ctx: ActionCtx) => Promise<unknown>,
-): Question => ({
+const publicSource = (source: PublicSource, ask: (ctx: ActionCtx) => Promise<unknown>): Question => ({
   subject: SOURCE_NAMES[source],
-  see: "Reports say what is missing; SOURCES_OFF leaves a source out for good.",
+  see: "Reports say what is missing.",
   ask: async (ctx) => {
-    if (!isOff(source)) await ask(ctx);
+    await ask(ctx);
     return null;
   },
 });
@@ -97,7 +102,7 @@ const QUESTIONS: readonly Question[] = [
         maxTokens: 600,
       };
       const asked = { ...question, name: "doctor", shape };
-      const { repaired } = await completeStructured(ctx, asked, {
+      const { repaired } = await completeStructured(asked, {
         payer: "service",
         timeoutMs: MINUTE,
         attempts: 1,

@@ -3,7 +3,7 @@ import { inflateSync } from "fflate";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { siteUrl } from "../lib/env";
-import { once } from "../lib/once";
+import { lazy } from "../lib/lazy";
 import { DAY, HOUR } from "../lib/time";
 import { PRICED_TOKENS } from "../market/tables";
 import { closesSince } from "../market/views";
@@ -84,7 +84,7 @@ export const alert = drawing(readAlert, alertPicture);
  * The renderer with its fonts. It is made once where a module's state lasts, as on a local stack; on the platform every
  * action makes it anew. It has 1.4 MB that no request should evaluate, so it is loaded only when something is drawn.
  */
-const renderer = once(async () => {
+const renderer = lazy(async () => {
   const [{ initWasm, Resvg }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
     import("@resvg/resvg-wasm"),
     import("./rendererBytes"),

@@ -1,22 +1,21 @@
 import * as z from "zod";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
-import { sha256Hex } from "../lib/security/digests";
+import { sha256Hex } from "../lib/security/crypto";
 import { required } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint, type Asker } from "../lib/http/endpoint";
 import { absentWhenEmpty, closedInput, optionalToken, userId } from "../lib/http/input";
 import { countGuess, refuseGuessing } from "../lib/limits/charges";
-import { once } from "../lib/once";
 import { bodyInput, parseInput } from "../lib/http/request";
 import { resultExample, resultFields, shownResult } from "../research/views";
 import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, receipt, RECEIPT_HEADERS } from "./challenge";
 import { PAID_PATH } from "./terms";
 
 /** It loads the sources, so it is only imported if a token is named. */
-const listing = once(() => import("../market/listing"));
+const listing = () => import("../market/listing");
 /** Only imported for purchases. */
-const proofs = once(() => import("./proofs"));
+const proofs = () => import("./proofs");
 
 const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });
 

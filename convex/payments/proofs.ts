@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { CHAIN_ID } from "../lib/money/base";
-import { sha256Hex } from "../lib/security/digests";
+import { sha256Hex } from "../lib/security/crypto";
 import { parseJson } from "../lib/text/json";
 import type { Authorization, Order, Proof } from "./tables";
 import { refusal, type Refusal } from "./terms";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { type Purse, agentPromptCost } from "../lib/limits/costs";
 import { deadlines } from "../lib/outside/deadlines";
-import { required } from "../lib/env";
-import { agentApiUrl } from "../lib/settings";
+import { agentApiUrl, required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { DAY, MINUTE } from "../lib/time";
 import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Exchange } from "./call";

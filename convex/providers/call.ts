@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { parseTolerantly } from "../lib/text/json";
-import { noteCall, type Provider } from "../lib/outside/notes";
+import { noteCall } from "../lib/outside/providerCalls";
+import type { Provider } from "../lib/outside/tallies";
 
 /** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
 export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };

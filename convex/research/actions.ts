@@ -8,7 +8,7 @@ import { purseOf } from "../lib/limits/costs";
 import { log } from "../lib/log";
 import { renewal } from "../lib/renewal";
 import { deadlines } from "../lib/outside/deadlines";
-import { takeNoted } from "../lib/outside/notes";
+import { takeNoted } from "../lib/outside/providerCalls";
 import { vPayer } from "../lib/tables";
 import { cut } from "../lib/text/strings";
 import { iso, MINUTE, roundedNow, unlessLate } from "../lib/time";
@@ -141,5 +141,5 @@ async function sentimentOf(focus: string, payer: Payer): Promise<Said<"sentiment
 
 async function onchainOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Said<"onchain">> {
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  return (await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience)).value;
+  return (await completeStructured(onchainQuestion(focus, iso(Date.now())), patience)).value;
 }

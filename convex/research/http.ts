@@ -22,11 +22,10 @@ import {
   withAliases,
 } from "../lib/http/input";
 import { log } from "../lib/log";
-import { once } from "../lib/once";
 import { payerOf } from "../lib/limits/callers";
 import { readThrough } from "../lib/cache";
 import { iso, MINUTE } from "../lib/time";
-import { pseudonymOf } from "../lib/security/pseudonyms";
+import { pseudonymOf } from "../lib/security/crypto";
 import { keyOf, resultIn } from "./model";
 import { MODELS, type Result } from "./tables";
 import {
@@ -41,7 +40,7 @@ import {
 } from "./views";
 
 /** It loads the sources, so it is only imported if a focus is named. */
-const listing = once(() => import("../market/listing"));
+const listing = () => import("../market/listing");
 
 /** In ms: a result without a source is a cache of two minutes, unless this deployment cannot ask that source. */
 function cachedForMs({ missing }: Result): number {

@@ -4,7 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
 import { isSet } from "../lib/env";
-import { sha256Hex } from "../lib/security/digests";
+import { sha256Hex } from "../lib/security/crypto";
 import { iso } from "../lib/time";
 import { addressesOf, isAboutToSign, lastSentBy } from "../wallets/model";
 import { openServiceOrder } from "../wallets/orders/model";

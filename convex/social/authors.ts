@@ -4,7 +4,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { microUsd } from "../lib/money/amounts";
 import { rowsBy } from "../lib/records/rows";
-import { sha256Hex } from "../lib/security/digests";
+import { sha256Hex } from "../lib/security/crypto";
 import { MINUTE } from "../lib/time";
 import { codeByHash, newCode, replaceCode } from "../messenger/model";
 import { ownerOf } from "../accounts/model";

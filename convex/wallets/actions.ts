@@ -51,10 +51,6 @@ export const rotate = internalAction({
   args: {},
   returns: vRotated,
   handler: counted((ctx): Promise<Infer<typeof vRotated>> => {
-    return resealAll(
-      ctx,
-      internal.wallets.custody.envelopes.outdated,
-      internal.wallets.custody.envelopes.replace,
-    );
+    return resealAll(ctx, internal.wallets.custody.envelopes.all, internal.wallets.custody.envelopes.replace);
   }),
 });

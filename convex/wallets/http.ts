@@ -12,7 +12,7 @@ import {
 } from "../lib/http/described";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { userId } from "../lib/http/input";
-import { countGuess, limitsOf, refuseGuessing } from "../lib/limits/charges";
+import { countGuess, refuseGuessing } from "../lib/limits/charges";
 import { iso } from "../lib/time";
 import { txHash, warned, weakId } from "./inputs";
 import { EXPLORER, NO_WALLET, shownStatus, type WalletKind } from "./model";
@@ -234,7 +234,7 @@ const transaction: MountedEndpoint = endpoint({
 
 /** The user's wallet of a kind; creating one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
-  return ensureWallet(ctx, { userId, kind }, limitsOf("wallet", caller));
+  return ensureWallet(ctx, { userId, kind }, caller);
 }
 
 export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio, transaction];

@@ -1,7 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
-import { takeLimits, vCounted } from "../lib/limits/charges";
+import { vCaller, type Caller } from "../lib/limits/callers";
+import { charge } from "../lib/limits/charges";
 import { keepKey } from "./custody/envelopes";
 import { insertWallet, walletOf, type WalletKind } from "./model";
 import { vWalletKind } from "./tables";
@@ -23,7 +24,8 @@ export const find = internalQuery({
 /**
  * Stores a new wallet, unless the user has one of this kind already: then the new key is discarded unused, and nothing
  * is counted.
- * @throws AppError `rate_limited` beyond one of `limits`.
+ * @param args.caller Against whose limits it counts; absent: none's.
+ * @throws AppError `rate_limited`
  */
 export const adopt = internalMutation({
   args: {
@@ -32,13 +34,13 @@ export const adopt = internalMutation({
     walletId: v.string(),
     address: v.string(),
     sealedKey: v.string(),
-    limits: v.array(vCounted),
+    caller: v.optional(vCaller),
   },
   returns: vOwnWallet,
-  handler: async (ctx, { userId, kind, walletId, address, sealedKey, limits }) => {
+  handler: async (ctx, { userId, kind, walletId, address, sealedKey, caller }) => {
     const present = await walletOf(ctx, userId, kind);
     if (present !== null) return { walletId: present.walletId, address: present.address, existing: true };
-    await takeLimits(ctx, limits);
+    if (caller !== undefined) await charge(ctx, "wallet", caller);
     await insertWallet(ctx, { walletId, userId, kind, address });
     await keepKey(ctx, { walletId, userId, sealedKey });
     return { walletId, address, existing: false };
@@ -47,16 +49,20 @@ export const adopt = internalMutation({
 
 /**
  * The user's wallet of a kind. If there is none, it is created; of concurrent calls, one key is kept. For actions.
- * @param limits What a new one counts against.
+ * @param caller Against whose limits a new one counts; absent: none's.
  * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if one has to be created; `rate_limited`.
  */
 export async function ensureWallet(
   ctx: ActionCtx,
   owned: { userId: string; kind: WalletKind },
-  limits: Infer<typeof vCounted>[] = [],
+  caller?: Caller,
 ): Promise<Infer<typeof vOwnWallet>> {
   const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
   if (present !== null) return { ...present, existing: true };
   const { createWallet } = await import("./custody/signatures");
-  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()), limits });
+  return ctx.runMutation(internal.wallets.wallets.adopt, {
+    ...owned,
+    ...(await createWallet()),
+    ...(caller === undefined ? {} : { caller }),
+  });
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonSchemaOf } from "../../convex/lib/http/jsonSchema";
+import { jsonSchemaOf } from "../reference/jsonSchema";
 
 /** The endpoints' schemas in a form for chat clients: they pass them to models, and some validate with them. */
 

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { FROZEN, PAUSED } from "../../convex/lib/security/refusals";
+import { FROZEN, PAUSED } from "../../convex/lib/errors";
 import { parseJson } from "../json";
 
 /** One request to the service. */

@@ -1,6 +1,6 @@
 import { isErrorCode, STATUS, type ErrorCode } from "../../convex/lib/errors";
 import type { Failure, MountedEndpoint } from "../../convex/lib/http/endpoint";
-import { jsonSchemaOf, type JsonSchema } from "../../convex/lib/http/jsonSchema";
+import { jsonSchemaOf, type JsonSchema } from "./jsonSchema";
 import { templateOf } from "../../convex/lib/http/router";
 import { about } from "../../convex/ops/reference/about";
 import { answerHeaders, headersOf, RETRY_AFTER } from "./headers";

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
+import type { JsonSchema } from "./jsonSchema";
 
 /** JSON Schemas as tables of fields, for readers. */
 

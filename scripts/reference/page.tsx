@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
+import type { JsonSchema } from "./jsonSchema";
 import { pageHtml } from "../../convex/pages/layout";
 import { Chips, Code } from "../../convex/pages/parts";
 import { FieldTables, Prose } from "./fields";

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
+import type { JsonSchema } from "./jsonSchema";
 
 /** The part of OpenAPI 3.1 that the document uses. Source: the OpenAPI Specification, version 3.1.1. */
 

@@ -171,8 +171,8 @@ describe("an alert", () => {
       const fact = { ...by, subject: "ETH", kind: "funding", unit: "percent", value: percent } as const;
       return app.t.run(async ({ db }) => {
         await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: storedForm([fact]) });
-        for (const one of await db.query("refreshes").collect())
-          if (one.key === `facts:${key}`) await db.patch("refreshes", one._id, { doneAt: at });
+        for (const one of await db.query("answers").collect())
+          if (one.key === `facts:${key}`) await db.patch("answers", one._id, { doneAt: at });
       });
     };
     await app.advance(5 * MINUTE);

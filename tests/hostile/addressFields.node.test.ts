@@ -27,25 +27,6 @@ test("an order with fields in its address is refused by name, and moves nothing"
   expect(await app.rows("orders")).toEqual([]);
 });
 
-test("an order that says a field twice is refused by its name, and moves nothing", async () => {
-  const app = createWalletApp(chain);
-  await app.fundedWallet(OWNED, { ETH: 10n ** 18n, USDC: 10_000_000n });
-  const send = JSON.stringify({ userId: OWNED, toAddress: freshAddress(), token: "USDC", amount: "1000000" });
-  for (const [said, name] of [
-    ['"dryRun":true,"dryRun":false', "dryRun"],
-    ['"amount":"2"', "amount"],
-    [String.raw`"\u0061mount":"2"`, "amount"],
-    [`"userId":"${OWNED}"`, "userId"],
-  ] as const) {
-    const answer = await app.call("POST", "/mcp/defi/send", { body: `{${said},${send.slice(1)}` });
-    expect([answer.status, answer.body.error]).toEqual([
-      400,
-      `${name} is in the body more than once: where money moves, every field may stand there once`,
-    ]);
-  }
-  expect(await app.rows("orders")).toEqual([]);
-});
-
 test("a rehearsal by the id alone says what the order would be refused for", async () => {
   const app = createWalletApp(chain);
   await app.fundedWallet(OWNED, { ETH: 10n ** 18n, USDC: 10_000_000n });

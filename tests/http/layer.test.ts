@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { endpoints } from "../../convex/endpoints";
-import { jsonSchemaOf } from "../../convex/lib/http/jsonSchema";
+import { jsonSchemaOf } from "../../scripts/reference/jsonSchema";
 import { createApp, test } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../web/support";
@@ -194,7 +194,6 @@ describe("limits", () => {
 /** Every row of every table of the application, without empty tables. */
 async function everything(app: ReturnType<typeof createApp>): Promise<Record<string, unknown[]>> {
   const tables = [
-    "refreshes",
     "providerStates",
     "answers",
     "shifts",

@@ -1,7 +1,7 @@
 import { httpRouter } from "convex/server";
 import { describe, expect, vi } from "vitest";
 import { z } from "zod";
-import { callerAddress } from "../../convex/lib/http/callerAddress";
+import { callerAddress } from "../../convex/lib/http/request";
 import { endpoint } from "../../convex/lib/http/endpoint";
 import { mount } from "../../convex/lib/http/router";
 import { createApp, test } from "../support/app";

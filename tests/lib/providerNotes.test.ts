@@ -1,50 +1,31 @@
 import { beforeEach, expect, test } from "vitest";
-import { noteCall, takeNoted, type Noted } from "../../convex/lib/outside/notes";
-import { counted, countedBy } from "../../convex/lib/outside/providerCalls";
-
-/** An action's context, of which counted work uses one thing: the mutation that stores what was noted. */
-function context() {
-  const stored: Noted[] = [];
-  const runMutation = (_reference: unknown, noted: Noted) => Promise.resolve(void stored.push(noted));
-  const failures = () =>
-    stored.flatMap(({ outcomes }) => outcomes).reduce((sum, one) => sum + one.failures, 0);
-  return { ctx: { runMutation }, stored, failures };
-}
+import { counted, noteCall, takeNoted } from "../../convex/lib/outside/providerCalls";
+import type { Noted } from "../../convex/lib/outside/tallies";
 
 // Notes are a process's own, which here is that of other files, too.
 beforeEach(() => void takeNoted());
 
-/** Calls a provider, and once more when it may go on. */
-const asking = counted(async (_ctx, until: Promise<void>) => {
-  noteCall("chain", true);
-  await until;
-  noteCall("chain", true);
+/** An action's context, of which counted work uses one thing: the mutation that stores what was noted. */
+const run = (work: () => Promise<string>, store: (noted: Noted) => Promise<void>) =>
+  Reflect.apply(counted(work), null, [{ runMutation: (_: unknown, noted: Noted) => store(noted) }]);
+
+test("what an action has noted is stored once, also when it throws, and nothing without notes", async () => {
+  const stored: Noted[] = [];
+  const store = (noted: Noted) => Promise.resolve(void stored.push(noted));
+  expect(await run(() => Promise.resolve("quiet"), store)).toBe("quiet");
+  const failing = () => {
+    noteCall("chain", false);
+    noteCall("chain", true);
+    return Promise.reject(new Error("down"));
+  };
+  await expect(run(failing, store)).rejects.toThrow("down");
+  expect(stored).toEqual([{ outcomes: [{ provider: "chain", worked: true, failures: 1 }], spent: [] }]);
 });
 
-async function run(ctx: object, until: Promise<void>): Promise<void> {
-  await Reflect.apply(asking, null, [ctx, until]);
-}
-
-test("calls of work beside other work are stored, whichever ends first", async () => {
-  const { ctx, failures } = context();
-  let goOn = () => {};
-  const later = new Promise<void>((resolve) => (goOn = resolve));
-  const [first, second] = [run(ctx, Promise.resolve()), run(ctx, later)];
-  await first;
-  goOn();
-  await second;
-  expect(failures()).toBe(4);
-});
-
-test("calls of work inside other work are stored once, with the others'", async () => {
-  const { ctx, stored, failures } = context();
-  const outer = async () => run(ctx, Promise.resolve());
-  const ended: Noted[] = [];
-  const end = (noted: Noted) => Promise.resolve(void ended.push(noted));
-  await Reflect.apply(countedBy<void>, null, [ctx, outer, end]);
-  expect([stored.length, ended.map(({ outcomes }) => outcomes)]).toEqual([
-    0,
-    [[{ provider: "chain", worked: false, failures: 2 }]],
-  ]);
-  expect(failures()).toBe(0);
+test("notes that cannot be stored change no answer", async () => {
+  const working = () => {
+    noteCall("chain", false);
+    return Promise.resolve("answer");
+  };
+  expect(await run(working, () => Promise.reject(new Error("busy")))).toBe("answer");
 });

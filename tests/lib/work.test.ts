@@ -122,7 +122,7 @@ describe("a piece of work", () => {
         for (let round = 0; round < 20 && (await app.rows("work")).length > 0; round++) {
           await app.settle(3);
           await app.advance(LATER_MS);
-          await app.t.mutation(internal.lib.work.turns.resumeLost, {});
+          await app.t.mutation(internal.lib.work.jobs.resumeLost, {});
         }
         expect(await app.rows("work")).toEqual([]);
         expect(did.map(({ runs, stored, told }) => ({ runs, stored, told }))).toEqual(jobs.map(promised));

@@ -154,11 +154,3 @@ describe("CoinGecko's key", () => {
     expect(new Set(hosts)).toEqual(new Set(["pro-api.coingecko.com"]));
   });
 });
-
-test("a source that the operator leaves out is asked nothing, and said to be missing", async ({ app }) => {
-  vi.stubEnv("SOURCES_OFF", "hyperliquid, coinbase");
-  const { body } = await app.post("/mcp/research", {});
-  expect(app.standins.sent("coinbase")).toEqual([]);
-  expect(app.standins.sent("hyperliquid")).toEqual([]);
-  expect(JSON.stringify(body)).toContain("Coinbase is left out (SOURCES_OFF)");
-});

@@ -304,7 +304,7 @@ describe("many webhooks", () => {
       for (let n = 0; n < 1_000; n++) {
         const row = { userId: `stranger-${n}`, url: `https://s${n % 150}.example.com/${n}` };
         const sealedSigning = await seal(`whsec_${btoa("k".repeat(32))}`, secretSeal(row));
-        await db.insert("webhooks", { ...row, keyId: "", sealedSigning });
+        await db.insert("webhooks", { ...row, sealedSigning });
       }
     });
     await app.t.run((ctx) => tellEverybody(ctx, "signal.issued", { token: "BTC" }));

@@ -3,7 +3,7 @@ import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { endpoints } from "../../convex/endpoints";
-import { jsonSchemaOf } from "../../convex/lib/http/jsonSchema";
+import { jsonSchemaOf } from "../../scripts/reference/jsonSchema";
 
 /** What the document says of an input, the service takes. It takes more: blanks, digits as text, `null` for nothing. */
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
+import type { JsonSchema } from "../../scripts/reference/jsonSchema";
 import type { Operation } from "../../scripts/reference/types";
 import { documented } from "../support/document";
 

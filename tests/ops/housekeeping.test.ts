@@ -84,12 +84,10 @@ describe("housekeeping", () => {
     const gone = Object.keys(young).filter((table) => old[table] === undefined);
     expect(gone.toSorted()).toEqual([
       "answers",
-      "callerSpending",
       "facts",
       "messages",
       "observations",
       "priceSamples",
-      "refreshes",
       "spending",
     ]);
     for (const [table, count] of Object.entries(old)) {
@@ -143,7 +141,9 @@ describe("housekeeping", () => {
 
   test("takes 5,000 rows in bounded batches, and only the old ones", async ({ app }) => {
     const now = Date.now();
-    const answer = (index: number, fetchedAt: number) => ({ key: `token:${index}`, fetchedAt, body: "{}" });
+    const answer = (index: number, beganAt: number) => ({
+      ...{ key: `token:${index}`, attempt: 1, beganAt, doneAt: beganAt, body: "{}" },
+    });
     for (let batch = 0; batch < 5; batch++) {
       await app.t.run(async (ctx) => {
         for (let row = 0; row < 1_000; row++) {

@@ -81,7 +81,9 @@ describe("a figure that no fact has", () => {
     const { status, body: answer } = await app.post("/mcp/research", {});
     expect(status).toBe(502);
     expect(answer.error).toMatch(/figures are not those it was given/);
-    const kept = (await app.rows("answers")).filter(({ key }) => key.startsWith("research:"));
+    const kept = (await app.rows("answers")).filter(
+      ({ key, body }) => body !== undefined && key.startsWith("research:"),
+    );
     expect(kept).toHaveLength(1);
   });
 });

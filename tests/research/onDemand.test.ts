@@ -137,7 +137,9 @@ describe("POST /mcp/research", () => {
     app.standins.fail("llm", { mode: "reply", content: empty, schema: "research_result" });
     const { status, body } = await app.post("/mcp/research", { token: "BTC" });
     expect([status, body]).toEqual([502, { error: "The LLM gateway sent an unusable answer" }]);
-    const kept = (await app.rows("answers")).filter(({ key }) => key.startsWith("research:"));
+    const kept = (await app.rows("answers")).filter(
+      ({ key, body }) => body !== undefined && key.startsWith("research:"),
+    );
     expect(kept).toHaveLength(1);
   });
 

@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { pseudonym } from "../../convex/lib/security/pseudonyms";
+import { pseudonym } from "../../convex/lib/security/crypto";
 import { userIdByAddress } from "../../convex/wallets/model";
 import { type App, test } from "../support/app";
 import { browserOf } from "./support";

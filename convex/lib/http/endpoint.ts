@@ -1,12 +1,12 @@
 import * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
 import { required, setting, type Variable } from "../env";
-import { callerAddress } from "./callerAddress";
-import { sha256Hex } from "../security/digests";
+import { callerAddress, parseInput, rawInput, readBody, refuseInAddress } from "./request";
+import { sha256Hex } from "../security/crypto";
 import { AppError, type ErrorCode } from "../errors";
 import { charge, type LimitName } from "../limits/charges";
 import type { Access, Caller } from "../limits/callers";
-import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
+import { counted } from "../outside/providerCalls";
 import { fieldsIn, pathOf, respond, type Answering, type KnowId, type Method } from "./router";
 
 /** A request without its body. */
@@ -133,13 +133,13 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   const { path, needs = [], input, returns, media = "application/json" } = described;
   return {
     ...described,
-    handle: async (ctx, request, requestId, know) => {
+    handle: counted(async (ctx, request: Request, requestId: string, know?: KnowId) => {
       const body = await readBody(request);
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       const address = await addressOf(ctx, request);
       await guard?.(head, body, { ctx, caller: { address }, know });
       const raw = { ...rawInput(request, body, media === "text/html"), ...fieldsIn(path, pathOf(request)) };
-      refuseAmbiguous(input, request, body);
+      refuseInAddress(input, request);
       const parsed = parseInput(input, raw);
       const shown = { ...(await signedIn(ctx)), ...keyIn(head) };
       const caller: Caller = { ...userIdOf(parsed), ...shown, address, requestId };
@@ -167,7 +167,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const notes = asText ? {} : (known?.notes(caller.credential) ?? {});
       const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, notes);
       return respond(reply.status, media, text, requestId, reply.headers);
-    },
+    }),
   };
 }
 

@@ -180,7 +180,7 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
     }
     return fields;
   };
-  return z.preprocess(rename, shape).meta({ aliases });
+  return z.preprocess(rename, shape);
 }
 
 /** The body's alternative to the Idempotency-Key header. */

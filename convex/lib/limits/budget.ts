@@ -3,16 +3,15 @@ import { internal } from "../../_generated/api";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { setting } from "../env";
 import { AppError } from "../errors";
-import { ROWS_OF_DAY } from "../outside/spending";
-import { rowsBy, rowsByBoth } from "../records/rows";
-import { vPayer, type vBilled, type vPayingClass } from "../tables";
+import { CALLERS, sumOf } from "../outside/tallies";
+import { vPayer } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 import type { Payer } from "./callers";
 
 /**
- * The day's budget: `DAILY_BUDGET_USD`, checked before work begins; what its calls have cost is added after them
- * (`lib/outside/tallies`). Callers have three fifths of it together, and one user or address a fifth of it. What is owed
- * or scheduled goes on until twice the budget, and a paid report is never refused. Amounts are in millionths of a USD.
+ * The day's budget: `DAILY_BUDGET_USD`, checked before work begins; what its calls have cost is added after them. Callers
+ * have three fifths of it together, and one user or address a fifth of it. What is owed or scheduled goes on until twice
+ * the budget, and a paid report is never refused. Amounts are in millionths of a USD.
  */
 
 /** What all that is neither paid for nor scheduled may spend together, and one user or address of it. */
@@ -22,19 +21,14 @@ const PART_OF_ONE = 0.2;
 const MOST_BUDGETS = 2;
 const MICROS = 1_000_000;
 
-/** What has been spent of a day. */
-async function sumsOf(ctx: QueryCtx, day: string) {
-  const rows = await rowsBy(ctx.db.query("spending"), "day", day).take(ROWS_OF_DAY);
-  const sum = (some: typeof rows) => some.reduce((total, { micros }) => total + micros, 0);
-  return {
-    all: sum(rows),
-    callers: sum(rows.filter(({ payer }) => isCaller(payer))),
-    of: (billed: Infer<typeof vBilled>) => sum(rows.filter(({ provider }) => provider === billed)),
-  };
-}
-
-function isCaller(payer: Infer<typeof vPayingClass>): boolean {
-  return payer === "signedIn" || payer === "anonymous";
+/** What each provider has cost on a day. */
+async function costsOf(ctx: QueryCtx, day: string) {
+  const [llm, sentiment, agentApi] = await Promise.all([
+    sumOf(ctx, day, "llm"),
+    sumOf(ctx, day, "sentiment"),
+    sumOf(ctx, day, "agentApi"),
+  ]);
+  return { llm, sentiment, agentApi, all: llm + sentiment + agentApi };
 }
 
 export const vSpent = v.object({ all: v.number(), callers: v.number(), own: v.number() });
@@ -42,13 +36,15 @@ export const vSpent = v.object({ all: v.number(), callers: v.number(), own: v.nu
 /** What counts for a payer on the day of `now`: spent by everybody, by all callers, and the most by one of its holders. */
 export async function spentFor(ctx: QueryCtx, payer: Payer, now: number): Promise<Infer<typeof vSpent>> {
   const day = dayOf(now);
-  const { all, callers } = await sumsOf(ctx, day);
-  const holders = typeof payer !== "string" && isCaller(payer.class) ? payer.holders : [];
-  const rows = holders.map((holder) =>
-    rowsByBoth(ctx.db.query("callerSpending"), "day", day, "holder", holder).unique(),
-  );
-  const own = (await Promise.all(rows)).map((row) => row?.micros ?? 0);
-  return { all, callers, own: Math.max(0, ...own) };
+  const holders = isCaller(payer) ? payer.holders : [];
+  const own = await Promise.all(holders.map((holder) => sumOf(ctx, day, holder)));
+  const { all } = await costsOf(ctx, day);
+  return { all, callers: await sumOf(ctx, day, CALLERS), own: Math.max(0, ...own) };
+}
+
+/** Whether somebody has asked for it, who has not paid for it. */
+export function isCaller(payer: Payer): payer is Exclude<Payer, string> {
+  return typeof payer !== "string" && payer.class !== "shift";
 }
 
 export const spent = internalQuery({
@@ -71,11 +67,10 @@ export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void
 
 /** The same, of what was read. */
 export function refusePast(payer: Payer, { all, callers, own }: Infer<typeof vSpent>, now: number): void {
-  const of = typeof payer === "string" ? payer : payer.class;
-  if (of === "paid") return;
+  if (payer === "paid") return;
   const budget = budgetMicros();
   const isPastAll = all >= budget * MOST_BUDGETS;
-  if (!isCaller(of)) {
+  if (!isCaller(payer)) {
     if (isPastAll) throw usedUp("Twice today's budget of the service", now);
     return;
   }
@@ -105,13 +100,15 @@ export const NEARLY_USED = 0.8;
 
 /** What each provider has cost on the day of `now`. `used`: the part of the budget, and of the callers' part, 0 to 1. */
 export async function spentToday(ctx: QueryCtx, now: number) {
-  const { all, callers, of } = await sumsOf(ctx, dayOf(now));
+  const day = dayOf(now);
+  const { all, llm, sentiment, agentApi } = await costsOf(ctx, day);
   const budget = budgetMicros();
+  const callers = await sumOf(ctx, day, CALLERS);
   return {
     resetsAt: resetAfter(now),
     limitUsd: usd(budget),
     spentUsd: usd(all),
-    providers: { llm: usd(of("llm")), sentiment: usd(of("sentiment")), agentApi: usd(of("agentApi")) },
+    providers: { llm: usd(llm), sentiment: usd(sentiment), agentApi: usd(agentApi) },
     used: { all: all / budget, callers: callers / (budget * PART_OF_CALLERS) },
   };
 }

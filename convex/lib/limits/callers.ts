@@ -1,6 +1,8 @@
+import type { Auth, UserIdentity } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { AppError } from "../errors";
 import { literals } from "../literals";
-import { sha256Hex } from "../security/digests";
+import { sha256Hex } from "../security/crypto";
 import type { vCallersPart, vPayer } from "../tables";
 
 /** The caller, as requests and rows describe it. */
@@ -41,29 +43,6 @@ export const vCaller = v.object({
 });
 export type Caller = Infer<typeof vCaller>;
 
-/**
- * By whom a caller's use is counted, hashed: their token, their own chat, or their address. Empty if neither is known.
- */
-function holdersOf({
-  userId,
-  address,
-  identity,
-}: {
-  userId?: string | undefined;
-  address: string | null;
-  identity?: string | undefined;
-}): string[] {
-  const by = [
-    ...(identity !== undefined
-      ? [`token:${identity}`]
-      : address === null && userId !== undefined
-        ? [`own:${userId}`]
-        : []),
-    ...(address === null ? [] : [`address:${address}`]),
-  ];
-  return by.map(sha256Hex);
-}
-
 /** Who pays for a call: the service, a paid report, a running shift, or the caller who asked for it. */
 export type Payer = Infer<typeof vPayer>;
 
@@ -71,7 +50,25 @@ export function classOf({ signedIn }: Pick<Caller, "signedIn">): "signedIn" | "a
   return signedIn === true ? "signedIn" : "anonymous";
 }
 
-/** Who pays for what a caller asks for. */
+/** Who pays for what a caller asks for, hashed: their token, or their own chat; and their address. */
 export function payerOf(caller: Caller): Infer<typeof vCallersPart> {
-  return { class: classOf(caller), holders: holdersOf(caller) };
+  const { userId, address, identity } = caller;
+  const by = [
+    ...(identity === undefined ? [] : [`token:${identity}`]),
+    ...(identity === undefined && address === null && userId !== undefined ? [`own:${userId}`] : []),
+    ...(address === null ? [] : [`address:${address}`]),
+  ];
+  return { class: classOf(caller), holders: by.map(sha256Hex) };
+}
+
+/**
+ * The identity in the caller's token.
+ * @throws AppError `unauthorized` without a token, or with an invalid one (for which the platform throws).
+ */
+export async function requireIdentity(ctx: { auth: Auth }): Promise<UserIdentity> {
+  const identity = await ctx.auth.getUserIdentity().catch(() => null);
+  if (identity === null) {
+    throw new AppError("unauthorized", "A valid token is needed: Authorization: Bearer <token>");
+  }
+  return identity;
 }

@@ -1,26 +1,22 @@
 import { calculateRateLimit, DAY, HOUR, MINUTE, RateLimiter } from "@convex-dev/rate-limiter";
 import { v, type Infer } from "convex/values";
 import { components, internal } from "../../_generated/api";
-import { internalMutation, type ActionCtx, type MutationCtx } from "../../_generated/server";
-import { AppError, messageOf } from "../errors";
+import type { ActionCtx, MutationCtx } from "../../_generated/server";
+import { change } from "../changes";
+import { AppError, failureOf, messageOf } from "../errors";
+import { literals } from "../literals";
 import { log } from "../log";
-import { sha256Hex } from "../security/digests";
+import { namesIn } from "../records/records";
+import { sha256Hex } from "../security/crypto";
 import { SECOND } from "../time";
-import type { Caller } from "./callers";
+import { vCaller, type Caller } from "./callers";
 
 /**
  * The service's named limits: each guards something that costs an upstream call, a signature, a message, a guess or a
  * row that stays. A cached read is neither counted nor written.
  */
 
-const vBucket = v.object({
-  kind: v.literal("token bucket"),
-  rate: v.number(),
-  period: v.number(),
-  capacity: v.number(),
-  shards: v.optional(v.number()),
-});
-type Bucket = Infer<typeof vBucket>;
+type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
 
 /**
  * How many rows share the count of a limit that many requests a second count against. Each row has an equal part of the
@@ -59,9 +55,7 @@ const LIMITS = {
   // Codes of 40 bits live for 10 minutes: ten thousand networks that guess as often as they may find one of a thousand
   // open codes in a week. Each guess counts against its sender only.
   link: { of: "link codes", user: perMinute(10, 20), address: perMinute(10, 20) },
-  // A stranger's guesses at transactions and payments, whatever they name.
-  guess: { of: "look-ups that find nothing", address: perMinute(30) },
-} satisfies Readonly<Record<string, { of: string; user?: Bucket; address: Bucket }>>;
+} satisfies Readonly<Record<string, { of: string; user: Bucket; address: Bucket }>>;
 
 /** Limits of other subjects. */
 const OTHERS = {
@@ -75,18 +69,21 @@ const OTHERS = {
   fill: perHour(48),
 };
 
-/** What is counted once per user and once per network address; guesses only per address. */
-export type LimitName = Exclude<keyof typeof LIMITS, "guess">;
+/** What is counted once per user and once per network address. */
+export const vLimitName = literals(...namesIn(LIMITS));
+export type LimitName = Infer<typeof vLimitName>;
+
+/** A stranger's guesses at transactions and payments, whatever they name. */
+const GUESSES = { of: "look-ups that find nothing", address: perMinute(30) };
 
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
 /** A limit in words, and the caller that it counts, hashed: a `userId` is a credential and stays out of the table. */
-export const vCounted = v.object({ limit: v.string(), of: v.string(), key: v.string(), config: vBucket });
-type Counted = Infer<typeof vCounted>;
+type Counted = { limit: string; of: string; key: string; config: Bucket };
 
-function ofAddress(name: keyof typeof LIMITS, caller: Pick<Caller, "address">): Counted[] {
+function ofAddress(name: LimitName | "guess", caller: Pick<Caller, "address">): Counted[] {
   if (caller.address === null) return [];
-  const { of, address: config } = LIMITS[name];
+  const { of, address: config } = name === "guess" ? GUESSES : LIMITS[name];
   // Who guesses codes has at most the network that one customer can own.
   const network = name === "link" ? networkOf(caller.address) : caller.address;
   return [counted(`${name}Address`, `your network address's limit of ${of}`, `address:${network}`, config)];
@@ -115,13 +112,12 @@ function counted(limit: string, of: string, subject: string, config: Bucket): Co
   return { limit, of, key: sha256Hex(subject), config };
 }
 
-/** All limits of a use. The address first: a refused address counts nothing against a user that it only names. */
-export function limitsOf(name: LimitName, caller: Caller): Counted[] {
-  return [...ofAddress(name, caller), ...ofUser(name, caller)];
-}
+const vPart = literals("address", "user");
+type Part = Infer<typeof vPart>;
 
 /**
- * Counts a use against the caller's limits.
+ * Counts a use against the caller's limits, the address's first: a refused address counts nothing against a user that it
+ * only names.
  * @param part Only the address's, before access is decided; or only the user's, after it.
  * @throws AppError `rate_limited` with `retryAfterMs`.
  */
@@ -129,52 +125,43 @@ export async function charge(
   ctx: ActionCtx | MutationCtx,
   name: LimitName,
   caller: Caller,
-  part?: "address" | "user",
+  part?: Part,
 ): Promise<void> {
-  const limits = [
+  if ("db" in ctx) return takeAll(ctx, name, caller, part);
+  if (limitsOf(name, caller, part).length === 0) return;
+  try {
+    await ctx.runMutation(internal.lib.limits.charges.take, {
+      name,
+      caller,
+      ...(part === undefined ? {} : { part }),
+    });
+  } catch (error) {
+    if (failureOf(error) !== null) throw error;
+    // A limiter that fails refuses nobody: it guards costs, not money.
+    log.error("limits.uncounted", { message: messageOf(error) });
+  }
+}
+
+function limitsOf(name: LimitName, caller: Caller, part?: Part): Counted[] {
+  return [
     ...(part === "user" ? [] : ofAddress(name, caller)),
     ...(part === "address" ? [] : ofUser(name, caller)),
   ];
-  if (limits.length === 0) return;
-  refuse("db" in ctx ? await takeNow(ctx, limits) : await takenBy(ctx, limits));
 }
 
-/** Counts one use in a transaction that does more. @throws AppError `rate_limited` */
-export async function takeLimits(ctx: MutationCtx, limits: readonly Counted[]): Promise<void> {
-  refuse(await takeNow(ctx, limits));
-}
-
-const vRefused = v.union(v.object({ counted: vCounted, retryAfterMs: v.number() }), v.null());
-type Refused = Infer<typeof vRefused>;
-
-function refuse(refused: Refused): void {
-  if (refused !== null) throw tooMany(refused.counted, refused.retryAfterMs);
-}
-
-/** All of them in one transaction. A limiter that fails refuses nobody: it guards costs, not money. */
-async function takenBy(ctx: ActionCtx, limits: Counted[]): Promise<Refused> {
-  try {
-    return await ctx.runMutation(internal.lib.limits.charges.take, { limits });
-  } catch (error) {
-    log.error("limits.uncounted", { message: messageOf(error) });
-    return null;
+async function takeAll(ctx: MutationCtx, name: LimitName, caller: Caller, part?: Part): Promise<void> {
+  for (const one of limitsOf(name, caller, part)) {
+    const { limit, key, config } = one;
+    const { ok, retryAfter = 0 } = await rateLimiter.limit(ctx, limit, { key, config });
+    if (!ok) throw tooMany(one, retryAfter);
   }
 }
 
-async function takeNow(ctx: MutationCtx, limits: readonly Counted[]): Promise<Refused> {
-  for (const one of limits) {
-    const status = await rateLimiter.limit(ctx, one.limit, { key: one.key, config: one.config });
-    if (!status.ok) return { counted: one, retryAfterMs: status.retryAfter };
-  }
-  return null;
-}
-
-/** Counts against limits until one refuses. */
-export const take = internalMutation({
-  args: { limits: v.array(vCounted) },
-  returns: vRefused,
-  handler: (ctx, { limits }) => takeNow(ctx, limits),
-});
+/** All of a use's limits in one transaction. */
+export const take = change(
+  { name: vLimitName, caller: vCaller, part: v.optional(vPart) },
+  (ctx, { name, caller, part }) => takeAll(ctx, name, caller, part),
+);
 
 /**
  * Refuses callers who have guessed too often, before anything is looked up, so that a right guess is answered no faster

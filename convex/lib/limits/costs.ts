@@ -1,8 +1,9 @@
 import type { Infer } from "convex/values";
 import { setting } from "../env";
-import { noteSpent } from "../outside/notes";
+import { noteSpent } from "../outside/providerCalls";
 import type { vBilled } from "../tables";
 import { dayOf } from "../time";
+import { isCaller } from "./budget";
 import type { Payer } from "./callers";
 
 /**
@@ -80,8 +81,9 @@ export type Purse = {
 };
 
 export function purseOf(payer: Payer): Purse {
-  const { class: of, holders } = typeof payer === "string" ? { class: payer, holders: [] } : payer;
+  const holders = typeof payer === "string" ? [] : payer.holders;
+  const isCallers = isCaller(payer);
   return {
-    pay: (provider, micros) => noteSpent({ day: dayOf(Date.now()), payer: of, provider, micros, holders }),
+    pay: (provider, micros) => noteSpent({ day: dayOf(Date.now()), provider, micros, isCallers, holders }),
   };
 }

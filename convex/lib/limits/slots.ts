@@ -3,17 +3,17 @@ import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { refusePast, spentFor, vSpent } from "./budget";
-import type { Payer, Caller } from "./callers";
+import { vCaller, type Payer, type Caller } from "./callers";
 import { change } from "../changes";
 import { AppError, failureOf, messageOf } from "../errors";
 import { log } from "../log";
-import { countedBy } from "../outside/providerCalls";
+import { afterwards, takeNoted } from "../outside/providerCalls";
 import { keepNoted, vNoted } from "../outside/tallies";
 import { rowsBy } from "../records/rows";
-import { sha256Hex } from "../security/digests";
+import { sha256Hex } from "../security/crypto";
 import { vPayer } from "../tables";
 import { SECOND } from "../time";
-import { limitsOf, takeLimits, vCounted, type LimitName } from "./charges";
+import { charge, vLimitName, type LimitName } from "./charges";
 
 /**
  * Who may wait for an answer at the same time. The small platform class runs 64 actions at once, HTTP requests among
@@ -43,31 +43,35 @@ export async function waitingAs<Value>(
 ): Promise<Value> {
   const slot = await enterAs(ctx, caller, options);
   if (slot === null) return work();
-  return countedBy(ctx, work, (noted) => ctx.runMutation(internal.lib.limits.slots.leave, { slot, noted }));
+  try {
+    return await work();
+  } finally {
+    await afterwards(() => ctx.runMutation(internal.lib.limits.slots.leave, { slot, noted: takeNoted() }));
+  }
 }
 
 /** @returns `null` if the slots could not be asked: who waits is bookkeeping, and refuses nobody by failing. */
 async function enterAs(
   ctx: ActionCtx,
   caller: Caller,
-  { heldMs, payer, limit }: { heldMs: number; payer?: Payer; limit?: LimitName },
+  options: { heldMs: number; payer?: Payer; limit?: LimitName },
 ): Promise<Id<"slots"> | null> {
-  const { userId, address, identity } = caller;
-  // A user's own chat has no address; whoever only names an id counts by the address.
-  const user = identity ?? (address === null ? userId : undefined);
   try {
-    return await ctx.runMutation(internal.lib.limits.slots.enter, {
-      heldMs,
-      ...(user === undefined ? {} : { user: sha256Hex(`user:${user}`) }),
-      ...(address === null ? {} : { address: sha256Hex(`address:${address}`) }),
-      ...(payer === undefined ? {} : { payer }),
-      limits: limit === undefined ? [] : limitsOf(limit, caller),
-    });
+    return await ctx.runMutation(internal.lib.limits.slots.enter, { caller, ...options });
   } catch (error) {
     if (failureOf(error) !== null) throw error;
     log.error("slots.unasked", { message: messageOf(error) });
     return null;
   }
+}
+
+/** Whose slot it is, hashed. A user's own chat has no address; whoever only names an id counts by the address. */
+function holderOf({ userId, address, identity }: Caller): { user?: string; address?: string } {
+  const user = identity ?? (address === null ? userId : undefined);
+  return {
+    ...(user === undefined ? {} : { user: sha256Hex(`user:${user}`) }),
+    ...(address === null ? {} : { address: sha256Hex(`address:${address}`) }),
+  };
 }
 
 /**
@@ -76,16 +80,16 @@ async function enterAs(
  */
 export const enter = internalMutation({
   args: {
+    caller: vCaller,
     heldMs: v.number(),
-    user: v.optional(v.string()),
-    address: v.optional(v.string()),
     payer: v.optional(vPayer),
-    limits: v.array(vCounted),
+    limit: v.optional(vLimitName),
   },
   returns: v.id("slots"),
-  handler: async (ctx, { heldMs, payer, limits, ...who }) => {
+  handler: async (ctx, { caller, heldMs, payer, limit }) => {
     const now = Date.now();
-    await takeLimits(ctx, limits);
+    const who = holderOf(caller);
+    if (limit !== undefined) await charge(ctx, limit, caller);
     await refuseHolders(ctx, who, now);
     const most = who.user === undefined ? ANONYMOUS : ALL;
     const seen: Infer<typeof vSeen> = await ctx.runQuery(
@@ -128,7 +132,7 @@ export const look = internalQuery({
 
 async function refuseHolders(
   ctx: MutationCtx,
-  { user, address }: { user?: string | undefined; address?: string | undefined },
+  { user, address }: { user?: string; address?: string },
   now: number,
 ): Promise<void> {
   const rows = () => ctx.db.query("slots");

@@ -5,47 +5,70 @@ import { internalAction, type ActionCtx } from "../../_generated/server";
 import { change } from "../changes";
 import { messageOf } from "../errors";
 import { log } from "../log";
-import { beginCounting, endCounting, takeNoted, type Noted } from "./notes";
-import { keepNoted, vNoted } from "./tallies";
+import { keepNoted, vNoted, type Noted, type Outcome, type Provider, type Spending } from "./tallies";
 
 /**
- * Statistics of the outside services for the operator, and costs of calls that are never refused. `providers/` notes
- * every call and the purse its price; `counted` work stores the notes in one mutation at its end. Work without calls
- * writes nothing.
+ * How an action's calls to outside services went, for the operator, and what they cost, for the day's budget. `providers/`
+ * notes every call and the purse its price; the action stores its notes once, at its end or with the mutation that stores
+ * its result. Without notes nothing is written.
  */
 
-/**
- * Counts the provider calls of some work, also when it throws, for an action or an HTTP handler. A handler calls this
- * as a plain function: an action of its own would need a second place in the deployment while its caller holds the
- * first.
- */
+/** Noted and not stored yet. The platform gives every action its own module state. */
+const noted = new Map<Provider, Outcome>();
+const spent = new Map<string, Spending>();
+/** Known to work. */
+const working = new Set<Provider>();
+
+/** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
+export function noteCall(provider: Provider, failed: boolean): void {
+  const { worked, failures } = noted.get(provider) ?? { worked: false, failures: 0 };
+  noted.set(
+    provider,
+    failed ? { provider, worked, failures: failures + 1 } : { provider, worked: true, failures: 0 },
+  );
+}
+
+/** Says that a provider is known to work: its success is no news to an action that runs every minute. */
+export function noteWorking(provider: Provider): void {
+  working.add(provider);
+}
+
+export function noteSpent({ micros, ...of }: Spending): void {
+  const key = Object.values(of).join(" ");
+  spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
+}
+
+/** The notes, for a mutation that stores them together with its other changes. */
+export function takeNoted(): Noted {
+  const news = [...noted.values()].filter(({ provider, failures }) => failures > 0 || !working.has(provider));
+  const taken = { outcomes: news, spent: [...spent.values()] };
+  working.clear();
+  noted.clear();
+  spent.clear();
+  return taken;
+}
+
+/** Work of an action or an HTTP handler, whose notes are stored after it, also when it throws. */
 export function counted<Given extends unknown[], Value>(
   work: (ctx: ActionCtx, ...given: Given) => Value | Promise<Value>,
 ): (ctx: ActionCtx, ...given: Given) => Promise<Value> {
   return async (ctx, ...given) => {
-    const isFirst = beginCounting(ctx);
     try {
       return await work(ctx, ...given);
     } finally {
-      const isLast = endCounting(ctx);
-      // Work inside others leaves its notes to them; work beside them may end after the first.
-      if (isFirst || isLast) await store(ctx, takeNoted());
+      const taken = takeNoted();
+      if (taken.outcomes.length + taken.spent.length > 0)
+        await afterwards(() => ctx.runMutation(internal.lib.outside.providerCalls.record, taken));
     }
   };
 }
 
-/** Counts the provider calls of some work in a mutation that its end needs anyhow. */
-export async function countedBy<Value>(
-  ctx: ActionCtx,
-  work: () => Promise<Value>,
-  end: (noted: Noted) => Promise<unknown>,
-): Promise<Value> {
-  beginCounting(ctx);
+/** Bookkeeping after the work: its failure is the operator's matter, and changes no answer. */
+export async function afterwards(write: () => Promise<unknown>): Promise<void> {
   try {
-    return await work();
-  } finally {
-    endCounting(ctx);
-    await afterwards(() => end(takeNoted()));
+    await write();
+  } catch (error) {
+    log.error("bookkeeping.failed", { message: messageOf(error) });
   }
 }
 
@@ -63,20 +86,6 @@ export function providerAction(
     return null;
   });
   return internalAction({ args, returns: v.null(), handler });
-}
-
-async function store(ctx: ActionCtx, noted: Noted): Promise<void> {
-  if (noted.outcomes.length + noted.spent.length === 0) return;
-  await afterwards(() => ctx.runMutation(internal.lib.outside.providerCalls.record, noted));
-}
-
-/** Bookkeeping after the work: its failure is the operator's matter, and changes no answer. */
-async function afterwards(write: () => Promise<unknown>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    log.error("bookkeeping.failed", { message: messageOf(error) });
-  }
 }
 
 export const record = change(vNoted.fields, async (ctx, taken) => {

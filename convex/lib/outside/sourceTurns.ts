@@ -4,7 +4,6 @@ import { components, internal } from "../../_generated/api";
 import { internalMutation, type ActionCtx } from "../../_generated/server";
 import { isPublicSource, SOURCE_LIMITS, type PublicSource } from "../publicSources";
 import { sleep } from "../time";
-import { together } from "./batches";
 
 /**
  * Turns for calling the public sources, at the pace that each allows. Nobody waits for a slow one: a turn comes within a
@@ -47,3 +46,32 @@ export const take = internalMutation({
     return waits;
   },
 });
+
+/**
+ * Joins calls that are made at almost the same moment into one; each caller gets its own answer. For work that runs
+ * side by side in one action.
+ * @param ask Answers all of them, in their order.
+ * @param gatherMs How long to wait for others.
+ */
+export function together<One, Answer>(
+  ask: (all: One[]) => Promise<Answer[]>,
+  gatherMs: number,
+): (one: One) => Promise<Answer> {
+  let gathered: { all: One[]; answers: Promise<Answer[]> } | null = null;
+  const gather = () => {
+    const all: One[] = [];
+    const answers = sleep(gatherMs).then(() => {
+      gathered = null;
+      return ask(all);
+    });
+    gathered = { all, answers };
+    return gathered;
+  };
+  return async (one) => {
+    const { all, answers } = gathered ?? gather();
+    const place = all.push(one) - 1;
+    const answer = (await answers)[place];
+    if (answer === undefined) throw new Error("The call left some questions without an answer");
+    return answer;
+  };
+}

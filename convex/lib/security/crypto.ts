@@ -1,7 +1,8 @@
 import { hkdf } from "@noble/hashes/hkdf.js";
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
+import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
+import { optional, required } from "../env";
 
 /** The 32-byte master key from its configured form: 64 hex digits, or base64 of 32 bytes. */
 export function masterKey(configured: string): Uint8Array {
@@ -26,4 +27,23 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   let difference = 0;
   for (let i = 0; i < a.length; i++) difference |= (a[i] ?? 0) ^ (b[i] ?? 0);
   return difference === 0;
+}
+
+/** SHA-256 of a text, as 64 lower-case hex digits. */
+export function sha256Hex(text: string): string {
+  return bytesToHex(sha256(utf8ToBytes(text)));
+}
+
+/**
+ * The name under which others see one user's work: stable, and useless as a credential. Keyed by the deployment's
+ * encryption key, or by its gateway key if there is none yet.
+ */
+export function pseudonym(userId: string, configuredKey: string): string {
+  const key = subkey(utf8ToBytes(configuredKey), "user pseudonym");
+  return `usr_${bytesToHex(hmacSha256(key, utf8ToBytes(userId))).slice(0, 24)}`;
+}
+
+/** The name under which others may see a user. @throws AppError `not_configured` without any key. */
+export function pseudonymOf(userId: string): string {
+  return pseudonym(userId, optional("WALLET_ENCRYPTION_KEY") ?? required("LLM_GATEWAY_API_KEY"));
 }

@@ -1,4 +1,4 @@
-import type { FunctionReference, IndexRange } from "convex/server";
+import type { FunctionReference, PaginationOptions, PaginationResult } from "convex/server";
 import { v, type Infer } from "convex/values";
 import {
   internalMutation,
@@ -10,8 +10,7 @@ import {
 import { required } from "../env";
 import { messageOf } from "../errors";
 import { log } from "../log";
-import type { Bound, Indexed } from "../records/rows";
-import { keyring, open, seal } from "./seals";
+import { keyIdOf, keyring, open, seal } from "./seals";
 
 /** Seals the secrets that rows keep under another master key. */
 
@@ -24,7 +23,8 @@ const vSealed = v.object({
   sealedSecret: v.string(),
   context: v.object({ purpose: v.string(), owner: v.string() }),
 });
-type Sealed = Infer<typeof vSealed>;
+const vCursor = v.union(v.string(), v.null());
+const vPage = v.object({ sealed: v.array(vSealed), next: vCursor });
 
 /** A new envelope, and the one that it replaces. */
 const vResealed = v.object({ id: v.string(), from: v.string(), to: v.string() });
@@ -33,24 +33,18 @@ type Resealed = Infer<typeof vResealed>;
 /** How many were sealed again, and which do not open: those stay as they are. */
 export const vRotated = v.object({ rotated: v.number(), failed: v.array(v.string()) });
 
-type Beyond = Bound<"gt", "keyId", string, IndexRange & Bound<"lt", "keyId", string>>;
-type ByKey<Row> = Indexed<"by_keyId", Beyond, { take: (count: number) => Promise<Row[]> }>;
-
-/** The secrets of a table's rows that are sealed under another master key than the named one. */
-export function outdatedIn<Row>(
-  rows: (db: QueryCtx["db"]) => ByKey<Row>,
-  sealedIn: (row: Row) => Sealed | null,
+/** The secrets of a table, page by page. */
+export function sealedIn<Row>(
+  rows: (db: QueryCtx["db"]) => { paginate: (page: PaginationOptions) => Promise<PaginationResult<Row>> },
+  secretOf: (row: Row) => Infer<typeof vSealed> | null,
 ) {
   return internalQuery({
-    args: { keyId: v.string(), limit: v.number() },
-    returns: v.array(vSealed),
-    handler: async (ctx, { keyId, limit }) => {
-      // Rows without a secret have no key's id.
-      const below = rows(ctx.db).withIndex("by_keyId", (q) => q.gt("keyId", "").lt("keyId", keyId));
-      const before = await below.take(limit);
-      const above = rows(ctx.db).withIndex("by_keyId", (q) => q.gt("keyId", keyId));
-      const after = await above.take(limit - before.length);
-      return [...before, ...after].map(sealedIn).filter((one) => one !== null);
+    args: { cursor: vCursor },
+    returns: vPage,
+    handler: async (ctx, { cursor }) => {
+      const { page, isDone, continueCursor } = await rows(ctx.db).paginate({ cursor, numItems: BATCH });
+      const sealed = page.map(secretOf).filter((one) => one !== null);
+      return { sealed, next: isDone ? null : continueCursor };
     },
   });
 }
@@ -74,18 +68,17 @@ export function replacing(replace: (ctx: MutationCtx, resealed: Resealed) => Pro
  */
 export async function resealAll(
   ctx: ActionCtx,
-  outdated: FunctionReference<"query", "internal", { keyId: string; limit: number }, Sealed[]>,
+  read: FunctionReference<"query", "internal", { cursor: string | null }, Infer<typeof vPage>>,
   replace: FunctionReference<"mutation", "internal", { resealed: Resealed[] }, number>,
 ): Promise<Infer<typeof vRotated>> {
-  const { id: keyId } = keyring(required("WALLET_ENCRYPTION_KEY"));
+  const { id: current } = keyring(required("WALLET_ENCRYPTION_KEY"));
   const failed: string[] = [];
-  for (let rotated = 0; ;) {
-    // Those that did not open before are found again.
-    const found = await ctx.runQuery(outdated, { keyId, limit: BATCH + failed.length });
-    const left = found.filter(({ id }) => !failed.includes(id));
-    if (left.length === 0) return { rotated, failed };
+  let rotated = 0;
+  for (let cursor: string | null = null; ;) {
+    const { sealed, next }: Infer<typeof vPage> = await ctx.runQuery(read, { cursor });
     const resealed: Resealed[] = [];
-    for (const { id, sealedSecret: from, context } of left) {
+    for (const { id, sealedSecret: from, context } of sealed) {
+      if (keyIdOf(from) === current) continue;
       try {
         resealed.push({ id, from, to: await seal(await open(from, context), context) });
       } catch (error) {
@@ -93,6 +86,8 @@ export async function resealAll(
         failed.push(id);
       }
     }
-    rotated += await ctx.runMutation(replace, { resealed });
+    if (resealed.length > 0) rotated += await ctx.runMutation(replace, { resealed });
+    if (next === null) return { rotated, failed };
+    cursor = next;
   }
 }

@@ -1,5 +1,4 @@
-import { equalBytes, hmacSha256, masterKey, subkey } from "./crypto";
-import { sha256Hex } from "./digests";
+import { equalBytes, hmacSha256, masterKey, subkey, sha256Hex } from "./crypto";
 import { optional, required } from "../env";
 import { AppError } from "../errors";
 

@@ -12,26 +12,6 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text.replace(ESCAPE, (escape) => (HALF.test(escape) ? "\\uFFFD" : escape)));
 }
 
-/** A string of a JSON text, with the colon after it if it is a key; or a bracket. */
-const TOKEN = /("(?:[^"\\]|\\[^])*")(\s*:)?|[{}[\]]/g;
-
-/** The keys that the object of a valid JSON text has more than once, however they are escaped. `JSON.parse` keeps the last. */
-export function namesGivenTwice(text: string): string[] {
-  const seen = new Set<unknown>();
-  const twice = new Set<string>();
-  let depth = 0;
-  for (const [token, string, colon] of text.matchAll(TOKEN)) {
-    if (token === "{" || token === "[") depth++;
-    else if (token === "}" || token === "]") depth--;
-    else if (depth === 1 && string !== undefined && colon !== undefined) {
-      const name = String(parseJson(string));
-      if (seen.has(name)) twice.add(name);
-      seen.add(name);
-    }
-  }
-  return [...twice];
-}
-
 /**
  * The same, tolerant of the slips that writers of JSON make: an invalid escape, a raw line break in a string, a trailing
  * comma, NaN. Such a text is mended once and read again.

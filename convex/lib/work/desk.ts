@@ -4,8 +4,7 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { failureOf, messageOf } from "../errors";
 import { log } from "../log";
-import { providerAction } from "../outside/providerCalls";
-import { takeNoted } from "../outside/notes";
+import { providerAction, takeNoted } from "../outside/providerCalls";
 import { vJob, type Failure, type Job } from "./jobs";
 
 /** `over`: nothing is left to do, and no mutation has ended the work. */
@@ -29,9 +28,9 @@ export function worker(
       const { job } = given;
       try {
         if ((await work(ctx, given)) === "over")
-          await ctx.runMutation(internal.lib.work.turns.drop, { job, noted: takeNoted() });
+          await ctx.runMutation(internal.lib.work.jobs.drop, { job, noted: takeNoted() });
       } catch (thrown) {
-        await ctx.runMutation(internal.lib.work.turns.fail, { job, ...reasonOf(thrown, job) });
+        await ctx.runMutation(internal.lib.work.jobs.fail, { job, ...reasonOf(thrown, job) });
       }
     },
   );

@@ -1,18 +1,23 @@
 import { getFunctionName, makeFunctionReference, type FunctionReference } from "convex/server";
 import { v, type Infer, type ObjectType, type Value } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { omit } from "convex-helpers";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { change } from "../changes";
+import { dueWork } from "../cronRuns";
 import { messageOf } from "../errors";
+import { literals } from "../literals";
 import { log } from "../log";
-import { MINUTE } from "../time";
+import { keepNoted, vNoted } from "../outside/tallies";
+import { MINUTE, SECOND } from "../time";
 
 /**
  * One queue for every piece of leased work. A room opens it in the mutation that decides it, names the action that does
  * it, and ends it in the mutation that stores the result: stored work is never done again. An action that throws is
  * tried again after 1, 4, 9 … minutes, one that was lost with its server as soon as that is seen; the room's mutation
- * learns of both. Whoever opens or ends work does not fill the queue in the same transaction (`turns:next` does):
+ * learns of both. Whoever opens or ends work does not fill the queue in the same transaction (`next` does):
  * otherwise all of them would conflict over it.
  */
 
@@ -50,8 +55,6 @@ export type Terms = {
   onFailure?: NonNullable<Doc<"work">["onFailure"]>;
   /** The subject by which its room finds it. */
   subject?: string;
-  /** Delay before it begins, in ms. */
-  delayMs?: number;
 };
 
 /** How many run at once. The small platform class runs 8 scheduled functions: two are left for sends, deposits and crons. */
@@ -63,7 +66,7 @@ const LEASE_MS = 10 * MINUTE;
 /** The longest pause after a failure. */
 const LONGEST_PAUSE_MS = 30 * MINUTE;
 /** How many rows one look at a state reads. */
-export const BATCH = 100;
+const BATCH = 100;
 
 /** Names the mutation to tell, and its arguments. */
 export function failureHandler<Args extends Record<string, Value>>(
@@ -82,9 +85,9 @@ export async function open<Args extends Record<string, Value>>(
   ctx: MutationCtx,
   action: FunctionReference<"action", "internal", Args & { job: Job }>,
   args: Args,
-  { queue, rank = "service", delayMs = 0, ...terms }: Terms = {},
+  { queue, rank = "service", ...terms }: Terms = {},
 ): Promise<void> {
-  const begun = { state: "waiting" as const, at: Date.now() + delayMs, attempt: 0, failures: 0 };
+  const begun = { state: "waiting" as const, at: Date.now(), attempt: 0, failures: 0 };
   const fields = {
     queue: queue ?? ("free" as const),
     rank: RANKS[rank],
@@ -93,7 +96,7 @@ export async function open<Args extends Record<string, Value>>(
     ...begun,
   };
   const _id = await ctx.db.insert("work", fields);
-  await continueAfter(ctx, { ...fields, _id }, delayMs);
+  await continueAfter(ctx, { ...fields, _id }, 0);
 }
 
 /** The work about a subject that its room has opened, or `null`. */
@@ -126,7 +129,7 @@ export async function cancel(ctx: MutationCtx, subject: string): Promise<void> {
 /** Puts work off: it continues after this long. @returns Whether the attempt was current. */
 export async function rest(ctx: MutationCtx, job: Job, ms: number): Promise<boolean> {
   const row = await underWay(ctx, job);
-  if (row !== null) await putOff(ctx, row, ms, {});
+  if (row !== null) await putOff(ctx, row, ms);
   return row !== null;
 }
 
@@ -139,7 +142,7 @@ export async function wake(ctx: MutationCtx, row: Doc<"work">): Promise<void> {
 }
 
 /** Applies the one rule after an attempt that threw or was lost. */
-export async function failed(
+async function failed(
   ctx: MutationCtx,
   row: Doc<"work">,
   failure: Omit<Failure, "isLast">,
@@ -151,12 +154,12 @@ export async function failed(
   const pause = how === "lost" ? 0 : Math.min(failures * failures * MINUTE, LONGEST_PAUSE_MS);
   const isLast = failures >= attempts || Date.now() + pause >= until;
   if (isLast) await close(ctx, row);
-  else await putOff(ctx, row, pause, { failures, trouble: failure.error });
+  else await putOff(ctx, row, pause, failures);
   if (onFailure !== undefined) await callHandler(ctx, onFailure, { ...failure, isLast });
 }
 
 /** Starts what is due and has a place: the lowest rank first, and of the same the oldest. */
-export async function fill(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
+async function fill(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
   let free = WIDTHS[queue] - (await runningIn(ctx, queue)).length;
   for (const rank of Object.values(RANKS)) {
     const most = rank <= RANKS.service || queue === "messages" ? free : free - LEFT_TO_OTHERS;
@@ -194,9 +197,9 @@ async function close(ctx: MutationCtx, { _id, queue, state }: Doc<"work">): Prom
   if (queue !== "free" && state === "running") await scheduleNext(ctx, queue);
 }
 
-async function putOff(ctx: MutationCtx, row: Doc<"work">, ms: number, more: Partial<Doc<"work">>) {
+async function putOff(ctx: MutationCtx, row: Doc<"work">, ms: number, failures = row.failures) {
   const { _id, queue } = row;
-  const changed = { ...more, state: "waiting" as const, at: Date.now() + ms };
+  const changed = { failures, state: "waiting" as const, at: Date.now() + ms };
   await ctx.db.patch("work", _id, { ...changed, scheduled: undefined });
   if (queue !== "free" && ms > 0) await scheduleNext(ctx, queue);
   await continueAfter(ctx, { ...row, ...changed }, ms);
@@ -204,13 +207,13 @@ async function putOff(ctx: MutationCtx, row: Doc<"work">, ms: number, more: Part
 
 async function continueAfter(ctx: MutationCtx, row: Opened, ms: number): Promise<void> {
   const { _id: workId, queue } = row;
-  if (ms > 0) await ctx.scheduler.runAfter(ms, internal.lib.work.turns.goOn, { workId });
+  if (ms > 0) await ctx.scheduler.runAfter(ms, internal.lib.work.jobs.goOn, { workId });
   else if (queue === "free") await start(ctx, row);
   else await scheduleNext(ctx, queue);
 }
 
 async function scheduleNext(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
-  await ctx.scheduler.runAfter(0, internal.lib.work.turns.next, { queue });
+  await ctx.scheduler.runAfter(0, internal.lib.work.jobs.next, { queue });
 }
 
 async function callHandler(
@@ -225,4 +228,77 @@ async function callHandler(
     // Only its own changes are undone: the place of an ended job goes to the next in any case.
     log.error("work.handlerFailed", { run, error: messageOf(thrown) });
   }
+}
+
+const INTERRUPTED = { error: "The attempt was interrupted", code: "upstream" };
+
+/** Starts what is due in a queue and has a place. */
+export const next = change({ queue: literals("models", "messages") }, (ctx, { queue }) => fill(ctx, queue));
+
+/** Begins work whose pause is over. */
+export const goOn = change({ workId: v.id("work") }, async (ctx, { workId }) => {
+  const row = await ctx.db.get("work", workId);
+  // Another server's clock may be a little behind.
+  if (row !== null && row.at <= Date.now() + SECOND) await wake(ctx, row);
+});
+
+export const fail = change({ job: vJob, ...omit(vFailure, ["isLast"]) }, async (ctx, { job, ...failure }) => {
+  const row = await underWay(ctx, job);
+  if (row !== null) await failed(ctx, row, failure, "failed");
+});
+
+/** Ends work that has nothing left to do. */
+export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, noted }) => {
+  await end(ctx, job);
+  await keepNoted(ctx, noted);
+});
+
+/**
+ * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and work
+ * that nobody has begun. Each runs in a transaction of its own, so that a conflict delays no other.
+ */
+export const resumeLost = dueWork(async (ctx) => {
+  const now = Date.now();
+  for (const row of await firstBy(ctx, "running", now)) {
+    const job = { workId: row._id, attempt: row.attempt };
+    if (await isLost(ctx, row, now)) await ctx.scheduler.runAfter(0, internal.lib.work.jobs.lose, { job });
+  }
+  const queues = new Set<"models" | "messages">();
+  for (const { _id: workId, queue } of await firstBy(ctx, "waiting", now)) {
+    if (queue === "free") await ctx.scheduler.runAfter(0, internal.lib.work.jobs.goOn, { workId });
+    else queues.add(queue);
+  }
+  for (const queue of queues) await ctx.scheduler.runAfter(0, internal.lib.work.jobs.next, { queue });
+});
+
+export const lose = change({ job: vJob }, async (ctx, { job }) => {
+  const row = await underWay(ctx, job);
+  if (row !== null && (await isLost(ctx, row, Date.now()))) await failed(ctx, row, INTERRUPTED, "lost");
+});
+
+/** Running work, and waiting work that should have begun a minute ago. */
+async function firstBy(ctx: QueryCtx, state: "running" | "waiting", now: number): Promise<Doc<"work">[]> {
+  return ctx.db
+    .query("work")
+    .withIndex("by_state_and_at", (q) => {
+      const inState = q.eq("state", state);
+      return state === "running" ? inState : inState.lt("at", now - MINUTE);
+    })
+    .take(BATCH);
+}
+
+/** Since when an attempt has been lost, or work that is due has not begun; `null` if there is neither. */
+export async function lostSince(ctx: QueryCtx, now: number): Promise<number | null> {
+  for (const row of await firstBy(ctx, "running", now)) {
+    if (await isLost(ctx, row, now)) return Math.min(now, row.at);
+  }
+  const [waiting] = await firstBy(ctx, "waiting", now);
+  return waiting?.at ?? null;
+}
+
+async function isLost(ctx: QueryCtx, { at, scheduled }: Doc<"work">, now: number): Promise<boolean> {
+  if (at <= now) return true;
+  if (scheduled === undefined) return false;
+  const run = await ctx.db.system.get("_scheduled_functions", scheduled);
+  return run?.state.kind !== "pending" && run?.state.kind !== "inProgress";
 }

@@ -9,7 +9,7 @@ import { dueWork } from "../../lib/cronRuns";
 import { AppError } from "../../lib/errors";
 import { literals } from "../../lib/literals";
 import { rowsBy } from "../../lib/records/rows";
-import { keyIdOf, type SealContext } from "../../lib/security/seals";
+import type { SealContext } from "../../lib/security/seals";
 import { HOUR, MINUTE } from "../../lib/time";
 import { open, workOn } from "../../lib/work/jobs";
 import { vEvent, webhookTables, type Event, type EventType } from "./tables";
@@ -186,7 +186,7 @@ export const store = internalMutation({
       throw new AppError("conflict", "This address is already one of the user's webhooks");
     if (present.length >= MOST_WEBHOOKS)
       throw new AppError("conflict", `At most ${MOST_WEBHOOKS} webhooks: remove one first`);
-    return ctx.db.insert("webhooks", { ...given, keyId: keyIdOf(given.sealedSigning) });
+    return ctx.db.insert("webhooks", given);
   },
 });
 

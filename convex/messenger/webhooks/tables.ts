@@ -36,13 +36,9 @@ export const webhookTables = {
     url: v.string(),
     /** The signing secret, sealed (`lib/security/seals`). */
     sealedSigning: v.string(),
-    /** The id of the key that sealed it. */
-    keyId: v.string(),
     /** Why its latest post failed, if it did. */
     problem: v.optional(v.string()),
-  })
-    .index("by_userId", ["userId"])
-    .index("by_keyId", ["keyId"]),
+  }).index("by_userId", ["userId"]),
 
   /** Posts: one row for each event and webhook. Written by `messenger/webhooks`. Can be read for 7 days, dies after 30. */
   webhookPosts: defineTable({
@@ -69,7 +65,7 @@ export const webhookRecords: RecordsOf<typeof webhookTables> = {
       stranger: ({ userId }) => userId,
     },
     ownedBy: { rows: ofUser("by_userId"), section: "webhooks", onDeletion: "go" },
-    withheld: ["sealedSigning", "keyId"],
+    withheld: ["sealedSigning"],
   },
   webhookPosts: {
     keep: { days: 30, why: "as a card", aged: made },

@@ -1,6 +1,6 @@
 import { siteUrl } from "../../lib/env";
 import { pathOf, respond, type Answering } from "../../lib/http/router";
-import { sha256Hex } from "../../lib/security/digests";
+import { sha256Hex } from "../../lib/security/crypto";
 import { AppError } from "../../lib/errors";
 import { ICON } from "../html";
 import { PROXY_PATH } from "../version";

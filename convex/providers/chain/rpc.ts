@@ -19,7 +19,7 @@ import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
-import { noteCall } from "../../lib/outside/notes";
+import { noteCall } from "../../lib/outside/providerCalls";
 import { sleep } from "../../lib/time";
 import { isAbort, isOutage, noAnswer, unusableFailure } from "../call";
 

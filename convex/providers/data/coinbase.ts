@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
-import { lazy } from "../../lib/once";
+import { lazy } from "../../lib/lazy";
 import { SOURCE_ADDRESSES, SOURCE_NAMES } from "../../lib/publicSources";
 import { HOUR, iso, MINUTE, SECOND } from "../../lib/time";
 import { rowsOf } from "../call";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { lazy } from "../../lib/once";
+import { lazy } from "../../lib/lazy";
 import { COIN_IDS, isMajor } from "../../lib/money/tokens";
 import { rowsOf } from "../call";
 import { askPublic, isLive, type Turns } from "./publicData";

@@ -2,7 +2,7 @@ import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import * as z from "zod";
 import { line } from "../../lib/answers/parts";
 import { AppError, messageOf } from "../../lib/errors";
-import { lazy } from "../../lib/once";
+import { lazy } from "../../lib/lazy";
 import { FEEDS, SOURCE_ADDRESSES, type Feed } from "../../lib/publicSources";
 import { DAY, MINUTE } from "../../lib/time";
 import { rowsOf } from "../call";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { lazy } from "../../lib/once";
+import { lazy } from "../../lib/lazy";
 import { rowsOf } from "../call";
 import { askPublic, decimal, type Turns } from "./publicData";
 

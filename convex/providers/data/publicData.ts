@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { optional, siteUrl } from "../../lib/env";
-import { coingeckoPlan, isOff } from "../../lib/settings";
 import { AppError } from "../../lib/errors";
 import type { WaitTurn } from "../../lib/outside/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
@@ -54,13 +53,18 @@ export async function askPublic<Shape extends z.ZodType>(
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
-  if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
   if (turns !== null && !(await turns(source)))
     throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   const { base, request } = requestOf(source, body);
   const answer = answered(name, await askProvider(source, base + path, request, timeoutMs, read));
   if (answer.status === absence) throw new AppError("not_found", `${name} does not list it`);
   return bodyOf(name, answer, shape);
+}
+
+/** CoinGecko's key and its plan; `null` without one. Source: docs.coingecko.com, reference/authentication. */
+function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
+  const [, plan = "demo", key] = /^(?:(pro|demo):)?(.+)$/.exec(optional("COINGECKO_API_KEY") ?? "") ?? [];
+  return key === undefined ? null : { key, plan: plan === "pro" ? "pro" : "demo" };
 }
 
 /** The user agent links to the operator of the deployment, as operators of public services ask. */

@@ -5,8 +5,8 @@ import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated
 import { AppError } from "../../lib/errors";
 import { refusalToSign } from "../model";
 import { vOrderRow } from "../tables";
-import { outdatedIn, replacing } from "../../lib/security/rotation";
-import { keyIdOf, type SealContext } from "../../lib/security/seals";
+import { sealedIn, replacing } from "../../lib/security/rotation";
+import type { SealContext } from "../../lib/security/seals";
 
 /** Stores the sealed keys of users' wallets; only `custody/signatures` reads them. */
 
@@ -20,7 +20,7 @@ export async function keepKey(
   ctx: MutationCtx,
   { walletId, userId, sealedKey }: { walletId: string; userId: string; sealedKey: string },
 ): Promise<void> {
-  await ctx.db.insert("walletKeys", { walletId, userId, sealedKey, keyId: keyIdOf(sealedKey) });
+  await ctx.db.insert("walletKeys", { walletId, userId, sealedKey });
 }
 
 /**
@@ -44,8 +44,8 @@ export const sealed = internalQuery({
   },
 });
 
-/** Keys sealed under another master key than the named one. */
-export const outdated = outdatedIn(
+/** The sealed keys, for a rotation. */
+export const all = sealedIn(
   (db) => db.query("walletKeys"),
   ({ walletId, sealedKey }) => ({ id: walletId, sealedSecret: sealedKey, context: keySeal(walletId) }),
 );
@@ -54,7 +54,7 @@ export const outdated = outdatedIn(
 export const replace = replacing(async (ctx, { id: walletId, from, to }) => {
   const row = await keyOf(ctx, walletId);
   if (row?.sealedKey !== from) return false;
-  await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });
+  await ctx.db.patch("walletKeys", row._id, { sealedKey: to });
   return true;
 });
 

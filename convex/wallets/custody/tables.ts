@@ -9,13 +9,9 @@ export const custodyTables = {
     userId: v.string(),
     /** AES-256-CBC and HMAC, bound to the wallet id (`lib/security/seals`). */
     sealedKey: v.string(),
-    /** The id of the master key that sealed it. */
-    keyId: v.string(),
-  })
-    .index("by_walletId", ["walletId"])
-    .index("by_keyId", ["keyId"]),
+  }).index("by_walletId", ["walletId"]),
 };
 
 export const custodyRecords: RecordsOf<typeof custodyTables> = {
-  walletKeys: { keep: "without it a wallet's money is lost", withheld: ["keyId"] },
+  walletKeys: { keep: "without it a wallet's money is lost" },
 };

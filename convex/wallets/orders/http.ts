@@ -14,7 +14,6 @@ import {
 import { endpoint, Reply, type Call, type MountedEndpoint } from "../../lib/http/endpoint";
 import { closedInput, idempotencyKey, userId } from "../../lib/http/input";
 import { waitingAs } from "../../lib/limits/slots";
-import { once } from "../../lib/once";
 import { deadlines } from "../../lib/outside/deadlines";
 import { iso, SECOND } from "../../lib/time";
 import {
@@ -35,8 +34,8 @@ import { callersKey, faultOf } from "./model";
 /** Sends and swaps over HTTP: an order is opened and carried out, put to its owner, or only rehearsed. */
 
 /** They load the chain's library, so they are imported by the first request that needs them. */
-const desk = once(() => import("./desk"));
-const holdings = once(() => import("../holdings"));
+const desk = () => import("./desk");
+const holdings = () => import("../holdings");
 
 type Placed = { userId: string; from: WalletKind; request: UserRequest; call: Call };
 

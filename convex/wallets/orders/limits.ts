@@ -7,7 +7,7 @@ import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { BPS, formatUnits, microUsd } from "../../lib/money/amounts";
 import { isShort } from "../../lib/records/ids";
-import { sha256Hex } from "../../lib/security/digests";
+import { sha256Hex } from "../../lib/security/crypto";
 import { DAY, dateTime, MINUTE } from "../../lib/time";
 import { walletAt } from "../model";
 import type { By, UserRequest } from "../tables";

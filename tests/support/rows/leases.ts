@@ -10,7 +10,7 @@ export type Leases = ReadonlyMap<string, number>;
 /** A server dies before it has begun its scheduled work, and then the cron that resumes lost work runs. */
 export async function loseScheduled(app: World): Promise<void> {
   for (const queue of ["models", "messages"] as const)
-    await app.t.mutation(internal.lib.work.turns.next, { queue });
+    await app.t.mutation(internal.lib.work.jobs.next, { queue });
   await app.t.run(async ({ db, scheduler }) => {
     const scheduled = await db.system.query("_scheduled_functions").collect();
     for (const { _id, state } of scheduled) if (state.kind === "pending") await scheduler.cancel(_id);
@@ -22,7 +22,7 @@ export async function loseScheduled(app: World): Promise<void> {
 export async function leasesOf(app: World): Promise<Leases> {
   const leases = await app.t.run(async ({ db }) => {
     const work = await db.query("work").collect();
-    const refreshes = await db.query("refreshes").collect();
+    const refreshes = await db.query("answers").collect();
     return [
       ...work.flatMap(({ _id, state, at }) => (state === "running" ? [{ id: String(_id), until: at }] : [])),
       ...refreshes.flatMap(({ _id, leaseUntil = 0 }) =>
@@ -49,11 +49,11 @@ export async function expireLeases(app: World, dead?: Leases): Promise<void> {
       await db.patch("work", _id, { at: 1 });
       jobs.push({ workId: _id, attempt });
     }
-    for (const { _id } of await db.query("refreshes").collect())
-      if (ends(_id)) await db.patch("refreshes", _id, { leaseUntil: 1 });
+    for (const { _id } of await db.query("answers").collect())
+      if (ends(_id)) await db.patch("answers", _id, { leaseUntil: 1 });
     return jobs;
   });
-  await app.t.mutation(internal.lib.work.turns.resumeLost, {});
+  await app.t.mutation(internal.lib.work.jobs.resumeLost, {});
   // The cron starts this immediately, each in a transaction of its own.
-  for (const job of lost) await app.t.mutation(internal.lib.work.turns.lose, { job });
+  for (const job of lost) await app.t.mutation(internal.lib.work.jobs.lose, { job });
 }
