@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import { command, Misuse } from "./command";
 
 /**
- * `npm run check -- [NAME…]`: the checks of these names, or all but two. `npm test`: the same and the tests, beside
+ * `npm run check -- [NAME…]`: the checks of these names, or all but three. `npm test`: the same and the tests, beside
  * each other, because the tests also wait for chains and processes; its last line is `N passed, N failed`, and a failed
  * check counts as one more failure.
  */
@@ -16,14 +16,16 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   platform: ["oxlint", "-c", ".oxlintrc.platform.json", "convex"],
   unused: ["knip", "--no-progress", "--treat-config-hints-as-errors"],
   deploy: ["tsx", "scripts/deploy.ts"],
+  // As a deployment checks them, which lint does in another order.
+  types: ["tsc", "--noEmit", "--project", "convex"],
   contracts: ["tsx", "scripts/chain/build.ts", "--check"],
 };
 
 /** Slow, or held by a test as well: only by name. */
-const ASIDE = ["platform", "contracts"];
+const ASIDE = ["platform", "types", "contracts"];
 
 const USAGE = `Usage: npm run check [-- NAME…]    ${Object.keys(CHECKS).join(", ")}
-       npm test                         all but platform and contracts, and the tests
+       npm test                         all but platform, types and contracts, and the tests
 
 npx vitest run tests/signals runs the tests of one room.`;
 

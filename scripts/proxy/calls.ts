@@ -18,7 +18,6 @@ export type Input = Readonly<Record<string, unknown>>;
 
 /** The service answers within 28 seconds, whatever it has to ask or sign. */
 const TIMEOUT_MS = 29_000;
-/** What clients write for nothing. */
 const NOTHING = ["", "null", "undefined", "None", "NaN", "[object Object]"];
 const NOTHING_MOVED = "NOTHING was moved by this call";
 
@@ -30,12 +29,10 @@ export async function callTool(
   const input = withoutNothing(given);
   if (inputAsksForKey(input)) return declined(tool);
   const key = keyOf(tool, input);
-  const idempotencyKey = key?.value ?? null;
-  const { method, path } = tool;
   try {
     const { body, isRepeat } = await callService({
-      ...{ serviceUrl, method, path, input, idempotencyKey, signal },
-      timeoutMs: TIMEOUT_MS,
+      ...{ ...tool, serviceUrl, input, signal, timeoutMs: TIMEOUT_MS },
+      idempotencyKey: key?.value ?? null,
     });
     if (key !== null) noteOutcome(tool, input, key, isWaiting(body));
     return answered(body, isRepeat && key?.isMade === true);
@@ -46,7 +43,7 @@ export async function callTool(
   }
 }
 
-/** A key that is a word for nothing is none; in every other field the service reads such words itself. */
+/** A key that is a word for nothing, as clients write it, is none; in every other field the service reads such words itself. */
 function withoutNothing(given: Input): Input {
   const { idempotencyKey, ...rest } = given;
   return typeof idempotencyKey === "string" && !NOTHING.includes(idempotencyKey.trim()) ? given : rest;

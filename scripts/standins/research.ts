@@ -29,36 +29,26 @@ const WATCH: Record<Outlook, readonly string[]> = {
   neutral: ["A break of the day's range should decide the direction.", "No edge until volume picks a side."],
 };
 
-/** Sentences that are true in any market, to bring a note to its length: of majors, breadth, flows and risks. */
-const GENERAL: readonly (readonly string[])[] = [
-  [
-    "The majors still absorb most of the day's turnover, so that their direction sets the tone for everything further out on the risk curve.",
-    "Intraday swings in the majors remain modest by historical standards, and short-dated volatility has little reason to reprice from here alone.",
-    "Order books around the current price look balanced, which leaves the next impulse to flows rather than to positioning already in place.",
-    "What moves the majors first tends to reach the rest within the session, and the order in which coins follow is worth watching.",
-    "Time of day matters as well: liquidity thins between the American close and the Asian open, when moves tend to overshoot.",
-  ],
-  [
-    "Breadth of this kind has tended to persist for several hours before it turns, which argues for patience with positions that already work.",
-    "Smaller capitalisations react with a wider amplitude than Bitcoin, and their moves should be sized with that leverage in mind.",
-    "Rotation between sectors continues under the surface, with capital leaving yesterday's winners rather than the market as a whole.",
-    "Among the large caps, no single coin departs so far from the rest that it would distort the averages quoted above.",
-    "A narrow advance is fragile, and the number of coins that take part says more than the size of the largest gain.",
-  ],
-  [
-    "Stablecoin prices hold their peg closely, so that the funding side of the market shows no sign of stress.",
-    "Exchange balances deserve attention over the next sessions, because transfers ahead of a move tend to cluster and seldom come alone.",
-    "Narratives spread faster than fundamentals change, and the desk discounts any story that has not yet appeared in volume.",
-    "Depth near the price is what large orders meet first, and a thin book turns an ordinary order into a headline.",
-    "Where mood and flows disagree, the desk gives flows more weight, since they commit capital while opinions commit nothing.",
-  ],
-  [
-    "Macroeconomic releases remain the obvious outside risk, and a surprise in rates or the dollar would overrule every signal discussed here.",
-    "Leverage is the quieter risk: crowded positions unwind quickly, and a cascade of liquidations rarely stops at a tidy technical level.",
-    "Position sizes should reflect the possibility that correlations rise towards one exactly when diversification is needed the most.",
-    "Nothing here is certain, and a plan that survives being wrong is worth more than a forecast that happens to be right.",
-    "The next review should compare these figures with fresh ones, because a signal that does not repeat is best treated as noise.",
-  ],
+/** Sentences that are true in any market, to bring a note to its length. */
+const GENERAL = [
+  "The majors still absorb most of the day's turnover, so that their direction sets the tone for everything further out on the risk curve.",
+  "Breadth of this kind has tended to persist for several hours before it turns, which argues for patience with positions that already work.",
+  "Stablecoin prices hold their peg closely, so that the funding side of the market shows no sign of stress.",
+  "Macroeconomic releases remain the obvious outside risk, and a surprise in rates or the dollar would overrule every signal discussed here.",
+  "Intraday swings in the majors remain modest by historical standards, and short-dated volatility has little reason to reprice from here alone.",
+  "Smaller capitalisations react with a wider amplitude than Bitcoin, and their moves should be sized with that leverage in mind.",
+  "Exchange balances deserve attention over the next sessions, because transfers ahead of a move tend to cluster and seldom come alone.",
+  "Leverage is the quieter risk: crowded positions unwind quickly, and a cascade of liquidations rarely stops at a tidy technical level.",
+  "Order books around the current price look balanced, which leaves the next impulse to flows rather than to positioning already in place.",
+  "Rotation between sectors continues under the surface, with capital leaving yesterday's winners rather than the market as a whole.",
+  "Narratives spread faster than fundamentals change, and the desk discounts any story that has not yet appeared in volume.",
+  "Position sizes should reflect the possibility that correlations rise towards one exactly when diversification is needed the most.",
+  "Time of day matters as well: liquidity thins between the American close and the Asian open, when moves tend to overshoot.",
+  "A narrow advance is fragile, and the number of coins that take part says more than the size of the largest gain.",
+  "Where mood and flows disagree, the desk gives flows more weight, since they commit capital while opinions commit nothing.",
+  "Nothing here is certain, and a plan that survives being wrong is worth more than a forecast that happens to be right.",
+  "What moves the majors first tends to reach the rest within the session, and the order in which coins follow is worth watching.",
+  "Depth near the price is what large orders meet first, and a thin book turns an ordinary order into a headline.",
 ];
 
 /** @param at Epoch ms. */
@@ -68,10 +58,12 @@ export function researchResult(prompt: string, seed: string, at: number): unknow
   const facts = factsIn(evidence);
   const outlook = outlookOf((changeOf(facts, focus ?? "BTC") ?? changeOf(facts, "BTC"))?.value ?? 0);
   const chance = random(seed, "research", Math.floor(at / TEN_MINUTES), focus ?? "");
-  const isThin = evidence.includes("\nMissing: ");
+  const [price, change] = [priceOf(facts, focus ?? "BTC"), changeOf(facts, focus ?? "BTC")];
+  const tone = { bullish: "Risk on", bearish: "Risk off", neutral: "Range-bound" }[outlook];
+  const [summary = `${tone}, on few facts`] = told(`${tone}: ${focus ?? "BTC"} {}, {}`, price, change);
   return {
-    fullAnalysis: analysis(facts, focus, outlook, isThin, chance),
-    shortSummary: `${MARKS[outlook]} ${summary(facts, focus ?? "BTC", outlook)}`,
+    fullAnalysis: analysis(facts, focus, outlook, evidence.includes("\nMissing: "), chance),
+    shortSummary: `${MARKS[outlook]} ${summary}`,
     marketOutlook: outlook,
     impacts: impacts(facts, focus, outlook, chance),
   };
@@ -79,16 +71,10 @@ export function researchResult(prompt: string, seed: string, at: number): unknow
 
 const nameOf = (symbol: string): string => NAMES[symbol] ?? symbol;
 
-/** The facts about these things, if all of them are there. */
-function all(facts: readonly ToldFact[], ...about: string[]): ToldFact[] | null {
-  const found = about.flatMap((one) => facts.find((fact) => fact.about === one) ?? []);
-  return found.length === about.length ? found : null;
-}
-
 /** A sentence with the slots of facts in the place of `{}`; nothing where a fact is missing. */
-function told(facts: readonly ToldFact[], sentence: string, ...about: string[]): string[] {
-  const found = all(facts, ...about)?.map(slot);
-  return found === undefined ? [] : [sentence.replaceAll("{}", () => found.shift() ?? "")];
+function told(sentence: string, ...facts: (ToldFact | undefined)[]): string[] {
+  const slots = facts.flatMap((fact) => (fact === undefined ? [] : [slot(fact)]));
+  return slots.length < facts.length ? [] : [sentence.replaceAll("{}", () => slots.shift() ?? "")];
 }
 
 function changeOf(facts: readonly ToldFact[], symbol: string): ToldFact | undefined {
@@ -97,7 +83,8 @@ function changeOf(facts: readonly ToldFact[], symbol: string): ToldFact | undefi
 }
 
 function priceOf(facts: readonly ToldFact[], symbol: string): ToldFact | undefined {
-  return (all(facts, `${symbol} price`) ?? all(facts, `${symbol} last trade`))?.[0];
+  const of = (kind: string) => facts.find(({ about }) => about === `${symbol} ${kind}`);
+  return of("price") ?? of("last trade");
 }
 
 function analysis(
@@ -107,77 +94,65 @@ function analysis(
   isThin: boolean,
   chance: Random,
 ): string {
-  const majors = Object.keys(NAMES).flatMap((symbol) => {
-    const [price, change] = [priceOf(facts, symbol), changeOf(facts, symbol)];
-    return price === undefined || change === undefined
-      ? []
-      : [`${nameOf(symbol)} at ${slot(price)} (${slot(change)})`];
-  });
+  const of = (about: string) => facts.find((fact) => fact.about === about);
+  /** Statements that only models make are passed on as reported. */
+  const reported = (start: string) => facts.findLast((fact) => fact.isModels && fact.about.startsWith(start));
+  const majors = Object.keys(NAMES).flatMap((symbol) =>
+    told(`${nameOf(symbol)} at {} ({})`, priceOf(facts, symbol), changeOf(facts, symbol)),
+  );
   const movers = moversIn(facts).filter((symbol) => symbol !== focus && NAMES[symbol] === undefined);
   const searched = facts.filter(({ about }) => about.endsWith("place among the most searched coins"));
   const persistent = facts.find(({ about }) => about.startsWith("Most persistent trending tokens"));
   const firsts = (items: readonly string[], most: number) =>
     listed(items.slice(0, most).map((one) => one.split(" ")[0] ?? ""));
-  /** Statements that only models make are passed on as reported. */
-  const reported = (sentence: string, start: string) => {
-    const fact = facts.findLast(({ about, isModels }) => isModels && about.startsWith(start));
-    return fact === undefined ? [] : [sentence.replace("{}", slot(fact))];
-  };
-  const headline = facts.find(({ about }) => about.endsWith(" headline"));
+  const named = (sentence: string, items: readonly string[], most: number) =>
+    items.length === 0 ? [] : [sentence.replace("{}", firsts(items, most))];
   const sections = [
     [
       OPENINGS[outlook],
       ...(majors.length === 0 ? [] : [`The desk sees ${listed(majors)}.`]),
-      ...told(facts, "Bitcoin has moved between {} and {}.", "BTC 24-hour low", "BTC 24-hour high"),
+      ...told("Bitcoin has moved between {} and {}.", of("BTC 24-hour low"), of("BTC 24-hour high")),
       ...(focus === null ? [] : [focusSentence(facts, focus)]),
     ],
     [
-      ...(movers.length === 0 ? [] : [`The widest moves belong to ${firsts(movers, 3)}.`]),
-      ...(searched.length === 0
-        ? []
-        : [
-            `Search interest concentrates on ${firsts(
-              searched.map(({ about }) => about),
-              4,
-            )}.`,
-          ]),
-      ...(persistent === undefined
-        ? []
-        : [`The collections show ${firsts(persistent.told.split(", "), 3)} as the most persistent names.`]),
+      ...named("The widest moves belong to {}.", movers, 3),
+      ...named(
+        "Search interest concentrates on {}.",
+        searched.map(({ about }) => about),
+        4,
+      ),
+      ...named(
+        "The collections show {} as the most persistent names.",
+        persistent?.told.split(", ") ?? [],
+        3,
+      ),
     ],
     [
       ...told(
-        facts,
         "Near the price of Bitcoin stand buy orders of {} and sell orders of {}.",
-        "BTC buy orders within 1 % of the price",
-        "BTC sell orders within 1 % of the price",
+        of("BTC buy orders within 1 % of the price"),
+        of("BTC sell orders within 1 % of the price"),
       ),
       ...told(
-        facts,
         "Perpetual funding of Bitcoin reads {}, on open interest of {}.",
-        "BTC perpetual funding rate per hour",
-        "BTC open interest in perpetuals",
+        of("BTC perpetual funding rate per hour"),
+        of("BTC open interest in perpetuals"),
       ),
-      ...reported(
-        "On the social side, models report: {}. The desk treats it as a measure of mood.",
-        "Social sentiment",
-      ),
-      ...reported("On-chain signals are reported as {}.", "On-chain signals"),
-      ...(isThin
-        ? ["The evidence is thin in places, since some of the desk's sources delivered nothing."]
-        : []),
+      ...told("On the social side, models report: {}.", reported("Social sentiment")),
+      ...told("On-chain signals are reported as {}.", reported("On-chain signals")),
+      ...(isThin ? ["The evidence is thin, since some of the desk's sources delivered nothing."] : []),
     ],
-    headline === undefined ? [] : [`The news says: ${slot(headline)}.`],
+    told(
+      "The news says: {}.",
+      facts.find(({ about }) => about.endsWith(" headline")),
+    ),
   ];
   const whole = () => [...sections.filter((one) => one.length > 0), [CLOSINGS[outlook]]];
   const words = () => whole().flat().join(" ").split(/\s+/).length;
   const target = chance.whole(WORDS.from, WORDS.to);
-  const extras = GENERAL.flatMap((sentences, section) =>
-    sentences.map((sentence) => ({ section, sentence })),
-  );
-  for (const { section, sentence } of chance.shuffled(extras)) {
+  for (const [index, sentence] of chance.shuffled(GENERAL).entries()) {
     if (words() >= target) break;
-    sections[section]?.push(sentence);
+    sections[index % sections.length]?.push(sentence);
   }
   return whole()
     .map((sentences) => sentences.join(" "))
@@ -199,13 +174,6 @@ function focusSentence(facts: readonly ToldFact[], focus: string): string {
   return `${name}, the focus of this note, trades at ${slot(price)}${moved}.`;
 }
 
-function summary(facts: readonly ToldFact[], symbol: string, outlook: Outlook): string {
-  const tone = { bullish: "Risk on", bearish: "Risk off", neutral: "Range-bound" }[outlook];
-  const [price, change] = [priceOf(facts, symbol), changeOf(facts, symbol)];
-  if (price === undefined || change === undefined) return `${tone}, on few facts`;
-  return `${tone}: ${symbol} ${slot(price)}, ${slot(change)}`;
-}
-
 function impacts(
   facts: readonly ToldFact[],
   focus: string | null,
@@ -216,10 +184,11 @@ function impacts(
   const ofCoins = symbols.slice(0, 4).map((symbol) => {
     const [price, change] = [priceOf(facts, symbol), changeOf(facts, symbol)];
     const sentiment = outlookOf(change?.value ?? 0);
-    const moved =
-      change === undefined || price === undefined
-        ? `${symbol} is told of without figures.`
-        : `${symbol} has moved ${slot(change)}, to ${slot(price)}.`;
+    const [moved = `${symbol} is told of without figures.`] = told(
+      `${symbol} has moved {}, to {}.`,
+      change,
+      price,
+    );
     return {
       title: NAMES[symbol] === undefined ? symbol : `${nameOf(symbol)} (${symbol})`,
       detail: `${moved} ${chance.pick(WATCH[sentiment])}`,

@@ -4,6 +4,8 @@
  */
 
 import {
+  BaseError,
+  ContractFunctionRevertedError,
   createPublicClient,
   encodeFunctionData,
   erc20Abi,
@@ -11,7 +13,6 @@ import {
   http,
   isAddressEqual,
   maxUint256,
-  multicall3Abi,
   sliceHex,
   toHex,
   type Address,
@@ -19,7 +20,7 @@ import {
 } from "viem";
 import * as z from "zod";
 import { actionsAbi, poolAbi, wethAbi } from "../chain/abis";
-import { CHAIN_ID, MULTICALL3, NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../chain/addresses";
+import { CHAIN_ID, NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../chain/addresses";
 import { settlerCall } from "../chain/settlerCall";
 import { real } from "../real";
 import { json, type Call } from "./http";
@@ -133,100 +134,66 @@ function kindOf({ sellToken, buyToken }: Record<"sellToken" | "buyToken", Addres
   return "settle";
 }
 
-/** What the chain says of a swap. @throws If the chain cannot be read. */
-async function readChain(
-  rpcUrl: string,
-  { sellToken, buyToken, sellAmount, taker }: SwapRequest,
-  fetchFn: typeof fetch,
-) {
+/** The quote without what is signed and sent; `null` without liquidity. @throws If the chain cannot be read. */
+async function offerOf(request: SwapRequest, rpcUrl: string, fetchFn: typeof fetch) {
+  const { sellToken, buyToken, sellAmount, taker } = request;
   // In real time: viem's own timeout is a timer, which whoever hastens time would fire.
   const fetchOptions = { signal: AbortSignal.timeout(10_000) };
   const transport = http(rpcUrl, { fetchFn, fetchOptions, retryCount: 0, timeout: 0 });
   const client = createPublicClient({ transport });
-  const balance = (token: Address, owner: Address) =>
+  const held = (token: Address, owner: Address): Promise<bigint> =>
     isNative(token)
-      ? {
-          address: MULTICALL3,
-          abi: multicall3Abi,
-          functionName: "getEthBalance" as const,
-          args: [owner] as const,
-        }
-      : { address: token, abi: erc20Abi, functionName: "balanceOf" as const, args: [owner] as const };
-  const allowance = { address: sellToken, abi: erc20Abi, functionName: "allowance" } as const;
-  const quote = { address: POOL, abi: poolAbi, functionName: "quote" } as const;
-  const [answers, gasPrice, blockNumber] = await Promise.all([
-    client.multicall({
-      multicallAddress: MULTICALL3,
-      contracts: [
-        { ...quote, args: [sellToken, buyToken, sellAmount] },
-        balance(buyToken, POOL),
-        balance(TOKENS.WETH, POOL),
-        balance(sellToken, taker),
-        { ...allowance, args: [taker, PERMIT2] },
-      ],
-    }),
-    client.getGasPrice(),
-    client.getBlockNumber(),
-  ]);
-  const [quoted, reserve, wrapped, held, allowed] = answers;
-  // Amounts that are too large make the pool revert: there is no price for them.
-  const [buyAmount, fee] = quoted.result ?? [0n, 0n];
-  const reserves = (reserve.result ?? 0n) + (isNative(buyToken) ? (wrapped.result ?? 0n) : 0n);
-  return {
-    buyAmount: buyAmount <= reserves ? buyAmount : 0n,
-    fee,
-    held: held.result ?? 0n,
-    allowed: allowed.result ?? 0n,
-    gasPrice,
-    blockNumber,
-  };
-}
-
-/** The quote without what is signed and sent; `null` without liquidity. */
-async function offerOf(request: SwapRequest, rpcUrl: string, fetchFn: typeof fetch) {
-  const { sellToken, buyToken, sellAmount } = request;
-  const reads = await readChain(rpcUrl, request, fetchFn);
+      ? client.getBalance({ address: owner })
+      : client.readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
   const direct = kindOf(request) !== "settle";
-  const buyAmount = direct ? sellAmount : reads.buyAmount;
+  const needsPermit = !direct && !isNative(sellToken);
+  const quoting = { address: POOL, abi: poolAbi, functionName: "quote" } as const;
+  const allowing = { address: sellToken, abi: erc20Abi, functionName: "allowance" } as const;
+  const [quoted, reserve, wrapped, balance, allowed, gasPrice] = await Promise.all([
+    // Amounts that are too large make the pool revert: there is no price for them.
+    direct
+      ? sellAmount
+      : priceAt(client.readContract({ ...quoting, args: [sellToken, buyToken, sellAmount] })),
+    held(buyToken, POOL),
+    isNative(buyToken) ? held(TOKENS.WETH, POOL) : 0n,
+    held(sellToken, taker),
+    needsPermit ? client.readContract({ ...allowing, args: [taker, PERMIT2] }) : 0n,
+    client.getGasPrice(),
+  ]);
+  const buyAmount = direct || quoted <= reserve + wrapped ? quoted : 0n;
   if (buyAmount === 0n) return null;
   const minBuyAmount = direct ? buyAmount : (buyAmount * (10_000n - request.slippageBps)) / 10_000n;
-  const needsPermit = !direct && !isNative(sellToken);
-  const gas = direct ? WRAP_GAS : SETTLE_GAS;
-  const { gasPrice } = reads;
-  const lacksAllowance = needsPermit && reads.allowed < sellAmount;
-  const lacksBalance = reads.held < sellAmount;
-  const [from, to] = [lower(sellToken), lower(buyToken)];
-  const source = direct ? "WrappedNative" : "Simulated";
+  const lacksAllowance = needsPermit && allowed < sellAmount;
+  const lacksBalance = balance < sellAmount;
+  const expected = String(sellAmount);
   const body = {
-    ...{ liquidityAvailable: true, zid: randomHex(12), blockNumber: String(reads.blockNumber) },
-    ...{ sellToken: from, buyToken: to, mode: "exact-in" },
-    sellAmount: String(sellAmount),
-    buyAmount: String(buyAmount),
-    minBuyAmount: String(minBuyAmount),
+    ...{
+      liquidityAvailable: true,
+      zid: randomHex(12),
+      sellToken: lower(sellToken),
+      buyToken: lower(buyToken),
+    },
+    ...{ sellAmount: expected, buyAmount: String(buyAmount), minBuyAmount: String(minBuyAmount) },
     allowanceTarget: needsPermit ? lower(PERMIT2) : null,
-    fees: {
-      ...{ integratorFee: null, integratorFees: [], gasFee: null },
-      zeroExFee: direct ? null : { amount: String(reads.fee), token: to, type: "volume" },
-    },
     issues: {
-      allowance: lacksAllowance ? { actual: String(reads.allowed), spender: lower(PERMIT2) } : null,
-      balance: lacksBalance
-        ? { token: from, actual: String(reads.held), expected: String(sellAmount) }
-        : null,
+      allowance: lacksAllowance ? { actual: String(allowed), spender: lower(PERMIT2) } : null,
+      balance: lacksBalance ? { token: lower(sellToken), actual: String(balance), expected } : null,
       simulationIncomplete: lacksAllowance || lacksBalance,
-      invalidSourcesPassed: [],
     },
-    route: {
-      fills: [{ from, to, source, proportionBps: "10000" }],
-      tokens: [from, to].map((address) => ({ address, symbol: symbolOf(address) })),
-    },
-    tokenMetadata: { buyToken: NO_TAX, sellToken: NO_TAX },
-    totalNetworkFee: String(gas * gasPrice),
   };
-  return { body, minBuyAmount, needsPermit, gas, gasPrice };
+  return { body, minBuyAmount, needsPermit, gas: direct ? WRAP_GAS : SETTLE_GAS, gasPrice };
 }
 
-const NO_TAX = { buyTaxBps: "0", sellTaxBps: "0", transferTaxBps: "0" };
+/** What the pool gives; nothing when it reverts. @throws If the chain cannot be read. */
+async function priceAt(quote: Promise<readonly [bigint, bigint]>): Promise<bigint> {
+  try {
+    return (await quote)[0];
+  } catch (error) {
+    if (error instanceof BaseError && error.walk((one) => one instanceof ContractFunctionRevertedError))
+      return 0n;
+    throw error;
+  }
+}
 
 type Permit = { nonce: bigint; deadline: bigint };
 
@@ -300,11 +267,6 @@ function permitOf({ sellToken, sellAmount }: SwapRequest, { nonce, deadline }: P
     hash: hashTypedData({ domain, types: PERMIT_TYPES, primaryType, message }),
     eip712: { types, domain, message: shown, primaryType },
   };
-}
-
-function symbolOf(token: Address): string {
-  const known = Object.entries({ ...TOKENS, ETH: NATIVE });
-  return known.find(([, address]) => isAddressEqual(address, token))?.[0] ?? "";
 }
 
 function lower(address: Address): Address {
