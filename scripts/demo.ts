@@ -40,27 +40,21 @@ const reportShape = z.object({
   }),
 });
 
-/** @param json Prints only the result. @returns The exit code. */
-async function play(json: boolean): Promise<number> {
+/** @returns The exit code. */
+async function play(): Promise<number> {
   const stack = await startStack({ speed: SPEED, ephemeral: true, seed: "demo" });
   try {
     const startedAt = performance.now();
-    const say = (text: string) => (json ? undefined : console.log(text));
-    say(bold(`An 8-hour research shift on ${TOKEN}, ${SPEED} times faster than real time`));
-    say(dim("The outside providers are simulated; everything else is the service itself.\n"));
+    console.log(bold(`An 8-hour research shift on ${TOKEN}, ${SPEED} times faster than real time`));
+    console.log(dim("The outside providers are simulated; everything else is the service itself.\n"));
     await post(stack, "/user/messenger", OWN_BOT);
     await post(stack, "/mcp/research/start", { userId: USER, token: TOKEN });
-    await watch(stack, startedAt, json);
+    await watch(stack, startedAt);
 
     const sent = stack.standins.sent("messenger");
     const cards = sent.filter(({ method }) => method === "sendMessage" || method === "sendPhoto");
     const report = await readReport(stack);
     const seconds = Math.round((performance.now() - startedAt) / 1000);
-    if (json) {
-      const shownCards = cards.map(({ text, photo }) => ({ text, photo: photo ?? null }));
-      console.log(JSON.stringify({ token: TOKEN, seconds, cards: shownCards, report }, null, 2));
-      return 0;
-    }
     console.log(`\n${bold("Cards that the messenger received")}`);
     for (const { text, photo } of cards) {
       const picture = photo === undefined ? [] : [`[picture, ${photo.width} × ${photo.height}]`];
@@ -79,8 +73,8 @@ async function play(json: boolean): Promise<number> {
 }
 
 /** Shows the shift's progress until its final report has been delivered. */
-async function watch({ siteUrl, standins }: Stack, startedAt: number, json: boolean): Promise<void> {
-  const line = createStatusLine(json ? process.stderr : process.stdout);
+async function watch({ siteUrl, standins }: Stack, startedAt: number): Promise<void> {
+  const line = createStatusLine();
   for (;;) {
     if (performance.now() - startedAt > GIVE_UP_MS) throw new Error("The shift did not end in time");
     const response = await fetch(`${siteUrl}/mcp/research/status?userId=${USER}`);
@@ -124,13 +118,9 @@ async function post({ siteUrl }: Stack, path: string, body: unknown): Promise<vo
   if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
 }
 
-const USAGE = `Usage: npm run demo [-- --json]
+const USAGE = `Usage: npm run demo
 
-A research shift of eight hours, in less than a minute.
+A research shift of eight hours, in less than a minute.`;
 
-  --json     prints the outcome as JSON on stdout, and the progress on stderr`;
-
-await command({ usage: USAGE, flags: { json: { type: "boolean", default: false } } }, ({ values }) =>
-  play(values.json),
-);
+await command({ usage: USAGE, flags: {} }, play);
 process.exit();

@@ -11,7 +11,7 @@ import { bold, dim, green, nextStep, red } from "./terminal";
  * whether anything is wider than its screen, cut or overlaps, what axe finds, and pictures of all of it.
  */
 
-const USAGE = `Usage: npx tsx scripts/screenshots.ts URL [PATH…] [--out DIRECTORY] [--whole] [--json]
+const USAGE = `Usage: npx tsx scripts/screenshots.ts URL [PATH…] [--out DIRECTORY] [--whole]
 
 Opens the pages of the service at URL (or only the PATHs) in Chromium at widths of 390 and 1400 pixels, light and dark.
 Fails if a page is wider than its screen or has more than 50 kB, if words are squeezed, if words of a chart are cut off or
@@ -19,7 +19,6 @@ overlap, or if axe finds a violation.
 
   --out DIRECTORY   where the pictures are saved; without it, none are taken
   --whole           takes pictures of whole pages, not only of the first screen
-  --json            prints one JSON document instead of lines: each view with its problems and picture
 
 Environment: CHROMIUM (/usr/bin/chromium), the browser to use`;
 
@@ -49,7 +48,7 @@ const MOST_BYTES = 50_000;
 
 class ScreenshotError extends Error {}
 
-type Options = { url: string; paths: string[]; out: string | undefined; whole: boolean; json: boolean };
+type Options = { url: string; paths: string[]; out: string | undefined; whole: boolean };
 
 type View = {
   path: string;
@@ -57,7 +56,6 @@ type View = {
   scheme: (typeof SCHEMES)[number];
   /** What is wrong, a line each. */
   problems: string[];
-  picture: string | null;
 };
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
@@ -115,11 +113,7 @@ async function problemsOf(page: Page): Promise<string[]> {
   ];
 }
 
-async function look(
-  browser: Browser,
-  { url, paths, out, whole }: Options,
-  tell: (view: View) => void,
-): Promise<View[]> {
+async function look(browser: Browser, { url, paths, out, whole }: Options): Promise<View[]> {
   const views: View[] = [];
   for (const path of paths) {
     for (const width of WIDTHS) {
@@ -133,12 +127,11 @@ async function look(
         const bytes = (await answer?.request().sizes())?.responseBodySize ?? 0;
         if (bytes > MOST_BYTES) problems.push(`has ${bytes} bytes, more than ${MOST_BYTES}`);
         const name = `${nameOf(path)}-${width}-${colorScheme}.png`;
-        const picture = out === undefined ? null : join(out, name);
-        if (picture !== null) await page.screenshot({ path: picture, fullPage: whole });
+        if (out !== undefined) await page.screenshot({ path: join(out, name), fullPage: whole });
         await page.close();
-        const view = { path, width, scheme: colorScheme, problems, picture };
+        const view = { path, width, scheme: colorScheme, problems };
         views.push(view);
-        tell(view);
+        console.log(lineOf(view));
       }
     }
   }
@@ -166,13 +159,10 @@ async function main(options: Options): Promise<void> {
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
   });
   try {
-    const { json, url, out } = options;
-    if (!json) console.log(bold(`The pages of ${url}`));
-    const views = await look(browser, options, (view) => {
-      if (!json) console.log(lineOf(view));
-    });
-    if (json) console.log(JSON.stringify({ url, views }, null, 2));
-    else if (out !== undefined) console.log(nextStep(`look at the pictures in ${out}`));
+    const { url, out } = options;
+    console.log(bold(`The pages of ${url}`));
+    const views = await look(browser, options);
+    if (out !== undefined) console.log(nextStep(`look at the pictures in ${out}`));
     const bad = views.filter(({ problems }) => problems.length > 0).length;
     if (bad > 0) throw new ScreenshotError(`${bad} of ${views.length} views are not as they should be`);
   } finally {
@@ -185,12 +175,11 @@ const about = {
   flags: {
     out: { type: "string" },
     whole: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
   },
   most: Infinity,
   forOperator: [ScreenshotError],
 } as const;
-await command(about, ({ values: { out, whole, json }, positionals: [url, ...paths] }) => {
+await command(about, ({ values: { out, whole }, positionals: [url, ...paths] }) => {
   if (url === undefined || !URL.canParse(url)) throw new Misuse("Name a service by its URL");
-  return main({ url, paths: paths.length === 0 ? PATHS : paths, out, whole, json });
+  return main({ url, paths: paths.length === 0 ? PATHS : paths, out, whole });
 });

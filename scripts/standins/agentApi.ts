@@ -15,7 +15,6 @@ const PENDING_MS = 1_000;
 const promptShape = z.looseObject({
   prompt: z.string().min(1),
   threadId: z.string().min(1).optional(),
-  maxMode: z.looseObject({}).optional(),
 });
 
 type Job = {
@@ -62,15 +61,9 @@ export function createAgentApi(scene: Scene) {
   const show = (job: Job): Response => {
     const { id, threadId, prompt, createdAt, completesAt, cancelledAt } = job;
     const status = statusOf(job, now());
-    const startedAt = createdAt + PENDING_MS;
-    const updates = [{ message: "Reading recent transfers", timestamp: iso(startedAt) }];
-    const done = { completedAt: iso(completesAt), processingTime: completesAt - startedAt };
     return json({
-      ...{ success: true, jobId: id, threadId, status, prompt, richData: [], transactions: [] },
-      statusUpdates: status === "pending" ? [] : updates,
-      createdAt: iso(createdAt),
-      ...(status === "pending" ? {} : { startedAt: iso(startedAt) }),
-      ...(status === "completed" ? { response: responseOf(job), ...done } : {}),
+      ...{ success: true, jobId: id, threadId, status, prompt, createdAt: iso(createdAt) },
+      ...(status === "completed" ? { response: responseOf(job), completedAt: iso(completesAt) } : {}),
       ...(status === "failed" ? { error: "The agent could not finish" } : {}),
       ...(cancelledAt === null ? {} : { cancelledAt: iso(cancelledAt) }),
       cancellable: status === "pending" || status === "processing",
@@ -82,9 +75,7 @@ export function createAgentApi(scene: Scene) {
     if (status === "completed" || status === "failed")
       return refuse(400, `Job already ${status}`, `A ${status} job cannot be cancelled`);
     job.cancelledAt ??= now();
-    const { id, prompt, createdAt, cancelledAt } = job;
-    const times = { createdAt: iso(createdAt), cancelledAt: iso(cancelledAt) };
-    return json({ success: true, jobId: id, status: "cancelled", prompt, ...times });
+    return json({ success: true, jobId: job.id, status: "cancelled" });
   };
 
   return {

@@ -92,6 +92,8 @@ const tapShape = z.strictObject({ ...personShape, button: z.string().min(1) });
 /** A webhook's answer: one call of a method, whose outcome is not reported. */
 const callShape = z.looseObject({ method: z.string() });
 
+type Editing = "editMessageText" | "editMessageCaption" | "editMessageMedia";
+
 /** A message in a chat. */
 type Standing = {
   botToken: string;
@@ -175,38 +177,25 @@ export function createMessenger(options: {
     return stand(method, { botToken, chatId, messageId, text, source, keyboard, isPhoto }, photo);
   };
 
-  const edit = async (
-    method: "editMessageText" | "editMessageCaption" | "editMessageMedia",
-    botToken: string,
-    asked: Parameters,
-  ) => {
+  const edit = async (method: Editing, botToken: string, asked: Parameters) => {
     const isText = method === "editMessageText";
     const media = mediaShape.safeParse(parseJson(asked.media)).data;
     if (method === "editMessageMedia" && media === undefined) return refuse("wrong media in the request");
-    const { caption: source, parse_mode: mode } = media ?? {
-      ...asked,
-      caption: isText ? asked.text : asked.caption,
-    };
+    const { caption: source, parse_mode: mode } =
+      media ?? (isText ? { ...asked, caption: asked.text } : asked);
     const chatId = chatIn(asked);
     const before = standing.get(keyOf({ botToken, chatId, messageId: asked.message_id }));
     if (before === undefined) return refuse("message to edit not found");
+    const isPhoto = before.isPhoto || media !== undefined;
+    if (isText === isPhoto)
+      return refuse(`there is no ${isText ? "text" : "caption"} in the message to edit`);
     const text = readText(source, mode, isText ? MESSAGE : CAPTION);
     if (isText && text === "") return refuse("message text is empty");
-    if (isText && before.isPhoto) return refuse("there is no text in the message to edit");
-    if (method === "editMessageCaption" && !before.isPhoto)
-      return refuse("there is no caption in the message to edit");
     const photo = media === undefined ? undefined : await readPhoto(asked.photo);
     const keyboard = readKeyboard(asked.reply_markup);
     const isSame = before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard);
-    if (photo === undefined && isSame)
-      return refuse(
-        "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
-      );
-    return stand(
-      method,
-      { ...before, text, source, keyboard, isPhoto: before.isPhoto || photo !== undefined },
-      photo,
-    );
+    if (photo === undefined && isSame) return refuse("message is not modified");
+    return stand(method, { ...before, text, source, keyboard, isPhoto }, photo);
   };
 
   const setWebhook = (botToken: string, parameters: unknown): true => {
@@ -369,13 +358,9 @@ function placeOf(
 /** The Bot API's own error body; the HTTP status repeats its code. */
 export function messengerError(status: number, reason: string, retryAfter?: number): unknown {
   const body = { ok: false, error_code: status, description: reason };
-  return retryAfter === undefined
-    ? body
-    : {
-        ...body,
-        description: `${reason}: retry after ${retryAfter}`,
-        parameters: { retry_after: retryAfter },
-      };
+  if (retryAfter === undefined) return body;
+  const description = `${reason}: retry after ${retryAfter}`;
+  return { ...body, description, parameters: { retry_after: retryAfter } };
 }
 
 function bot(botToken: string): unknown {

@@ -147,18 +147,7 @@ function chatAnswer(messages: readonly Message[], system: string, { market }: Sc
   );
 }
 
-const DETAILS = {
-  whale_movement: {
-    bullish: "Large holders withdrew {amount} of {token} from exchanges into cold storage",
-    bearish: "Whale addresses sent {amount} of {token} to exchange deposit wallets",
-    neutral: "{amount} of {token} moved between two custodians without touching an exchange",
-  },
-  unusual_volume: {
-    bullish: "Spot volume in {token} reached {amount} with buyers paying the spread",
-    bearish: "Sell-side volume in {token} reached {amount} as bids thinned",
-    neutral: "{token} turned over {amount} in a tight range, twice its usual pace",
-  },
-} as const;
+const KINDS = { whale_movement: "moved by large holders", unusual_volume: "traded above the usual pace" };
 
 /** On-chain signals that fit the simulated market's moves, the same for half an hour. */
 function onchainSignals(prompt: string, { seed, market, now }: Scene): unknown {
@@ -170,21 +159,10 @@ function onchainSignals(prompt: string, { seed, market, now }: Scene): unknown {
   const symbols = [...new Set([...(focus === null ? [] : [focus]), ...others])].slice(0, chance.whole(3, 6));
   const signals = symbols.map((token) => {
     const { change24h, volume24h } = market.coin(token);
-    const [kind, direction] = [
-      chance.pick(["whale_movement", "unusual_volume"] as const),
-      outlookOf(change24h),
-    ];
+    const kind = chance.pick(["whale_movement", "unusual_volume"] as const);
     const amountUsd = Math.round(volume24h * chance.between(0.002, 0.02));
-    const detail = DETAILS[kind][direction]
-      .replace("{amount}", bigUsd(amountUsd))
-      .replace("{token}", () => token);
-    return {
-      token,
-      kind,
-      direction,
-      detail: `${detail}; the price is ${percent(change24h)} on the day.`,
-      amountUsd,
-    };
+    const detail = `${bigUsd(amountUsd)} of ${token} ${KINDS[kind]}; the price is ${percent(change24h)} on the day.`;
+    return { token, kind, direction: outlookOf(change24h), detail, amountUsd };
   });
   const summary = `${signals.length} notable flows in the last half hour, led by ${listed(symbols.slice(0, 2))}`;
   return { summary: `${summary}, in a ${outlook} market (${percent(averageChange)} on average).`, signals };
@@ -234,14 +212,8 @@ function signalReview(prompt: string): unknown {
   const shown = (fact: ToldFact | undefined) => (fact === undefined ? "none" : slot(fact));
   const cite = (fact: ToldFact | undefined) => (fact === undefined ? "" : ` [f${fact.id}]`);
   const span = /Review of the (day|week)/.exec(prompt)?.[1] ?? "day";
-  const opening =
-    wins + losses === 0
-      ? `Nothing has been decided in this simulated ${span}`
-      : wins > losses
-        ? `A good ${span} on the simulated market: targets were reached more often than stops`
-        : wins === losses
-          ? `An even ${span} on the simulated market: as many targets as stops`
-          : `A hard ${span} on the simulated market: stops were hit more often than targets`;
+  const mood = wins === losses ? "An even" : wins > losses ? "A good" : "A hard";
+  const opening = `${mood} ${span} on the simulated market`;
   const counts = `The record shows ${shown(won)} won, ${shown(lost)} lost and ${shown(expired)} expired`;
   return {
     review:

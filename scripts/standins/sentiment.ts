@@ -17,8 +17,6 @@ const requestShape = z.looseObject({
     z.array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(part)]) })).min(1),
   ]),
   max_output_tokens: z.int().positive().nullish(),
-  reasoning: z.looseObject({ effort: z.enum(["low", "medium", "high", "xhigh"]).nullish() }).nullish(),
-  store: z.boolean().nullish(),
   tools: z
     .array(
       z.looseObject({ type: z.string(), from_date: z.string().optional(), to_date: z.string().optional() }),
@@ -110,16 +108,11 @@ function sources(id: string): string[] {
 
 function output(id: string, text: string, links: readonly string[]): unknown[] {
   const [status, name] = ["completed", "x_keyword_search"];
-  const input = JSON.stringify({ query: "crypto", limit: 20 });
-  const search = { type: "custom_tool_call", id: `ctc_${id}`, call_id: `call_${id}`, status, name, input };
-  const end = Math.min(4, text.length);
-  const annotations = links.map((url, index) => {
-    return { type: "url_citation", url, title: String(index + 1), start_index: 0, end_index: end };
-  });
-  const content = [{ type: "output_text", text, logprobs: null, annotations }];
+  const annotations = links.map((url, index) => ({ type: "url_citation", url, title: String(index + 1) }));
+  const content = [{ type: "output_text", text, annotations }];
   return [
     { type: "reasoning", id: `rs_${id}`, status, summary: [] },
-    ...(links.length === 0 ? [] : [search]),
+    ...(links.length === 0 ? [] : [{ type: "custom_tool_call", id: `ctc_${id}`, status, name }]),
     // Cut off during reasoning, it has written nothing.
     ...(text === "" ? [] : [{ type: "message", id: `msg_${id}`, role: "assistant", status, content }]),
   ];
