@@ -70,7 +70,7 @@ function numberOf(name: string, value: number, within: Body): string {
     /usd|price|marketCap|volume|^(?:entry|tp1|tp2|sl)$/i.test(name) ||
     (name === "amount" && "alertType" in within)
   )
-    return Math.abs(value) < 1e6 ? dollars(value) : bigUsd(value);
+    return (value < 0 ? "−" : "") + (Math.abs(value) < 1e6 ? dollars : bigUsd)(Math.abs(value));
   return Number.isInteger(value) ? String(value) : fourSignificant.format(value);
 }
 

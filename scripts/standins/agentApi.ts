@@ -98,6 +98,13 @@ const HALF_HOUR = 30 * 60_000;
 /** With less volume, no transfer of a coin would be as large as the prompt requires. */
 const LEAST_VOLUME = 400_000_000;
 
+const VERBS = {
+  cex_inflow: "moved to exchange wallets",
+  cex_outflow: "left exchange wallets",
+  large_transfer: "moved between unlabelled wallets",
+  smart_money: "were traded by profitable wallets",
+};
+
 /** A report of transfers that fit the market's moves, the same for half an hour. */
 function whaleReport({ seed, market }: Scene, at: number): string {
   const period = Math.floor(at / HALF_HOUR);
@@ -113,13 +120,7 @@ function whaleReport({ seed, market }: Scene, at: number): string {
     ] as const);
     const amount = Math.round(Math.max(volume24h, LEAST_VOLUME) * chance.between(0.003, 0.03));
     const direction = alertType === "large_transfer" ? "neutral" : rising ? "bullish" : "bearish";
-    const verb = {
-      cex_inflow: "moved to exchange wallets",
-      cex_outflow: "left exchange wallets",
-      large_transfer: "moved between unlabelled wallets",
-      smart_money: rising ? "bought by profitable wallets" : "sold by profitable wallets",
-    }[alertType];
-    const description = `${bigUsd(amount)} of ${token} ${verb}; ${percent(change24h)} on the day.`;
+    const description = `${bigUsd(amount)} of ${token} ${VERBS[alertType]}; ${percent(change24h)} on the day.`;
     const transaction = chance.between(0, 1) < 0.7 ? { txHash: `0x${chance.hex(64)}` } : {};
     return { token, alertType, amount, direction, description, ...transaction };
   });

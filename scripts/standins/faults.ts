@@ -1,5 +1,6 @@
 /** Part of the stand-ins for local use: how a stand-in is told to fail, and which request fails. */
 
+import { STATUS_CODES } from "node:http";
 import * as z from "zod";
 import { ConnectionLost } from "../sockets";
 import { json, type Call } from "./http";
@@ -94,10 +95,7 @@ const clearShape = z.strictObject({ provider: provider.optional(), clear: z.lite
  */
 export function control(faults: Faults, message: unknown): void {
   const clearing = clearShape.safeParse(message);
-  if (clearing.success) {
-    faults.clear(clearing.data.provider);
-    return;
-  }
+  if (clearing.success) return faults.clear(clearing.data.provider);
   const { provider: target, ...fault } = z.looseObject({ provider }).parse(message);
   faults.add(target, faultShape.parse(fault));
 }
@@ -123,35 +121,22 @@ export async function answerWith(
 
 const LONGEST_MS = 2 ** 31 - 1;
 
-const REASONS: Record<number, string> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  429: "Too Many Requests",
-  500: "Internal Server Error",
-  503: "Service Unavailable",
-};
-
 function refusal({ error }: Standin, fault: Extract<Fault, { mode: "status" }>): Response {
   const { status, retryAfter, body } = fault;
-  const usual = error(status, REASONS[status] ?? `Error ${status}`, retryAfter);
+  const usual = error(status, STATUS_CODES[status] ?? `Error ${status}`, retryAfter);
   const headers = retryAfter === undefined ? {} : { "Retry-After": String(retryAfter) };
   return json(body === undefined ? usual : body, status, headers);
 }
 
 /** Resolves after `ms`. @throws The signal's reason as soon as the caller gives up, as `fetch` does. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
   await new Promise<void>((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-    if (signal.aborted) done();
+    timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    if (signal.aborted) resolve();
   });
+  clearTimeout(timer);
   signal.throwIfAborted();
 }
 

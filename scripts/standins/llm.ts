@@ -130,15 +130,9 @@ const MAX_DEPTH = 5;
  * (platform.openai.com/docs/guides/structured-outputs, "Supported schemas").
  */
 export function schemaProblem(name: string, schema: unknown): string | null {
-  const problem = rootProblem(schema);
+  const isObject = isRecord(schema) && schema["type"] === "object";
+  const problem = isObject ? nodeProblem(schema, [], 0) : `schema must be a JSON Schema of 'type: "object"'.`;
   return problem === null ? null : `Invalid schema for response_format '${name}': ${problem}`;
-}
-
-function rootProblem(schema: unknown): string | null {
-  const type = isRecord(schema) ? schema["type"] : undefined;
-  if (type === "object") return nodeProblem(schema, [], 0);
-  const named = typeof type === "string" ? type : "None";
-  return `schema must be a JSON Schema of 'type: "object"', got 'type: "${named}"'.`;
 }
 
 function nodeProblem(node: unknown, path: readonly (string | number)[], depth: number): string | null {

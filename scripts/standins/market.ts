@@ -21,13 +21,9 @@ type Basis = {
   volatility: number;
 };
 
-const LIST: readonly (readonly [
-  symbol: string,
-  name: string,
-  price: number,
-  supply: number,
-  volatility: number,
-])[] = [
+type Listed = readonly [symbol: string, name: string, price: number, supply: number, volatility: number];
+
+const LIST: readonly Listed[] = [
   ["BTC", "Bitcoin", 104_500, 19.9e6, 1],
   ["ETH", "Ethereum", 3_480, 120.7e6, 1.35],
   ["USDT", "Tether", 1, 162e9, 0],
@@ -71,13 +67,9 @@ const LIST: readonly (readonly [
   ["DEGEN", "Degen", 0.00191, 21.6e9, 3.2],
 ];
 
-export const COINS: readonly Basis[] = LIST.map(([symbol, name, price, supply, volatility]) => ({
-  symbol,
-  name,
-  price,
-  supply,
-  volatility,
-}));
+export const COINS: readonly Basis[] = LIST.map(([symbol, name, price, supply, volatility]) => {
+  return { symbol, name, price, supply, volatility };
+});
 const LISTED = new Map(COINS.map((basis) => [basis.symbol, basis]));
 const FLOATING = COINS.filter(({ volatility }) => volatility > 0);
 

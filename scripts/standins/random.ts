@@ -3,36 +3,24 @@
  * few words, so that the same request at the same moment gets the same answer.
  */
 
-const START = 0x811c9dc5;
-const BETWEEN = "\u0000";
-
-/** FNV-1a: the state after `text`. */
-function absorb(state: number, text: string): number {
+/** 32 well-spread bits for a text: FNV-1a and a final mix. */
+export function hash(text: string): number {
+  let state = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 0x01000193);
-  return state;
-}
-
-/** A final mix: 32 well-spread bits. */
-function mix(state: number): number {
   state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
   state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
   return (state ^ (state >>> 16)) >>> 0;
 }
 
-/** 32 well-spread bits for a text. */
-export function hash(text: string): number {
-  return mix(absorb(START, text));
-}
-
 /** A number in [0, 1) that belongs to these words. */
 export function unit(...words: (string | number)[]): number {
-  return hash(words.join(BETWEEN)) / 2 ** 32;
+  return hash(words.join("\u0000")) / 2 ** 32;
 }
 
-/** `unit` of these words and one more, with the constant part absorbed only once. */
+/** `unit` of these words and one more. */
 export function unitsOf(...words: (string | number)[]): (last: string | number) => number {
-  const before = absorb(START, words.join(BETWEEN) + BETWEEN);
-  return (last) => mix(absorb(before, String(last))) / 2 ** 32;
+  const before = `${words.join("\u0000")}\u0000`;
+  return (last) => hash(before + String(last)) / 2 ** 32;
 }
 
 /** Numbers in [-1, 1] that belong to these words and change smoothly with the position, with new values at whole positions. */

@@ -160,16 +160,13 @@ const CLAIMS = [
   ["CBBTC", "Coinbase Wrapped BTC", "BTC", 0.003],
   ["USDE", "Ethena USDe", "USDT", 0.06],
 ] as const;
-/** Small coins at the end of its list. */
-const SMALL = "JTO JUP LDO GRT SEI TIA STX IMX ENS CRV PENDLE MORPHO ZRO EIGEN".split(" ");
 
 function listOf(market: Market, at: number): Coin[] {
   const claims = CLAIMS.map(([symbol, name, of, share]): Coin => {
     const coin = market.coin(of, at);
     return { ...coin, symbol, name, marketCap: coin.marketCap * share, volume24h: coin.volume24h * share };
   });
-  const small = SMALL.map((symbol) => ({ ...market.coin(symbol, at), name: symbol }));
-  return [...market.coins(at), ...claims, ...small].sort((a, b) => b.marketCap - a.marketCap);
+  return [...market.coins(at), ...claims].sort((a, b) => b.marketCap - a.marketCap);
 }
 
 /** As documented at docs.coingecko.com for `/coins/markets` and `/search/trending`. */
@@ -214,25 +211,14 @@ function hyperliquid({ seed, now, market }: Scene, { body, headers }: Call): Res
   const listed = market
     .coins(at)
     .filter(({ change24h, price }) => Math.abs(price - 1) > 0.02 || change24h > 1);
-  const universe = listed.map(({ symbol }) => ({
-    ...{
-      name: symbol === "PEPE" || symbol === "SHIB" ? `k${symbol}` : symbol,
-      szDecimals: 2,
-      maxLeverage: 20,
-    },
-  }));
-  const contexts = listed.map(({ symbol, price, volume24h, marketCap }) => {
+  const thousands = new Set(["PEPE", "SHIB"]);
+  const universe = listed.map(({ symbol }) => ({ name: thousands.has(symbol) ? `k${symbol}` : symbol }));
+  const contexts = listed.map(({ symbol, price, marketCap }) => {
     const funding = 0.0000125 + 0.00003 * smoothNoise(seed, symbol, "funding")(at / (7 * HOUR));
     const share = 0.01 + 0.01 * unit(seed, symbol, "interest");
     const change = 1 + 0.1 * smoothNoise(seed, symbol, "open interest")(at / (5 * HOUR));
-    return {
-      funding: funding.toFixed(10),
-      openInterest: ((marketCap / price) * share * change).toFixed(4),
-      prevDayPx: market.coin(symbol, at - DAY).price.toPrecision(6),
-      dayNtlVlm: (volume24h / 20).toFixed(2),
-      oraclePx: String(price),
-      markPx: String(price),
-    };
+    const openInterest = ((marketCap / price) * share * change).toFixed(4);
+    return { funding: funding.toFixed(10), openInterest, oraclePx: String(price), markPx: String(price) };
   });
   return json([{ universe, marginTables: [] }, contexts]);
 }
