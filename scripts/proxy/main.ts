@@ -1,16 +1,16 @@
+import { run } from "./commands";
 import { serviceUrlOf, SettingsError } from "./address";
-import type { BuiltIn } from "./server";
+import { serve, type BuiltIn } from "./server";
 
 /** The stdio proxy for AI clients. Standard output belongs to the protocol alone; with words it is a command. */
 
 declare const BUILT_IN: BuiltIn;
 
-if (process.argv.length > 2) await (await import("./commands")).run(BUILT_IN);
+if (process.argv.length > 2) await run(BUILT_IN);
 else {
   try {
     const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, BUILT_IN.serviceUrl);
     process.stdout.on("error", () => process.exit());
-    const { serve } = await import("./server");
     serve(BUILT_IN, serviceUrl);
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;

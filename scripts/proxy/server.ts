@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ProtocolError, ProtocolErrorCode, Server, type ListToolsResult } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { callTool } from "./calls";
 import { parseJson } from "../json";
 import type { Called } from "./tools";
 
@@ -32,10 +33,7 @@ export function serve(builtIn: BuiltIn, serviceUrl: string): void {
         const tool = calls.find((one) => one.name === params.name);
         if (tool === undefined)
           throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool named ${params.name}`);
-        // The first call loads what answers calls: a client that only lists does not wait for it.
-        const call = import("./calls").then(({ callTool }) =>
-          callTool(tool, params.arguments ?? {}, { serviceUrl, signal }),
-        );
+        const call = callTool(tool, params.arguments ?? {}, { serviceUrl, signal });
         underWay.add(call);
         return call.finally(() => underWay.delete(call));
       });
