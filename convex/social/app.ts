@@ -4,13 +4,12 @@ import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { formatUnits, microUsd, microUsdFrom } from "../lib/money/amounts";
 import { rowsBy } from "../lib/records/rows";
 import { ownRows } from "../accounts/lists";
 import { requireUser } from "../accounts/model";
 import { allListed } from "../accounts/recipients";
 import { vListed } from "../accounts/tables";
-import { authorById, authorsOf, limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD, openProof } from "./authors";
+import { authorById, authorsOf, openProof } from "./authors";
 import { socialTables } from "./tables";
 
 /** Social trading in the web application. Every function concerns only the signed-in user. */
@@ -28,11 +27,6 @@ const vMention = mentionRows.validator.pick(
   "tradeId",
   "receivedAt",
 );
-const vLimits = v.object({
-  /** USD, exact decimals. */
-  perTradeUsd: v.string(),
-  perDayUsd: v.string(),
-});
 
 /**
  * Creates the code that proves an account of the social network: the account has to post it once in a mention of the
@@ -54,16 +48,14 @@ export const startProof = mutation({
   },
 });
 
-/** The accounts that the user has proved, the limits of their mentions and their recipients. Times in epoch ms. */
+/** The accounts that the user has proved, and the recipients of their mentions. Times in epoch ms. */
 export const settings = query({
   args: {},
-  returns: v.object({ authors: v.array(vAuthor), limits: vLimits, recipients: v.array(vListed) }),
+  returns: v.object({ authors: v.array(vAuthor), recipients: v.array(vListed) }),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
-    const { perTrade, perDay } = await limitsOf(ctx, userId);
     return {
       authors: (await authorsOf(ctx, userId)).map((row) => parse(vAuthor, row)),
-      limits: { perTradeUsd: formatUnits(perTrade, 6), perDayUsd: formatUnits(perDay, 6) },
       recipients: await allListed(ctx, userId),
     };
   },
@@ -94,33 +86,6 @@ async function ownAuthor(ctx: MutationCtx, authorId: string): Promise<Doc<"socia
   const author = await authorById(ctx, authorId);
   if (author?.userId === userId) return author;
   throw new AppError("not_found", "This account is not linked to this user");
-}
-
-/**
- * Sets the limits of one mention and of one UTC day of mentions, in USD.
- * @throws AppError `invalid_request` above the service's own limits (100 and 300 USD), or if it is not an amount.
- */
-export const setLimits = mutation({
-  args: vLimits.fields,
-  returns: v.null(),
-  handler: async (ctx, { perTradeUsd, perDayUsd }) => {
-    const { userId } = await requireUser(ctx);
-    const row = {
-      userId,
-      perTrade: limit("perTradeUsd", perTradeUsd, MAX_TRADE_USD),
-      perDay: limit("perDayUsd", perDayUsd, MAX_DAY_USD),
-    };
-    const present = await limitsRow(ctx, userId);
-    if (present === null) await ctx.db.insert("socialLimits", row);
-    else await ctx.db.replace("socialLimits", present._id, row);
-    return null;
-  },
-});
-
-function limit(field: string, usd: string, most: string): string {
-  const value = microUsdFrom(field, usd);
-  if (value > microUsd(most)) throw new AppError("invalid_request", `${field} must be at most ${most}`);
-  return value.toString();
 }
 
 /** The mentions of the user's accounts, newest first. Times in epoch ms. */

@@ -10,16 +10,18 @@ import { codeByHash, newCode, replaceCode } from "../messenger/model";
 import { ownerOf } from "../accounts/model";
 
 /**
- * Linked authors, and the limits of their mentions on a user's money. That an account of the network is the user's is
+ * Linked authors, and how much their mentions may move. That an account of the network is the user's is
  * proved by a code which it posts once in a mention. A posted code is public, so it only counts from the handle it was
  * made for; the account's id is stored.
  */
 
 /** The most accounts per user. */
 const MAX_AUTHORS = 5;
-/** USD. A post is a weak authorisation for a trade: anybody who takes over the account can write one. */
-export const MAX_TRADE_USD = "100";
-export const MAX_DAY_USD = "300";
+/**
+ * The most that a mention moves, and that all of a user's move in 24 hours, in micro-USD (`wallets/orders/limits` counts):
+ * a post is a weak authorisation for a trade, as anybody who takes over the account can write one.
+ */
+export const [MOST_A_TRADE, MOST_A_DAY] = [microUsd("100"), microUsd("300")];
 
 /** The linked author of an account of the network, or `null`. */
 export async function authorById(ctx: QueryCtx, authorId: string): Promise<Doc<"socialAuthors"> | null> {
@@ -29,24 +31,6 @@ export async function authorById(ctx: QueryCtx, authorId: string): Promise<Doc<"
 /** The accounts that a user has proved, oldest first. */
 export async function authorsOf(ctx: QueryCtx, userId: string): Promise<Doc<"socialAuthors">[]> {
   return rowsBy(ctx.db.query("socialAuthors"), "userId", userId).take(MAX_AUTHORS);
-}
-
-/** Per trade, and in 24 hours, in micro-USD: a user can lower them, not raise them. `wallets/orders/limits` counts. */
-export async function limitsOf(ctx: QueryCtx, userId: string): Promise<{ perTrade: bigint; perDay: bigint }> {
-  const row = await limitsRow(ctx, userId);
-  return {
-    perTrade: lower(microUsd(MAX_TRADE_USD), row?.perTrade),
-    perDay: lower(microUsd(MAX_DAY_USD), row?.perDay),
-  };
-}
-
-export async function limitsRow(ctx: QueryCtx, userId: string): Promise<Doc<"socialLimits"> | null> {
-  return getOneFrom(ctx.db, "socialLimits", "by_userId", userId);
-}
-
-function lower(most: bigint, chosen: string | undefined): bigint {
-  const wish = chosen === undefined ? most : BigInt(chosen);
-  return wish < most ? wish : most;
 }
 
 const CODE_MS = 15 * MINUTE;

@@ -19,7 +19,7 @@ import { openOrder } from "../wallets/orders/model";
 import { vSymbol, type UserRequest } from "../wallets/tables";
 import { recordUnreadable, tradeOf, walletOf } from "../wallets/model";
 import { linkedCard, mentionCard, movedCard } from "./cards";
-import { authorById, limitsOf, redeemProof } from "./authors";
+import { authorById, MOST_A_DAY, MOST_A_TRADE, redeemProof } from "./authors";
 import { countsBought, readCommand, sumOf, type Command } from "./commands";
 import { socialTables, type MentionStatus } from "./tables";
 
@@ -147,12 +147,11 @@ export const execute = internalMutation({
     const { userId, command, wallet } = agreed;
     const to = toPrice === undefined ? null : BigInt(toPrice);
     const sum = sumOf(command, { from: BigInt(fromPrice), to });
-    const { perTrade, perDay } = await limitsOf(ctx, userId);
-    if (sum === null || sum.value > perTrade) {
+    if (sum === null || sum.value > MOST_A_TRADE) {
       const reason =
         sum === null
           ? "The amount is smaller or finer than the token can be divided"
-          : `A trade by mention may be worth at most ${formatUnits(perTrade, 6)} USD`;
+          : `A trade by mention may be worth at most ${formatUnits(MOST_A_TRADE, 6)} USD`;
       await endMention(ctx, mentionId, { status: "ignored", reason });
       return null;
     }
@@ -166,7 +165,7 @@ export const execute = internalMutation({
       etherPrice,
       // The author has linked this account, and signed in to do so.
       by: "post",
-      most: perDay,
+      most: MOST_A_DAY,
       address: null,
       mentioned: { mentionId, action: command.action, onSettled },
     });

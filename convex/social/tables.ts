@@ -59,14 +59,6 @@ export const socialTables = {
   })
     .index("by_authorId", ["authorId"])
     .index("by_userId", ["userId"]),
-
-  /** A user's own limits of mentions, if they are lower than the service's. Written by `social/app`. */
-  socialLimits: defineTable({
-    userId: v.string(),
-    /** Micro-USD, digits. */
-    perTrade: v.string(),
-    perDay: v.string(),
-  }).index("by_userId", ["userId"]),
 };
 
 export const socialRecords: RecordsOf<typeof socialTables> = {
@@ -74,10 +66,6 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
   socialAuthors: {
     keep: "a user's proof, until they end it",
     ownedBy: { rows: ofUser("by_userId"), section: "socialAccounts", onDeletion: "go" },
-  },
-  socialLimits: {
-    keep: "the user's settings",
-    ownedBy: { rows: ofUser("by_userId"), section: "socialLimits", onDeletion: "go" },
   },
   mentions: {
     keep: {

@@ -39,7 +39,6 @@ describe("proving an account", () => {
     await app.settle();
     expect(await alice.query(api.social.app.settings, {})).toEqual({
       authors: [{ authorId: ALICE.id, handle: "alice", enabled: false, linkedAt: expect.any(Number) }],
-      limits: { perTradeUsd: "100", perDayUsd: "300" },
       recipients: [],
     });
     expect(await app.rows("codes")).toEqual([]);
@@ -155,30 +154,6 @@ describe("a mention", () => {
 });
 
 describe("settings", () => {
-  test("limits go down and never above the service's", async ({ app }) => {
-    const alice = await signedIn(app, "alice");
-    const set = (perTradeUsd: string, perDayUsd: string) =>
-      alice.mutation(api.social.app.setLimits, { perTradeUsd, perDayUsd });
-    await set("9.50", "20");
-    await set("0", "0");
-    await set(" 50 ", "300");
-    expect((await alice.query(api.social.app.settings, {})).limits).toEqual({
-      perTradeUsd: "50",
-      perDayUsd: "300",
-    });
-    for (const [trade, day, field] of [
-      ["100.01", "300", "perTradeUsd"],
-      ["50", "300.5", "perDayUsd"],
-      ["-1", "1", "perTradeUsd"],
-      ["1e2", "1", "perTradeUsd"],
-      ["1", "", "perDayUsd"],
-    ] as const) {
-      await expect(set(trade, day)).rejects.toMatchObject({
-        data: { code: "invalid_request", message: expect.stringContaining(field) },
-      });
-    }
-  });
-
   test("mentions are listed to their user alone, and leave with the user's data", async ({ app }) => {
     const { browser } = await linkedUser(app, () => app.settle());
     await mention(app, "good morning");
@@ -193,8 +168,7 @@ describe("settings", () => {
     const bob = await signedIn(app, "bob");
     expect((await bob.query(api.social.app.mentions, { paginationOpts })).page).toEqual([]);
     await browser.mutation(api.accounts.recipients.add, { address: FRIEND });
-    await browser.mutation(api.social.app.setLimits, { perTradeUsd: "5", perDayUsd: "5" });
-    for (const section of ["mentions", "socialAccounts", "socialLimits"] as const) {
+    for (const section of ["mentions", "socialAccounts"] as const) {
       const rows = section === "mentions" ? 2 : 1;
       const exported = await browser.query(api.accounts.data.page, { section, paginationOpts });
       expect([section, exported.page.length]).toEqual([section, rows]);
@@ -202,9 +176,7 @@ describe("settings", () => {
     await browser.mutation(api.accounts.data.erase, {});
     await app.pass(MINUTE);
     expect(await browser.query(api.accounts.recipients.mine, {})).toEqual([]);
-    for (const table of ["socialAuthors", "socialLimits"] as const) {
-      expect([table, await app.rows(table)]).toEqual([table, []]);
-    }
+    expect(await app.rows("socialAuthors")).toEqual([]);
     expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([MALLORY.id]);
   });
 });

@@ -41,7 +41,6 @@ const PUBLIC_FUNCTIONS = [
   "runs/app:mine",
   "runs/app:one",
   "social/app:mentions",
-  "social/app:setLimits",
   "social/app:setTrading",
   "social/app:settings",
   "social/app:startProof",

@@ -44,7 +44,6 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     query(social.app.settings),
     mutation(social.app.setTrading, { authorId: "1", enabled: true }),
     mutation(social.app.unlink, { authorId: "1" }),
-    mutation(social.app.setLimits, { perTradeUsd: "1", perDayUsd: "1" }),
     query(social.app.mentions, { paginationOpts }),
     query(research.app.shifts, { paginationOpts }),
     action(wallets.app.view),
