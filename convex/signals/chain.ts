@@ -6,7 +6,7 @@ import { cron } from "../lib/cronRuns";
 import { isSet } from "../lib/env";
 import { sha256Hex } from "../lib/security/crypto";
 import { iso } from "../lib/time";
-import { addressesOf, isAboutToSign, lastSentBy } from "../wallets/model";
+import { isAboutToSign, lastSentBy } from "../wallets/model";
 import { openServiceOrder } from "../wallets/orders/model";
 import { vEvent, vHead, type Head, type Issued, type Outcome, type Signal } from "./tables";
 
@@ -91,8 +91,7 @@ export const openAnchor = internalMutation({
   args: { address: v.string() },
   returns: v.union(v.id("orders"), v.null()),
   handler: async (ctx, { address }) => {
-    const [last] = await lastSentBy(ctx, "anchor", address, 1);
-    const { request, state } = last ?? {};
+    const { request, state } = (await lastSentBy(ctx, "anchor", address)) ?? {};
     const anchored = request?.kind === "anchor" && state !== "failed" ? request.sequence : 0;
     const news = await eventsAfter(ctx, anchored, OF_A_DAY);
     const head = await headOf(ctx);
@@ -148,9 +147,7 @@ export type PublishedHead = Infer<typeof vPublishedHead>;
 export async function publishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
   const head = await headOf(ctx);
   if (head === null) return null;
-  const address = (await addressesOf(ctx, "anchor")).at(-1);
-  const [newest] = address === undefined ? [] : await lastSentBy(ctx, "anchor", address, 1);
-  return { ...head, anchor: anchorIn(newest)[0] ?? null };
+  return { ...head, anchor: anchorIn(await lastSentBy(ctx, "anchor"))[0] ?? null };
 }
 
 export const published = internalQuery({

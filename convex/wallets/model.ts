@@ -112,24 +112,21 @@ export function serviceAccountOf(walletId: string): { role: ServiceRole; address
   return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
 }
 
-/** The addresses that have ever been accounts of a role, oldest first, at most ten. */
-export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {
-  const accounts = await rowsByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role).take(10);
-  return accounts.map(({ address }) => address);
-}
-
-/** The newest transactions of a service account, newest first. */
+/** The newest transaction of a service account, or else of its role's newest account; `null` if there is none. */
 export async function lastSentBy(
   ctx: QueryCtx,
   role: ServiceRole,
-  address: string,
-  count: number,
-): Promise<Doc<"orders">[]> {
-  return ctx.db
-    .query("orders")
-    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", serviceWalletId(role, address)))
+  address?: string,
+): Promise<Doc<"orders"> | null> {
+  const accounts = rowsByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role);
+  const named = address === undefined ? null : serviceWalletId(role, address);
+  const walletId = named ?? (await accounts.order("desc").first())?.walletId;
+  if (walletId === undefined) return null;
+  const orders = ctx.db.query("orders");
+  return orders
+    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId))
     .order("desc")
-    .take(count);
+    .first();
 }
 
 /** Whether an order of a service account is about to be signed. */

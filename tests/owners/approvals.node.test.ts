@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { real } from "../../scripts/real";
-import { useChain } from "../support/chain/chain";
+import { chain, useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
 import { cards, newest, owner, say, send, signed, tap, test, twoHoursPass } from "./support";
 
@@ -123,6 +123,19 @@ describe("a send by userId alone", () => {
     await Promise.all(Array.from({ length: 10 }, () => say(app, `/approve ${String(approval?._id)}`)));
     expect(await signed(app)).toHaveLength(1);
     expect(await held(app, userId)).toBe("975");
+  });
+
+  test("of what has no live price says on its card that no limit counts it", async ({ app }) => {
+    const { userId } = await owner(app);
+    await chain.feeds.pause();
+    try {
+      await chain.feeds.set("USDC", { answer: 100_000_000n, updatedAt: 1_000 });
+      expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(202);
+      expect(await newest(app)).toContain("There is no live price for it: no limit counts what it moves");
+    } finally {
+      await chain.feeds.tick();
+      chain.feeds.resume();
+    }
   });
 
   test("that could not be carried out is refused at once, and asks nobody", async ({ app }) => {

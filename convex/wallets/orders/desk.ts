@@ -1,7 +1,7 @@
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import { AppError, failureOf, messageOf, type ErrorCode } from "../../lib/errors";
+import { AppError, failureOf, messageOf } from "../../lib/errors";
 import type { Caller } from "../../lib/limits/callers";
 import { log } from "../../lib/log";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
@@ -108,16 +108,10 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, pause: () => Pro
   } catch (thrown) {
     const failure = failureOf(thrown);
     if (failure === null) log.error("wallets.unexpected", { orderId, message: messageOf(thrown) });
-    const error = failure?.message ?? "Internal error";
-    return advance(ctx, row, { kind: "dropped", error, errorCode: callerCode(failure?.code) });
+    const { message: error, code: errorCode } = failure ?? { message: "Internal error", code: "internal" };
+    return advance(ctx, row, { kind: "dropped", error, errorCode });
   }
   return view(ctx, orderId);
-}
-
-function callerCode(code: ErrorCode | undefined): ErrorCode {
-  return code === "invalid_request" || code === "upstream" || code === "paused" || code === "forbidden"
-    ? code
-    : "internal";
 }
 
 /** One step of an order: signs it if it is its turn, or asks the chain about it. @throws AppError `upstream` */
