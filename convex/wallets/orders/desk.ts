@@ -23,7 +23,7 @@ import { TOKENS } from "../tokens";
 import { costBps, isWrapping } from "./calls";
 import { isEnded, type Order } from "./model";
 import type { Forecast } from "./placing";
-import { callsOf, offerOf, termsOf, type Offer, type Payer } from "./plan";
+import { callsOf, termsOf, type Offer, type Payer } from "./plan";
 import { isLate, signFurther, signNext } from "./signer";
 import type { Step } from "./steps";
 
@@ -221,11 +221,13 @@ export const rehearse = counted(
       ...(value === undefined ? {} : { value }),
     });
     let { refusal } = forecast;
-    let offer: Offer | null = null;
+    let offer: Offer | undefined;
     let fees: bigint[] = [];
     try {
-      if (request.kind === "swap") offer = await offerOf(ctx, payer, request, null);
-      for await (const { mostFee } of callsOf(ctx, payer, request, offer)) fees.push(mostFee);
+      for await (const next of callsOf(ctx, { ...payer, request })) {
+        fees.push(next.mostFee);
+        offer = next.offer;
+      }
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
@@ -239,9 +241,17 @@ export const rehearse = counted(
     const found: Found = {
       valueUsd: value === undefined ? null : usdValue(BigInt(value)),
       mostFeeEth: fees.length === 0 ? null : formatUnits(mostFee * BigInt(fees.length), 18),
-      costBps: offer === null || request.kind === "send" ? null : costBps(offer.least, request, offer.prices),
+      costBps:
+        offer === undefined || request.kind === "send" ? null : costBps(offer.least, request, offer.prices),
     };
-    return { ...forecast, refusal, values, terms: offer === null ? null : termsOf(offer), mostFee, found };
+    return {
+      ...forecast,
+      refusal,
+      values,
+      terms: offer === undefined ? null : termsOf(offer),
+      mostFee,
+      found,
+    };
   },
 );
 

@@ -48,8 +48,8 @@ export type Next = {
   gas: bigint;
   /** The most that the network may take for it, in wei: its gas, and twice the current fee for its L1 data. */
   mostFee: bigint;
-  /** The least that a swap's call guarantees. */
-  least?: bigint;
+  /** What a swap's call was checked against. */
+  offer?: Offer;
 };
 
 /**
@@ -85,23 +85,22 @@ const UNSEEN = "The swap provider does not see the approval yet: try again";
 /**
  * The calls that an order needs and its wallet can pay for: of a swap the approvals that it needs first, then the swap.
  * An order signs the first, and asks anew when it is mined; a rehearsal looks at all of them.
- * @param offer A swap's, `null` for other orders.
  * @param permit Signs a swap's permit; a rehearsal has none.
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function* callsOf(
   ctx: ActionCtx,
-  payer: Payer,
-  request: Request,
-  offer: Offer | null,
+  payer: Payer & Pick<Order, "request" | "minBuyAmount">,
   permit?: (message: Message) => Promise<Hex>,
 ): AsyncGenerator<Next, undefined> {
+  const { request, minBuyAmount } = payer;
   if (request.kind === "send") {
     yield await sendOf(ctx, payer, request);
   } else if (request.kind !== "swap") {
     const call = serviceCall(request, storedAddress(payer.address));
     yield await affordable(ctx, payer, call, { kind: request.kind });
-  } else if (offer !== null) {
+  } else {
+    const offer = await offerOf(ctx, payer, request, minBuyAmount);
     for (const amount of offer.approvals)
       yield await affordable(ctx, payer, approval(request.fromToken, amount), { kind: "approve" });
     yield await swapOf(ctx, payer, request, offer, permit);
@@ -129,10 +128,10 @@ async function swapOf(
   ctx: ActionCtx,
   payer: Payer,
   { fromToken, amount }: SwapRequest,
-  { quote, least }: Offer,
+  offer: Offer,
   permit?: (message: Message) => Promise<Hex>,
 ): Promise<Next> {
-  const { transaction, permit2, issues } = quote;
+  const { transaction, permit2, issues } = offer.quote;
   if (permit !== undefined && issues.allowance) throw new AppError("upstream", UNSEEN);
   const { to, value, gas } = transaction;
   const signature = permit2 ? ((await permit?.(permit2.eip712.message)) ?? NO_SIGNATURE) : null;
@@ -150,7 +149,7 @@ async function swapOf(
     { to, data, value },
     { kind: "swap", spent, stated, isUnsigned },
   );
-  return { ...found, least };
+  return { ...found, offer };
 }
 
 type Cost = {
@@ -265,15 +264,15 @@ export function termsOf({ quote, least, priceChecked }: Offer): NonNullable<Orde
 }
 
 /**
- * A swap's balance, quote, price and called contract, checked; shared by orders and rehearsals.
+ * A swap's balance, quote, price and called contract, checked.
  * @param approved The least that its owner has approved, if they were asked.
  * @throws AppError `invalid_request`, `upstream`
  */
-export async function offerOf(
+async function offerOf(
   ctx: ActionCtx,
   payer: Payer,
   swap: SwapRequest,
-  approved: bigint | null,
+  approved: string | undefined,
 ): Promise<Offer> {
   const taker = storedAddress(payer.address);
   const amount = BigInt(swap.amount);
@@ -290,7 +289,8 @@ export async function offerOf(
   if (asked.status === "rejected") throw asked.reason;
   const live = livePrices(feeds, held.rounds, Date.now());
   const prices = { from: live.get(feeds[0]) ?? null, to: live.get(feeds[1]) ?? null };
-  const quote = await atLeast(asked.value, taker, swap, approved);
+  const quote =
+    approved === undefined ? asked.value : await atLeast(asked.value, taker, swap, BigInt(approved));
   const least = checkQuote(quote, swap, taker, Date.now());
   const priceChecked = checkPrice(least, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
   if (!priceChecked && swap.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
@@ -309,13 +309,8 @@ function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: SwapRe
  * The quote; if it guarantees less than was approved and would bring more, one with that much less slippage.
  * @throws AppError `upstream` if the price has moved below that.
  */
-async function atLeast(
-  quote: Quote,
-  taker: Address,
-  swap: SwapRequest,
-  approved: bigint | null,
-): Promise<Quote> {
-  if (approved === null || quote.minBuyAmount >= approved) return quote;
+async function atLeast(quote: Quote, taker: Address, swap: SwapRequest, approved: bigint): Promise<Quote> {
+  if (quote.minBuyAmount >= approved) return quote;
   if (quote.buyAmount < approved) throw new AppError("upstream", PRICE_MOVED);
   const slippageBps = Number(((quote.buyAmount - approved) * BPS) / quote.buyAmount);
   const tighter = await ask(taker, { ...swap, slippageBps });

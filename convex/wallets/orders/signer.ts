@@ -12,7 +12,7 @@ import { canSign, signTransaction, signTypedData, type Unsigned } from "../custo
 import { asHex, serviceAccountOf, storedAddress } from "../model";
 import { isSame, isSoldBy, mayBeSigned, nothingFrom, permitData, type Message } from "./calls";
 import type { Order } from "./model";
-import { callsOf, GAS_OF_NOTHING, L1_FEE_MARGIN, offerOf, termsOf, tooDear, type Next } from "./plan";
+import { callsOf, GAS_OF_NOTHING, L1_FEE_MARGIN, termsOf, tooDear, type Next } from "./plan";
 import type { Turn } from "./steps";
 
 /** Signs an order's next transaction, and further ones at its nonce. For actions. */
@@ -31,22 +31,18 @@ const WITHDRAWN_AFTER_MS = 10 * MINUTE;
  */
 export async function signNext(ctx: ActionCtx, turn: Turn): Promise<boolean> {
   const { row } = turn;
-  const { request, minBuyAmount } = row;
   // Each call is checked anew.
-  const approved = minBuyAmount === undefined ? null : BigInt(minBuyAmount);
-  const offer = request.kind === "swap" ? await offerOf(ctx, row, request, approved) : null;
-  const permit = (message: Message) => signPermit(ctx, row, message);
-  const { value: next } = await callsOf(ctx, row, request, offer, permit).next();
+  const { value: next } = await callsOf(ctx, row, (message) => signPermit(ctx, row, message)).next();
   if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
-  const { preparation, gas, call, mostFee, kind, least } = next;
+  const { preparation, gas, call, mostFee, kind, offer } = next;
   const nonce = await nonceFor(ctx, turn, preparation.mined);
   if (nonce === null) return false;
   if (mostFee > BigInt(row.mostFee)) throw tooDear(mostFee, BigInt(row.mostFee));
-  const signed = await sign(ctx, row, { nonce, gas, fees: preparation.fees, call }, least);
+  const signed = await sign(ctx, row, { nonce, gas, fees: preparation.fees, call }, offer?.least);
   return storeAndSend(ctx, row, {
     signed: { ...signed, kind },
     fee: mostFee.toString(),
-    ...(offer === null || kind === "approve" ? {} : { terms: termsOf(offer) }),
+    ...(offer === undefined ? {} : { terms: termsOf(offer) }),
   });
 }
 
