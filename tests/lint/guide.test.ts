@@ -1,0 +1,32 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { repository } from "../stack/processes";
+
+/** A stranger finds things by ARCHITECTURE.md: what it names is there. */
+
+const guide = readFileSync(path.join(repository, "ARCHITECTURE.md"), "utf8");
+const convex = path.join(repository, "convex");
+const rooms = readdirSync(convex);
+
+/** What is wrong with a place such as `lib/work`, `signals/tracker.ts` or `lib/work/desk.resumeLost`. */
+function fault(place: string): string | null {
+  const at = path.join(rooms.includes(place.split("/")[0] ?? "") ? convex : repository, place);
+  if ([at, `${at}.ts`, `${at}.tsx`].some((one) => existsSync(one))) return null;
+  const [, file = "", name = ""] = /^(.*)\.(\w+)$/.exec(at) ?? [];
+  if (!existsSync(`${file}.ts`)) return `${place} is not there`;
+  return new RegExp(`\\b${name}\\b`).test(readFileSync(`${file}.ts`, "utf8"))
+    ? null
+    : `${file} has no ${name}`;
+}
+
+test("every place in the guide is there, and has what is said to be in it", () => {
+  const places = Array.from(guide.matchAll(/`([a-z]+(?:\/\w+)+(?:\.\w+)?)`/g), ([, place = ""]) => place);
+  const named = Array.from(
+    guide.matchAll(/`([a-z/A-Z]+)\.ts`: `(\w+)`/g),
+    ([, file, name]) => `${file}.${name}`,
+  );
+  expect(places.length).toBeGreaterThan(30);
+  expect(named.length).toBeGreaterThan(2);
+  expect([...places, ...named].map(fault).filter(Boolean)).toEqual([]);
+});
