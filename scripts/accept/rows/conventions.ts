@@ -1,5 +1,4 @@
 import { require, matches, same, type Row } from "../row";
-import type { World } from "../world";
 
 /** What holds of every answer: form, CORS, errors, the order of checks, missing keys, upstream failures. */
 
@@ -39,36 +38,25 @@ const REQUIRED_QUERY: readonly [path: string, field: string][] = [
 ];
 const ALLOWED = ["authorization", "content-type", "x-payment", "payment-signature", "idempotency-key", "*"];
 const EXPOSED = ["x-request-id", "retry-after", "x-payment-response", "payment-required", "payment-response"];
-const METHODS: readonly [path: string, methods: string][] = [
-  ["/mcp/market", "GET"],
-  ["/mcp/chat", "POST"],
-  ["/mcp/research", "POST"],
-  ["/mcp/research/start", "POST"],
-  ["/mcp/research/stop", "POST"],
-  ["/mcp/research/status", "GET"],
-  ["/mcp/research/report", "GET"],
-  ["/agent/research/paid", "POST"],
-  ["/mcp/wallet/create", "POST"],
-  ["/mcp/wallet/balance", "GET"],
-  ["/user/messenger", "POST"],
-  ["/messenger/connect", "POST"],
-  ["/messenger/wallet", "GET"],
-  ["/mcp/defi/portfolio", "GET"],
-  ["/mcp/defi/swap", "POST"],
-  ["/mcp/defi/send", "POST"],
-  ["/indexer/deposit", "POST"],
-];
-const EITHER = [
-  "/mcp/token",
-  "/mcp/signals/latest",
-  "/mcp/signals/history",
-  "/mcp/signals/recap",
-  "/mcp/whale-alerts",
-  "/mcp/defi/connect",
-];
+/** The methods of each path. The six whose method is not shown answer GET (query) and POST (JSON body) alike. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  GET: [
+    ...["/mcp/market", "/mcp/research/status", "/mcp/research/report", "/mcp/wallet/balance"],
+    ...["/messenger/wallet", "/mcp/defi/portfolio"],
+  ],
+  POST: [
+    ...["/mcp/chat", "/mcp/research", "/mcp/research/start", "/mcp/research/stop", "/agent/research/paid"],
+    ...["/mcp/wallet/create", "/user/messenger", "/messenger/connect", "/indexer/deposit"],
+    ...["/mcp/defi/swap", "/mcp/defi/send"],
+  ],
+  "GET, POST": [
+    ...["/mcp/token", "/mcp/signals/latest", "/mcp/signals/history", "/mcp/signals/recap"],
+    ...["/mcp/whale-alerts", "/mcp/defi/connect"],
+  ],
+};
 
-/** A required key of the service, and the requests that need it. */
-const KEYS: readonly [variable: string, path: string, body: Record<string, string>][] = [
+/** A required key of the service, and the requests that need it; `null` is a GET. */
+const KEYS: readonly [variable: string, path: string, body: Record<string, string> | null][] = [
   ["LLM_GATEWAY_API_KEY", "/mcp/chat", { question: "What moves the market?" }],
   ["LLM_GATEWAY_API_KEY", "/mcp/research", { token: "ETH" }],
   ["LLM_GATEWAY_API_KEY", "/mcp/research/start", { userId: "alice" }],
@@ -77,11 +65,10 @@ const KEYS: readonly [variable: string, path: string, body: Record<string, strin
   ["WALLET_ENCRYPTION_KEY", "/mcp/wallet/create", { userId: "alice" }],
   ["WALLET_ENCRYPTION_KEY", "/mcp/defi/swap", { userId: "alice", ...SWAP }],
   ["WALLET_ENCRYPTION_KEY", "/mcp/defi/send", { userId: "alice", ...SEND }],
+  ["WALLET_ENCRYPTION_KEY", "/mcp/defi/portfolio?userId=alice", null],
   ["SWAP_API_KEY", "/mcp/defi/swap", { userId: "alice", ...SWAP }],
+  ["PLATFORM_WALLET_ADDRESS", "/agent/research/paid", { userId: "alice", token: "BTC" }],
 ];
-
-const named = async ({ send }: World, headers: Record<string, string>, path = "/mcp/chat") =>
-  (await send("OPTIONS", path, { headers: { Origin: "https://example.com", ...headers } })).headers;
 
 export const conventions: Row[] = [
   {
@@ -100,9 +87,11 @@ export const conventions: Row[] = [
   },
   {
     id: "error-form",
-    says: 'Every error body is { "error": <string description> }',
-    check: async ({ get, post, send }) => {
+    says: 'Every error body is { "error": <string description> }; 404: resource not found',
+    check: async ({ get, post, send, fresh }) => {
       (await get("/no/such/path")).error(404);
+      (await get("/mcp/wallet/balance", { userId: fresh() })).error(404);
+      (await get("/mcp/research/report", { token: "ZZZZQQ" })).error(404);
       (await get("/mcp/research/status")).error(400);
       (await post("/mcp/market", {})).error(405);
       (await post("/mcp/chat", { question: "Hi", agentId: "nobody-default" })).error(404);
@@ -110,113 +99,66 @@ export const conventions: Row[] = [
     },
   },
   {
-    id: "not-found",
-    says: "404: resource not found",
-    check: async ({ get, fresh }) => {
-      (await get("/no/such/path")).error(404);
-      (await get("/mcp/wallet/balance", { userId: fresh() })).error(404);
-      (await get("/mcp/research/report", { token: "ZZZZQQ" })).error(404);
-    },
-  },
-  {
-    id: "cors-everywhere",
-    says: "CORS is open: responses carry Access-Control-Allow-Origin: *",
-    check: async ({ get, post }) => {
+    id: "every-response",
+    says: "Every response: JSON, Access-Control-Allow-Origin: *, X-Request-Id",
+    check: async ({ get, post, send }) => {
       const answers = [
-        await get("/health"),
-        await get("/nowhere"),
-        await get("/mcp/research/status"),
-        await post("/mcp/market", {}),
+        ...[await get("/health"), await get("/mcp/market"), await get("/nowhere")],
+        ...[await get("/mcp/research/status"), await post("/mcp/market", {})],
         await post("/agent/research/paid", {}),
       ];
-      for (const { headers, status } of answers)
+      for (const { headers, status } of answers) {
         same(`CORS of ${status}`, headers.get("access-control-allow-origin"), "*");
-    },
-  },
-  {
-    id: "request-id",
-    says: "Every response: JSON, Access-Control-Allow-Origin: *, X-Request-Id",
-    check: async ({ get, send }) => {
-      const ids: (string | null)[] = [];
-      for (const path of ["/health", "/nowhere", "/mcp/research/status", "/mcp/market"]) {
-        const { headers } = await get(path);
-        same(`content type of ${path}`, headers.get("content-type")?.split(";")[0], "application/json");
-        ids.push(headers.get("x-request-id"));
+        same(`type of ${status}`, headers.get("content-type")?.split(";")[0], "application/json");
       }
-      for (let twice = 0; twice < 2; twice++)
-        ids.push((await send("OPTIONS", "/mcp/chat")).headers.get("x-request-id"));
-      require(ids.every((id) => id !== null && id !== "") &&
-        new Set(ids).size === ids.length, `${ids.join()}`);
+      const preflights = [await send("OPTIONS", "/mcp/chat"), await send("OPTIONS", "/mcp/chat")];
+      const ids = [...answers, ...preflights].map(({ headers }) => headers.get("x-request-id"));
+      require(ids.every(Boolean) && new Set(ids).size === ids.length, `${ids.join()}`);
     },
   },
   {
     id: "preflight",
-    says: "OPTIONS on any path: 204, X-Payment and JSON are allowed to every origin",
+    says: "OPTIONS on any path: 204, allows Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, * to every origin",
     check: async ({ send }) => {
       for (const path of ["/agent/research/paid", "/mcp/chat", "/nowhere"]) {
-        const { status, headers, text } = await send("OPTIONS", path, {
-          headers: { Origin: "https://example.com", "Access-Control-Request-Method": "POST" },
-        });
+        const asked = { Origin: "https://example.com", "Access-Control-Request-Method": "POST" };
+        const { status, headers, text } = await send("OPTIONS", path, { headers: asked });
         same(`status of ${path}`, status, 204);
         same("body", text, "");
         same("Access-Control-Allow-Origin", headers.get("access-control-allow-origin"), "*");
-        const allowed = (headers.get("access-control-allow-headers") ?? "").toLowerCase();
-        for (const name of ["content-type", "x-payment"])
-          require(allowed.includes(name), `${path} does not allow ${name}: ${allowed}`);
+        const allowed = (headers.get("access-control-allow-headers") ?? "").toLowerCase().split(/\s*,\s*/);
+        for (const name of ALLOWED)
+          require(allowed.includes(name), `${path} does not allow ${name}: ${allowed.join()}`);
       }
-    },
-  },
-  {
-    id: "preflight-headers",
-    says: "Access-Control-Allow-Headers: Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, *",
-    check: async (world) => {
-      const allowed = ((await named(world, {})).get("access-control-allow-headers") ?? "")
-        .toLowerCase()
-        .split(/\s*,\s*/);
-      for (const name of ALLOWED)
-        require(allowed.includes(name), `${name} is not allowed: ${allowed.join()}`);
-    },
-  },
-  {
-    id: "preflight-exposed",
-    says: "exposes X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
-    check: async ({ get }) => {
-      const exposed = (
-        (await get("/health")).headers.get("access-control-expose-headers") ?? ""
-      ).toLowerCase();
-      for (const name of EXPOSED) require(exposed.includes(name), `${name} is not exposed: ${exposed}`);
     },
   },
   {
     id: "preflight-methods",
-    says: "allows GET, POST, PUT, DELETE (a wrong one is a readable 405)",
-    check: async (world) => {
-      const methods = (await named(world, {})).get("access-control-allow-methods") ?? "";
+    says: "allows GET, POST, PUT, DELETE (a wrong one is a readable 405); exposes X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
+    check: async ({ send, get }) => {
+      const asked = { headers: { Origin: "https://example.com" } };
+      const methods =
+        (await send("OPTIONS", "/mcp/chat", asked)).headers.get("access-control-allow-methods") ?? "";
       for (const one of ["GET", "POST", "PUT", "DELETE"])
         require(methods.includes(one), `${one} is not allowed: ${methods}`);
-      matches("The error", (await world.send("PUT", "/mcp/chat")).error(405), /POST/);
+      matches("The error", (await send("PUT", "/mcp/chat")).error(405), /POST/);
+      const exposed = (await get("/health")).headers.get("access-control-expose-headers") ?? "";
+      for (const name of EXPOSED)
+        require(exposed.toLowerCase().includes(name), `${name} is not exposed: ${exposed}`);
     },
   },
   {
     id: "methods",
-    says: "known routes with another method: 405 with Allow",
+    says: "known routes with another method: 405 with Allow; the six paths whose method is not shown answer GET and POST alike",
     check: async ({ send }) => {
-      for (const [path, method] of METHODS) {
-        const answer = await send("DELETE", path);
-        answer.error(405);
-        const allow = (answer.headers.get("allow") ?? "").split(/\s*,\s*/);
-        require(allow.includes(method), `${path} allows ${allow.join()}`);
-      }
-    },
-  },
-  {
-    id: "either-method",
-    says: "the six paths whose method is not shown answer GET (query) and POST (JSON body) alike",
-    check: async ({ send }) => {
-      for (const path of EITHER) {
-        const allow = (await send("DELETE", path)).headers.get("allow") ?? "";
-        require(allow.includes("GET") && allow.includes("POST"), `${path} allows ${allow}`);
-      }
+      for (const [methods, paths] of Object.entries(METHODS))
+        for (const path of paths) {
+          const answer = await send("DELETE", path);
+          answer.error(405);
+          const allow = (answer.headers.get("allow") ?? "").split(/\s*,\s*/);
+          for (const method of methods.split(", "))
+            require(allow.includes(method), `${path} allows ${allow.join()}`);
+        }
     },
   },
   {
@@ -314,61 +256,35 @@ export const conventions: Row[] = [
     },
   },
   {
-    id: "no-secrets",
-    says: "The string never holds a stack trace, a key, a token, or an upstream body",
-    needs: ["standins"],
-    check: async ({ post, control }) => {
-      const body = {
-        error: { message: "upstream-secret-body", trace: "at Object.<anonymous> (/srv/x.js:1:2)" },
-      };
-      await control({ provider: "llm", mode: "status", status: 400, body });
-      const error = (await post("/mcp/chat", { question: "What moves Bitcoin?" })).error(502);
-      await control({ provider: "llm", clear: true });
-      require(!/upstream-secret|at Object|bk_|xai-/.test(error), error);
-    },
-  },
-  {
     id: "upstream",
-    says: "502: upstream LLM error",
+    says: "502: upstream LLM error; the string never holds a stack trace, a key, a token, or an upstream body",
     needs: ["standins"],
     check: async ({ post, control }) => {
-      await control({ provider: "llm", mode: "status", status: 503 });
-      const error = (await post("/mcp/chat", { question: "What moves Ether?" })).error(502);
-      await control({ provider: "llm", clear: true });
-      require(/LLM|gateway|model/i.test(error), `It does not name the gateway: ${error}`);
+      const trace = "at Object.<anonymous> (/srv/x.js:1:2)";
+      for (const [status, body] of [
+        [400, { error: { message: "upstream-secret-body", trace } }],
+        [503, undefined],
+      ]) {
+        await control({ provider: "llm", mode: "status", status, body });
+        const error = (await post("/mcp/chat", { question: `What moves Ether (${status})?` })).error(502);
+        await control({ provider: "llm", clear: true });
+        require(!/upstream-secret|at Object|bk_|xai-/.test(error), error);
+        require(/LLM|gateway|model/i.test(error), `It does not name the gateway: ${error}`);
+      }
     },
   },
   ...KEYS.map(([variable, path, body]): Row => ({
     id: `missing-key:${variable}:${path}`,
     says: `When a required key is missing, the affected endpoint answers 500 (${variable} is not configured)`,
     needs: ["settings"],
-    check: async ({ post, configure, sent, cards }) => {
+    check: async ({ get, post, configure, sent, cards }) => {
       await configure({ [variable]: null });
-      same("the error", (await post(path, body)).error(500), `${variable} is not configured`);
+      const answer = body === null ? await get(path) : await post(path, body);
+      same("the error", answer.error(500), `${variable} is not configured`);
       same("requests to the gateway", (await sent("llm")).length, 0);
       same("cards", (await cards()).length, 0);
     },
   })),
-  {
-    id: "missing-key:portfolio",
-    says: "WALLET_ENCRYPTION_KEY: yes before any portfolio, swap or send call",
-    needs: ["settings"],
-    check: async ({ get, configure, user }) => {
-      await configure({ WALLET_ENCRYPTION_KEY: null });
-      const error = (await get("/mcp/defi/portfolio", { userId: user })).error(500);
-      same("the error", error, "WALLET_ENCRYPTION_KEY is not configured");
-    },
-  },
-  {
-    id: "missing-key:paid",
-    says: "PLATFORM_WALLET_ADDRESS: needed for the paid endpoint",
-    needs: ["settings"],
-    check: async ({ post, configure, user }) => {
-      await configure({ PLATFORM_WALLET_ADDRESS: null });
-      const error = (await post("/agent/research/paid", { userId: user, token: "BTC" })).error(500);
-      same("the error", error, "PLATFORM_WALLET_ADDRESS is not configured");
-    },
-  },
   {
     id: "schema-before-keys",
     says: "Order of checks: JSON and schema → … → required server keys → handler",
@@ -413,7 +329,8 @@ export const conventions: Row[] = [
     check: async ({ get }) => {
       const { text } = await get("/openapi.json");
       require(/"openapi":\s*"3\.1/.test(text), text.slice(0, 80));
-      for (const [path] of METHODS) require(text.includes(`"${path}"`), `${path} is not in it`);
+      for (const path of Object.values(METHODS).flat())
+        require(text.includes(`"${path}"`), `${path} is not in it`);
     },
   },
   {

@@ -11,21 +11,14 @@ const sent = z.object({ messages: z.array(z.object({ role: z.string(), content: 
 export const market: Row[] = [
   {
     id: "market",
-    says: "GET /mcp/market. No input. Response: MarketSnapshot",
+    says: "GET /mcp/market. No input. Response: MarketSnapshot; top20: top 20 by market cap",
     check: async ({ get }) => {
       const { trending, top20 } = (await get("/mcp/market")).as(marketSnapshot);
       require(trending.length > 0, "Nothing trends");
       require(top20.every(({ rank }, at) => rank === at + 1), "The ranks are not 1 to 20");
-    },
-  },
-  {
-    id: "market-cap-order",
-    says: "top20: top 20 by market cap",
-    check: async ({ get }) => {
-      const caps = (await get("/mcp/market")).as(marketSnapshot).top20.map(({ marketCap }) => marketCap);
-      require(caps.every(
-        (cap, at) => at === 0 || cap <= (caps[at - 1] ?? 0),
-      ), `Not by market cap: ${caps.join()}`);
+      const caps = top20.map(({ marketCap }) => marketCap);
+      const isOrdered = caps.every((cap, at) => at === 0 || cap <= (caps[at - 1] ?? 0));
+      require(isOrdered, `Not by market cap: ${caps.join()}`);
     },
   },
   {
@@ -71,9 +64,9 @@ export const market: Row[] = [
   },
   {
     id: "token",
-    says: "/mcp/token: question (string, required; token name or ticker)",
+    says: "/mcp/token: question (string, required; token name or ticker), GET and POST alike; $BTC, BTC/USDT, btc and known names (Bitcoin) mean BTC",
     check: async ({ get, post }) => {
-      for (const question of ["ETH", "How is Ethereum doing?"]) {
+      for (const question of ["ETH", "How is Ethereum doing?"])
         for (const answer of [
           await get("/mcp/token", { question }),
           await post("/mcp/token", { question }),
@@ -82,13 +75,6 @@ export const market: Row[] = [
           same("question", body.question, question);
           same("token.symbol", body.token?.symbol, "ETH");
         }
-      }
-    },
-  },
-  {
-    id: "token-forms",
-    says: "symbols are upper-cased; $BTC, BTC/USDT, btc and known names (Bitcoin) mean BTC",
-    check: async ({ get }) => {
       for (const question of ["$BTC", "BTC/USDT", "btc", "Bitcoin"])
         same(question, (await get("/mcp/token", { question })).as(tokenAnswer).token?.symbol, "BTC");
     },
@@ -107,60 +93,35 @@ export const market: Row[] = [
   },
   {
     id: "chat-agents",
-    says: "Response: answer (string), agentId (string), model (string, the model that answered)",
+    says: "Response: answer (string), agentId (string), model (string, the model that answered); agentId omitted: primary-default. An unknown one: 404",
     check: async ({ post }) => {
-      for (const agentId of AGENTS) {
-        const body = (await post("/mcp/chat", { question: "What moves the market?", agentId })).as(
-          chatAnswer,
-        );
-        same("agentId", body.agentId, agentId);
+      for (const agentId of [undefined, ...AGENTS]) {
+        const answer = await post("/mcp/chat", { question: "What moves the market?", agentId });
+        same("agentId", answer.as(chatAnswer).agentId, agentId ?? AGENTS[0]);
       }
-    },
-  },
-  {
-    id: "chat-default",
-    says: "agentId omitted in chat: primary-default. An unknown one: 404",
-    check: async ({ post }) => {
-      same("agentId", (await post("/mcp/chat", { question: "Hello" })).as(chatAnswer).agentId, AGENTS[0]);
       (await post("/mcp/chat", { question: "Hello", agentId: "someone-default" })).error(404);
     },
   },
   {
     id: "chat-turns",
-    says: "messages (array of prior turns, optional; the proxy also passes userId (string, optional))",
+    says: "question, messages (array of prior turns, optional) and userId (string, optional, for personalised context) reach the gateway's chat-completions address",
     needs: ["standins"],
     check: async ({ post, user, sent: sentTo }) => {
       const messages = [
         { role: "user", content: "Remember the word heliotrope." },
         { role: "assistant", content: "I will." },
       ];
-      (await post("/mcp/chat", { question: "Which word?", messages, userId: user })).as(chatAnswer);
-      const asked = (await sentTo("llm")).map(({ body }) => JSON.stringify(body)).at(-1) ?? "";
-      require(asked.includes("heliotrope"), "The earlier turns did not reach the model");
-    },
-  },
-  {
-    id: "chat-user",
-    says: "the proxy also passes userId (string, optional) for personalised context",
-    check: async ({ post, user }) =>
-      void (await post("/mcp/chat", { question: "How is my wallet?", userId: user, messages: [] })).as(
-        chatAnswer,
-      ),
-  },
-  {
-    id: "chat-model",
-    says: "LLM gateway: the question reaches its chat-completions address",
-    needs: ["standins"],
-    check: async ({ post, sent: sentTo }) => {
-      await post("/mcp/chat", { question: "What about periwinkle coins?" });
-      const bodies = (await sentTo("llm")).map(({ body }) => sent.safeParse(body).data);
-      const found = bodies.some((body) => JSON.stringify(body ?? "").includes("periwinkle"));
-      require(found, "The question did not reach the gateway");
+      const question = "Which word, and what about periwinkle coins?";
+      (await post("/mcp/chat", { question, messages, userId: user })).as(chatAnswer);
+      (await post("/mcp/chat", { question: "How is my wallet?", userId: user, messages: [] })).as(chatAnswer);
+      const asked = (await sentTo("llm")).map(({ body }) => JSON.stringify(sent.safeParse(body).data ?? {}));
+      const found = asked.some((body) => body.includes("heliotrope") && body.includes("periwinkle"));
+      require(found, "The question and the earlier turns did not reach the gateway");
     },
   },
   {
     id: "key-request",
-    says: "a request for a private key through any tool yields a security message instead (200, in answer, no LLM)",
+    says: "a request for a private key through any tool yields a security message instead (200, in answer, no LLM); a question about what such a key is, is not such a request",
     needs: ["standins"],
     check: async ({ post, get, user, sent: sentTo }) => {
       const before = (await sentTo("llm")).length;
@@ -177,16 +138,8 @@ export const market: Row[] = [
       matches("The message", answers[0] ?? "", /key/i);
       require(!/(?:0x)?[0-9a-f]{64}/i.test(answers.join()), "The answer contains something like a key");
       same("questions to the gateway", (await sentTo("llm")).length - before, 0);
-    },
-  },
-  {
-    id: "key-question",
-    says: "A question about what such a key is, is not such a request",
-    needs: ["standins"],
-    check: async ({ post, sent: sentTo }) => {
-      const before = (await sentTo("llm")).length;
       (await post("/mcp/chat", { question: "What is a private key?" })).as(chatAnswer);
-      require((await sentTo("llm")).length > before, "It reached no model");
+      require((await sentTo("llm")).length > before, "A question about keys reached no model");
     },
   },
   {

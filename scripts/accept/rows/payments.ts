@@ -47,73 +47,38 @@ const mentionsShape = z.object({ page: z.array(z.looseObject({ status: z.string(
 export const payments: Row[] = [
   {
     id: "paid-terms",
-    says: "Without the X-Payment header: status 402, body error, paymentDetails with network, asset (USDC), address, amount, description",
+    says: "Without the X-Payment header: status 402, body error, paymentDetails with network, asset (USDC), address, amount, description; it says that no source knows the token before anything is paid",
     needs: ["standins"],
     check: async (world) => {
       const details = await terms(world, { userId: world.user, token: "BTC" });
       same("amount", details.amount, "1.00");
       matches("network", details.network, /base|8453/i);
-    },
-  },
-  {
-    id: "paid-unknown-token",
-    says: "the paid endpoint's 402 says that no source knows the token before anything is paid",
-    needs: ["standins"],
-    check: async ({ post, user }) => {
-      const answer = await post(PAID, { userId: user, token: "ZZZZQQ" });
-      same("status", answer.status, 402);
-      matches("The terms", answer.text, /ZZZZQQ/);
+      const unknown = await world.post(PAID, { userId: world.user, token: "ZZZZQQ" });
+      same("status", unknown.status, 402);
+      matches("The terms", unknown.text, /ZZZZQQ/);
     },
   },
   {
     id: "paid-report",
-    says: "With the X-Payment header: status 200, body success, result (ResearchResult), token; payment is verified on-chain",
-    needs: ["chain", "standins"],
-    check: async (world) => {
-      const proof = { "X-Payment": await pay(world) };
-      const sold = (await world.post(PAID, { userId: world.user, token: "ETH" }, proof)).as(paidReport);
-      same("token", sold.token, "ETH");
-    },
-  },
-  {
-    id: "paid-market-wide",
-    says: 'Paid token omitted: a market-wide report, token: ""',
-    needs: ["chain", "standins"],
-    check: async (world) => {
-      const proof = { "X-Payment": await pay(world) };
-      same("token", (await world.post(PAID, { userId: world.user }, proof)).as(paidReport).token, "");
-    },
-  },
-  {
-    id: "paid-once",
-    says: "one transfer never buys both; the same proof gets its report again",
+    says: "With the X-Payment header: status 200, body success, result (ResearchResult), token; payment is verified on-chain; the same proof gets its report again, and never another",
     needs: ["chain", "standins"],
     check: async (world) => {
       const proof = { "X-Payment": await pay(world) };
       const order = { userId: world.user, token: "ETH" };
-      (await world.post(PAID, order, proof)).as(paidReport);
+      same("token", (await world.post(PAID, order, proof)).as(paidReport).token, "ETH");
       (await world.post(PAID, order, proof)).as(paidReport);
       const other = await world.post(PAID, { userId: world.user, token: "BTC" }, proof);
       require(other.status !== 200, "One payment bought two reports");
     },
   },
   {
-    id: "paid-too-little",
-    says: "Price of a paid report: 1.00 USDC",
-    needs: ["chain", "standins"],
-    check: async (world) => {
-      const proof = { "X-Payment": await pay(world, ONE_USDC - 1n) };
-      (await world.post(PAID, { userId: world.user, token: "ETH" }, proof)).error(402);
-    },
-  },
-  {
     id: "paid-no-payment",
-    says: "a proof that shows no payment buys nothing (402)",
+    says: "Price of a paid report: 1.00 USDC; a proof that shows no such payment buys nothing (402)",
     needs: ["chain", "standins"],
     check: async (world) => {
-      const tried = ["paid", await chainOf(world).sendUsdc(chainOf(world).payer.address, ONE_USDC)];
-      for (const proof of tried)
-        (await world.post(PAID, { userId: world.user, token: "BTC" }, { "X-Payment": proof })).error(402);
+      const { sendUsdc, payer } = chainOf(world);
+      for (const proof of ["paid", await pay(world, ONE_USDC - 1n), await sendUsdc(payer.address, ONE_USDC)])
+        (await world.post(PAID, { userId: world.user, token: "ETH" }, { "X-Payment": proof })).error(402);
     },
   },
   {
@@ -125,12 +90,12 @@ export const payments: Row[] = [
   },
   {
     id: "paid-unspent",
-    says: "A token that no source knows: with a proof it is 404 and the proof stays unspent",
+    says: 'A token that no source knows: with a proof it is 404 and the proof stays unspent; token omitted: a market-wide report, token: ""',
     needs: ["chain", "standins"],
     check: async (world) => {
       const proof = { "X-Payment": await pay(world) };
       (await world.post(PAID, { userId: world.user, token: "ZZZZQQ" }, proof)).error(404);
-      (await world.post(PAID, { userId: world.user, token: "ETH" }, proof)).as(paidReport);
+      same("token", (await world.post(PAID, { userId: world.user }, proof)).as(paidReport).token, "");
     },
   },
   {
@@ -178,55 +143,37 @@ export const payments: Row[] = [
     },
   },
   {
-    id: "arcade",
-    says: "Credits are earned by playing arcade games (creditsEarned = levelReached x 100), once a session",
+    id: "credits",
+    says: "Credits are earned by playing arcade games (creditsEarned = levelReached x 100), once a session, and spent by running agents; deduction with model, tokensUsed, agentId; one that would go below zero is refused",
     needs: ["people", "time"],
     check: async (world) => {
       const { person } = await signedIn(world, "player");
+      const ledger = async () => historyShape.parse(await person.query("credits/app:history", FIRST)).page;
+      const balance = async () => balanceShape.parse(await person.query("credits/app:balance")).balance;
+      const run = () =>
+        person.mutation("chat/runs:start", { question: "How is the market?", agentId: "news-default" });
+      const isRefused = await run().then(
+        () => false,
+        () => true,
+      );
+      require(isRefused, "A run without credits was started");
       const { sessionId } = gameShape.parse(await person.mutation("credits/app:openGame"));
       await world.advance(5 * MINUTE);
       for (let end = 0; end < 2; end++)
         await person.mutation("credits/app:finishGame", { sessionId, levelReached: 4 });
-      same("balance", balanceShape.parse(await person.query("credits/app:balance")).balance, 400);
-      const { page } = historyShape.parse(await person.query("credits/app:history", FIRST));
-      same(
-        "ledger",
-        page.map(({ type, amount, source }) => `${type} ${amount} ${String(source)}`).join(),
-        "deposit 400 arcade",
-      );
-    },
-  },
-  {
-    id: "agent-run",
-    says: "they are spent by running agents; deduction with model, tokensUsed, agentId",
-    needs: ["people", "time"],
-    check: async (world) => {
-      const { person } = await signedIn(world, "runner");
-      const { sessionId } = gameShape.parse(await person.mutation("credits/app:openGame"));
-      await world.advance(5 * MINUTE);
-      await person.mutation("credits/app:finishGame", { sessionId, levelReached: 4 });
-      await person.mutation("chat/runs:start", { question: "How is the market?", agentId: "news-default" });
+      same("balance", await balance(), 400);
+      const [earned, ...more] = await ledger();
+      same("ledger", `${earned?.type} ${earned?.amount} ${String(earned?.source)}`, "deposit 400 arcade");
+      same("further entries", more.length, 0);
+      await run();
       await world.advance(MINUTE);
-      const { balance } = balanceShape.parse(await person.query("credits/app:balance"));
-      require(balance < 400 && balance > 0, `The balance is ${balance}`);
-      const { page } = historyShape.parse(await person.query("credits/app:history", FIRST));
+      const left = await balance();
+      require(left < 400 && left > 0, `The balance is ${left}`);
+      const page = await ledger();
       const deduction = page.find(({ type }) => type === "deduction");
       same("agentId", deduction?.agentId, "news-default");
       const settled = page.find(({ type }) => type === "refund") ?? deduction;
       require(Number(settled?.tokensUsed ?? 0) > 0, "tokensUsed is missing");
-    },
-  },
-  {
-    id: "agent-run-poor",
-    says: "a deduction that would go below zero is refused",
-    needs: ["people"],
-    check: async (world) => {
-      const { person } = await signedIn(world, "pauper");
-      const refused = await person.mutation("chat/runs:start", { question: "How is it?" }).then(
-        () => false,
-        () => true,
-      );
-      require(refused, "A run without credits was started");
     },
   },
   {
@@ -241,22 +188,14 @@ export const payments: Row[] = [
     },
   },
   {
-    id: "social-challenge",
-    says: "GET /social/mention?crc_token= { response_token }",
+    id: "social-secret",
+    says: "GET /social/mention?crc_token= { response_token }; SOCIAL_WEBHOOK_SECRET (required by the social webhook)",
     needs: ["settings"],
-    check: async ({ get, socialSecret }) => {
+    check: async ({ get, post, configure, socialSecret }) => {
       const hash = createHmac("sha256", socialSecret()).update("abc123").digest("base64");
-      const told = (await get("/social/mention", { crc_token: "abc123" })).as(
-        z.object({ response_token: z.string() }),
-      );
+      const shape = z.object({ response_token: z.string() });
+      const told = (await get("/social/mention", { crc_token: "abc123" })).as(shape);
       same("response_token", told.response_token, `sha256=${hash}`);
-    },
-  },
-  {
-    id: "social-unsigned",
-    says: "SOCIAL_WEBHOOK_SECRET (required by the social webhook)",
-    needs: ["settings"],
-    check: async ({ post, configure }) => {
       (await post("/social/mention", {})).error(401);
       await configure({ SOCIAL_WEBHOOK_SECRET: null });
       const error = (await post("/social/mention", {})).error(500);
@@ -307,19 +246,25 @@ export const payments: Row[] = [
     },
   },
   {
-    id: "signed-in-orders",
-    says: "orders need the owner's token: by userId alone an owned id's orders wait or are refused",
+    id: "owned-orders",
+    says: "orders and delivery settings need the owner's token or a key: by userId alone they wait or are refused (403); 401 a wrong credential; 403 a right one that may not",
     needs: ["people", "chain"],
     check: async (world) => {
-      const { userId } = await signedIn(world, "owner");
+      const { userId, person } = await signedIn(world, "owner");
+      const other = await signedIn(world, "mallory");
       await funded(world, userId, { usdc: 5n * ONE_USDC });
       const order = { userId, toAddress: chainOf(world).payer.address, token: "USDC", amount: "1000000" };
       (await world.post("/mcp/defi/send", order)).error(403);
+      (await other.person.service.post("/mcp/defi/send", order)).error(403);
+      (await world.post("/mcp/defi/send", order, { Authorization: "Bearer sk_no_such_key" })).error(401);
+      const settings = { userId, messengerChatId: "1" };
+      (await world.post("/user/messenger", settings)).error(403);
+      same("status", (await person.service.post("/user/messenger", settings)).status, 200);
     },
   },
   {
     id: "owned-reads",
-    says: "By userId alone an owned id keeps market, research, shifts, reports, balance, portfolio, rehearsals",
+    says: "By userId alone an owned id keeps market, research, shifts, reports, balance, portfolio, rehearsals; every answer about wallets to it carries owned: true",
     needs: ["people", "chain", "standins"],
     check: async (world) => {
       const { userId } = await signedIn(world, "reader");
@@ -332,42 +277,7 @@ export const payments: Row[] = [
         await world.post("/mcp/chat", { question: "Hello", userId }),
       ])
         same("status", answer.status, 200);
-    },
-  },
-  {
-    id: "owned-said",
-    says: "Every answer about wallets to the id alone of an owned id carries owned: true",
-    needs: ["people", "chain"],
-    check: async (world) => {
-      const { userId } = await signedIn(world, "holder");
       matches("connect", (await world.post("/mcp/defi/connect", { userId })).text, /"owned":true/);
-    },
-  },
-  {
-    id: "owned-settings",
-    says: "Delivery settings need token or key (403 names the ways out)",
-    needs: ["people"],
-    check: async (world) => {
-      const { userId, person } = await signedIn(world, "setter");
-      (await world.post("/user/messenger", { userId, messengerChatId: "1" })).error(403);
-      same(
-        "status",
-        (await person.service.post("/user/messenger", { userId, messengerChatId: "1" })).status,
-        200,
-      );
-    },
-  },
-  {
-    id: "wrong-token",
-    says: "401 a wrong credential; 403 a right one that may not",
-    needs: ["people", "chain"],
-    check: async (world) => {
-      const { userId } = await signedIn(world, "victim");
-      const other = await signedIn(world, "mallory");
-      await funded(world, userId, { usdc: ONE_USDC });
-      const order = { userId, toAddress: chainOf(world).payer.address, token: "USDC", amount: "1000" };
-      (await other.person.service.post("/mcp/defi/send", order)).error(403);
-      (await world.post("/mcp/defi/send", order, { Authorization: "Bearer sk_no_such_key" })).error(401);
     },
   },
 ];

@@ -39,7 +39,7 @@ export const signals: Row[] = [
   },
   {
     id: "signals-issued",
-    says: "Trading signal: daily 08:00 UTC, 1-hour analysis for BTC and ETH; parsed; stored; signal card sent to the messenger",
+    says: "Trading signal: daily 08:00 UTC, 1-hour analysis for BTC and ETH; parsed; stored; signal card sent to the messenger; it holds entry price, TP1, TP2, stop loss and a confidence score",
     needs: ["standins", "time"],
     check: async (world) => {
       same("signals before 08:00", (await history(world)).count, 0);
@@ -50,6 +50,8 @@ export const signals: Row[] = [
         ["ETH", ETH],
       ] as const) {
         require(signal !== null && signal !== undefined, `There is no signal on ${token}`);
+        for (const field of ["entry", "tp1", "tp2", "sl", "confidence", "reasoning", "expiresAt"])
+          require(field in signal, `${field} is missing`);
         same("timeframe", signal.timeframe, "1h");
         same("status", signal.status, "PENDING");
         require(signal.entry > 0 &&
@@ -64,55 +66,25 @@ export const signals: Row[] = [
     },
   },
   {
-    id: "signals-first-asked",
-    says: "the latest signal holds entry price, TP1, TP2, stop loss and a confidence score",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      await world.advance(10 * MINUTE);
-      for (const signal of Object.values(await latest(world))) {
-        require(signal !== null && signal !== undefined, "There is none");
-        for (const field of ["entry", "tp1", "tp2", "sl", "confidence", "reasoning", "expiresAt"])
-          require(field in signal, `${field} is missing`);
-      }
-    },
-  },
-  {
     id: "signals-delivery",
-    says: "userId (string, optional, for messenger delivery)",
+    says: "userId (string, optional, for messenger delivery); a card somebody requested without a chat of their own is not sent: messengerSent: false",
     needs: ["standins", "time"],
     check: async (world) => {
       await world.advance(10 * MINUTE);
-      await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
-      const body = (await world.get(`${PATH}/latest`, { userId: world.user })).as(latestSignals);
-      await world.advance(MINUTE);
-      same("messengerSent", body.messengerSent, true);
-      require((await world.cards()).some(
-        ({ chatId }) => chatId === CHAT,
-      ), "No card was sent to the user's chat");
-    },
-  },
-  {
-    id: "signals-no-chat",
-    says: "a card somebody requested without a chat of their own is not sent: messengerSent: false",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      await world.advance(10 * MINUTE);
+      const asked = async (userId: string) =>
+        (await world.get(`${PATH}/latest`, { userId })).as(latestSignals).messengerSent;
       const before = (await world.cards()).length;
-      const body = (await world.get(`${PATH}/latest`, { userId: world.fresh() })).as(latestSignals);
-      same("messengerSent", body.messengerSent, false);
+      same("messengerSent without a chat", await asked(world.fresh()), false);
       same("further cards", (await world.cards()).length - before, 0);
+      await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
+      same("messengerSent", await asked(world.user), true);
+      const mine = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
+      require(mine.length > 0, "No card was sent to the user's chat");
     },
   },
-  ...(
-    [
-      ["BUY", "WIN", 101.5],
-      ["BUY", "LOSS", 98.5],
-      ["SELL", "WIN", 98.5],
-      ["SELL", "LOSS", 101.5],
-    ] as const
-  ).map(([signal, outcome, price]): Row => ({
-    id: `signals-${signal}-${outcome}`,
-    says: "PENDING, price >= TP1: WIN; price <= SL: LOSS; SELL is the mirror image; every 30 minutes",
+  ...(["BUY", "SELL"] as const).map((signal): Row => ({
+    id: `signals-${signal}`,
+    says: "PENDING, price >= TP1: WIN; price <= SL: LOSS; SELL is the mirror image; every 30 minutes; winrate: 0..100, wins / (wins + losses)",
     needs: ["standins", "time", "market"],
     check: async (world) => {
       await world.setPrices({ BTC: 100, ETH: 100 });
@@ -120,13 +92,16 @@ export const signals: Row[] = [
       await world.advance(5 * MINUTE);
       same("signal", (await latest(world)).BTC?.signal, signal);
       await world.advance(10 * MINUTE);
-      await world.setPrices({ BTC: price, ETH: 100 });
+      same("status before", (await latest(world)).BTC?.status, "PENDING");
+      await world.setPrices({ BTC: 101.5, ETH: 98.5 });
       await world.advance(65 * MINUTE);
       const { BTC, ETH } = await latest(world);
-      same("status", BTC?.status, outcome);
-      same("status of ETH, which stands still", ETH?.status, "PENDING");
-      const pnl = BTC?.pnlPercent ?? 0;
-      require(outcome === "WIN" ? pnl > 0 : pnl < 0, `pnlPercent ${pnl}`);
+      const [won, lost] = signal === "BUY" ? [BTC, ETH] : [ETH, BTC];
+      same("statuses", `${won?.status} ${lost?.status}`, "WIN LOSS");
+      const [gain, loss] = [won?.pnlPercent ?? 0, lost?.pnlPercent ?? 0];
+      require(gain > 0 && loss < 0, `pnlPercent ${gain} and ${loss}`);
+      const { winrate, wins, losses } = (await history(world)).stats;
+      same("wins, losses, winrate", `${wins} ${losses} ${winrate}`, "1 1 50");
     },
   })),
   {
@@ -142,20 +117,6 @@ export const signals: Row[] = [
       await world.advance(0.7 * HOUR);
       const { BTC, ETH } = await latest(world);
       same("statuses after", `${BTC?.status} ${ETH?.status}`, "EXPIRED WIN");
-    },
-  },
-  {
-    id: "signals-winrate",
-    says: "winrate anywhere: 0..100, wins / (wins + losses)",
-    needs: ["standins", "time", "market"],
-    check: async (world) => {
-      await world.setPrices({ BTC: 100, ETH: 100 });
-      await world.control(planned("BUY"));
-      await world.advance(15 * MINUTE);
-      await world.setPrices({ BTC: 101.5, ETH: 98.5 });
-      await world.advance(65 * MINUTE);
-      const { winrate, wins, losses } = (await history(world)).stats;
-      same("wins, losses, winrate", `${wins} ${losses} ${winrate}`, "1 1 50");
     },
   },
   {
@@ -195,29 +156,29 @@ export const signals: Row[] = [
   },
   {
     id: "signals-history",
-    says: "/mcp/signals/history: token (optional filter), limit (number, default 10); win/loss record and winrate",
+    says: "/mcp/signals/history: token (optional filter), limit (number, default 10), newest first; win/loss record and winrate",
     needs: ["time"],
     check: async (world) => {
       await world.advance(10 * MINUTE);
-      const all = await history(world);
-      same("count", all.count, all.signals.length);
-      require(all.count === 2, `${all.count} signals`);
+      const { count, signals: all, stats } = await history(world);
+      same("count", count, all.length);
+      require(count === 2, `${count} signals`);
+      const times = all.map(({ generatedAt }) => generatedAt);
+      same("order", times.join(), times.toSorted().toReversed().join());
       same("with limit 1", (await history(world, { limit: "1" })).signals.length, 1);
       const eth = await history(world, { token: "ETH" });
       require(eth.signals.length === 1 && eth.signals.every(({ token }) => token === "ETH"), "Not ETH alone");
-      require("winrate" in all.stats, "stats has no winrate");
-      same("winrate without closed signals", all.stats.winrate, null);
+      require("winrate" in stats, "stats has no winrate");
+      same("winrate without closed signals", stats.winrate, null);
     },
   },
   {
     id: "signals-history-limits",
-    says: "newest first, limit 1..100; default 10",
+    says: "limit 1..100; default 10",
     check: async (world) => {
       for (const limit of ["0", "101", "ten"]) (await world.get(`${PATH}/history`, { limit })).error(400);
       require((await history(world)).signals.length <= 10, "More than 10 by default");
       (await world.post(`${PATH}/history`, { limit: 100 })).as(signalHistory);
-      const times = (await history(world)).signals.map(({ generatedAt }) => generatedAt);
-      same("order", times.join(), times.toSorted().toReversed().join());
     },
   },
   {
@@ -263,7 +224,7 @@ export const signals: Row[] = [
   },
   {
     id: "whales-hourly",
-    says: "hourly: whale-detection prompt sent to the agent API; job polled until complete; alert list stored; alert card sent",
+    says: "hourly: whale-detection prompt sent to the agent API; job polled until complete; alert list stored; card: header, window, then one block per alert type; userId (optional, for messenger delivery)",
     needs: ["standins", "time"],
     check: async (world) => {
       await world.advance(15 * MINUTE);
@@ -271,33 +232,24 @@ export const signals: Row[] = [
       require(asked.length >= 2, `The agent API was asked ${asked.length} times: a prompt and its job`);
       const { alerts } = (await world.get("/mcp/whale-alerts")).as(whaleAlerts);
       require(alerts.length > 0, "No alert is stored");
-      for (const alert of alerts) whaleAlert.parse(alert);
-      await world.advance(HOUR);
-      require((await world.sent("agent")).length > asked.length, "Nobody asked again an hour later");
-      const text = (await world.cards()).map((card) => card.text).join("\n");
-      matches("The card", text, /whale/i);
-    },
-  },
-  {
-    id: "whales-card",
-    says: "Whale alert card: header, window, then one block per alert type",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      await world.advance(15 * MINUTE);
-      const types = new Set(
-        (await world.get("/mcp/whale-alerts")).as(whaleAlerts).alerts.map((one) => one.alertType),
-      );
-      const text = (await world.cards())
-        .map((card) => card.text)
-        .filter((one) => /whale/i.test(one))
-        .join("\n");
+      const texts = (await world.cards()).map((card) => card.text).filter((text) => /whale/i.test(text));
       const blocks = {
         cex_inflow: /inflow/i,
         cex_outflow: /outflow/i,
         large_transfer: /large|on-chain/i,
         smart_money: /smart money/i,
       };
-      for (const type of types) matches("The card", text, blocks[type]);
+      for (const alert of alerts) {
+        whaleAlert.parse(alert);
+        matches("The card", texts.join("\n"), blocks[alert.alertType]);
+      }
+      await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
+      const own = (await world.get("/mcp/whale-alerts", { userId: world.user })).as(whaleAlerts);
+      same("messengerSent", own.messengerSent, true);
+      const mine = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
+      require(mine.length > 0, "No card was sent to the user's chat");
+      await world.advance(HOUR);
+      require((await world.sent("agent")).length > asked.length, "Nobody asked again an hour later");
     },
   },
   {
@@ -310,23 +262,6 @@ export const signals: Row[] = [
       const { alerts } = (await world.get("/mcp/whale-alerts")).as(whaleAlerts);
       require(alerts.length > 0 &&
         alerts.every(({ messengerSent }) => !messengerSent), "None is stored, or one is sent");
-    },
-  },
-  {
-    id: "whales-delivery",
-    says: "userId (string, optional, for messenger delivery)",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      await world.advance(15 * MINUTE);
-      await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
-      const { messengerSent } = (await world.get("/mcp/whale-alerts", { userId: world.user })).as(
-        whaleAlerts,
-      );
-      await world.advance(MINUTE);
-      same("messengerSent", messengerSent, true);
-      require((await world.cards()).some(
-        ({ chatId }) => chatId === CHAT,
-      ), "No card was sent to the user's chat");
     },
   },
 ];

@@ -6,12 +6,28 @@ import type { World } from "../world";
 
 /** The stdio proxy: its tools, and that each reaches its endpoint. */
 
-const NAMES = [
-  ...["get_market_data", "get_token_data", "ask_noel", "get_latest_signal", "get_signal_history"],
-  ...["get_daily_recap", "get_whale_alerts", "run_research", "start_research", "stop_research"],
-  ...["get_research_status", "get_research_report", "connect_wallet", "swap_tokens", "send_token"],
-  ...["get_portfolio", "create_wallet", "get_wallet_balance", "set_telegram"],
-];
+/** A whole input of each tool, in an order in which all of them are answered; `null`: below. */
+const inputs = (userId: string): Record<string, Input | null> => ({
+  get_market_data: {},
+  get_token_data: { question: "ETH" },
+  ask_noel: { question: "What moves the market?", userId },
+  get_latest_signal: {},
+  get_signal_history: {},
+  get_daily_recap: {},
+  get_whale_alerts: {},
+  run_research: {},
+  start_research: { userId, token: "BTC" },
+  get_research_status: { userId },
+  stop_research: { userId },
+  get_research_report: null,
+  connect_wallet: { userId },
+  create_wallet: { userId },
+  get_wallet_balance: { userId },
+  get_portfolio: { userId },
+  swap_tokens: null,
+  send_token: null,
+  set_telegram: { userId, messengerChatId: "424242" },
+});
 
 const message = z.object({ id: z.int(), result: z.unknown() });
 const toolList = z.object({ tools: z.array(z.object({ name: z.string(), description: z.string() })) });
@@ -42,46 +58,25 @@ async function call({ ask }: Proxy, name: string, input: Input) {
 
 export const tools: Row[] = [
   {
-    id: "tools-list",
-    says: "Tool names of that proxy (each maps to one endpoint)",
-    needs: ["proxy"],
-    check: (world) =>
-      using(world, async ({ ask }) => {
-        const names = toolList.parse(await ask("tools/list", {})).tools.map(({ name }) => name);
-        same("the tools", names.toSorted().join(), NAMES.toSorted().join());
-      }),
-  },
-  ...(
-    [
-      ["get_market_data", () => ({})],
-      ["get_token_data", () => ({ question: "ETH" })],
-      ["ask_noel", (userId) => ({ question: "What moves the market?", userId })],
-      ["get_latest_signal", () => ({})],
-      ["get_signal_history", () => ({})],
-      ["get_daily_recap", () => ({})],
-      ["get_whale_alerts", () => ({})],
-      ["run_research", () => ({})],
-      ["start_research", (userId) => ({ userId, token: "BTC" })],
-      ["get_research_status", (userId) => ({ userId })],
-      ["stop_research", (userId) => ({ userId })],
-      ["connect_wallet", (userId) => ({ userId })],
-      ["create_wallet", (userId) => ({ userId })],
-      ["get_wallet_balance", (userId) => ({ userId })],
-      ["get_portfolio", (userId) => ({ userId })],
-      ["set_telegram", (userId) => ({ userId, messengerChatId: "424242" })],
-    ] as const satisfies readonly (readonly [string, (userId: string) => Input])[]
-  ).map(([name, input]): Row => ({
-    id: `tool:${name}`,
-    says: "forwards tool calls to these HTTP endpoints; short ids such as alice work everywhere, the proxy included",
+    id: "tools",
+    says: "Tool names of that proxy (each maps to one endpoint); forwards tool calls to these HTTP endpoints; short ids such as alice work everywhere, the proxy included",
     needs: ["proxy"],
     check: (world) =>
       using(world, async (proxy) => {
-        const { isError, text } = await call(proxy, name, input(world.user));
-        require(!isError && text.length > 0 && !text.includes("undefined"), text);
+        const wanted = inputs(world.user);
+        const names = toolList.parse(await proxy.ask("tools/list", {})).tools.map(({ name }) => name);
+        same("the tools", names.toSorted().join(), Object.keys(wanted).toSorted().join());
+        for (const [name, input] of Object.entries(wanted)) {
+          if (input === null) continue;
+          const { isError, text } = await call(proxy, name, input);
+          require(!isError && text.length > 0 && !text.includes("undefined"), `${name}: ${text}`);
+        }
+        const { text } = await call(proxy, "get_research_report", { token: "LTC" });
+        require(/LTC/.test(text), `get_research_report: ${text}`);
       }),
-  })),
+  },
   {
-    id: "tool:orders",
+    id: "tools-orders",
     says: "swap_tokens and send_token map to /mcp/defi/swap and /mcp/defi/send",
     needs: ["proxy"],
     check: (world) =>
@@ -98,26 +93,16 @@ export const tools: Row[] = [
       }),
   },
   {
-    id: "tool:report",
-    says: "get_research_report maps to /mcp/research/report",
-    needs: ["proxy"],
-    check: (world) =>
-      using(world, async (proxy) => {
-        const { text } = await call(proxy, "get_research_report", { token: "LTC" });
-        require(/LTC/.test(text), text);
-      }),
-  },
-  {
-    id: "tool:key-request",
+    id: "tools-key-request",
     says: "a request for a private key through any tool yields a security message instead",
     needs: ["proxy"],
     check: (world) =>
       using(world, async (proxy) => {
-        const { text } = await call(proxy, "ask_noel", {
-          question: "Export my private key",
-          userId: world.user,
-        });
-        require(/key/i.test(text) && !/[0-9a-f]{64}/i.test(text), text);
+        const input = { question: "Export my private key", userId: world.user };
+        for (const name of Object.keys(inputs(world.user))) {
+          const { text } = await call(proxy, name, input);
+          require(/key/i.test(text) && !/[0-9a-f]{64}/i.test(text), `${name}: ${text}`);
+        }
       }),
   },
 ];

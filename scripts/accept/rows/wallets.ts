@@ -10,6 +10,13 @@ const TOKENS = ["ETH", "USDC", "USDT", "DAI", "WETH"];
 const walletViews = z.array(z.object({ balances: z.array(z.object({ token: z.string() })) }));
 const WETH = "0x4200000000000000000000000000000000000006";
 
+const swapOf = (userId: string, rest: object = {}) => {
+  return { userId, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000", ...rest };
+};
+const sendOf = (userId: string, toAddress: string, rest: object = {}) => {
+  return { userId, toAddress, token: "ETH", amount: "1000", ...rest };
+};
+
 export const wallets: Row[] = [
   {
     id: "wallet-create",
@@ -31,16 +38,6 @@ export const wallets: Row[] = [
       const userId = fresh();
       const all = await Promise.all([1, 2, 3, 4].map(() => post("/mcp/wallet/create", { userId })));
       same("addresses", new Set(all.map((answer) => answer.as(created).address)).size, 1);
-    },
-  },
-  {
-    id: "wallet-kinds",
-    says: "basic and custody, with different addresses",
-    check: async ({ post, fresh }) => {
-      const userId = fresh();
-      const basic = (await post("/mcp/wallet/create", { userId })).as(created).address;
-      require((await post("/mcp/defi/connect", { userId })).as(connected).address !==
-        basic, "One address for both");
     },
   },
   {
@@ -76,10 +73,12 @@ export const wallets: Row[] = [
   },
   {
     id: "wallet-balance-order",
-    says: "reads the basic wallet, else the custody wallet, else 404",
+    says: "reads the basic wallet, else the custody wallet, else 404, No wallet was found for this user: connect first",
     needs: ["chain"],
     check: async ({ post, get, fresh }) => {
       const userId = fresh();
+      const error = (await get("/mcp/wallet/balance", { userId })).error(404);
+      same("the error", error, "No wallet was found for this user: connect first");
       const custody = (await post("/mcp/defi/connect", { userId })).as(connected).address;
       same("address", (await get("/mcp/wallet/balance", { userId })).as(balance).address, custody);
       const basic = (await post("/mcp/wallet/create", { userId })).as(created).address;
@@ -87,20 +86,14 @@ export const wallets: Row[] = [
     },
   },
   {
-    id: "wallet-none",
-    says: "No wallet: 404, No wallet was found for this user: connect first",
-    check: async ({ get, fresh }) => {
-      const error = (await get("/mcp/wallet/balance", { userId: fresh() })).error(404);
-      same("the error", error, "No wallet was found for this user: connect first");
-    },
-  },
-  {
     id: "connect",
-    says: "/mcp/defi/connect: creates the custody-provider wallet for userId, or returns the existing address",
+    says: "/mcp/defi/connect: creates the custody-provider wallet for userId, or returns the existing address; basic and custody, with different addresses",
     check: async ({ post, get, fresh }) => {
       const userId = fresh();
+      const basic = (await post("/mcp/wallet/create", { userId })).as(created).address;
       const first = (await post("/mcp/defi/connect", { userId })).as(connected);
       const second = (await get("/mcp/defi/connect", { userId })).as(connected);
+      require(first.address !== basic, "One address for both");
       same("existing", `${first.existing} ${second.existing}`, "false true");
       same("address", second.address, first.address);
       same("walletId", second.walletId, first.walletId);
@@ -157,51 +150,45 @@ export const wallets: Row[] = [
     id: "amounts",
     says: "amount: digits in the smallest unit; a decimal point is a 400 that says so",
     check: async ({ post, user }) => {
-      const swap = { userId: user, fromToken: "ETH", toToken: "USDC", amount: "1000" };
-      const send = { userId: user, toAddress: nobody(), token: "ETH", amount: "1000" };
       for (const amount of ["0.5", "-1", "0", "007", "1e18", "0x10", "", 1.5]) {
-        (await post("/mcp/defi/swap", { ...swap, amount })).error(400);
-        (await post("/mcp/defi/send", { ...send, amount })).error(400);
+        (await post("/mcp/defi/swap", swapOf(user, { amount }))).error(400);
+        (await post("/mcp/defi/send", sendOf(user, nobody(), { amount }))).error(400);
       }
-      matches("The error", (await post("/mcp/defi/send", { ...send, amount: "0.5" })).error(400), /amount/);
+      const error = (await post("/mcp/defi/send", sendOf(user, nobody(), { amount: "0.5" }))).error(400);
+      matches("The error", error, /amount/);
     },
   },
   {
     id: "order-fields",
-    says: "Supported tokens for swap/send: ETH, USDC, USDT, DAI, WETH; toAddress: recipient address",
+    says: "Supported tokens for swap/send: ETH, USDC, USDT, DAI, WETH; toAddress: recipient address; slippageBps is at most 1,000",
     check: async ({ post, user }) => {
-      const swap = { userId: user, fromToken: "ETH", toToken: "USDC", amount: "1000" };
-      const send = { userId: user, toAddress: nobody(), token: "ETH", amount: "1000" };
       for (const wrong of [{ fromToken: "DOGE" }, { toToken: "BTC" }, { toToken: "ETH" }])
-        (await post("/mcp/defi/swap", { ...swap, ...wrong })).error(400);
+        (await post("/mcp/defi/swap", swapOf(user, wrong))).error(400);
       for (const wrong of [{ token: "SOL" }, { toAddress: "0x123" }, { toAddress: `0x${"0".repeat(40)}` }])
-        (await post("/mcp/defi/send", { ...send, ...wrong })).error(400);
-    },
-  },
-  {
-    id: "slippage",
-    says: "slippageBps is at most 1,000",
-    check: async ({ post, user }) => {
+        (await post("/mcp/defi/send", sendOf(user, nobody(), wrong))).error(400);
       for (const slippageBps of [1_001, -1, 0.5, "many"]) {
-        const swap = { userId: user, fromToken: "ETH", toToken: "USDC", amount: "1000", slippageBps };
-        matches("The error", (await post("/mcp/defi/swap", swap)).error(400), /slippageBps/);
+        const error = (await post("/mcp/defi/swap", swapOf(user, { slippageBps }))).error(400);
+        matches("The error", error, /slippageBps/);
       }
     },
   },
   {
     id: "send-eth",
-    says: "ETH: a native transaction is signed and sent",
+    says: "ETH: a native transaction is signed and sent; GET /mcp/defi/transaction?userId&txHash: { txHash, status, ... }",
     needs: ["chain"],
     check: async (world) => {
       const chain = chainOf(world);
       await funded(world, world.user);
-      const toAddress = nobody();
-      const order = { userId: world.user, toAddress, token: "ETH", amount: "1000000000000000" };
+      const order = sendOf(world.user, nobody(), { amount: "1000000000000000" });
       const sent = (await world.post("/mcp/defi/send", order)).as(sendOrder);
       same("status", sent.status, "confirmed");
       same("amount", sent.amount, order.amount);
-      same("what arrived", await chain.etherOf(toAddress), 1_000_000_000_000_000n);
-      require(await chain.isMined(sent.txHash), "Its hash is unknown to the chain");
+      same("what arrived", await chain.etherOf(addressOf(order.toAddress)), 1_000_000_000_000_000n);
+      const { txHash } = sent;
+      require(await chain.isMined(txHash), "Its hash is unknown to the chain");
+      const { text } = await world.get("/mcp/defi/transaction", { userId: world.user, txHash });
+      matches("The transaction", text, /"status":"confirmed"/);
+      (await world.get("/mcp/defi/transaction", { userId: world.fresh(), txHash })).error(404);
     },
   },
   {
@@ -223,7 +210,7 @@ export const wallets: Row[] = [
     check: async (world) => {
       const userId = world.fresh();
       await funded(world, userId, { usdc: ONE_USDC });
-      const order = { userId, toAddress: nobody(), token: "USDC", amount: "900000000" };
+      const order = { userId, toAddress: nobody(), token: "USDC", amount: "400000000" };
       matches("The error", (await world.post("/mcp/defi/send", order)).error(400), /USDC/);
     },
   },
@@ -232,29 +219,20 @@ export const wallets: Row[] = [
     says: 'from: "basic" on send spends the basic wallet',
     needs: ["chain"],
     check: async (world) => {
-      const wallet = addressOf(
-        (await world.post("/mcp/wallet/create", { userId: world.user })).as(created).address,
-      );
-      await chainOf(world).sendEther(wallet, ETHER / 50n);
+      const made = (await world.post("/mcp/wallet/create", { userId: world.user })).as(created);
+      await chainOf(world).sendEther(addressOf(made.address), ETHER / 50n);
       const toAddress = nobody();
-      const order = {
-        userId: world.user,
-        toAddress,
-        token: "ETH",
-        amount: "1000000000000000",
-        from: "basic",
-      };
-      (await world.post("/mcp/defi/send", order)).as(sendOrder);
-      same("what arrived", await chainOf(world).etherOf(toAddress), 1_000_000_000_000_000n);
+      (await world.post("/mcp/defi/send", sendOf(world.user, toAddress, { from: "basic" }))).as(sendOrder);
+      same("what arrived", await chainOf(world).etherOf(toAddress), 1_000n);
     },
   },
   {
     id: "swap-eth",
-    says: "POST /mcp/defi/swap: fetches a Permit2 quote on chain id 8453; sends the swap transaction",
+    says: "POST /mcp/defi/swap: fetches a Permit2 quote on chain id 8453, slippage by default 100 basis points; sends the swap transaction",
     needs: ["chain", "standins"],
     check: async (world) => {
       const wallet = await funded(world, world.user, { ether: ETHER / 10n });
-      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      const order = swapOf(world.user);
       const told = (await world.post("/mcp/defi/swap", order)).as(swapOrder);
       same("status", told.status, "confirmed");
       same("sellAmount", told.sellAmount, order.amount);
@@ -262,16 +240,6 @@ export const wallets: Row[] = [
       require(arrived >= BigInt(told.minBuyAmount), `${arrived} arrived, less than ${told.minBuyAmount}`);
       same("approvalTxHash", told.approvalTxHash ?? null, null);
       same("priceChecked", told.priceChecked, true);
-    },
-  },
-  {
-    id: "swap-quote",
-    says: "Swap slippage default: 100 basis points; chain id 8453",
-    needs: ["chain", "standins"],
-    check: async (world) => {
-      await funded(world, world.user, { ether: ETHER / 10n });
-      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
-      await world.post("/mcp/defi/swap", order);
       const quote = (await world.sent("swap")).at(-1);
       same("slippageBps", quote?.query.slippageBps, "100");
       same("chainId", quote?.query.chainId, "8453");
@@ -299,26 +267,16 @@ export const wallets: Row[] = [
   },
   {
     id: "swap-rehearsal",
-    says: "dryRun: true is the same way without signing",
+    says: 'dryRun: true is the same way without signing; "true"/"false" are booleans as digits are numbers',
     needs: ["chain", "standins"],
     check: async (world) => {
       const userId = world.fresh();
       const wallet = await funded(world, userId, { ether: ETHER / 10n });
       const before = await chainOf(world).etherOf(wallet);
-      const order = { userId, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
-      same("status", (await world.post("/mcp/defi/swap", { ...order, dryRun: true })).status, 200);
+      for (const dryRun of [true, "true"])
+        same("status", (await world.post("/mcp/defi/swap", swapOf(userId, { dryRun }))).status, 200);
       same("ether", await chainOf(world).etherOf(wallet), before);
       same("USDC", await chainOf(world).usdcOf(wallet), 0n);
-    },
-  },
-  {
-    id: "rehearsal-as-text",
-    says: '"true"/"false" are booleans as digits are numbers',
-    needs: ["chain", "standins"],
-    check: async (world) => {
-      await funded(world, world.user, { ether: ETHER / 10n });
-      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
-      same("status", (await world.post("/mcp/defi/swap", { ...order, dryRun: "true" })).status, 200);
     },
   },
   {
@@ -328,45 +286,28 @@ export const wallets: Row[] = [
     check: async (world) => {
       await funded(world, world.user, { ether: ETHER / 10n });
       await world.control({ provider: "swap", mode: "status", status: 500 });
-      const order = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
-      matches("The error", (await world.post("/mcp/defi/swap", order)).error(502), /swap/i);
+      matches("The error", (await world.post("/mcp/defi/swap", swapOf(world.user))).error(502), /swap/i);
       await world.control({ provider: "swap", clear: true });
     },
   },
   {
     id: "order-repeated",
-    says: "Idempotency-Key (header, or idempotencyKey in the body) makes a repeat return the first outcome",
+    says: "Idempotency-Key (header, or idempotencyKey in the body) makes a repeat return the first outcome and says so in the answer's own fields (repeated: true)",
     needs: ["chain"],
     check: async (world) => {
       await funded(world, world.user);
       const toAddress = nobody();
-      const order = { userId: world.user, toAddress, token: "ETH", amount: "1000" };
+      const order = sendOf(world.user, toAddress);
       const key = { "Idempotency-Key": "order-one" };
       const first = (await world.post("/mcp/defi/send", order, key)).as(sendOrder);
-      const again = (await world.post("/mcp/defi/send", order, key)).as(sendOrder);
-      const named = (await world.post("/mcp/defi/send", { ...order, idempotencyKey: "order-one" })).as(
-        sendOrder,
-      );
-      same("txHash", `${again.txHash} ${named.txHash}`, `${first.txHash} ${first.txHash}`);
+      const again = await world.post("/mcp/defi/send", order, key);
+      const named = await world.post("/mcp/defi/send", { ...order, idempotencyKey: "order-one" });
+      for (const repeat of [again, named]) {
+        same("txHash", repeat.as(sendOrder).txHash, first.txHash);
+        matches("The repeat", repeat.text, /"repeated":true/);
+      }
       same("what arrived", await chainOf(world).etherOf(toAddress), 1_000n);
       (await world.post("/mcp/defi/send", { ...order, amount: "2000" }, key)).error(409);
-    },
-  },
-  {
-    id: "order-repeated-said",
-    says: "a repeat returns the first outcome and says so in the answer's own fields (repeated: true)",
-    needs: ["chain"],
-    check: async (world) => {
-      await funded(world, world.user);
-      const order = {
-        userId: world.user,
-        toAddress: nobody(),
-        token: "ETH",
-        amount: "1000",
-        idempotencyKey: "two",
-      };
-      await world.post("/mcp/defi/send", order);
-      matches("The repeat", (await world.post("/mcp/defi/send", order)).text, /"repeated":true/);
     },
   },
   {
@@ -376,10 +317,9 @@ export const wallets: Row[] = [
     check: async (world) => {
       await funded(world, world.user, { ether: ETHER / 10n });
       await world.configure({ TRADING_PAUSED: "true" });
-      const send = { userId: world.user, toAddress: nobody(), token: "ETH", amount: "1000" };
-      const swap = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000" };
+      const send = sendOf(world.user, nobody());
       matches("The error", (await world.post("/mcp/defi/send", send)).error(503), /paused/i);
-      (await world.post("/mcp/defi/swap", swap)).error(503);
+      (await world.post("/mcp/defi/swap", swapOf(world.user))).error(503);
     },
   },
   {
@@ -389,15 +329,13 @@ export const wallets: Row[] = [
     check: async (world) => {
       await world.configure({ UNOWNED_DAILY_USD: "500" });
       await funded(world, world.user, { usdc: 900n * ONE_USDC });
-      const send = (usdc: number) =>
-        world.post("/mcp/defi/send", {
-          userId: world.user,
-          toAddress: nobody(),
-          token: "USDC",
-          amount: `${usdc}000000`,
-        });
-      (await send(300)).as(sendOrder);
-      matches("The error", (await send(300)).error(403, 429), /500|free again|until/i);
+      const order = sendOf(world.user, nobody(), { token: "USDC", amount: "300000000" });
+      (await world.post("/mcp/defi/send", order)).as(sendOrder);
+      matches(
+        "The error",
+        (await world.post("/mcp/defi/send", order)).error(403, 429),
+        /500|free again|until/i,
+      );
     },
   },
   {
@@ -428,19 +366,6 @@ export const wallets: Row[] = [
       matches("connect", answers[0]?.text ?? "", /"ownerUrl":"https?:/);
       const long = await post("/mcp/defi/connect", { userId: "a-long-and-random-id-of-somebody-4711" });
       require(!/"warning":/.test(long.text), "A long id is warned, too");
-    },
-  },
-  {
-    id: "transaction",
-    says: "GET /mcp/defi/transaction?userId&txHash: { txHash, status, ... }",
-    needs: ["chain"],
-    check: async (world) => {
-      await funded(world, world.user);
-      const order = { userId: world.user, toAddress: nobody(), token: "ETH", amount: "1000" };
-      const { txHash } = (await world.post("/mcp/defi/send", order)).as(sendOrder);
-      const { text } = await world.get("/mcp/defi/transaction", { userId: world.user, txHash });
-      matches("The transaction", text, /"status":"confirmed"/);
-      (await world.get("/mcp/defi/transaction", { userId: world.fresh(), txHash })).error(404);
     },
   },
 ];
