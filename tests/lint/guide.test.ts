@@ -17,7 +17,7 @@ function fault(place: string): string | null {
   if (!existsSync(`${file}.ts`)) return `${place} is not there`;
   return new RegExp(`\\b${name}\\b`).test(readFileSync(`${file}.ts`, "utf8"))
     ? null
-    : `${file} has no ${name}`;
+    : `${place} has no such name`;
 }
 
 test("every place in the guide is there, and has what is said to be in it", () => {
