@@ -20,7 +20,7 @@ export async function buildProxy(): Promise<Built> {
 }
 
 /** For calls that wait on a busy machine. */
-export const PATIENT = { timeout: 600_000 };
+const PATIENT = { timeout: 600_000 };
 
 export type Connection = {
   client: Client;
