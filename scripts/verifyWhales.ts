@@ -1,7 +1,7 @@
 import { isHash } from "viem";
 import * as z from "zod";
 import { failureOf } from "../convex/lib/errors";
-import { readOutcomes, type Outcome } from "../convex/providers/chain/transactions";
+import { readOutcomes, type Mined } from "../convex/providers/chain/transactions";
 import { COINS } from "../convex/whales/coins";
 import { measuredIn } from "../convex/whales/movements";
 import { publicAlertShape } from "../convex/whales/http";
@@ -36,8 +36,8 @@ async function shown(base: string): Promise<Shown[]> {
 }
 
 /** What the chain says of transactions, by hash. @throws Unreadable */
-async function outcomesOf(hashes: readonly string[]): Promise<Map<string, Outcome>> {
-  const outcomes = new Map<string, Outcome>();
+async function outcomesOf(hashes: readonly string[]): Promise<Map<string, Mined>> {
+  const outcomes = new Map<string, Mined>();
   const asked = hashes.filter((one) => isHash(one));
   for (let next = 0; next < asked.length; next += AT_ONCE) {
     const some = asked.slice(next, next + AT_ONCE);
@@ -57,7 +57,7 @@ const nameOf = ({ token, txHash, movement }: Pick<Shown, "token" | "txHash" | "m
   `${token} in transaction ${txHash}, position ${movement.position}`;
 
 /** Where the alerts of one transaction are not what it makes, at the price that each names. */
-function problemsOf(alerts: readonly Shown[], outcome: Outcome | undefined): string[] {
+function problemsOf(alerts: readonly Shown[], outcome: Mined | undefined): string[] {
   if (outcome === undefined) return alerts.map((one) => `${nameOf(one)}: the chain has no such transaction`);
   const seen = new Set<string>();
   const problems: string[] = [];

@@ -3,8 +3,7 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalQuery, mutation, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { creditsForTokens } from "../credits/model";
-import { release, reserve, settle } from "../credits/reservations";
+import { creditsForTokens, release, reserve, settle } from "../credits/model";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
@@ -25,7 +24,7 @@ const MAX_QUESTION = 8_000;
 const MAX_KEY = 200;
 /** The part of every prompt before the question: rules, figures and the user's own data. */
 const CONTEXT_TOKENS = 2_500;
-/** Few languages need more than one token for two characters; the rest is settled afterwards. */
+/** Few languages need more than one token for two characters. */
 const CHARS_PER_TOKEN = 2;
 
 /**

@@ -1,10 +1,11 @@
-import { v } from "convex/values";
-import { mutation, query } from "../_generated/server";
-import { charge } from "../lib/limits/charges";
+import { v, type Infer } from "convex/values";
+import { mutation, query, type QueryCtx } from "../_generated/server";
 import { ownRows } from "../accounts/lists";
 import { findUser, requireUser } from "../accounts/model";
-import { finishSession, openSession, vGame } from "./games";
-import { balanceOf, creditsPerUsdc } from "./model";
+import { AppError } from "../lib/errors";
+import { charge } from "../lib/limits/charges";
+import { DAY } from "../lib/time";
+import { balanceOf, creditDeposit, creditsPerUsdc } from "./model";
 import { creditTables, vGameResult } from "./tables";
 
 /** Credits in the web application. Every function concerns only the signed-in user. */
@@ -26,23 +27,68 @@ export const history = ownRows(
     db.query("creditTransactions").withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId)),
 );
 
-/** Opens an arcade game, and returns what it may earn. Its result counts once, until `expiresAt` (epoch ms). */
+const MAX_LEVEL = 50;
+const CREDITS_PER_LEVEL = 100;
+/** The most that games earn in a UTC day: five USDC. */
+const DAILY_CAP = 500;
+
+/** Opens an arcade game, whose one result counts. */
 export const openGame = mutation({
   args: {},
-  returns: vGame,
+  returns: v.object({
+    sessionId: v.id("gameSessions"),
+    /** The highest level of any game. */
+    maxLevel: v.number(),
+    creditsPerLevel: v.number(),
+    /** What games can still earn until the end of the UTC day. */
+    creditsLeftToday: v.number(),
+  }),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
-    return openSession(ctx, userId);
+    return {
+      sessionId: await ctx.db.insert("gameSessions", { userId }),
+      maxLevel: MAX_LEVEL,
+      creditsPerLevel: CREDITS_PER_LEVEL,
+      creditsLeftToday: await leftToday(ctx, userId),
+    };
   },
 });
 
-/** Ends an arcade game; its credits are a deposit. Repeating it returns the first outcome. */
+/**
+ * Ends an arcade game; its credits are a deposit. Repeating it returns the first outcome.
+ * @throws AppError `invalid_request` for a level that is not a whole number from 0 to 50; `not_found` for a session of
+ * another user; `conflict` for one that has ended with another level.
+ */
 export const finishGame = mutation({
   args: { sessionId: v.id("gameSessions"), levelReached: v.number() },
   returns: vGameResult,
-  handler: async (ctx, { sessionId, levelReached }) => {
+  handler: async (ctx, { sessionId, levelReached }): Promise<Infer<typeof vGameResult>> => {
     const { userId } = await requireUser(ctx);
-    return finishSession(ctx, { userId, sessionId, levelReached });
+    if (!Number.isInteger(levelReached) || levelReached < 0 || levelReached > MAX_LEVEL)
+      throw new AppError("invalid_request", `levelReached must be a whole number from 0 to ${MAX_LEVEL}`);
+    const session = await ctx.db.get("gameSessions", sessionId);
+    if (session === null || session.userId !== userId)
+      throw new AppError("not_found", "This user has no such game session");
+    if (session.result !== undefined) {
+      if (session.result.levelReached === levelReached) return session.result;
+      throw new AppError("conflict", "This game ended with another result");
+    }
+    const creditsEarned = levelReached * CREDITS_PER_LEVEL;
+    const credited = Math.min(creditsEarned, await leftToday(ctx, userId));
+    await creditDeposit(ctx, { userId, amount: credited, key: `game:${sessionId}`, source: "arcade" });
+    const result = { levelReached, creditsEarned, credited };
+    await ctx.db.patch("gameSessions", sessionId, { result });
+    return result;
   },
 });
+
+async function leftToday(ctx: QueryCtx, userId: string): Promise<number> {
+  const today = Math.floor(Date.now() / DAY) * DAY;
+  const earned = await ctx.db
+    .query("creditTransactions")
+    .withIndex("by_userId_and_source", (q) => q.eq("userId", userId).eq("source", "arcade").gte("at", today))
+    // What is credited is whole levels: the cap leaves no more rows.
+    .take(DAILY_CAP / CREDITS_PER_LEVEL);
+  return DAILY_CAP - earned.reduce((sum, { amount }) => sum + amount, 0);
+}

@@ -14,11 +14,8 @@ type Entry = Pick<
   "userId" | "type" | "amount" | "source" | "key" | "model" | "tokensUsed" | "agentId"
 >;
 
-export type Deposit = { userId: string; amount: number; key: string; source: "usdc" | "arcade" };
-export type Deduction = Pick<Entry, "userId" | "amount" | "key" | "agentId" | "model" | "tokensUsed"> & {
-  /** What the credits are spent on. */
-  source: "agent_run" | "report";
-};
+type Deposit = { userId: string; amount: number; key: string; source: "usdc" | "arcade" };
+type Deduction = Omit<Entry, "type" | "source"> & { source: "agent_run" | "report" };
 
 /** Whether anything was ever written to a user's ledger. */
 export async function hasLedger(ctx: QueryCtx, userId: string): Promise<boolean> {
@@ -53,11 +50,6 @@ export async function deduct(ctx: MutationCtx, deduction: Deduction): Promise<bo
   return append(ctx, { ...deduction, type: "deduction" });
 }
 
-/** Returns credits of a deduction, once per key. @returns Whether this call returned them. */
-export async function refund(ctx: MutationCtx, given: Deduction): Promise<boolean> {
-  return append(ctx, { ...given, type: "refund" });
-}
-
 async function append(ctx: MutationCtx, entry: Entry): Promise<boolean> {
   const { userId, type, amount, key } = entry;
   const written = await entryWith(ctx, key);
@@ -78,7 +70,7 @@ async function append(ctx: MutationCtx, entry: Entry): Promise<boolean> {
   return true;
 }
 
-export async function entryWith(ctx: QueryCtx, key: string): Promise<Doc<"creditTransactions"> | null> {
+async function entryWith(ctx: QueryCtx, key: string): Promise<Doc<"creditTransactions"> | null> {
   return getOneFrom(ctx.db, "creditTransactions", "by_key", key);
 }
 
@@ -111,4 +103,55 @@ export function creditsFor(amountUsdc: bigint): number {
 /** The cost of a run: 1 credit per started TOKENS_PER_CREDIT tokens, at least 1. */
 export function creditsForTokens(tokens: number): number {
   return Math.max(1, Math.ceil(tokens / Number(setting("TOKENS_PER_CREDIT"))));
+}
+
+/**
+ * Credits of an agent run, as steps of its mutations: `reserve` before the model is asked; then `settle` returns what it
+ * did not use, or `release` all of it. A run is reserved once and ends once, by one further row.
+ */
+
+type Run = { runId: string; userId: string; agentId: string };
+
+const reserveKey = (runId: string) => `run:${runId}:reserve`;
+const endKey = (runId: string) => `run:${runId}:end`;
+
+/**
+ * Reserves credits for a run.
+ * @param estimate The most it costs, in credits.
+ * @throws AppError `payment_required` if the balance does not cover it.
+ */
+export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Promise<void> {
+  const { runId, userId, agentId } = run;
+  await deduct(ctx, { userId, agentId, source: "agent_run", amount: estimate, key: reserveKey(runId) });
+}
+
+/** Ends a run that answered. @returns Its cost to the user, in credits: its tokens', at most what was reserved. */
+export async function settle(
+  ctx: MutationCtx,
+  runId: string,
+  used: { model: string; tokensUsed: number },
+): Promise<number> {
+  return endRun(ctx, runId, creditsForTokens(used.tokensUsed), used);
+}
+
+/** Ends a run that failed. */
+export async function release(ctx: MutationCtx, runId: string): Promise<void> {
+  await endRun(ctx, runId, 0);
+}
+
+async function endRun(
+  ctx: MutationCtx,
+  runId: string,
+  price: number,
+  used: { model?: string; tokensUsed?: number } = {},
+): Promise<number> {
+  const held = await entryWith(ctx, reserveKey(runId));
+  if (held === null) throw new Error("A run is settled before its credits were reserved");
+  const key = endKey(runId);
+  const ended = await entryWith(ctx, key);
+  if (ended !== null) return held.amount - ended.amount;
+  const { userId, agentId = "", source } = held;
+  const amount = Math.max(0, held.amount - price);
+  await append(ctx, { userId, agentId, source, type: "refund", amount, key, ...used });
+  return held.amount - amount;
 }

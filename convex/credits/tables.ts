@@ -1,16 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import { literals } from "../lib/literals";
 import { ofUser, type RecordsOf } from "../lib/records/records";
-
-const vTransactionType = v.union(v.literal("deposit"), v.literal("deduction"), v.literal("refund"));
-
-const vCreditSource = v.union(
-  v.literal("usdc"),
-  v.literal("arcade"),
-  v.literal("agent_run"),
-  /** A paid report bought with a transfer that had been credited before. */
-  v.literal("report"),
-);
 
 export const vGameResult = v.object({
   levelReached: v.number(),
@@ -18,8 +9,6 @@ export const vGameResult = v.object({
   creditsEarned: v.number(),
   /** The credited part: less than earned once the day's cap is reached. */
   credited: v.number(),
-  /** Why that is less, if it is. */
-  less: v.optional(v.string()),
 });
 
 export const creditTables = {
@@ -29,13 +18,14 @@ export const creditTables = {
    */
   creditTransactions: defineTable({
     userId: v.string(),
-    type: vTransactionType,
-    /** Whole credits, positive; 0 if a run cost exactly its estimate and only its model and tokens are recorded. */
+    type: literals("deposit", "deduction", "refund"),
+    /** Whole credits, positive; 0 for a run that used all it had reserved, whose model and tokens are recorded. */
     amount: v.number(),
     model: v.optional(v.string()),
     tokensUsed: v.optional(v.number()),
     agentId: v.optional(v.string()),
-    source: vCreditSource,
+    /** `report`: a paid report bought with a transfer that had been credited before. */
+    source: literals("usdc", "arcade", "agent_run", "report"),
     /** The unique purpose of this row: `run:<id>:reserve`, a deposit's transfer, … */
     key: v.string(),
     /** Counts the user's rows from 1. */
@@ -44,22 +34,15 @@ export const creditTables = {
     at: v.number(),
   })
     .index("by_key", ["key"])
-    .index("by_userId_and_sequence", ["userId", "sequence"]),
+    .index("by_userId_and_sequence", ["userId", "sequence"])
+    .index("by_userId_and_source", ["userId", "source", "at"]),
 
-  /** Arcade games, opened by the server, one result each. Written by `credits/games`. Kept with the ledger. */
+  /** Arcade games, opened by the server. Written by `credits/app`. Kept with the ledger. */
   gameSessions: defineTable({
     userId: v.string(),
-    openedAt: v.number(),
-    expiresAt: v.number(),
     /** Its one result; absent while it is played. */
-    result: v.optional(
-      vGameResult.extend({
-        finishedAt: v.number(),
-        /** What the user's games have earned on that UTC day, this one included. */
-        today: v.number(),
-      }),
-    ),
-  }).index("by_userId", ["userId", "result.finishedAt"]),
+    result: v.optional(vGameResult),
+  }).index("by_userId", ["userId"]),
 };
 
 export const creditRecords: RecordsOf<typeof creditTables> = {

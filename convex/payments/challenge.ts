@@ -4,24 +4,13 @@ import { AppError } from "../lib/errors";
 import { EXAMPLE_ADDRESS } from "../lib/http/described";
 import { checksummed } from "../lib/money/addresses";
 import { CHAIN_ID, USDC } from "../lib/money/base";
-import {
-  DESCRIPTION,
-  NETWORK,
-  NETWORK_V2,
-  PAID_PATH,
-  PRICE,
-  PRICE_SHOWN,
-  REASONS,
-  type Reason,
-} from "./terms";
+import { NETWORK, NETWORK_V2, PAID_PATH, PRICE, PRICE_SHOWN, REASONS, type Reason } from "./terms";
 
 /** How to pay, for callers: the 402, and the receipt headers of x402. */
 
+const DESCRIPTION = "One market research report";
 /** How long a signed authorization should be valid, in seconds. */
 const TIMEOUT_SECONDS = 300;
-const RETRY_AFTER_MS = 3_000;
-/** This proof may become valid with time alone. */
-const WAITABLE: readonly Reason[] = ["payment_not_found"];
 
 /** The paid endpoint's address, as payers and facilitators see it. */
 export function paidResource(): string {
@@ -53,9 +42,10 @@ export function paymentRequired(refused?: { reason?: Reason; error: string }): A
     headers: {
       "Cache-Control": "no-store",
       ...(signable ? { "PAYMENT-REQUIRED": encode(second) } : {}),
-      ...(reason === undefined ? {} : receipt({ success: false, errorReason: reason, transaction: "" })),
+      ...(reason === undefined ? {} : outcome({ success: false, errorReason: reason, transaction: "" })),
     },
-    ...(reason !== undefined && WAITABLE.includes(reason) ? { retryAfterMs: RETRY_AFTER_MS } : {}),
+    // This proof may become valid with time alone.
+    ...(reason === "payment_not_found" ? { retryAfterMs: 3_000 } : {}),
   });
 }
 
@@ -117,38 +107,24 @@ function payee(): string {
   return checksummed(wallet) ?? wallet;
 }
 
-type Receipt =
-  | { success: true; transaction: string; payer: string }
-  | { success: false; errorReason: Reason; transaction: "" };
-
-/** The outcome of a payment, under the header names of both versions. */
-export function receipt(outcome: Receipt): Record<string, string> {
+/** What a payment has come to, under the header names of both versions. */
+function outcome(told: object): Record<string, string> {
   return {
-    "PAYMENT-RESPONSE": encode({ ...outcome, network: NETWORK_V2 }),
-    "X-PAYMENT-RESPONSE": encode({ ...outcome, network: NETWORK }),
+    "PAYMENT-RESPONSE": encode({ ...told, network: NETWORK_V2 }),
+    "X-PAYMENT-RESPONSE": encode({ ...told, network: NETWORK }),
     "Cache-Control": "no-store",
   };
+}
+
+/** The headers of an answer whose payment was made. */
+export function paidHeaders({ txHash: transaction, payer }: { txHash: string; payer: string }) {
+  return outcome({ success: true, transaction, payer });
 }
 
 /** Standard base64 with padding, which clients check. All texts are ASCII. */
 function encode(value: object): string {
   return btoa(JSON.stringify(value));
 }
-
-/** Version 1's, as `requirementOne` makes it. */
-const requirement = z.object({
-  scheme: z.literal("exact"),
-  network: z.literal(NETWORK),
-  maxAmountRequired: z.string().describe("In USDC's smallest unit: 1 USDC is 1000000"),
-  resource: z.url().describe("This endpoint's own address"),
-  description: z.string(),
-  mimeType: z.string(),
-  asset: z.string().describe("USDC's contract"),
-  payTo: z.string().describe("The platform wallet"),
-  maxTimeoutSeconds: z.int(),
-  extra: z.object({ name: z.string(), version: z.string() }).describe("USDC's EIP-712 domain"),
-  outputSchema: z.record(z.string(), z.unknown()).describe("For catalogues: the call and its answer"),
-});
 
 /** The 402's fields beside `error`, for the API document. */
 const paymentTerms = {
@@ -163,7 +139,10 @@ const paymentTerms = {
     assetAddress: z.literal(USDC),
   }),
   x402Version: z.literal(1).optional().describe("Left out if signed payments cannot be executed"),
-  accepts: z.array(requirement).optional().describe("x402 version 1; version 2 is in the header"),
+  accepts: z
+    .array(z.record(z.string(), z.unknown()))
+    .optional()
+    .describe("The requirements of x402 version 1, as in the example; version 2 is in the header"),
 };
 
 const termsExample = {

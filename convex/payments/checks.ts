@@ -4,23 +4,16 @@ import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { DAY, HOUR, SECOND, sleep } from "../lib/time";
-import { incoming } from "../providers/chain/transfers";
-import { prepareTransaction, type Preparation } from "../providers/chain/preparation";
-import { UPSTREAM } from "../providers/chain/rpc";
-import {
-  authorizationCall,
-  readAuthorization,
-  readPayment,
-  signedBy,
-  unwrapped,
-  type PaidTransfer,
-  type SignedAuthorization,
-} from "../providers/chain/usdc";
-import { asAddress, asHex } from "../wallets/model";
+import { incoming } from "../providers/chain/blocks";
+import { prepareTransaction } from "../providers/chain/preparation";
+import { refused } from "../providers/chain/rpc";
+import { readPayment } from "../providers/chain/transactions";
+import { authorizationCall, isWrapped, readAuthorization, signedBy } from "../providers/chain/usdc";
+import { asAddress } from "../wallets/model";
 import { gasLimit } from "../wallets/orders/calls";
-import type { Candidate } from "./claims";
+import type { SeenTransfers } from "./claims";
 import { proofText } from "./proofs";
-import type { Authorization, Order, Proof, Transfer } from "./tables";
+import type { Authorization, HashProof, Order } from "./tables";
 import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "./terms";
 
 /** What the chain says of proofs: transactions that have paid, and signed payments that can be executed. For actions. */
@@ -33,21 +26,14 @@ const PROVEN_AGE_SECONDS = DAY / SECOND;
 /** Payers of one transaction whose signature is looked for: a batch can contain any number of them. */
 const PAYERS_TRIED = 5;
 
-const TOO_OLD = refusal("payment_expired", "This payment is too old to buy a report");
-
-type HashProof = Extract<Proof, { kind: "hash" }>;
-
 /**
  * The transfers of a transaction that can buy a report; waits for a transaction that nobody has seen yet.
  * @throws AppError `upstream`
  */
-export async function candidatesOf(
-  proof: HashProof,
-  order: Order,
-): Promise<{ kind: "transfers"; candidates: Candidate[]; proven: boolean } | Refusal> {
+export async function candidatesOf(proof: HashProof, order: Order): Promise<SeenTransfers | Refusal> {
   const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
   const payment = await awaitPayment(proof.txHash);
-  if (payment.kind === "missing") {
+  if (payment.kind !== "mined") {
     return refusal(
       "payment_not_found",
       "The chain has no such transaction yet: send the same proof again shortly",
@@ -66,7 +52,8 @@ export async function candidatesOf(
     return refusal("invalid_payer_signature", "The payer did not sign this transaction, user and token");
   }
   const proven = signer !== null;
-  if (payment.ageSeconds > (proven ? PROVEN_AGE_SECONDS : UNPROVEN_AGE_SECONDS)) return TOO_OLD;
+  if (payment.ageSeconds > (proven ? PROVEN_AGE_SECONDS : UNPROVEN_AGE_SECONDS))
+    return refusal("payment_expired", "This payment is too old to buy a report");
   const candidates = enough
     .filter(({ from }) => !proven || from === signer)
     .map(({ position, from, amount, authorization }) => ({
@@ -85,9 +72,9 @@ async function awaitPayment(txHash: string): Promise<Awaited<ReturnType<typeof r
   const unheardOf = AbortSignal.timeout(deadlines.unknownHash);
   for (;;) {
     try {
-      const payment = await readPayment(asHex(txHash));
+      const payment = await readPayment(txHash);
       if (payment.kind === "mined" || deadline.aborted) return payment;
-      if (!payment.known && unheardOf.aborted) return payment;
+      if (payment.kind === "missing" && unheardOf.aborted) return payment;
     } catch (error) {
       if (deadline.aborted || failureOf(error)?.code !== "upstream") throw error;
     }
@@ -106,20 +93,9 @@ async function signerOf(
   const hash = hashMessage(proofText(txHash, payTo, order));
   const payers = [...new Set(transfers.map(({ from }) => from))].slice(0, PAYERS_TRIED);
   for (const payer of payers) {
-    if (await signedBy(asAddress(payer), hash, unwrapped(asHex(signature)).signature)) return payer;
+    if (await signedBy(payer, hash, signature)) return payer;
   }
   return "stranger";
-}
-
-/** The transfers of a transaction that may be an authorization's payment. */
-export function transfersFor(
-  transfers: readonly PaidTransfer[],
-  { from, value }: Authorization,
-  txHash: string,
-): Transfer[] {
-  return incoming(transfers, required("PLATFORM_WALLET_ADDRESS").toLowerCase())
-    .filter((one) => one.from === from && one.amount === BigInt(value))
-    .map(({ position }) => ({ txHash, position, from, amount: value }));
 }
 
 /** A settlement takes a moment to be mined, in seconds. */
@@ -132,55 +108,21 @@ const TOO_EARLY = [
   "invalid_exact_evm_payload_authorization_valid_after",
   "The authorization is not valid yet",
 ] as const;
-export const TOO_LATE = "invalid_exact_evm_payload_authorization_valid_before";
-const EXPIRED = [TOO_LATE, "The authorization has expired"] as const;
-const SHORT = ["insufficient_funds", "The payer holds less USDC than the authorization is for"] as const;
+const EXPIRED = [
+  "invalid_exact_evm_payload_authorization_valid_before",
+  "The authorization has expired",
+] as const;
 
-/** Why an authorization is refused by its own terms; `null` if they are in order. */
-export function refusalOfTerms(
-  { to, value, validAfter, validBefore }: Authorization,
-  payTo: string,
-  nowSeconds: bigint,
-): Refusal | null {
-  if (to.toLowerCase() !== payTo.toLowerCase()) {
-    return refusal(
-      "invalid_exact_evm_payload_recipient_mismatch",
-      "The authorization does not pay this service's address",
-    );
-  }
-  if (BigInt(value) < PRICE) {
-    return refusal(
-      "invalid_exact_evm_payload_authorization_value",
-      `The authorization is for less than ${PRICE_SHOWN} USDC`,
-    );
-  }
-  if (BigInt(validAfter) > nowSeconds) return refusal(...TOO_EARLY);
-  if (BigInt(validBefore) < nowSeconds + REMAINING_SECONDS) return refusal(...EXPIRED);
-  return null;
-}
-
-export function signedAuthorization(authorization: Authorization): SignedAuthorization {
-  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
-  return {
-    from: asAddress(from),
-    to: asAddress(to),
-    value: BigInt(value),
-    validAfter: BigInt(validAfter),
-    validBefore: BigInt(validBefore),
-    nonce: asHex(nonce),
-    signature: unwrapped(asHex(signature)).signature,
-  };
-}
-
-export type Feasible =
-  | { kind: "feasible"; preparation: Preparation; gas: bigint; balance: bigint }
+type Feasible =
+  /** `balance`: its payer's, digits. */
+  | { kind: "unused"; balance: string }
   /** Its nonce is used or cancelled: by whom and for what has to be looked up. */
   | { kind: "used" }
   | Refusal;
 
 /**
- * Tries the payment by a call: this checks the signature, the nonce, the window, the balance, a pause and a blacklist
- * together.
+ * Reads an authorization's terms, and tries its payment by a call: this checks the signature, the nonce, a pause and a
+ * blacklist together. One that was used is not refused for its age.
  * @param relayer The account that pays the gas; `null` if a facilitator does.
  * @throws AppError `upstream`; `internal` if the relayer cannot pay the gas.
  */
@@ -188,44 +130,58 @@ export async function tryAuthorization(
   authorization: Authorization,
   relayer: Address | null,
 ): Promise<Feasible> {
-  const signed = signedAuthorization(authorization);
-  const [{ used, balance, isContract }, preparation] = await Promise.all([
-    readAuthorization(signed.from, signed.nonce),
-    prepareTransaction(relayer ?? signed.to, authorizationCall(signed), null),
+  const value = BigInt(authorization.value);
+  if (authorization.to !== required("PLATFORM_WALLET_ADDRESS").toLowerCase()) {
+    return refusal(
+      "invalid_exact_evm_payload_recipient_mismatch",
+      "The authorization does not pay this service's address",
+    );
+  }
+  if (value < PRICE) {
+    return refusal(
+      "invalid_exact_evm_payload_authorization_value",
+      `The authorization is for less than ${PRICE_SHOWN} USDC`,
+    );
+  }
+  const [{ used, balance, isContract, at }, { gas: estimate, native, fees, l1Fee }] = await Promise.all([
+    readAuthorization(authorization),
+    prepareTransaction(relayer ?? asAddress(authorization.to), authorizationCall(authorization), null),
   ]);
   if (used) return { kind: "used" };
-  if (!isContract && unwrapped(asHex(authorization.signature)).isWrapped) {
+  const here = BigInt(Math.floor(Date.now() / SECOND));
+  const now = here > at ? here : at;
+  if (BigInt(authorization.validAfter) > now) return refusal(...TOO_EARLY);
+  if (BigInt(authorization.validBefore) < now + REMAINING_SECONDS) return refusal(...EXPIRED);
+  if (!isContract && isWrapped(authorization.signature)) {
     return refusal(MISSIGNED, "Signatures of wallets that are not deployed are not accepted");
   }
-  if (preparation.gas.kind === "reverts") {
-    return refusalOfRevert(preparation.gas.reason, balance < signed.value);
+  if (balance < value) {
+    return refusal("insufficient_funds", "The payer holds less USDC than the authorization is for");
   }
-  const gas = gasLimit(preparation.gas.gas);
+  if (estimate.kind === "reverts") return refusalOfRevert(estimate.reason);
+  const gas = gasLimit(estimate.gas);
   if (gas > MAX_GAS) return refusal(MISSIGNED, "The payer's wallet takes too much gas to check");
-  if (relayer !== null && preparation.native < gas * preparation.fees.maxFeePerGas + 2n * preparation.l1Fee) {
+  if (relayer !== null && native < gas * fees.maxFeePerGas + 2n * l1Fee) {
     log.error("payments.relayer out of gas", { relayer });
     throw new AppError("internal", "The payment relayer cannot pay the network fee: nothing was moved");
   }
-  return { kind: "feasible", preparation, gas, balance };
+  return { kind: "unused", balance: balance.toString() };
 }
 
 /** USDC's own words, which public nodes pass on. */
 const REVERTS: readonly [RegExp, Reason, string][] = [
-  [/exceeds balance/i, ...SHORT],
   [/expired/i, ...EXPIRED],
   [/not yet valid/i, ...TOO_EARLY],
   [/signature|recover/i, MISSIGNED, "The authorization was not signed by its payer"],
+  // A node may refuse for reasons of its own, which say nothing about the payment.
+  [/revert/i, "transaction_failed", "USDC's contract refuses this authorization"],
 ];
 
-function refusalOfRevert(text: string, short: boolean): Refusal {
+function refusalOfRevert(text: string): Refusal {
   if (/used or canceled/i.test(text)) {
     throw new AppError("upstream", "The payment is on its way into the chain: send the same proof again");
   }
-  for (const [pattern, reason, error] of REVERTS) {
-    if (pattern.test(text)) return refusal(reason, error);
-  }
-  // A node may refuse for reasons of its own, which say nothing about the payment.
-  if (!/revert/i.test(text)) throw new AppError("upstream", `${UPSTREAM} refused a request`);
-  if (short) return refusal(...SHORT);
-  return refusal("transaction_failed", "USDC's contract refuses this authorization");
+  const known = REVERTS.find(([pattern]) => pattern.test(text));
+  if (known === undefined) throw refused();
+  return refusal(known[1], known[2]);
 }

@@ -1,23 +1,23 @@
-import { v, type Infer } from "convex/values";
+import { v, type Infer, type ObjectType } from "convex/values";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { mayActAs } from "../accounts/access";
 import { setting } from "../lib/env";
+import { AppError } from "../lib/errors";
 import { rowsBy } from "../lib/records/rows";
-import { DAY } from "../lib/time";
+import { DAY, SECOND } from "../lib/time";
 import { userIdByAddress } from "../wallets/model";
+import { buyReport, transferKey } from "./deposits";
 import {
-  claimById,
+  claimOfPayment,
+  claimsOf,
   joinClaim,
-  releaseDeposits,
-  sameOrder,
+  paymentKey,
   startSettling,
   startWriting,
-  vRefusal,
   vTicket,
 } from "./model";
-import { vOrder, vProof, vTransfer, type Authorization, type Order, type Proof } from "./tables";
-import { ALREADY_USED, refusal, type Refusal } from "./terms";
-import { authorizationKey, canBuy, claimByKey, claimsOf, spendTransfer, transferKey } from "./transfers";
+import { vOrder, vProof, vTransfer, type Authorization } from "./tables";
+import { ALREADY_USED, refusal, vRefusal, type Refusal } from "./terms";
 
 /** A proof becomes a claim: the one transaction that decides, after the chain was asked. `states.md` draws what follows. */
 
@@ -28,70 +28,69 @@ const MOST_FAILED = 2;
 /** A payer's newest refused payments that are searched for failed ones. */
 const REFUSED_SEARCHED = 20;
 
-/** A transfer, and the nonce of the signed payment (EIP-3009) that it executed. */
-const vCandidate = v.object({ ...vTransfer.fields, authorization: v.optional(v.string()) });
-export type Candidate = Infer<typeof vCandidate>;
-
 /** What the chain says of a proof. */
 const vSeen = v.union(
-  /** A transaction's transfers; `proven`: their payers have signed the proof. */
-  v.object({ kind: v.literal("transfers"), candidates: v.array(vCandidate), proven: v.boolean() }),
+  v.object({
+    kind: v.literal("transfers"),
+    /** A transaction's transfers; `authorization`: the nonce of the signed payment (EIP-3009) that it executed. */
+    candidates: v.array(v.object({ ...vTransfer.fields, authorization: v.optional(v.string()) })),
+    /** Whether their payers have signed the proof. */
+    proven: v.boolean(),
+  }),
   /** An authorization that nobody has used yet, and its payer's balance: digits, USDC's smallest unit. */
   v.object({ kind: v.literal("unused"), balance: v.string() }),
 );
-const vClaimed = v.union(vTicket, vRefusal, v.object({ kind: v.literal("busy") }));
+export type SeenTransfers = Extract<Infer<typeof vSeen>, { kind: "transfers" }>;
+
+const vClaimed = v.union(vTicket, vRefusal);
 export type Claimed = Infer<typeof vClaimed>;
 
+const vGiven = {
+  proof: vProof,
+  order: vOrder,
+  /** `proofs.shownBy`. */
+  shown: v.string(),
+  /** The hash of the caller's key. */
+  keyHash: v.optional(v.string()),
+};
+type Given = ObjectType<typeof vGiven>;
+
+/** Joins the claim that a proof has made for this order before, whatever the chain says now; `null` if there is none. */
+export const join = internalMutation({
+  args: vGiven,
+  returns: v.union(vClaimed, v.null()),
+  handler: async (ctx, given): Promise<Claimed | null> => joined(ctx, given),
+});
+
 /**
- * Joins the claim that a proof has made for this order before, whatever the chain says now, or makes it.
- * @param args.shown The proof's hash (`proofs.shownProof`): a repeat shows the one that made the claim.
- * @param args.seen What the chain says of it; without it a claim is only joined.
- * @returns `null` if there is nothing to join, and nothing was seen; `busy` if the payer's other open payments leave too
- * little for this one: each was tried against the whole balance, and the relayer would pay for those that fail.
+ * Joins a proof's claim, or makes it.
+ * @param args.seen What the chain says of the proof.
+ * @throws AppError `rate_limited` if the payer's other open payments leave too little for this one.
  */
 export const claim = internalMutation({
-  args: {
-    proof: vProof,
-    shown: v.string(),
-    order: vOrder,
-    /** The hash of the caller's key. */
-    keyHash: v.optional(v.string()),
-    seen: v.optional(vSeen),
-  },
-  returns: v.union(vClaimed, v.null()),
-  handler: async (ctx, given): Promise<Claimed | null> => {
-    const { proof, seen } = given;
-    const joined =
-      proof.kind === "authorization"
-        ? await joinSigned(ctx, given, proof.authorization)
-        : await joinHash(ctx, given, proof);
-    if (joined !== null || seen === undefined) return joined;
+  args: { ...vGiven, seen: vSeen },
+  returns: vClaimed,
+  handler: async (ctx, { seen, ...given }): Promise<Claimed> => {
+    const found = await joined(ctx, given);
+    if (found !== null) return found;
     if (seen.kind === "transfers") return claimTransfer(ctx, given, seen);
-    return proof.kind === "hash" ? ALREADY_USED : claimSigned(ctx, given, proof.authorization, seen.balance);
+    const { proof } = given;
+    return proof.kind === "hash"
+      ? ALREADY_USED
+      : claimSigned(ctx, given, proof.authorization, BigInt(seen.balance));
   },
 });
 
-type Given = { shown: string; order: Order; keyHash?: string | undefined };
-
-async function joinSigned(
-  ctx: MutationCtx,
-  { shown, order }: Given,
-  authorization: Authorization,
-): Promise<Claimed | null> {
-  const row = await claimByKey(ctx, authorizationKey(authorization));
-  if (row === null || row.state === "refused") return null;
-  return sameOrder(row, order) && row.shown === shown ? joinClaim(ctx, row) : ALREADY_USED;
-}
-
-async function joinHash(
-  ctx: MutationCtx,
-  { shown, order, keyHash }: Given,
-  proof: Extract<Proof, { kind: "hash" }>,
-): Promise<Claimed | null> {
+async function joined(ctx: MutationCtx, { proof, order, shown, keyHash }: Given): Promise<Claimed | null> {
+  if (proof.kind === "authorization") {
+    const row = await claimOfPayment(ctx, proof.authorization);
+    if (row === null || row.state === "refused") return null;
+    return row.shown === shown ? joinClaim(ctx, row) : ALREADY_USED;
+  }
   const rows = await rowsBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
   // The transaction that executed a signed payment is not a proof: anybody can read its hash from the chain.
-  const row = rows.find((one) => one.authorization === undefined && sameOrder(one, order));
-  if (row === undefined || row.shown !== shown) return null;
+  const row = rows.find((one) => one.authorization === undefined && one.shown === shown);
+  if (row === undefined) return null;
   const by = { userId: order.userId, keyHash };
   const bare = proof.signature === undefined ? await refusalOfBare(ctx, row.payer, by) : null;
   return bare ?? joinClaim(ctx, row);
@@ -103,23 +102,21 @@ async function joinHash(
  */
 async function claimTransfer(
   ctx: MutationCtx,
-  { shown, order, keyHash }: Given,
-  { candidates, proven }: { candidates: readonly Candidate[]; proven: boolean },
+  { order, shown, keyHash }: Given,
+  { candidates, proven }: SeenTransfers,
 ): Promise<Claimed> {
   let refused: Refusal = ALREADY_USED;
   const { userId } = order;
   for (const { authorization, ...transfer } of candidates) {
-    if (await isOfClaim(ctx, transfer.from, authorization)) continue;
-    const bare = proven ? null : await refusalOfBare(ctx, transfer.from, { userId, keyHash });
-    if (bare !== null) refused = bare;
-    if (bare !== null || !(await canBuy(ctx, transfer, { userId, proven }))) continue;
-    const key = `log:${transferKey(transfer)}`;
-    await spendTransfer(ctx, transfer, { claimKey: key });
     const { from: payer, txHash } = transfer;
-    const paid = { key, order, shown, payer, txHash, state: "paid" as const, createdAt: Date.now() };
-    const row = await claimById(ctx, await ctx.db.insert("paymentClaims", paid));
-    await releaseDeposits(ctx, row);
-    return startWriting(ctx, row);
+    if (await isOfClaim(ctx, payer, authorization)) continue;
+    const bare = proven ? null : await refusalOfBare(ctx, payer, { userId, keyHash });
+    if (bare !== null) refused = bare;
+    const key = `log:${transferKey(transfer)}`;
+    if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, proven }))) continue;
+    const made = { key, order, shown, payer, txHash, createdAt: Date.now() };
+    const claimId = await ctx.db.insert("paymentClaims", { ...made, state: "paid" });
+    return startWriting(ctx, { _id: claimId, payer });
   }
   return refused;
 }
@@ -127,12 +124,11 @@ async function claimTransfer(
 /** Claims an unused authorization, and has it executed. */
 async function claimSigned(
   ctx: MutationCtx,
-  { shown, order }: Given,
+  { order, shown }: Given,
   authorization: Authorization,
-  balance: string,
+  balance: bigint,
 ): Promise<Claimed> {
-  const key = authorizationKey(authorization);
-  const payer = authorization.from;
+  const [key, payer] = [paymentKey(authorization), authorization.from];
   const refused = await claimsOf(ctx, payer, "refused").order("desc").take(REFUSED_SEARCHED);
   const failed = refused.filter(
     ({ refusal, createdAt }) => refusal?.reason === FAILED.reason && createdAt > Date.now() - DAY,
@@ -141,14 +137,19 @@ async function claimSigned(
   if (failed.length >= MOST_FAILED || failed.some((one) => one.key === key)) return FAILED;
   const underWay = await claimsOf(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
-  if (underWay.length === MAX_UNDER_WAY || taken + BigInt(authorization.value) > BigInt(balance))
-    return { kind: "busy" };
-  const state = "settling" as const;
-  const fresh = { key, order, shown, authorization, payer, state, createdAt: Date.now() };
-  const row = await claimByKey(ctx, key);
+  // Each was tried against the whole balance, and the relayer would pay for those that fail.
+  if (underWay.length === MAX_UNDER_WAY || taken + BigInt(authorization.value) > balance) {
+    throw new AppError(
+      "rate_limited",
+      "Other payments of this wallet are still being settled: send the same proof again shortly",
+      { retryAfterMs: 5 * SECOND },
+    );
+  }
+  const made = { key, order, shown, authorization, payer, createdAt: Date.now() };
+  const fresh = { ...made, state: "settling" as const };
+  const row = await claimOfPayment(ctx, authorization);
   if (row !== null) await ctx.db.replace("paymentClaims", row._id, fresh);
-  const claimId = row?._id ?? (await ctx.db.insert("paymentClaims", fresh));
-  return startSettling(ctx, await claimById(ctx, claimId));
+  return startSettling(ctx, row?._id ?? (await ctx.db.insert("paymentClaims", fresh)));
 }
 
 const FAILED = refusal(
@@ -158,7 +159,7 @@ const FAILED = refusal(
 
 /** Whether a transfer executed a signed payment that has a claim of its own: it is that claim's alone. */
 async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {
-  const row = nonce === undefined ? null : await claimByKey(ctx, authorizationKey({ from, nonce }));
+  const row = nonce === undefined ? null : await claimOfPayment(ctx, { from, nonce });
   return row !== null && row.state !== "refused";
 }
 

@@ -1,9 +1,10 @@
+import type { FunctionArgs } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { creditsFor } from "../credits/model";
 import { optional, setting } from "../lib/env";
 import { counted, noteWorking, providerAction } from "../lib/outside/providerCalls";
-import { readHeight, transfersTo, type IncomingTransfer } from "../providers/chain/transfers";
+import { readHead, transfersTo } from "../providers/chain/blocks";
 import { asAddress } from "../wallets/model";
 import { vReading, type Reading } from "./tables";
 
@@ -20,39 +21,31 @@ const UNSTORED_BLOCKS = 300;
  * @throws AppError `upstream`
  */
 export const readDeposits = counted(async (ctx, { wallet, from }: Reading): Promise<void> => {
-  const last = Math.max(0, (await readHeight()) - Number(setting("CONFIRMATIONS")) + 1);
+  const last = Math.max(0, (await readHead("latest")).number - Number(setting("CONFIRMATIONS")) + 1);
+  const store = (read: Omit<FunctionArgs<typeof internal.payments.deposits.advance>, "wallet">) =>
+    ctx.runMutation(internal.payments.deposits.advance, { wallet, ...read });
   let stored = from;
   if (stored === null) {
     const first = optional("DEPOSITS_FROM_BLOCK");
     stored = first === undefined ? last : Number(first) - 1;
-    await ctx.runMutation(internal.payments.deposits.advance, {
-      wallet,
-      from: null,
-      to: stored,
-      transfers: [],
-    });
+    await store({ from: null, to: stored, transfers: [] });
   }
   for await (const { last: to, value } of transfersTo(asAddress(wallet), stored + 1, last)) {
-    const transfers = value.filter(({ amount }) => creditsFor(amount) > 0).map(row);
-    if (transfers.length === 0 && to - stored < UNSTORED_BLOCKS) continue;
-    for (let start = 0; start < transfers.length; start += TOGETHER) {
-      // The cursor waits for the last page: pages are stored once, whoever reads them again.
-      const page = transfers.slice(start, start + TOGETHER);
-      await ctx.runMutation(internal.payments.deposits.advance, {
-        wallet,
-        from: stored,
-        to: stored,
-        transfers: page,
+    const transfers = value
+      .filter(({ amount }) => creditsFor(amount) > 0)
+      .map(({ txHash, position, logIndex, from, amount }) => {
+        return { txHash, position, logIndex, from, amount: amount.toString() };
       });
+    if (transfers.length === 0 && to - stored < UNSTORED_BLOCKS) continue;
+    // The cursor moves with the last page: pages are stored once, whoever reads them again.
+    for (let start = 0; start === 0 || start < transfers.length; start += TOGETHER) {
+      const page = transfers.slice(start, start + TOGETHER);
+      const isLast = start + TOGETHER >= transfers.length;
+      await store({ from: stored, to: isLast ? to : stored, transfers: page });
     }
-    await ctx.runMutation(internal.payments.deposits.advance, { wallet, from: stored, to, transfers: [] });
     stored = to;
   }
 });
-
-function row({ amount, ...transfer }: IncomingTransfer) {
-  return { ...transfer, amount: amount.toString() };
-}
 
 export const read = providerAction(
   { reading: vReading, chainWorks: v.boolean() },

@@ -1,9 +1,9 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { creditDeposit, creditsFor } from "../credits/model";
+import { balanceOf, creditDeposit, creditsFor, deduct, depositor } from "../credits/model";
 import { change } from "../lib/changes";
 import { isSet, required } from "../lib/env";
 import { formatUnits } from "../lib/money/amounts";
@@ -11,13 +11,14 @@ import { isWorking } from "../lib/outside/tallies";
 import { rowsByBoth } from "../lib/records/rows";
 import { HOUR } from "../lib/time";
 import { userIdByAddress } from "../wallets/model";
+import { claimsOf } from "./model";
+import { vRead, vReading, type Reading, type Transfer } from "./tables";
 import { PRICE } from "./terms";
-import { vDeposit, vReading, type Reading } from "./tables";
-import { claimsOf, depositAt, depositKey, spendTransfer, spentTransfer } from "./transfers";
 
 /**
- * Deposits: USDC transfers to the platform wallet, each stored once as the chain shows it and credited once to its
- * sender's user. A cursor per platform wallet says up to which block they are stored; `depositReader` moves it.
+ * USDC transfers to the platform wallet, one row each, stored as the chain shows them. What one buys, it buys once: a
+ * report, and credits of its sender's user for the rest. A cursor per platform wallet says up to which block they are
+ * stored; `depositReader` moves it.
  */
 
 /** Blocks that are read again each hour: a lagging node may have hidden their logs. About an hour of them. */
@@ -63,7 +64,7 @@ export const advance = internalMutation({
     wallet: v.string(),
     from: v.union(v.number(), v.null()),
     to: v.number(),
-    transfers: v.array(vDeposit),
+    transfers: v.array(vRead),
   },
   returns: v.null(),
   handler: async (ctx, { wallet, from, to, transfers }): Promise<null> => {
@@ -78,34 +79,32 @@ export const advance = internalMutation({
   },
 });
 
-async function take(
-  ctx: MutationCtx,
-  transfer: Omit<Doc<"deposits">, "_id" | "_creationTime" | "state" | "seenAt">,
-) {
-  if ((await depositAt(ctx, transfer)) !== null) return;
-  const id = await ctx.db.insert("deposits", { ...transfer, state: "unmatched", seenAt: Date.now() });
-  const row = await ctx.db.get("deposits", id);
+/** Stores a transfer as a block shows it; a report may have bought with it before. */
+async function take(ctx: MutationCtx, read: Infer<typeof vRead>): Promise<void> {
+  const known = await transferAt(ctx, read);
+  if (known?.state !== undefined) return;
+  const state = "unmatched" as const;
+  const id = known?._id ?? (await ctx.db.insert("transfers", { ...read, state }));
+  if (known !== null) await ctx.db.patch("transfers", id, { logIndex: read.logIndex, state });
+  const row = await ctx.db.get("transfers", id);
   if (row !== null) await match(ctx, row);
 }
 
 /**
- * Credits an unmatched deposit if its sender has a user by now: what no report has used of it. While a signed payment
+ * Credits an unmatched transfer if its sender has a user by now: what no report has used of it. While a signed payment
  * of its sender is being executed, the transfer may be that payment: it waits for the claim's end.
  */
-async function match(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
+async function match(ctx: MutationCtx, row: Row): Promise<void> {
   if ((await claimsOf(ctx, row.from, "settling").first()) !== null) return;
-  const isReport = (await spentTransfer(ctx, row))?.claimKey !== undefined;
-  const credits = creditsFor(BigInt(row.amount) - (isReport ? PRICE : 0n));
+  const credits = creditsFor(BigInt(row.amount) - (row.claimKey === undefined ? 0n : PRICE));
   if (credits === 0) {
-    await ctx.db.patch("deposits", row._id, { state: "ignored" });
+    await ctx.db.patch("transfers", row._id, { state: "ignored" });
     return;
   }
   const userId = await userIdByAddress(ctx, row.from);
   if (userId === null) return;
-  const key = depositKey(row);
-  await spendTransfer(ctx, row, { depositKey: key });
-  await creditDeposit(ctx, { userId, amount: credits, key, source: "usdc" });
-  await ctx.db.patch("deposits", row._id, { state: "credited", userId, credits });
+  await creditDeposit(ctx, { userId, amount: credits, key: depositKey(row), source: "usdc" });
+  await ctx.db.patch("transfers", row._id, { state: "credited", userId, credits });
 }
 
 /** Credits what an address has sent before it was linked, or while a signed payment of it was being executed. */
@@ -119,7 +118,7 @@ export const creditAddress = change({ address: v.string() }, async (ctx, { addre
 });
 
 function unmatchedOf(ctx: QueryCtx, from: string) {
-  return rowsByBoth(ctx.db.query("deposits"), "from", from, "state", "unmatched");
+  return rowsByBoth(ctx.db.query("transfers"), "from", from, "state", "unmatched");
 }
 
 /** What is known of the transactions that a webhook names. */
@@ -135,19 +134,18 @@ export const known = internalQuery({
     const found = await Promise.all(
       named.map((txHash) =>
         ctx.db
-          .query("deposits")
-          .withIndex("by_transfer", (q) => q.eq("txHash", txHash))
+          .query("transfers")
+          .withIndex("by_txHash_and_position", (q) => q.eq("txHash", txHash))
           .take(MOST_LISTED),
       ),
     );
     const rows = found.flat();
-    const credited = rows.flatMap(({ txHash, logIndex, amount, credits, state }) =>
-      state !== "credited" || credits === undefined
-        ? []
-        : [{ txHash, logIndex, amountUsdc: formatUnits(BigInt(amount), 6), credits }],
-    );
+    const credited = rows.flatMap(({ txHash, logIndex, amount, credits }) => {
+      if (logIndex === undefined || credits === undefined) return [];
+      return [{ txHash, logIndex, amountUsdc: formatUnits(BigInt(amount), 6), credits }];
+    });
     const ignored = rows.flatMap(({ txHash, state }) => {
-      if (state === "credited") return [];
+      if (state === undefined || state === "credited") return [];
       return [{ txHash, reason: state === "ignored" ? "it was spent on a report" : UNMATCHED }];
     });
     return { credited, ignored };
@@ -160,4 +158,55 @@ function platformWallet(): string {
 
 function cursorOf(ctx: QueryCtx, wallet: string): Promise<Doc<"depositCursors"> | null> {
   return getOneFrom(ctx.db, "depositCursors", "by_wallet", wallet);
+}
+
+type Place = Pick<Transfer, "txHash" | "position">;
+type Row = Doc<"transfers">;
+
+/** The key of a transfer: `0x…:3`. */
+export function transferKey({ txHash, position }: Place): string {
+  return `${txHash}:${position}`;
+}
+
+/** The ledger's key of a deposit. */
+function depositKey(transfer: Place): string {
+  return `deposit:${transferKey(transfer)}`;
+}
+
+async function transferAt(ctx: QueryCtx, { txHash, position }: Place): Promise<Row | null> {
+  return rowsByBoth(ctx.db.query("transfers"), "txHash", txHash, "position", position).unique();
+}
+
+/**
+ * Buys a report with a transfer, if it can: it has bought nothing yet, or credits, of which the price is taken now.
+ * @param by Another user's credits buy nothing, unless the payer has signed.
+ * @returns Whether it has bought it.
+ */
+export async function buyReport(
+  ctx: MutationCtx,
+  transfer: Transfer,
+  claimKey: string,
+  by: { userId?: string | undefined; proven: boolean },
+): Promise<boolean> {
+  const row = await transferAt(ctx, transfer);
+  if (row?.claimKey !== undefined) return false;
+  if (row?.state === "credited" && !(await payInCredits(ctx, row, by))) return false;
+  if (row === null) await ctx.db.insert("transfers", { ...transfer, claimKey });
+  else await ctx.db.patch("transfers", row._id, { claimKey });
+  return true;
+}
+
+async function payInCredits(
+  ctx: MutationCtx,
+  row: Row,
+  by: { userId?: string | undefined; proven: boolean },
+): Promise<boolean> {
+  // The ledger has the user, even if the row was made anonymous.
+  const userId = await depositor(ctx, depositKey(row));
+  if (userId === null || (!by.proven && userId !== by.userId)) return false;
+  const amount = creditsFor(PRICE);
+  if ((await balanceOf(ctx, userId)) < amount) return false;
+  const key = `report:${transferKey(row)}`;
+  if (amount > 0) await deduct(ctx, { userId, amount, key, source: "report" });
+  return true;
 }

@@ -1,15 +1,14 @@
 import * as z from "zod";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
-import { sha256Hex } from "../lib/security/crypto";
 import { required } from "../lib/env";
-import { AppError, failureOf } from "../lib/errors";
+import { failureOf } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint, type Asker } from "../lib/http/endpoint";
 import { absentWhenEmpty, closedInput, optionalToken, userId } from "../lib/http/input";
 import { countGuess, refuseGuessing } from "../lib/limits/charges";
 import { bodyInput, parseInput } from "../lib/http/request";
 import { resultExample, resultFields, shownResult } from "../research/views";
-import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, receipt, RECEIPT_HEADERS } from "./challenge";
+import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, RECEIPT_HEADERS } from "./challenge";
 import { PAID_PATH } from "./terms";
 
 /** It loads the sources, so it is only imported if a token is named. */
@@ -80,15 +79,15 @@ const report: MountedEndpoint = endpoint({
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
   handler: async (ctx, { userId, token }, { head, caller }) => {
-    const { parseProof, proofHeader } = await proofs();
+    const { parseProof, proofHeader, shownBy } = await proofs();
     const proof = parseProof(proofHeader(head.header) ?? "");
     if (proof.kind === "refused") throw paymentRequired(proof);
     const focus = token ?? "";
-    const bodyHash = sha256Hex(JSON.stringify([userId ?? "", focus]));
-    const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
+    const order = { focus, ...(userId === undefined ? {} : { userId }) };
     if (proof.kind === "hash") await refuseGuessing(ctx, caller);
     const { redeem } = await import("./redemption");
-    const redeeming = () => redeem(ctx, { proof, order, keyHash: caller.keyHash });
+    const keyed = caller.keyHash === undefined ? {} : { keyHash: caller.keyHash };
+    const redeeming = () => redeem(ctx, { proof, order, shown: shownBy(proof, order), ...keyed });
     // Anybody can invent hashes, but not signed payments.
     const redeemed =
       proof.kind === "hash"
@@ -98,16 +97,10 @@ const report: MountedEndpoint = endpoint({
       if (redeemed.reason === "payment_not_found") await countGuess(ctx, caller);
       throw paymentRequired(redeemed);
     }
-    const headers = redeemed.receipt === null ? {} : receipt(outcomeOf(redeemed.receipt));
-    if (redeemed.kind === "failed") throw new AppError(redeemed.code, redeemed.message, { headers });
-    const shown = shownResult(redeemed.report.result);
-    return new Reply({ success: true as const, result: shown, token: redeemed.focus }, headers);
+    const shown = shownResult(redeemed.result);
+    return new Reply({ success: true as const, result: shown, token: redeemed.focus }, redeemed.headers);
   },
 });
-
-function outcomeOf({ txHash: transaction, payer }: { txHash: string; payer: string }) {
-  return { success: true as const, transaction, payer };
-}
 
 /** Claims and starts nothing. */
 const terms: MountedEndpoint = endpoint({

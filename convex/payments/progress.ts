@@ -1,15 +1,15 @@
 import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { end, vFailure } from "../lib/work/jobs";
 import { vResult } from "../research/tables";
 import { hasReverted, openServiceOrder } from "../wallets/orders/model";
 import { vOrderRow } from "../wallets/tables";
-import { claimAt, claimById, isReason, releaseDeposits, startWriting, vClaimWork, vRefusal } from "./model";
-import { vAuthorization, vPaidReport, vTransfer, vTroubleCode } from "./tables";
-import { ALREADY_USED, refusal } from "./terms";
-import { canBuy, spendTransfer } from "./transfers";
+import { buyReport } from "./deposits";
+import { claimAt, claimById, refuseClaim, startWriting, vClaimWork } from "./model";
+import { vAuthorization, vTransfer, vTrouble } from "./tables";
+import { ALREADY_USED, vRefusal } from "./terms";
 
 /** From a claim to its report: each function is one transaction that decides (`states.md`). The chain was asked before. */
 
@@ -41,27 +41,30 @@ async function settlementOf(ctx: QueryCtx, id: Id<"orders"> | undefined): Promis
   return order?.state === "failed" && !hasReverted(order) ? null : order;
 }
 
-/** Opens the order that executes a claim's payment, once. @param args.to The call's contract, and its data. */
-export const openSettlement = change(
-  { ...vClaimWork, relayer: v.string(), to: v.string(), data: v.string() },
-  async (ctx, { relayer, to, data, ...work }) => {
-    const row = await claimAt(ctx, work, "settling");
-    if (row === null || (await settlementOf(ctx, row.settlementId)) !== null) return;
-    const request = { kind: "settlement" as const, claimKey: row.key, to, data };
-    const settlementId = await openServiceOrder(ctx, "relayer", relayer, request);
-    await ctx.db.patch("paymentClaims", row._id, { settlementId });
-  },
-);
-
-/** Stores that a facilitator is about to be asked. @returns `false` if the attempt was overtaken. */
+/**
+ * Stores, before it happens, by whom a claim's payment is executed: by an order of the relayer, which is opened once, or by
+ * a facilitator.
+ * @returns `false` if the attempt was overtaken.
+ */
 export const handOver = internalMutation({
-  args: vClaimWork,
+  args: {
+    ...vClaimWork,
+    /** `null`: to a facilitator. */
+    call: v.union(v.object({ relayer: v.string(), to: v.string(), data: v.string() }), v.null()),
+  },
   returns: v.boolean(),
-  handler: async (ctx, work) => {
+  handler: async (ctx, { call, ...work }) => {
     const row = await claimAt(ctx, work, "settling");
-    if (row !== null && row.handedOver !== true)
+    if (row === null) return false;
+    if (call === null) {
       await ctx.db.patch("paymentClaims", row._id, { handedOver: true });
-    return row !== null;
+    } else if ((await settlementOf(ctx, row.settlementId)) === null) {
+      const { relayer, to, data } = call;
+      const request = { kind: "settlement" as const, claimKey: row.key, to, data };
+      const settlementId = await openServiceOrder(ctx, "relayer", relayer, request);
+      await ctx.db.patch("paymentClaims", row._id, { settlementId });
+    }
+    return true;
   },
 });
 
@@ -75,34 +78,21 @@ export const paid = change(
     const row = await claimAt(ctx, work, "settling");
     if (row === null) return;
     for (const transfer of transfers) {
-      if (!(await canBuy(ctx, transfer, { proven: true }))) continue;
-      await spendTransfer(ctx, transfer, { claimKey: row.key });
-      await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
+      if (!(await buyReport(ctx, transfer, row.key, { proven: true }))) continue;
+      await ctx.db.patch("paymentClaims", row._id, { txHash: transfer.txHash });
       await end(ctx, work.job);
-      await releaseDeposits(ctx, row);
       await startWriting(ctx, row);
       return;
     }
-    await refuseClaim(ctx, work.job, row, ALREADY_USED);
+    await refuseClaim(ctx, work, row, ALREADY_USED);
   },
 );
 
 /** Nothing was moved, and nothing will be: the claim is released. */
 export const refuse = change({ ...vClaimWork, refused: vRefusal }, async (ctx, { refused, ...work }) => {
   const row = await claimAt(ctx, work, "settling");
-  if (row !== null) await refuseClaim(ctx, work.job, row, refused);
+  if (row !== null) await refuseClaim(ctx, work, row, refused);
 });
-
-async function refuseClaim(
-  ctx: MutationCtx,
-  job: Infer<typeof vClaimWork.job>,
-  row: Doc<"paymentClaims">,
-  { reason, error }: Infer<typeof vRefusal>,
-): Promise<void> {
-  await ctx.db.patch("paymentClaims", row._id, { state: "refused", refusal: { reason, error } });
-  await end(ctx, job);
-  await releaseDeposits(ctx, row);
-}
 
 /** The focus of the report to write; `null` if the attempt was overtaken. */
 export const reportToWrite = internalQuery({
@@ -124,57 +114,48 @@ export const deliver = change(
 
 /**
  * Stores why an attempt has failed, for its callers: the claim keeps its state. A payment is tried again by itself, a
- * report when its payer asks again.
+ * report when its payer asks again. An unexpected error's message is for the operator only.
  */
 export const failed = change(
   { claimId: v.id("paymentClaims"), ...vFailure },
   async (ctx, { claimId, error, code }) => {
     const { state } = await claimById(ctx, claimId);
-    if (state === "settling" || state === "paid")
-      await ctx.db.patch("paymentClaims", claimId, { trouble: troubleOf(state, code, error) });
+    if (state !== "settling" && state !== "paid") return;
+    const isTold = code === "upstream" || (state === "settling" && code !== undefined);
+    const hidden = state === "paid" ? UNWRITTEN : UNSETTLED;
+    const told = (["upstream", "not_configured"] as const).find((one) => one === code) ?? "internal";
+    await ctx.db.patch("paymentClaims", claimId, {
+      trouble: { code: told, message: isTold ? error : hidden },
+    });
   },
 );
 
-/** The failure for its callers. An unexpected error's message is for the operator only. */
-function troubleOf(
-  state: "settling" | "paid",
-  code: string | undefined,
-  error: string,
-): NonNullable<Doc<"paymentClaims">["trouble"]> {
-  if (code === "upstream") return { code, message: error };
-  if (state === "paid") return { code: "internal", message: "The report could not be written" };
-  if (code === "not_configured") return { code, message: error };
-  const message = code === undefined ? "The payment could not be settled: send the same proof again" : error;
-  return { code: "internal", message };
-}
+const UNWRITTEN = "The report could not be written";
+const UNSETTLED = "The payment could not be settled: send the same proof again";
 
-/** The payment, once it is made. */
-const vPaid = v.object({ txHash: v.string(), payer: v.string() });
-const vReceipt = v.union(vPaid, v.null());
-const vStanding = v.union(
-  v.object({ kind: v.literal("working"), receipt: vReceipt }),
-  /** The caller's money is safe: send the same proof again. */
-  v.object({ kind: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt: vReceipt }),
-  v.object({ kind: v.literal("delivered"), focus: v.string(), report: vPaidReport, receipt: vReceipt }),
-  vRefusal,
-);
+const vStanding = v.object({
+  focus: v.string(),
+  /** The payment, once it is made. */
+  paid: v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null()),
+  refusal: v.optional(vRefusal),
+  result: v.optional(vResult),
+  /** The latest attempt has failed. The caller's money is safe: the same proof goes on. */
+  trouble: v.optional(vTrouble),
+});
 export type Standing = Infer<typeof vStanding>;
 
-/** The state of a claim, for a caller who waits for it. */
+/** The state of a claim, for a caller who waits for it: it is not decided yet without a refusal, a report or a trouble. */
 export const standing = internalQuery({
-  args: { claimId: v.id("paymentClaims"), bodyHash: v.string() },
+  args: { claimId: v.id("paymentClaims"), shown: v.string() },
   returns: vStanding,
-  handler: async (ctx, { claimId, bodyHash }): Promise<Standing> => {
+  handler: async (ctx, { claimId, shown }): Promise<Standing> => {
     const row = await claimById(ctx, claimId);
-    if (row.order.bodyHash !== bodyHash) return ALREADY_USED;
-    if (row.state === "refused" && row.refusal !== undefined && isReason(row.refusal.reason)) {
-      return refusal(row.refusal.reason, row.refusal.error);
-    }
-    const receipt = row.txHash === undefined ? null : { txHash: row.txHash, payer: row.payer };
-    const { order, report, trouble } = row;
-    if (report !== undefined)
-      return { kind: "delivered", focus: order.focus, report: { result: report.result }, receipt };
-    if (trouble === undefined) return { kind: "working", receipt };
-    return { kind: "failed", code: trouble.code, message: trouble.message, receipt };
+    const { order, payer, txHash, refusal, report, trouble, state } = row;
+    const known = { focus: order.focus, paid: txHash === undefined ? null : { txHash, payer } };
+    // A refused payment may have been claimed for another order since.
+    if (row.shown !== shown) return { ...known, paid: null, refusal: ALREADY_USED };
+    if (state === "refused" && refusal !== undefined) return { ...known, refusal };
+    if (report !== undefined) return { ...known, result: report.result };
+    return trouble === undefined ? known : { ...known, trouble };
   },
 });

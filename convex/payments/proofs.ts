@@ -2,7 +2,7 @@ import * as z from "zod";
 import { CHAIN_ID } from "../lib/money/base";
 import { sha256Hex } from "../lib/security/crypto";
 import { parseJson } from "../lib/text/json";
-import type { Authorization, Order, Proof } from "./tables";
+import type { Order, Proof } from "./tables";
 import { refusal, type Refusal } from "./terms";
 
 /** Proofs of payment in the callers' forms. Pure. */
@@ -75,22 +75,17 @@ const authorizationShape = z.object({
 });
 
 const requirement = z.object({ scheme: z.string(), network: z.string() });
-const versionOne = requirement.extend({ x402Version: z.literal(1), payload: z.unknown() });
-const versionTwo = z.object({ x402Version: z.literal(2), accepted: requirement, payload: z.unknown() });
 const paymentShape = z.union([
-  versionOne,
-  versionTwo.transform(({ x402Version, accepted, payload }) => ({ x402Version, ...accepted, payload })),
+  requirement.extend({ x402Version: z.literal(1), payload: z.unknown() }),
+  z
+    .object({ x402Version: z.literal(2), accepted: requirement, payload: z.unknown() })
+    .transform(({ accepted, payload }) => ({ ...accepted, payload })),
 ]);
 
-/** An authorization as one text, unique for each authorization. */
-export function authorizationText(authorization: Authorization): string {
-  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
-  return JSON.stringify([from, to, value, validAfter, validBefore, nonce, signature]);
-}
-
-/** The SHA-256 of all that is in a proof and not public on the chain. */
-export function shownProof(proof: Proof): string {
-  return sha256Hex(proof.kind === "hash" ? (proof.signature ?? "") : authorizationText(proof.authorization));
+/** What a repeat of a proof and its order shows again: with the order, all of the proof that is not public on the chain. */
+export function shownBy(proof: Proof, { userId = "", focus }: Order): string {
+  const signature = proof.kind === "hash" ? (proof.signature ?? "") : proof.authorization.signature;
+  return sha256Hex(JSON.stringify([signature, userId, focus]));
 }
 
 /** Reads a proof; the 64 digits of a bare hash are valid base64 themselves, so they are tried first. */
@@ -154,10 +149,8 @@ function decodeBase64(text: string): string | null {
   const standard = text.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(standard)) return null;
   try {
-    const bytes = Uint8Array.from(atob(standard), (char) => char.charCodeAt(0));
     // The platform's decoder returns `undefined` where the standard's throws.
-    const decoded: unknown = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return typeof decoded === "string" ? decoded : null;
+    return atob(standard) ?? null;
   } catch {
     return null;
   }

@@ -5,21 +5,17 @@ import { AppError, failureOf, messageOf } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
 import { MINUTE, sleep } from "../lib/time";
 import { worker } from "../lib/work/desk";
+import { incoming } from "../providers/chain/blocks";
 import { settleByFacilitator } from "../providers/facilitator";
-import {
-  authorizationCall,
-  findAuthorizationUse,
-  readAuthorization,
-  readPayment,
-} from "../providers/chain/usdc";
+import { readPayment } from "../providers/chain/transactions";
+import { authorizationCall, findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";
 import { research } from "../research/actions";
 import { isShort } from "../research/writing/result";
-import { asHex } from "../wallets/model";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/desk";
 import { hasReverted, isEnded } from "../wallets/orders/model";
 import { paidResource, requirementOne } from "./challenge";
-import { signedAuthorization, transfersFor, tryAuthorization } from "./checks";
+import { tryAuthorization } from "./checks";
 import type { Task } from "./progress";
 import type { ClaimWork } from "./model";
 import type { Authorization } from "./tables";
@@ -48,7 +44,8 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
       if ((await step(ctx, work, task)) === "ended") return;
     } catch (error) {
       // Once money may have moved, no trouble of a node or facilitator ends the wait.
-      if (failureOf(error)?.code !== "upstream" || !mayHavePaid(task)) throw error;
+      const mayHavePaid = task.settlement !== null || task.handedOver;
+      if (failureOf(error)?.code !== "upstream" || !mayHavePaid) throw error;
       trouble = messageOf(error);
     }
     if (deadline.aborted) throw new AppError("upstream", trouble);
@@ -58,10 +55,6 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
 
 const UNSETTLED = "The payment is still being settled: send the same proof again";
 
-function mayHavePaid({ settlement, handedOver }: Task): boolean {
-  return settlement !== null || handedOver;
-}
-
 async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
   const { authorization, settlement } = task;
   if (settlement !== null) {
@@ -70,8 +63,7 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
     if (row.state === "confirmed" && row.txHash !== undefined)
       return accept(ctx, work, authorization, row.txHash);
   }
-  const { from, nonce } = signedAuthorization(authorization);
-  const { used, at } = await readAuthorization(from, nonce);
+  const { used, at } = await readAuthorization(authorization);
   if (used) return locate(ctx, work, task);
   const isOver = at >= BigInt(authorization.validBefore);
   if (settlement !== null) return refuse(ctx, work, isOver ? EXPIRED : FAILED);
@@ -83,10 +75,10 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
     // A facilitator may still execute what the chain refuses at this moment.
     return task.handedOver ? "again" : refuse(ctx, work, feasible);
   }
-  if (relayer === null) return handOver(ctx, work, authorization);
-  const { to, data } = authorizationCall(signedAuthorization(authorization));
-  await ctx.runMutation(internal.payments.progress.openSettlement, { ...work, relayer, to, data });
-  return "again";
+  const { to, data } = authorizationCall(authorization);
+  const call = relayer === null ? null : { relayer, to, data };
+  if (!(await ctx.runMutation(internal.payments.progress.handOver, { ...work, call }))) return "ended";
+  return relayer === null ? askFacilitator(authorization) : "again";
 }
 
 const FAILED = refusal("transaction_failed", "The payment was mined and failed: nothing was moved");
@@ -101,16 +93,14 @@ async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promis
 }
 
 /** Without a relayer a facilitator executes the payment. Its answer is a hint; the chain decides. */
-async function handOver(ctx: ActionCtx, work: ClaimWork, authorization: Authorization): Promise<Round> {
-  if (!(await ctx.runMutation(internal.payments.progress.handOver, work))) return "ended";
+async function askFacilitator(authorization: Authorization): Promise<Round> {
   const { signature, ...terms } = authorization;
   const payload = { signature, authorization: terms };
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
   const [answer] = await Promise.allSettled([settleByFacilitator(payment, requirementOne(paidResource()))]);
   if (answer.status === "fulfilled" && answer.value) return "again";
   // It may have paid, whatever it answers, and if it answers at all.
-  const { from, nonce } = signedAuthorization(authorization);
-  if ((await readAuthorization(from, nonce)).used) return "again";
+  if ((await readAuthorization(authorization)).used) return "again";
   if (answer.status === "rejected") throw answer.reason;
   throw new AppError(
     "upstream",
@@ -120,8 +110,7 @@ async function handOver(ctx: ActionCtx, work: ClaimWork, authorization: Authoriz
 
 /** The authorization was used, perhaps by a stranger: it counts if it has paid this service. */
 async function locate(ctx: ActionCtx, work: ClaimWork, { authorization, createdAt }: Task): Promise<Round> {
-  const { from, nonce } = signedAuthorization(authorization);
-  const txHash = await findAuthorizationUse(from, nonce, { sinceMs: createdAt });
+  const txHash = await findAuthorizationUse(authorization, createdAt);
   if (txHash !== null) return accept(ctx, work, authorization, txHash);
   // The node that shows its use may be ahead of the one that shows its logs.
   return Date.now() - createdAt > SEARCH_MS ? refuse(ctx, work, UNPAID_USE) : "again";
@@ -134,10 +123,13 @@ async function accept(
   authorization: Authorization,
   txHash: string,
 ): Promise<Round> {
-  const payment = await readPayment(asHex(txHash));
+  const payment = await readPayment(txHash);
   // A node lags, or a block was replaced in between: the next lookup decides.
-  if (payment.kind === "missing" || !payment.succeeded) return "again";
-  const transfers = transfersFor(payment.transfers, authorization, txHash);
+  if (payment.kind !== "mined" || !payment.succeeded) return "again";
+  const { from, value } = authorization;
+  const transfers = incoming(payment.transfers, authorization.to)
+    .filter((one) => one.from === from && one.amount === BigInt(value))
+    .map(({ position }) => ({ txHash, position, from, amount: value }));
   if (transfers.length === 0) {
     return refuse(
       ctx,

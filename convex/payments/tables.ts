@@ -3,6 +3,7 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { ofUser, type RecordsOf } from "../lib/records/records";
 import { vResult } from "../research/tables";
+import { vRefusal } from "./terms";
 
 export const vTransfer = v.object({
   /** Lower case. */
@@ -19,14 +20,16 @@ export const vTransfer = v.object({
 });
 export type Transfer = Infer<typeof vTransfer>;
 
-/** A transfer with its log's index in the block, which indexers name. */
-export const vDeposit = v.object({ ...vTransfer.fields, logIndex: v.number() });
+/** A transfer as blocks show it. */
+export const vRead = v.object({
+  ...vTransfer.fields,
+  /** Its log's index in the block, which indexers name. */
+  logIndex: v.number(),
+});
 
 /** Where a reading of deposits goes on: the last block that is stored; `null` before the first reading. */
 export const vReading = v.object({ wallet: v.string(), from: v.union(v.number(), v.null()) });
 export type Reading = Infer<typeof vReading>;
-
-export const vPaidReport = v.object({ result: vResult });
 
 /** An EIP-3009 authorization: a USDC holder lets anybody move `value` to `to`, once per nonce. */
 export const vAuthorization = v.object({
@@ -50,45 +53,42 @@ export const vProof = v.union(
   v.object({ kind: v.literal("authorization"), authorization: vAuthorization }),
 );
 export type Proof = Infer<typeof vProof>;
+export type HashProof = Extract<Proof, { kind: "hash" }>;
 
 /** The order: what is bought, and by whom. */
 export const vOrder = v.object({
   userId: v.optional(v.string()),
   /** A token's symbol, "" for the whole market. */
   focus: v.string(),
-  /** Distinguishes orders: a proof redeems one order. */
-  bodyHash: v.string(),
 });
 export type Order = Infer<typeof vOrder>;
 
-/** The codes of `lib/errors.ts` that a caller gets for a failure. */
-export const vTroubleCode = literals("upstream", "internal", "not_configured");
+/** Why the latest attempt failed: a code of `lib/errors`, and what its callers are told. */
+export const vTrouble = v.object({
+  code: literals("upstream", "internal", "not_configured"),
+  message: v.string(),
+});
 
 export const paymentTables = {
   /**
-   * Every USDC transfer to the platform wallet that bought something. Transfers are spent only here, so that the part
-   * that a report has used never becomes credits. Written by `payments/transfers` alone. Kept for ever: a row that died
-   * would open the transfer to replay.
+   * Transfers to the platform wallet, one row each: what it bought, and what was credited. Written by `payments/deposits`
+   * alone. Kept for ever: a row that died would open its transfer to replay.
    */
-  spentTransfers: defineTable({
+  transfers: defineTable({
     ...vTransfer.fields,
-    /** The paid claim that took the price of one report out of it. */
+    /** The claim that took the price of one report out of it. */
     claimKey: v.optional(v.string()),
-    /** The deposit that credited it, or the rest of it. */
-    depositKey: v.optional(v.string()),
-  }).index("by_transfer", ["txHash", "position"]),
-
-  /** One per transfer to the platform wallet that is worth a credit, from confirmed blocks. Written by `payments/deposits`. Kept. */
-  deposits: defineTable({
-    ...vDeposit.fields,
-    /** `unmatched`: its sender has no user yet, or may be paying a report. `ignored`: a report has used it up. */
-    state: literals("unmatched", "credited", "ignored"),
+    /**
+     * Absent until it was read from a confirmed block; then what is beyond the report's price is a deposit. `unmatched`:
+     * its sender has no user yet, or may be paying a report. `ignored`: nothing is left that is worth a credit.
+     */
+    state: v.optional(literals("unmatched", "credited", "ignored")),
+    logIndex: v.optional(v.number()),
     /** The user it was credited to; removed when they delete their data, because the ledger has it too. */
     userId: v.optional(v.string()),
     credits: v.optional(v.number()),
-    seenAt: v.number(),
   })
-    .index("by_transfer", ["txHash", "position"])
+    .index("by_txHash_and_position", ["txHash", "position"])
     .index("by_from_and_state", ["from", "state"])
     .index("by_userId", ["userId"]),
 
@@ -113,17 +113,17 @@ export const paymentTables = {
     /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<position>` for a transfer on the chain. */
     key: v.string(),
     order: vOrder,
-    /** The hash of the proof (`proofs.shownProof`). */
+    /** The hash of the proof's signature and of the order as it was sent (`proofs.shownBy`): a repeat shows the same. */
     shown: v.string(),
     /**
      * `settling`: a signed payment is being executed. `paid`: its report is being written, or waits for its payer to ask
      * again. `refused`: the signed payment could not be executed, and nothing was moved.
      */
     state: literals("settling", "paid", "delivered", "refused"),
-    /** Why the latest attempt failed, until there is another. */
-    trouble: v.optional(v.object({ code: vTroubleCode, message: v.string() })),
+    /** Until there is another attempt. */
+    trouble: v.optional(vTrouble),
     /** Why a signed payment was refused. */
-    refusal: v.optional(v.object({ reason: v.string(), error: v.string() })),
+    refusal: v.optional(vRefusal),
     /** Lower case. */
     payer: v.string(),
     authorization: v.optional(vAuthorization),
@@ -134,7 +134,7 @@ export const paymentTables = {
     /** The transaction that paid. */
     txHash: v.optional(v.string()),
     createdAt: v.number(),
-    report: v.optional(v.object({ ...vPaidReport.fields, model: v.string(), generatedAt: v.number() })),
+    report: v.optional(v.object({ result: vResult, model: v.string(), generatedAt: v.number() })),
   })
     .index("by_key", ["key"])
     .index("by_txHash", ["txHash"])
@@ -145,26 +145,23 @@ export const paymentTables = {
 
 export const paymentRecords: RecordsOf<typeof paymentTables> = {
   depositCursors: { keep: "one row for each platform wallet" },
-  deposits: {
-    keep: "money that came in",
+  transfers: {
+    keep: "a row that died would open its transfer to replay",
     ownedBy: {
       rows: ofUser("by_userId"),
       section: "deposits",
-      // A transfer without its row could be credited again; the ledger has the user it was credited to.
-      onDeletion: { anonymise: (db, { _id }) => db.patch("deposits", _id, { userId: undefined }) },
+      // The ledger has the user it was credited to.
+      onDeletion: { anonymise: (db, { _id }) => db.patch("transfers", _id, { userId: undefined }) },
     },
   },
-  spentTransfers: { keep: "a row that died would open its transfer to replay" },
   paymentClaims: {
     keep: "a claim that died would open its payment to replay",
     ownedBy: {
       rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("order.userId", userId)),
       section: "payments",
-      // A payment without its row could be used again. The same proof and request still find their claim: orders are
-      // distinguished by their hash.
+      // A payment without its row could be used again. The same proof and request still find their claim by its hash.
       onDeletion: {
-        anonymise: (db, { _id, order: { focus, bodyHash } }) =>
-          db.patch("paymentClaims", _id, { order: { focus, bodyHash } }),
+        anonymise: (db, { _id, order: { focus } }) => db.patch("paymentClaims", _id, { order: { focus } }),
       },
     },
     withheld: ["authorization"],

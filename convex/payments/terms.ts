@@ -1,3 +1,4 @@
+import { v, type Infer } from "convex/values";
 import { CHAIN_ID } from "../lib/money/base";
 
 /** What a paid report costs and how it is paid. */
@@ -6,7 +7,6 @@ export const PAID_PATH = "/agent/research/paid";
 /** USDC's smallest unit. */
 export const PRICE = 1_000_000n;
 export const PRICE_SHOWN = "1.00";
-export const DESCRIPTION = "One market research report";
 /** The chain's name in x402 version 1 and in `paymentDetails`, and in version 2. */
 export const NETWORK = "base";
 export const NETWORK_V2 = `eip155:${CHAIN_ID}`;
@@ -32,8 +32,13 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
-/** A proof that buys nothing. */
-export type Refusal = { kind: "refused"; reason: Reason; error: string };
+/** A proof that buys nothing, and why. */
+export const vRefusal = v.object({
+  kind: v.literal("refused"),
+  reason: v.union(...REASONS.map((reason) => v.literal(reason))),
+  error: v.string(),
+});
+export type Refusal = Infer<typeof vRefusal>;
 
 export function refusal(reason: Reason, error: string): Refusal {
   return { kind: "refused", reason, error };

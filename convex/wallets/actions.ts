@@ -6,7 +6,7 @@ import { checksummed } from "../lib/money/addresses";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { resealAll, vRotated } from "../lib/security/rotation";
 import { UPSTREAM } from "../providers/chain/rpc";
-import { countedAgain, readMined } from "../providers/chain/transactions";
+import { readMined } from "../providers/chain/transactions";
 import { NO_ACCOUNT, PREPARED_FOR_MS } from "./model";
 import { carry as carryOut, check as checkOrder, view } from "./orders/desk";
 
@@ -35,7 +35,7 @@ export const repair = internalAction({
     const address = checksummed(given);
     if (address === null) throw new AppError("invalid_request", NO_ACCOUNT);
     const mined = await readMined(address);
-    if (!(await countedAgain(address, mined))) throw new AppError("upstream", TWO_ANSWERS);
+    if ((await readMined(address)) !== mined) throw new AppError("upstream", TWO_ANSWERS);
     const { acceptCount } = internal.wallets.orders.steps;
     const nextNonce: number = await ctx.runMutation(acceptCount, { address, mined });
     return { mined, nextNonce };

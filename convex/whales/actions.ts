@@ -9,8 +9,8 @@ import { providerAction } from "../lib/outside/providerCalls";
 import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
 import { readFeeds } from "../market/live";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
-import { movedIn, readSafe, type Moved } from "../providers/chain/blocks";
-import { readOutcomes, type Outcome } from "../providers/chain/transactions";
+import { movedIn, readHead, type Moved } from "../providers/chain/blocks";
+import { readOutcomes, type Mined } from "../providers/chain/transactions";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { CHAIN, coinAt, COINS, CONTRACTS, familyOf, isCoin } from "./coins";
 import { PARTIES } from "./labels";
@@ -98,7 +98,7 @@ async function checked(alerts: readonly Reported[]): Promise<Told[]> {
 const UNVERIFIED = "whales.unverified";
 
 /** Whether an agent's alert agrees with the chain: transaction, age, coin and amount. */
-function agrees({ token, amount, occurredAt }: Reported, outcome: Outcome, prices: Prices): boolean {
+function agrees({ token, amount, occurredAt }: Reported, outcome: Mined, prices: Prices): boolean {
   const { time } = outcome.block;
   const now = Date.now();
   if (!outcome.succeeded || time < now - OLDEST_MS || time > now + SKEW_MS) return false;
@@ -148,7 +148,7 @@ export const follow = providerAction({}, async (ctx) => {
 });
 
 async function readOn(ctx: ActionCtx): Promise<void> {
-  const safe = await readSafe();
+  const safe = await readHead("safe");
   const advance = (from: number | null, to: number, alerts: Measured[]): Promise<boolean> =>
     ctx.runMutation(internal.whales.alerts.advance, { from, to, alerts });
   let from = await ctx.runQuery(internal.whales.alerts.lastBlock, {});

@@ -1,7 +1,7 @@
 import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
 import type { FeedName } from "../market/feeds";
-import type { Outcome } from "../providers/chain/transactions";
+import type { Mined } from "../providers/chain/transactions";
 import { CHAIN, coinAt, COINS, FLOOR_USD, type CoinSymbol } from "./coins";
 import { LABELS, ZERO } from "./labels";
 import type { AlertType, Direction, Measured } from "./tables";
@@ -34,7 +34,7 @@ export type Transfer = {
 export const NATIVE = -1;
 
 /** The alerts in one transaction; none if it failed. */
-export function measuredIn(txHash: string, outcome: Outcome, prices: Prices): Measured[] {
+export function measuredIn(txHash: string, outcome: Mined, prices: Prices): Measured[] {
   const { succeeded, payment, transfers, block } = outcome;
   if (!succeeded) return [];
   const ether = payment === null ? [] : [{ ...payment, coin: "ETH" as const, position: NATIVE }];

@@ -92,7 +92,7 @@ describe("a transfer that reaches the deposit webhook", () => {
     expect(await told()).toEqual([
       { txHash, reason: expect.stringContaining("unmatched: it is credited once") },
     ]);
-    const message = proofText(txHash, PLATFORM, { focus: "", bodyHash: "" });
+    const message = proofText(txHash, PLATFORM, { focus: "" });
     const signature = await from.signMessage({ message });
     expect((await buyWith(app, JSON.stringify({ txHash, signature }))).status).toBe(200);
     await app.settle();
@@ -107,7 +107,7 @@ describe("a transfer that reaches the deposit webhook", () => {
     const from = await payer(chain);
     for (const first of ["deposit", "report"]) {
       const txHash = await transfer(chain, from, { value: 2n * ONE });
-      const message = proofText(txHash, PLATFORM, { focus: "", bodyHash: "" });
+      const message = proofText(txHash, PLATFORM, { focus: "" });
       const proof = JSON.stringify({ txHash, signature: await from.signMessage({ message }) });
       if (first === "deposit") await webhook(app, txHash);
       expect([first, (await buyWith(app, proof)).status]).toEqual([first, 200]);
@@ -158,7 +158,7 @@ test("the age of a payment is the chain's: an hour for a hash, a day for a signa
       await transfer(own, from),
     ];
     const proofOf = async (txHash: string) => {
-      const message = proofText(txHash, PLATFORM, { userId: "alice", focus: "", bodyHash: "" });
+      const message = proofText(txHash, PLATFORM, { userId: "alice", focus: "" });
       return base64({ txHash, signature: await from.signMessage({ message }) });
     };
     expect((await buyWith(app, bare, { userId: "alice" })).status).toBe(200);

@@ -73,7 +73,7 @@ describe("a token that no source knows", () => {
       502,
       expect.stringContaining("cannot be asked whether DOGE is traded. The payment is not used."),
     ]);
-    expect(await app.rows("spentTransfers")).toEqual([]);
+    expect(await app.rows("transfers")).toEqual([]);
     expect((await app.post("/agent/research/paid", { token: "DOGE" })).body.error).toBe(
       "Payment required: 1.00 USDC on Base",
     );

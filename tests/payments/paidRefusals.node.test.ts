@@ -51,7 +51,7 @@ describe("a transaction's hash is refused with 402 and a reason:", () => {
       network: "eip155:8453",
     });
     expect(await app.rows("paymentClaims")).toEqual([]);
-    expect(await app.rows("spentTransfers")).toEqual([]);
+    expect(await app.rows("transfers")).toEqual([]);
     expect(writings(app)).toBe(0);
     return answer;
   };

@@ -13,7 +13,6 @@ import {
   ONE,
   payer,
   PLATFORM,
-  RELAYER,
   settlementCall,
   stranger,
   transfer,
@@ -150,7 +149,7 @@ describe("a transaction's hash", () => {
     expect(headerOf(answer, "x-payment-response")).toEqual({ ...paid, network: "base" });
     const [claim] = await app.rows("paymentClaims");
     expect(claim).toMatchObject({ state: "delivered", payer: from.address.toLowerCase() });
-    const [spent] = await app.rows("spentTransfers");
+    const [spent] = await app.rows("transfers");
     expect(spent).toMatchObject({ txHash: hash, amount: "1000000", claimKey: claim?.key });
     const keys = (await app.rows("answers")).map(({ key }) => key);
     expect(keys.filter((key) => key.startsWith("research:"))).toEqual([]);
@@ -207,7 +206,7 @@ describe("whose payment it is", () => {
   test("the payer's signature binds it to a user and token", async ({ app }) => {
     const from = await payer(chain);
     const txHash = await transfer(chain, from);
-    const text = proofText(txHash, PLATFORM, { userId: "alice", focus: "BTC", bodyHash: "" });
+    const text = proofText(txHash, PLATFORM, { userId: "alice", focus: "BTC" });
     const signature = await from.signMessage({ message: text });
     const proof = base64({ txHash, signature });
     const forged = base64({ txHash, signature: await stranger().signMessage({ message: text }) });
@@ -241,7 +240,7 @@ describe("whose payment it is", () => {
     for (const userId of ["a", "b", "c"])
       answers.push((await buyWith(app, transactionHash, { userId })).status);
     expect(answers).toEqual([200, 200, 402]);
-    const spent = await app.rows("spentTransfers");
+    const spent = await app.rows("transfers");
     expect(new Set(spent.map(({ position }) => position)).size).toBe(2);
   });
 });

@@ -99,22 +99,6 @@ describe("GET /mcp/defi/portfolio", () => {
     expect(requests()).toBe(1);
   });
 
-  test("does without Multicall3 where the chain has none", async ({ app }) => {
-    await app.fundedWallet("alice", { ETH: 3n, USDC: 7_000_000n });
-    const { multicall3 } = chain.addresses;
-    const code = await chain.rpc("eth_getCode", [multicall3, "latest"]);
-    await chain.rpc("anvil_setCode", [multicall3, "0x"]);
-    try {
-      const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
-      expect(status).toBe(200);
-      expect(body.balances).toContainEqual(expect.objectContaining({ token: "ETH", raw: "3" }));
-      expect(body.balances).toContainEqual(expect.objectContaining({ token: "USDC", raw: "7000000" }));
-      expect(body.totalValueUsd).toBeGreaterThan(6);
-    } finally {
-      await chain.rpc("anvil_setCode", [multicall3, code]);
-    }
-  });
-
   describe("without a live feed", () => {
     type Holding = {
       token: string;

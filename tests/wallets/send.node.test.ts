@@ -88,11 +88,12 @@ describe("POST /mcp/defi/send", () => {
     const methods = asked.map(({ method }) => method);
     expect(methods.slice(0, methods.indexOf("eth_sendRawTransaction") + 1).sort()).toEqual([
       "eth_call", // the price
-      "eth_call", // the fee for its L1 data, the token's balance, and whether the recipient is the swap provider's contract or a token
+      "eth_call", // whether the recipient is the swap provider's contract or a token
+      "eth_call", // the balances, and the fee for its L1 data
       "eth_chainId",
       "eth_estimateGas",
-      "eth_getBalance",
       "eth_getBlockByNumber", // the base fee
+      "eth_getCode", // whether the recipient is a person's account with a delegate
       "eth_getTransactionCount",
       "eth_maxPriorityFeePerGas",
       "eth_sendRawTransaction",

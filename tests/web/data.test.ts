@@ -22,14 +22,15 @@ async function lived() {
   await alice.mutation(api.chat.runs.start, { question: "How is the market?" });
   await app.t.run(async (ctx) => {
     const transfer = { txHash: "0xab", position: 0, logIndex: 0, from: "0xcd", amount: "1000000" };
-    const deposit = { ...transfer, seenAt: 1, state: "credited", credits: 100 } as const;
-    const paid = { shown: "hash", state: "delivered" } as const;
+    const deposit = { ...transfer, state: "credited", credits: 100 } as const;
+    const paid = { state: "delivered" } as const;
     for (const owner of [userId, "bob"]) {
-      await ctx.db.insert("deposits", { ...deposit, userId: owner });
+      await ctx.db.insert("transfers", { ...deposit, userId: owner });
       await ctx.db.insert("paymentClaims", {
         ...paid,
         key: `auth:0xcd:${owner}`,
-        order: { userId: owner, focus: "BTC", bodyHash: `hash of ${owner}` },
+        order: { userId: owner, focus: "BTC" },
+        shown: `hash of ${owner}`,
         payer: "0xcd",
         createdAt: 1,
       });
@@ -94,10 +95,10 @@ describe("deletion", () => {
     expect(await app.rows("wallets")).toHaveLength(1);
 
     // Money rows stay, without the name; what only limits the present day stays with it.
-    expect((await app.rows("deposits")).map((one) => one.userId)).toEqual([undefined, "bob"]);
+    expect((await app.rows("transfers")).map((one) => one.userId)).toEqual([undefined, "bob"]);
     expect((await app.rows("paymentClaims")).map(({ order }) => order)).toEqual([
-      { focus: "BTC", bodyHash: `hash of ${userId}` },
-      { userId: "bob", focus: "BTC", bodyHash: "hash of bob" },
+      { focus: "BTC" },
+      { userId: "bob", focus: "BTC" },
     ]);
     expect(await alice.query(api.accounts.profile.me, {})).toMatchObject({ userId });
 

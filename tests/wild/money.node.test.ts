@@ -261,7 +261,7 @@ describe("a good signature in another form is good:", () => {
   ] as const)("under a hash, %s", async ([, change], { app }) => {
     const from = await payer(chain);
     const txHash = await transfer(chain, from);
-    const text = proofText(txHash, PLATFORM, { userId: "alice", focus: "BTC", bodyHash: "" });
+    const text = proofText(txHash, PLATFORM, { userId: "alice", focus: "BTC" });
     const signature = change(await from.signMessage({ message: text }));
     const proof = JSON.stringify({ txHash, signature });
     expect((await buyWith(app, proof, { userId: "alice", token: "BTC" })).status).toBe(200);

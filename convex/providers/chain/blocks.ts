@@ -1,80 +1,118 @@
-import { erc20Abi, type Address, type Hex } from "viem";
-import { getBlock, getChainId, readContract } from "viem/actions";
+import { erc20Abi, HttpRequestError, numberToHex, type Address, type Hex } from "viem";
+import { getBalance, getBlock, readContract } from "viem/actions";
 import * as z from "zod";
-import { AppError } from "../../lib/errors";
+import { USDC } from "../../lib/money/base";
 import { unusableFailure } from "../call";
-import { amountIn, etherOf, readMany } from "./accounts";
 import {
   account,
   bigQuantity,
+  bytes,
+  causeOf,
   chainClient,
   chainFailure,
   guarded,
   hash,
-  refusalText,
+  hexOf,
+  isThrottled,
+  isTooLarge,
+  quantity,
+  refusal,
   requireChain,
-  toQuantity,
   UPSTREAM,
   type ChainClient,
 } from "./rpc";
-import { inRanges, placeOf, topicOf, transferLogs, type TimedPlace, type TransferLog } from "./transfers";
 
-/**
- * What a reader that follows the chain needs: its safe head, the logs of token transfers, and the ether that transactions
- * carry. Ether that contracts send one another is in no block's transactions, and not seen.
- */
+/** What blocks have moved, in pieces that a node allows: the logs of token transfers, and the ether of transactions. */
 
-/** Ether that one transaction of a block carries. Addresses in lower case, wei. */
-type Payment = { txHash: string; from: string; to: string; amount: bigint };
+/** `time`: epoch ms. */
+export type TimedPlace = { number: number; hash: string; time: number };
 
-/** What is looked for: transfers of these tokens, and ether, from or to these addresses (in lower case). */
-export type Wanted = {
-  tokens: readonly string[];
-  parties: readonly string[];
-  /** Wei: blocks in which the balance of an address changes by less are not read. */
-  leastEther: bigint;
+/** One Transfer log. Addresses in lower case, the amount in the token's smallest unit. */
+export type TransferLog = {
+  token: string;
+  from: string;
+  to: string;
+  amount: bigint;
+  txHash: string;
+  /** Among the block's logs. */
+  logIndex: number;
+  blockNumber: number;
+  blockHash: string;
 };
 
-export type Moved = { logs: TransferLog[]; payments: Payment[] };
-
-/** Full blocks per request: they are some hundred kilobytes each. */
-const AT_ONCE = 5;
-
-/** How nodes say that they have dropped the state of a block. */
-const NO_STATE =
-  /missing trie node|historical state|state .*(?:not available|unavailable|pruned)|archive|distance to target block|BlockOutOfRange/i;
-
-const blockShape = z.object({
-  transactions: z.array(
-    z.object({ hash, from: account, to: account.nullable().optional(), value: bigQuantity }),
-  ),
+export const logShape = z.object({
+  address: account,
+  topics: z.array(hash),
+  data: bytes,
+  transactionHash: hash,
+  logIndex: quantity,
+  blockNumber: quantity,
+  blockHash: hash,
 });
+export type Log = z.output<typeof logShape>;
 
-/** The last block that the chain will not drop again, as its node says. @throws AppError `upstream` */
-export async function readSafe(): Promise<TimedPlace> {
+/** `Transfer(address,address,uint256)` of tokens. */
+export const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/** The transfer in a log; none for a token without amounts, whose third topic is an id. */
+export function transferOf({ topics, data, address: token, transactionHash, ...place }: Log): TransferLog[] {
+  const [event, from, to, id] = topics;
+  if (event !== TRANSFER || from === undefined || to === undefined || id !== undefined) return [];
+  if (data.length !== 66) return [];
+  const { logIndex, blockNumber, blockHash } = place;
+  const [payer, payee] = [addressIn(from), addressIn(to)];
+  const moved = { token, from: payer, to: payee, amount: BigInt(data) };
+  return [{ ...moved, txHash: transactionHash, logIndex, blockNumber, blockHash }];
+}
+
+function addressIn(topic: string): string {
+  return `0x${topic.slice(26)}`;
+}
+
+function topicOf(address: string): Hex {
+  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+}
+
+type Range = { first: number; last: number };
+
+/** The transfers of tokens in blocks, in their order. To be called inside `inRanges`. */
+async function transferLogs(
+  client: ChainClient,
+  { first, last }: Range,
+  tokens: readonly string[],
+  { from = null, to = null }: { from?: Hex[] | null; to?: Hex[] | null },
+): Promise<TransferLog[]> {
+  const topics: (Hex | Hex[] | null)[] = [TRANSFER, from, to];
+  const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) };
+  const filter = { address: tokens.map(hexOf), topics, ...range };
+  const answer = await client.request({ method: "eth_getLogs", params: [filter] });
+  return z
+    .array(logShape)
+    .parse(answer)
+    .flatMap(transferOf)
+    .filter(({ token }) => tokens.some((one) => one.toLowerCase() === token))
+    .toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
+}
+
+/**
+ * The newest block, or the last one that the chain will not drop again, as its node says.
+ * @throws AppError `upstream` if the chain cannot be reached, or is another one.
+ */
+export async function readHead(tag: "latest" | "safe"): Promise<TimedPlace> {
   const client = chainClient();
   return guarded(async () => {
-    const [chainId, safe] = await Promise.all([getChainId(client), placeOf(client, "safe")]);
-    requireChain(chainId);
-    if (safe === null) throw unusableFailure(UPSTREAM);
-    return safe;
+    const [head] = await Promise.all([placeOf(client, tag), requireChain(client)]);
+    if (head === null) throw unusableFailure(UPSTREAM);
+    return head;
   });
 }
 
-type ChainState = {
-  /** The block's page. */
-  url: string;
-  /** Epoch ms: the block's time. */
-  observedAt: number;
-  transactions: number;
-  /** Gwei. */
-  baseFee: number;
-  /** Of the token, in its smallest unit. */
-  supply: bigint;
-};
-
-/** The latest block, and the supply of a token on it. @throws AppError `upstream` if the chain cannot be reached. */
-export async function readChainState(token: Address, timeoutMs: number): Promise<ChainState> {
+/**
+ * The latest block: its page, its time (epoch ms), its base fee in gwei; and the supply of a token on it, in its smallest
+ * unit.
+ * @throws AppError `upstream` if the chain cannot be reached.
+ */
+export async function readChainState(token: Address, timeoutMs: number) {
   const client = chainClient(timeoutMs);
   return guarded(async () => {
     const [block, supply] = await Promise.all([
@@ -91,39 +129,156 @@ export async function readChainState(token: Address, timeoutMs: number): Promise
   });
 }
 
+const headerShape = z.object({ number: quantity, hash, timestamp: quantity });
+
+/** A block of the chain; `null` if it has none of that number. To be called inside `guarded`. */
+export async function placeOf(client: ChainClient, at: number | "latest" | "safe") {
+  const params: [Hex | "latest" | "safe", false] = [typeof at === "string" ? at : numberToHex(at), false];
+  const answer = await client.request({ method: "eth_getBlockByNumber", params });
+  const header = headerShape.nullable().parse(answer);
+  return header && { number: header.number, hash: header.hash, time: header.timestamp * 1_000 };
+}
+
 /**
- * What moved in blocks `first` to `last`, in pieces of at most `span`: half as many after a node refuses so many. The
- * logs come first. Whether ether moved, one call tells for all addresses: full blocks are read only where a balance
- * changed, which is found by halving. A node that has dropped the state of these blocks is asked for each of them.
- * @throws AppError `upstream`
+ * Reads blocks `first` to `last`, both included, in pieces of at most `span`: half as many after a node refuses so many.
+ * @throws AppError `upstream` where the node refuses for other reasons, or a single block
  */
-export async function* movedIn(
-  range: { first: number; last: number; span: number },
-  wanted: Wanted,
-): AsyncGenerator<{ last: number; value: Moved }> {
-  const client = chainClient();
-  try {
-    yield* inRanges(range, async (first, last) => ({
-      logs: await logsIn(client, { first, last }, wanted),
-      payments: await paymentsIn(client, first, last, wanted),
-    }));
-  } catch (error) {
-    throw error instanceof AppError ? error : chainFailure(error);
+export async function* inRanges<Value>(
+  { first, last, span }: Range & { span: number },
+  read: (range: Range) => Promise<Value>,
+): AsyncGenerator<{ last: number; value: Value }> {
+  let size = span;
+  for (let next = first; next <= last;) {
+    const until = Math.min(next + size - 1, last);
+    try {
+      const value = await read({ first: next, last: until });
+      yield { last: until, value };
+      next = until + 1;
+    } catch (error) {
+      if (until === next || !isTooMuch(error)) throw chainFailure(error);
+      size = Math.floor((until - next + 1) / 2);
+    }
   }
 }
 
-async function paymentsIn(
+/**
+ * Whether asking for less may help: nodes have too many words for "too much" to know them, and a wrong guess ends at a
+ * single block.
+ */
+function isTooMuch(error: unknown): boolean {
+  if (isThrottled(error)) return false;
+  const status = causeOf(error, HttpRequestError)?.status;
+  return isTooLarge(error) || refusal(error) !== null || status === 400 || status === 413;
+}
+
+/** Blocks per request; half as many after a node refuses. */
+const SPAN = 500;
+
+/**
+ * A transaction's USDC transfers to an address, of more than nothing and from somebody else. `position` is the index
+ * among those to the address, from 0: a reorganisation does not change it, and a search for these alone shows it.
+ * @param transfers In the order of their logs.
+ * @param to In lower case.
+ */
+export function incoming<One extends { token: string; from: string; to: string; amount: bigint }>(
+  transfers: readonly One[],
+  to: string,
+): (One & { position: number })[] {
+  return (
+    transfers
+      .filter((one) => one.token === USDC.toLowerCase() && one.to === to)
+      .map((one, position) => ({ ...one, position }))
+      // Anybody can transfer zero, from anybody.
+      .filter(({ from, amount }) => from !== to && amount > 0n)
+  );
+}
+
+/** The transfers (`incoming`) to an address in blocks `first` to `last`, range by range. @throws AppError `upstream` */
+export function transfersTo(to: Address, first: number, last: number) {
+  const client = chainClient();
+  return inRanges({ first, last, span: SPAN }, async (range) => {
+    const logs = await transferLogs(client, range, [USDC], { to: [topicOf(to)] });
+    const hashes = [...new Set(logs.map(({ txHash }) => txHash))];
+    return hashes.flatMap((hash) =>
+      incoming(
+        logs.filter(({ txHash }) => txHash === hash),
+        to.toLowerCase(),
+      ),
+    );
+  });
+}
+
+/** Ether that one transaction of a block carries. Addresses in lower case, wei. */
+type Payment = { txHash: string; from: string; to: string; amount: bigint };
+
+/** What is looked for: transfers of these tokens, and ether, from or to these addresses (in lower case). */
+type Wanted = {
+  tokens: readonly string[];
+  parties: readonly string[];
+  /** Wei: blocks in which the balance of an address changes by less are not read. */
+  leastEther: bigint;
+};
+
+export type Moved = { logs: TransferLog[]; payments: Payment[] };
+
+/**
+ * What moved in blocks `first` to `last`, in pieces of at most `span`: half as many after a node refuses so many. Ether
+ * that contracts send one another is in no block's transactions, and not seen.
+ * @throws AppError `upstream`
+ */
+export function movedIn(
+  range: Range & { span: number },
+  wanted: Wanted,
+): AsyncGenerator<{ last: number; value: Moved }> {
+  const client = chainClient();
+  return inRanges(range, async (piece) => ({
+    logs: await logsIn(client, piece, wanted),
+    payments: await paymentsIn(client, piece, wanted),
+  }));
+}
+
+/** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
+async function logsIn(
   client: ChainClient,
-  first: number,
-  last: number,
+  range: Range,
+  { tokens, parties }: Wanted,
+): Promise<TransferLog[]> {
+  const topics = parties.map(topicOf);
+  const sides = [{ from: topics }, { to: topics }];
+  const answers = await Promise.all(sides.map((one) => transferLogs(client, range, tokens, one)));
+  return [...new Map(answers.flat().map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()];
+}
+
+/** Full blocks per request: they are some hundred kilobytes each. */
+const AT_ONCE = 5;
+
+async function paymentsIn(client: ChainClient, range: Range, wanted: Wanted): Promise<Payment[]> {
+  const changed = await changedIn(client, range, wanted);
+  const payments: Payment[] = [];
+  for (let next = 0; next < changed.length; next += AT_ONCE) {
+    const numbers = changed.slice(next, next + AT_ONCE);
+    const found = await Promise.all(numbers.map((one) => paymentsOf(client, one, wanted.parties)));
+    payments.push(...found.flat());
+  }
+  return payments;
+}
+
+/**
+ * The blocks in which a balance changed enough: one call tells for all addresses, and halving finds the blocks. All of
+ * them, if the node refuses: it may have dropped their state.
+ */
+async function changedIn(
+  client: ChainClient,
+  { first, last }: Range,
   { parties, leastEther }: Wanted,
-): Promise<Payment[]> {
-  const reads = parties.map((one) => etherOf(hexOf(one)));
-  const balancesAt = async (number: number) =>
-    (await readMany(client, reads, { blockNumber: BigInt(number) })).map(amountIn);
+): Promise<number[]> {
+  const balancesAt = (number: number) =>
+    Promise.all(
+      parties.map((one) => getBalance(client, { address: hexOf(one), blockNumber: BigInt(number) })),
+    );
   type Held = { at: number; balances: bigint[] };
-  /** The blocks after `from`, up to `to`, in which a balance changed so much. */
-  const changedIn = async (from: Held, to: Held): Promise<number[]> => {
+  /** Those after `from`, up to `to`. */
+  const between = async (from: Held, to: Held): Promise<number[]> => {
     const hasChanged = to.balances.some((after, i) => {
       const change = after - (from.balances[i] ?? 0n);
       return change >= leastEther || -change >= leastEther;
@@ -131,52 +286,31 @@ async function paymentsIn(
     if (!hasChanged) return [];
     if (to.at - from.at === 1) return [to.at];
     const at = Math.floor((from.at + to.at) / 2);
-    const between = { at, balances: await balancesAt(at) };
-    return [...(await changedIn(from, between)), ...(await changedIn(between, to))];
+    const middle = { at, balances: await balancesAt(at) };
+    return [...(await between(from, middle)), ...(await between(middle, to))];
   };
-  const looked = async () => {
+  try {
     const [before, after] = await Promise.all([balancesAt(first - 1), balancesAt(last)]);
-    return changedIn({ at: first - 1, balances: before }, { at: last, balances: after });
-  };
-  const changed = await looked().catch((error: unknown) => {
-    if (!NO_STATE.test(refusalText(error) ?? "")) throw error;
+    return await between({ at: first - 1, balances: before }, { at: last, balances: after });
+  } catch (error) {
+    if (refusal(error) === null || isThrottled(error)) throw error;
     return Array.from({ length: last - first + 1 }, (_, i) => first + i);
-  });
-  const payments: Payment[] = [];
-  for (let next = 0; next < changed.length; next += AT_ONCE) {
-    const numbers = changed.slice(next, next + AT_ONCE);
-    const found = await Promise.all(numbers.map((one) => paymentsOf(client, one, parties)));
-    payments.push(...found.flat());
   }
-  return payments;
 }
+
+const blockShape = z.object({
+  transactions: z.array(z.object({ hash, from: account, to: account.nullish(), value: bigQuantity })),
+});
 
 async function paymentsOf(
   client: ChainClient,
   number: number,
   parties: readonly string[],
 ): Promise<Payment[]> {
-  const params: [Hex, true] = [toQuantity(number), true];
+  const params: [Hex, true] = [numberToHex(number), true];
   const block = blockShape.parse(await client.request({ method: "eth_getBlockByNumber", params }));
   return block.transactions.flatMap(({ hash: txHash, from, to, value }): Payment[] => {
     if (to === null || to === undefined || value === 0n) return [];
     return parties.includes(from) || parties.includes(to) ? [{ txHash, from, to, amount: value }] : [];
   });
-}
-
-/** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
-async function logsIn(
-  client: ChainClient,
-  range: { first: number; last: number },
-  { tokens, parties }: Wanted,
-): Promise<TransferLog[]> {
-  const [addresses, topics] = [tokens.map(hexOf), parties.map(topicOf)];
-  const answers = await Promise.all(
-    [{ from: topics }, { to: topics }].map((one) => transferLogs(client, range, addresses, one)),
-  );
-  return [...new Map(answers.flat().map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()];
-}
-
-function hexOf(address: string): Hex {
-  return `0x${address.slice(2)}`;
 }

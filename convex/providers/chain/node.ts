@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { USDC } from "../../lib/money/base";
 import { SECOND } from "../../lib/time";
-import { TRANSFER } from "./rpc";
+import { TRANSFER } from "./blocks";
 
 /** What a chain's node allows: blocks in one search for logs, requests in one batch, requests at once. */
 
@@ -14,49 +14,40 @@ const NOBODY = `0x${"0".repeat(24)}00000000000000000000000000000000d0c70b00`;
 const asked = (method: string, params: readonly unknown[] = []) => {
   return { jsonrpc: "2.0", id: 1, method, params };
 };
-const answer = z.object({ result: z.unknown().refine((result) => result !== undefined) });
-
-/** `null` where the node does not answer so. */
-async function post<Shape extends z.ZodType>(
-  url: string,
-  body: unknown,
-  shape: Shape,
-): Promise<z.output<Shape> | null> {
-  const headers = { "Content-Type": "application/json" };
-  const signal = AbortSignal.timeout(10 * SECOND);
-  try {
-    const response = await fetch(url, { method: "POST", headers, signal, body: JSON.stringify(body) });
-    return shape.safeParse(response.ok ? await response.json() : null).data ?? null;
-  } catch {
-    return null;
-  }
-}
+const answer = z.object({ result: z.json() });
 
 /** One sentence about the node at `url`. It is asked some thirty times. */
 export async function probeNode(url: string): Promise<string> {
-  const head = await post(url, asked("eth_blockNumber"), z.object({ result: z.string().transform(Number) }));
+  async function post<Shape extends z.ZodType>(body: object, shape: Shape) {
+    const headers = { "Content-Type": "application/json" };
+    const signal = AbortSignal.timeout(10 * SECOND);
+    try {
+      const response = await fetch(url, { method: "POST", headers, signal, body: JSON.stringify(body) });
+      return shape.safeParse(response.ok ? await response.json() : null).data ?? null;
+    } catch {
+      return null;
+    }
+  }
+  const head = await post(asked("eth_blockNumber"), z.object({ result: z.string().transform(Number) }));
   if (head === null) return "the node was not reached";
   const hex = (block: number) => `0x${Math.max(0, block).toString(16)}`;
-  const range = await largest(RANGES, async (blocks) => {
+  const range = await largest(RANGES, (blocks) => {
     const range = { fromBlock: hex(head.result - blocks + 1), toBlock: hex(head.result) };
     const filter = { address: USDC, topics: [TRANSFER, null, NOBODY], ...range };
-    return (await post(url, asked("eth_getLogs", [filter]), answer)) !== null;
+    return post(asked("eth_getLogs", [filter]), answer);
   });
-  const batch = await largest(BATCHES, async (size) => {
+  const batch = await largest(BATCHES, (size) => {
     const questions = Array.from({ length: size }, (_, id) => ({ ...asked("eth_chainId"), id }));
-    return (await post(url, questions, z.array(answer).length(size))) !== null;
+    return post(questions, z.array(answer).length(size));
   });
-  const together = Array.from({ length: AT_ONCE }, () => post(url, asked("eth_chainId"), answer));
+  const together = Array.from({ length: AT_ONCE }, () => post(asked("eth_chainId"), answer));
   const served = (await Promise.all(together)).filter((one) => one !== null).length;
   return `logs over ${range} blocks at once, batches of ${batch}, ${served} of ${AT_ONCE} requests at once`;
 }
 
 /** The first of falling sizes that is answered, "fewer than 10" and the like as a word. */
-async function largest(
-  sizes: readonly number[],
-  isAnswered: (size: number) => Promise<boolean>,
-): Promise<string> {
+async function largest(sizes: readonly number[], ask: (size: number) => Promise<unknown>): Promise<string> {
   for (const size of sizes)
-    if (await isAnswered(size)) return size === sizes[0] ? `${size} or more` : String(size);
+    if ((await ask(size)) !== null) return size === sizes[0] ? `${size} or more` : String(size);
   return `fewer than ${sizes.at(-1)}`;
 }

@@ -1,5 +1,8 @@
 import {
+  AbiDecodingDataSizeTooSmallError,
+  AbiDecodingZeroDataError,
   BaseError,
+  CallExecutionError,
   createClient,
   decodeErrorResult,
   defineChain,
@@ -7,23 +10,29 @@ import {
   HttpRequestError,
   isHex,
   parseAbi,
+  RawContractError,
   ResponseBodyTooLargeError,
   RpcRequestError,
   slice,
+  UnknownRpcError,
+  withRetry,
   type Client,
   type Hex,
   type HttpTransport,
 } from "viem";
+import { getChainId } from "viem/actions";
 import * as z from "zod";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { noteCall } from "../../lib/outside/providerCalls";
-import { sleep } from "../../lib/time";
-import { isAbort, isOutage, noAnswer, unusableFailure } from "../call";
+import { isAbort, isOutage, noAnswer, statusFailure, unusableFailure } from "../call";
 
-/** The chain's JSON-RPC, through viem: one function is one HTTP round trip, because viem batches its requests. The one door for what nodes say. */
+/**
+ * The chain's JSON-RPC, through viem. A client's requests of one moment are one HTTP request, and its calls of contracts
+ * one call of Multicall3. The one door for what nodes say.
+ */
 
 export const UPSTREAM = "The chain RPC";
 
@@ -32,103 +41,133 @@ const chain = defineChain({
   name: "Base",
   nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
   rpcUrls: { default: { http: ["https://mainnet.base.org"] } },
+  contracts: { multicall3: { address: "0xcA11bde05977b3631167028862bE2a173976CA11" } },
 });
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
+/** Bytes of calls that one call of Multicall3 takes. */
+const TOGETHER = 100_000;
+/** What a node has throttled is asked again after these pauses: the same request has one effect. */
+const THROTTLED_PAUSES_MS = [200, 600];
+const WHILE_THROTTLED = {
+  retryCount: THROTTLED_PAUSES_MS.length,
+  delay: ({ count }: { count: number }) => THROTTLED_PAUSES_MS[count] ?? 0,
+  shouldRetry: ({ error }: { error: Error }) => isThrottled(error),
+};
+
 /**
- * A client for one use: viem joins some requests of a client to those under way, and a shared one would let a request
- * that is never answered hold up every later caller.
+ * A client for one use. It shares no request with another client: one that is never answered would hold up every later
+ * caller, and an answer above ten megabytes, which viem refuses whole, would fail all who share its request.
  * @param timeoutMs Of one HTTP request.
  */
 export function chainClient(timeoutMs = deadlines.chain): ChainClient {
-  return createClient({ chain, cacheTime: 0, transport: transportFor(timeoutMs) });
-}
-
-/**
- * The same, with HTTP requests that it shares with no other client: for transactions that strangers may name. viem
- * refuses an answer above ten megabytes whole, so a giant receipt would fail all who share its request.
- */
-export function clientApart(): ChainClient {
-  const shared = transportFor(deadlines.chain);
-  // viem joins the requests of one URL and one signal, whoever makes them.
-  const { signal } = new AbortController();
-  const transport: typeof shared = (given) => {
-    const { request, ...rest } = shared(given);
-    return { ...rest, request: (args, options) => request(args, { ...options, signal }) };
-  };
-  return createClient({ chain, cacheTime: 0, transport });
-}
-
-function transportFor(timeoutMs: number): HttpTransport {
-  return http(setting("CHAIN_RPC_URL"), {
-    batch: { wait: 0 },
+  const options = {
     retryCount: 0,
     // The deadlines are our own, in real time: see `lib/outside/deadlines`.
     timeout: 0,
-    fetchFn: (input, init) => answered(input, { ...init, signal: AbortSignal.timeout(timeoutMs) }),
-  });
-}
-
-/** Pauses before what a node has throttled is asked again. */
-const THROTTLED_PAUSES_MS = [200, 600];
-const THROTTLED = /\b429\b|-32005\b|too many requests|rate.?limit/i;
-/** Longer answers are none of a throttled node's. */
-const MOST_READ = 100_000;
-
-/**
- * Posts a batch. A node that takes no batch gets its requests one by one, and what it throttles is asked again: the
- * same bytes have one effect.
- */
-async function answered(input: string | URL | Request, init: RequestInit): Promise<Response> {
-  const post = (body: unknown) => counted(fetch(input, { ...init, body: JSON.stringify(body) }));
-  const asked: unknown = typeof init.body === "string" ? JSON.parse(init.body) : null;
-  let response = await counted(fetch(input, init));
-  if (!Array.isArray(asked) || asked.length === 0) return response;
-  for (const pause of THROTTLED_PAUSES_MS) {
-    const trouble = await troubleIn(response);
-    if (trouble === null) return response;
-    if (trouble === "no batch") return (await oneByOne(asked, post)) ?? response;
-    await sleep(pause);
-    response = await post(asked);
-  }
-  return response;
-}
-
-/** `null` if a request has no answer alone either. */
-async function oneByOne(
-  asked: readonly unknown[],
-  post: (body: unknown) => Promise<Response>,
-): Promise<Response | null> {
-  const answers: unknown[] = [];
-  for (const one of asked) {
-    const alone = await post([one]);
-    const answer: unknown = alone.ok ? await alone.json() : null;
-    if (!Array.isArray(answer) || answer.length === 0) return null;
-    answers.push(answer[0]);
-  }
-  return Response.json(answers);
-}
-
-/** Whether an answer says that the node throttles, or that it refuses the batch as a whole. */
-async function troubleIn(response: Response): Promise<"throttled" | "no batch" | null> {
-  if (response.status === 429) return "throttled";
-  if (!response.ok || Number(response.headers.get("content-length") ?? 0) > MOST_READ) return null;
-  const text = await response.clone().text();
-  if (text.length > MOST_READ || !text.includes('"error"')) return null;
-  if (text.trimStart().startsWith("{")) return THROTTLED.test(text) ? "throttled" : "no batch";
-  return THROTTLED.test(text) ? "throttled" : null;
+    fetchFn: (input: string | URL | Request, init?: RequestInit) =>
+      counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
+  };
+  const url = setting("CHAIN_RPC_URL");
+  const together = http(url, { ...options, batch: { wait: 0 } });
+  const alone = http(url, options);
+  // viem joins the requests of one URL and one signal, whoever makes them.
+  const { signal } = new AbortController();
+  const transport: HttpTransport = (given) => {
+    const [batched, single] = [together(given), alone(given)];
+    const ask: typeof batched.request = async (args, own) => {
+      try {
+        return await batched.request(args, { ...own, signal });
+      } catch (error) {
+        // The answer is no list: a node that takes no batch, or none of this length.
+        if (error instanceof UnknownRpcError) return single.request(args, own);
+        throw error;
+      }
+    };
+    return { ...batched, request: (args, own) => withRetry(() => ask(args, own), WHILE_THROTTLED) };
+  };
+  const batch = { multicall: { batchSize: TOGETHER, wait: 0 } };
+  return createClient({ chain, cacheTime: 0, batch, transport });
 }
 
 async function counted(request: Promise<Response>): Promise<Response> {
+  let response: Response;
   try {
-    const response = await request;
-    noteCall("chain", isOutage("chain", response.status));
-    return response;
+    response = await request;
   } catch (error) {
     noteCall("chain", true);
     throw error;
   }
+  noteCall("chain", isOutage("chain", response.status));
+  // Whatever it says, it says it of all requests.
+  if (response.status === 429) throw new HttpRequestError({ status: 429, url: response.url });
+  return response;
+}
+
+/** Refusals for asking too often, which asking for less does not cure. */
+const TOO_OFTEN = /too many requests|rate.?limit|\brate\b|per second|throughput|capacity|quota|daily/i;
+
+export function isThrottled(error: unknown): boolean {
+  const refused = refusal(error);
+  if (refused === null) return causeOf(error, HttpRequestError)?.status === 429;
+  return refused.code === 429 || TOO_OFTEN.test(refused.details);
+}
+
+/** A node's refusal of a request; `null` if it was not reached or did not answer. Its words are never shown. */
+export function refusal(error: unknown): RpcRequestError | null {
+  return causeOf(error, RpcRequestError);
+}
+
+/** The error of a class in viem's chain of causes; `null` if there is none. */
+export function causeOf<Cause extends Error>(
+  error: unknown,
+  type: abstract new (...args: never[]) => Cause,
+): Cause | null {
+  const found = error instanceof BaseError ? error.walk((inner) => inner instanceof type) : null;
+  return found instanceof type ? found : null;
+}
+
+/** Whether an answer was longer than what is read. */
+export function isTooLarge(error: unknown): boolean {
+  return causeOf(error, ResponseBodyTooLargeError) !== null;
+}
+
+/** Maps every failure of the node to `AppError("upstream")`. */
+export async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    throw chainFailure(error);
+  }
+}
+
+export function chainFailure(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (isAbort(error) || (error instanceof BaseError && error.walk(isAbort) !== null))
+    return noAnswer(UPSTREAM, "timeout");
+  const transport = causeOf(error, HttpRequestError);
+  if (transport !== null)
+    return transport.status === undefined
+      ? noAnswer(UPSTREAM, "unreachable")
+      : statusFailure(UPSTREAM, transport.status);
+  return refusal(error) === null ? unusableFailure(UPSTREAM) : refused();
+}
+
+/** A node refuses a request for reasons of its own. */
+export function refused(): AppError {
+  return new AppError("upstream", `${UPSTREAM} refused a request`);
+}
+
+/**
+ * Asks whether the node serves this service's chain.
+ * @param consequence What it means for the caller's request if not.
+ * @throws AppError `upstream` if it is another one.
+ */
+export async function requireChain(client: ChainClient, consequence = ""): Promise<void> {
+  const chainId = await getChainId(client);
+  if (chainId === CHAIN_ID) return;
+  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}${consequence}`);
 }
 
 /** The errors of the contracts that wallets here call: Permit2, 0x's settler, and tokens by ERC-6093. Sources: their ABIs. */
@@ -145,7 +184,7 @@ const KNOWN = parseAbi([
 
 /** Why a call would fail. */
 export type Revert = {
-  /** A contract's or a node's own words in one line: to recognise known ones, never to be shown. */
+  /** A contract's or a node's own words: to recognise known ones, never to be shown. */
   reason: string;
   /** For people: the result of `revertName`, or one of the usual messages of nodes. */
   name: string;
@@ -157,14 +196,12 @@ const REVERTED =
 
 /** Why a call would fail; `null` if the failure is not the call's (a limit, a bad method, …). */
 export function revertOf(error: unknown): Revert | null {
-  const refused = refusal(error);
-  if (refused === null) return null;
-  const [word] = REVERTED.exec(refused.details) ?? [];
-  if (refused.code !== 3 && word === undefined) return null;
-  const { data } = refused;
+  const { code, details, data } = refusal(error) ?? causeOf(error, RawContractError) ?? {};
+  const [word] = REVERTED.exec(details ?? "") ?? [];
+  if (code !== 3 && word === undefined) return null;
   const plain = word === undefined || /^revert$/i.test(word) ? revertName("0x") : word.toLowerCase();
   const name = isHex(data) && data.length % 2 === 0 ? revertName(data) : plain;
-  return { reason: printable(refused.details), name };
+  return { reason: details ?? "", name };
 }
 
 /**
@@ -180,107 +217,39 @@ function revertName(data: Hex): string {
   }
 }
 
-/** The message of a node that refused a request; `null` if it was not reached or did not answer. */
-export function refusalText(error: unknown): string | null {
-  const refused = refusal(error);
-  return refused === null ? null : printable(refused.details);
+/** A contract's answer; `null` if its code reverts. @throws viem's error otherwise */
+export async function unlessReverted<Value>(answer: Promise<Value>): Promise<Value | null> {
+  return answer.catch((error: unknown) => {
+    if (revertOf(error) === null) throw error;
+    return null;
+  });
 }
 
-/**
- * @param consequence What that means for the request, if the caller needs to know.
- * @throws AppError `upstream` if the RPC serves another chain.
- */
-export function requireChain(chainId: number, consequence = ""): void {
-  if (chainId === CHAIN_ID) return;
-  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}${consequence}`);
+/** A contract's answer; `null` if it reverts, or for bytes that are no answer, as those of an address without code. */
+export async function answerOf<Value>(answer: Promise<Value>): Promise<Value | null> {
+  return unlessReverted(answer).catch((error: unknown) => {
+    const isBlank =
+      causeOf(error, AbiDecodingZeroDataError) ?? causeOf(error, AbiDecodingDataSizeTooSmallError);
+    // Inside of the call, it is the node's answer that is none.
+    if (isBlank === null || causeOf(error, CallExecutionError) !== null) throw error;
+    return null;
+  });
 }
 
-/** A node's refusal of a request; `null` if it was not reached or did not answer. */
-export function refusal(error: unknown): RpcRequestError | null {
-  return isTransport(error) ? null : causeOf(error, RpcRequestError);
-}
-
-/** The error of a class in viem's chain of causes; `null` if there is none. */
-export function causeOf<Cause extends Error>(
-  error: unknown,
-  type: abstract new (...args: never[]) => Cause,
-): Cause | null {
-  const found = error instanceof BaseError ? error.walk((inner) => inner instanceof type) : null;
-  return found instanceof type ? found : null;
-}
-
-/** The chain could not be reached, or not in time. */
-function isTransport(error: unknown): boolean {
-  return isLate(error) || causeOf(error, HttpRequestError) !== null;
-}
-
-/** Whether an answer was longer than what is read. */
-export function isTooLarge(error: unknown): boolean {
-  return causeOf(error, ResponseBodyTooLargeError) !== null;
-}
-
-function isLate(error: unknown): boolean {
-  return isAbort(error) || (error instanceof BaseError && error.walk(isAbort) !== null);
-}
-
-/** The text without raw revert bytes, which nodes print into their messages. */
-function printable(text: string): string {
-  return text
-    .replace(/[^\x20-\x7e]+/g, " ")
-    .trim()
-    .slice(0, 200);
-}
-
-/** Maps every transport failure to `AppError("upstream")`. */
-export async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw chainFailure(error);
-  }
-}
-
-export function chainFailure(error: unknown): AppError {
-  if (isLate(error)) return noAnswer(UPSTREAM, "timeout");
-  const transport = causeOf(error, HttpRequestError);
-  if (transport !== null && transport.status === undefined) return noAnswer(UPSTREAM, "unreachable");
-  if (transport !== null)
-    return new AppError("upstream", `${UPSTREAM} answered with status ${transport.status}`);
-  if (causeOf(error, RpcRequestError) !== null)
-    return new AppError("upstream", `${UPSTREAM} refused a request`);
-  return unusableFailure(UPSTREAM);
+/** Text that is known to be hex, as viem wants it. */
+export function hexOf(text: string): Hex {
+  return `0x${text.slice(2)}`;
 }
 
 /** The parts of a node's answers; texts in lower case. */
-
-export const quantity = z
-  .string()
-  .regex(/^0x[0-9a-f]+$/i)
-  .transform(Number);
-
+const hex = (digits: string) =>
+  z
+    .string()
+    .toLowerCase()
+    .regex(new RegExp(`^0x[0-9a-f]${digits}$`));
+export const quantity = hex("+").transform(Number);
 /** A quantity that may be too large for a number. */
-export const bigQuantity = z
-  .string()
-  .regex(/^0x[0-9a-f]+$/i)
-  .transform(BigInt);
-
-export const hash = z
-  .string()
-  .regex(/^0x[0-9a-f]{64}$/i)
-  .toLowerCase();
-
-export const account = z
-  .string()
-  .regex(/^0x[0-9a-f]{40}$/i)
-  .toLowerCase();
-
-export const hexData = z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/i.test(value));
-
-/** `Transfer(address,address,uint256)` of tokens. */
-export const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
-
-/** A number in the nodes' notation. */
-export function toQuantity(value: number): Hex {
-  return `0x${value.toString(16)}`;
-}
+export const bigQuantity = hex("+").transform(BigInt);
+export const hash = hex("{64}");
+export const account = hex("{40}");
+export const bytes = hex("*");

@@ -8,23 +8,12 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import {
-  getBlock,
-  getBlockNumber,
-  getChainId,
-  getCode,
-  getLogs,
-  readContract,
-  verifyHash,
-} from "viem/actions";
+import { getBlock, getBlockNumber, getCode, getLogs, readContract } from "viem/actions";
 import { USDC } from "../../lib/money/base";
-import { SECOND } from "../../lib/time";
-import { unusableFailure } from "../call";
-import { chainClient, clientApart, guarded, requireChain, UPSTREAM, type ChainClient } from "./rpc";
-import { lookUp, transfersIn, type LoggedTransfer, type Receipt } from "./transactions";
-import { inRanges, placeOf } from "./transfers";
+import { inRanges, type Log } from "./blocks";
+import { answerOf, chainClient, guarded, hexOf } from "./rpc";
 
-/** USDC on Base from its payee's view: transfers in mined transactions, and EIP-3009 authorizations. */
+/** USDC on Base: payments that their payers have signed (EIP-3009), and who has signed what. */
 
 /** How many blocks before its earliest time a search for a used authorization begins, and how many it asks for at once. */
 const LOOK_BACK_BLOCKS = 2_000;
@@ -47,73 +36,36 @@ const [authorizationUsed] = usdcAbi;
 const AUTHORIZATION_USED = toEventSelector(authorizationUsed);
 const usdc = { address: USDC, abi: usdcAbi } as const;
 
-type MinedPayment = {
-  kind: "mined";
-  succeeded: boolean;
-  /** Seconds of the chain's time from its block to the newest one. */
-  ageSeconds: number;
-  /** Only of USDC, in the order of their logs. */
-  transfers: PaidTransfer[];
-};
-
-export type PaidTransfer = LoggedTransfer & {
-  /** The nonce of the sender's signed authorization (EIP-3009) that it executed. */
-  authorization?: string;
-};
-
-/** `known`: a node has it, but it is not mined yet. */
-type MissingPayment = { kind: "missing"; known: boolean };
-
-/**
- * A transaction with its USDC transfers, as the chain has it now.
- * @returns `missing` if no mined transaction has this hash.
- * @throws AppError `upstream`, also if the RPC serves another chain.
- */
-export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPayment> {
-  const client = clientApart();
-  return guarded(async () => {
-    const [chainId, { receipt, transaction }, head] = await Promise.all([
-      getChainId(client),
-      lookUp(client, hash),
-      getBlock(client, { blockTag: "latest" }),
-    ]);
-    requireChain(chainId);
-    if (receipt === null || transaction === null) return { kind: "missing", known: transaction !== null };
-    const block = await placeOf(client, receipt.blockNumber);
-    if (block === null) throw unusableFailure(UPSTREAM);
-    return {
-      kind: "mined",
-      succeeded: receipt.status === 1,
-      ageSeconds: Math.max(0, Number(head.timestamp) - block.time / SECOND),
-      transfers: transfersIn(receipt)
-        .filter(({ token }) => token === USDC.toLowerCase())
-        .map((transfer) => ({ ...transfer, ...authorizationBefore(receipt, transfer.logIndex) })),
-    };
-  });
-}
-
 /** The nonce of the authorization that the contract logs right before its transfer. */
-function authorizationBefore({ logs }: Receipt, logIndex: number): { authorization?: string } {
-  const at = logs.findIndex((one) => one.logIndex === logIndex);
-  const [event, authorizer, nonce] = logs[at - 1]?.topics ?? [];
-  const isOurs = logs[at - 1]?.address === USDC.toLowerCase() && event === AUTHORIZATION_USED;
-  return isOurs && authorizer === logs[at]?.topics[1] && nonce !== undefined ? { authorization: nonce } : {};
+export function authorizationBefore(transfer: Log, before: Log | undefined): { authorization?: string } {
+  const [event, authorizer, nonce] = before?.topics ?? [];
+  const isOurs = before?.address === USDC.toLowerCase() && transfer.address === before.address;
+  if (!isOurs || event !== AUTHORIZATION_USED || nonce === undefined) return {};
+  return authorizer === transfer.topics[1] ? { authorization: nonce } : {};
 }
 
-export type SignedAuthorization = {
-  from: Address;
-  to: Address;
-  value: bigint;
-  validAfter: bigint;
-  validBefore: bigint;
-  nonce: Hex;
-  signature: Hex;
+/** A payment that its payer has signed, as x402 writes it: hex in lower case, and digits. */
+export type Authorization = {
+  from: string;
+  to: string;
+  value: string;
+  validAfter: string;
+  validBefore: string;
+  nonce: string;
+  signature: string;
 };
+/** What names an authorization. */
+type Named = Pick<Authorization, "from" | "nonce">;
 
 /** The call that executes an authorization: the overload that also accepts contract wallets' signatures. */
-export function authorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
-  const terms = [one.from, one.to, one.value, one.validAfter, one.validBefore] as const;
-  const args = [...terms, one.nonce, one.signature] as const;
+export function authorizationCall(one: Authorization): { to: Address; data: Hex; value: bigint } {
+  const [value, validAfter, validBefore] = [
+    BigInt(one.value),
+    BigInt(one.validAfter),
+    BigInt(one.validBefore),
+  ];
+  const terms = [hexOf(one.from), hexOf(one.to), value, validAfter, validBefore, hexOf(one.nonce)] as const;
+  const args = [...terms, unwrapped(one.signature)] as const;
   const data = encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args });
   return { to: USDC, data, value: 0n };
 }
@@ -124,10 +76,10 @@ export function authorizationCall(one: SignedAuthorization): { to: Address; data
  * @throws AppError `upstream`
  */
 export async function readAuthorization(
-  from: Address,
-  nonce: Hex,
+  one: Named,
 ): Promise<{ used: boolean; balance: bigint; isContract: boolean; at: bigint }> {
   const client = chainClient();
+  const [from, nonce] = [hexOf(one.from), hexOf(one.nonce)];
   return guarded(async () => {
     // The block first: what is read after it is at least as new.
     const { timestamp: at } = await getBlock(client, { blockTag: "latest" });
@@ -145,25 +97,17 @@ export async function readAuthorization(
  * @param sinceMs The earliest time of its use, epoch ms; the search goes back a week at most.
  * @throws AppError `upstream`
  */
-export async function findAuthorizationUse(
-  from: Address,
-  nonce: Hex,
-  { sinceMs = Date.now() }: { sinceMs?: number } = {},
-): Promise<Hex | null> {
+export async function findAuthorizationUse(one: Named, sinceMs = Date.now()): Promise<Hex | null> {
   const client = chainClient();
+  const args = { authorizer: hexOf(one.from), nonce: hexOf(one.nonce) };
   return guarded(async () => {
     const last = Number(await getBlockNumber(client));
     const age = Math.ceil(Math.max(0, Date.now() - sinceMs) / BLOCK_MS);
     const first = Math.max(0, last - Math.min(age + LOOK_BACK_BLOCKS, DEEPEST));
-    const pieces = inRanges({ first, last, span: LOOK_BACK_BLOCKS }, (fromBlock, toBlock) =>
-      getLogs(client, {
-        address: USDC,
-        event: authorizationUsed,
-        args: { authorizer: from, nonce },
-        fromBlock: BigInt(fromBlock),
-        toBlock: BigInt(toBlock),
-      }),
-    );
+    const pieces = inRanges({ first, last, span: LOOK_BACK_BLOCKS }, (range) => {
+      const [fromBlock, toBlock] = [BigInt(range.first), BigInt(range.last)];
+      return getLogs(client, { address: USDC, event: authorizationUsed, args, fromBlock, toBlock });
+    });
     for await (const { value } of pieces) {
       const used = value.at(-1)?.transactionHash;
       if (used !== undefined) return used;
@@ -172,26 +116,32 @@ export async function findAuthorizationUse(
   });
 }
 
-/**
- * The signature in the wrapper of a wallet that was made after it was signed (ERC-6492); others are as they are. The
- * wrapper's own call is never made.
- */
-export function unwrapped(signature: Hex): { signature: Hex; isWrapped: boolean } {
-  const isWrapped = signature.toLowerCase().endsWith(WRAPPED);
-  return { signature: isWrapped ? parseErc6492Signature(signature).signature : signature, isWrapped };
+/** Whether a signature is in the wrapper of a wallet that was made after it was signed (ERC-6492). */
+export function isWrapped(signature: string): boolean {
+  return signature.endsWith(WRAPPED);
 }
+
+/** The wrapper's own call is never made. */
+function unwrapped(signature: string): Hex {
+  const hex = hexOf(signature);
+  return isWrapped(hex) ? parseErc6492Signature(hex).signature : hex;
+}
+
+const walletAbi = parseAbi([
+  "function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4 magic)",
+]);
+const VALID = "0x1626ba7e";
 
 /**
  * Whether an address has signed a hash (EIP-191's of a text, EIP-712's of data): with a key, or by ERC-1271 as a
  * deployed contract.
- * @throws AppError `upstream`
+ * @throws AppError `upstream`: viem's own function takes a node that does not answer for a wrong signature
  */
-export async function signedBy(address: Address, hash: Hex, signature: Hex): Promise<boolean> {
+export async function signedBy(owner: string, hash: Hex, signed: string): Promise<boolean> {
+  const [address, signature] = [hexOf(owner), unwrapped(signed)];
   const signer = await recoverAddress({ hash, signature }).catch(() => null);
   if (signer !== null && isAddressEqual(signer, address)) return true;
-  return guarded(async () => {
-    const client: ChainClient = chainClient();
-    if ((await getCode(client, { address })) === undefined) return false;
-    return verifyHash(client, { address, hash, signature });
-  });
+  const args = [hash, signature] as const;
+  const asked = { address, abi: walletAbi, functionName: "isValidSignature", args } as const;
+  return guarded(async () => (await answerOf(readContract(chainClient(), asked))) === VALID);
 }

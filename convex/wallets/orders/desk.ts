@@ -179,7 +179,7 @@ async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): 
       .toString();
   try {
     // Ether leaves no logs.
-    const gained = await gainedIn(mined.blockNumber, storedAddress(address));
+    const gained = await gainedIn(mined.block.number, storedAddress(address));
     return gained === null ? undefined : (gained + mined.fee).toString();
   } catch (error) {
     // The swap is confirmed all the same; its answer keeps the quoted amount.

@@ -6,15 +6,7 @@ import { AppError } from "../../lib/errors";
 import { BPS, formatUnits } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
 import { feedAddresses, livePrices } from "../../market/feeds";
-import {
-  isDelegated,
-  judgeSettler,
-  lossIn,
-  lossReads,
-  readAccount,
-  readAllowance,
-  type Read,
-} from "../../providers/chain/accounts";
+import { judgeSettler, lossAt, readAccount, readAllowance } from "../../providers/chain/accounts";
 import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { storedAddress } from "../model";
@@ -116,11 +108,12 @@ async function sendOf(
   const spent = { token, amount: BigInt(amount) };
   const to = storedAddress(toAddress);
   const call = transfer(token, to, spent.amount);
-  const found = await affordable(ctx, payer, call, { kind: "send", spent, beside: lossReads(to) });
-  const loss = lossIn(to, found.preparation.answers);
+  const [found, loss] = await Promise.all([
+    affordable(ctx, payer, call, { kind: "send", spent }),
+    lossAt(to),
+  ]);
   if (loss === "settler") throw new AppError("invalid_request", OTHERS_MONEY);
-  // A person's account may have a delegate (EIP-7702) that answers every call.
-  if (loss === "token" && !(await isDelegated(to))) throw new AppError("invalid_request", NOBODYS_MONEY);
+  if (loss === "token") throw new AppError("invalid_request", NOBODYS_MONEY);
   return found;
 }
 
@@ -160,8 +153,6 @@ type Cost = {
   stated?: bigint;
   /** Whether the chain cannot estimate the gas, because a rehearsal has no signature: then the stated gas counts. */
   isUnsigned?: boolean;
-  /** Calls to make beside the preparation's. */
-  beside?: readonly Read[];
 };
 
 /**
@@ -169,9 +160,9 @@ type Cost = {
  * @throws AppError `invalid_request`, `upstream`
  */
 async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction, cost: Cost): Promise<Next> {
-  const { kind, spent = { token: "ETH", amount: 0n }, beside } = cost;
+  const { kind, spent = { token: "ETH", amount: 0n } } = cost;
   const { address } = TOKENS[spent.token];
-  const preparation = await prepareTransaction(storedAddress(payer.address), call, address, beside);
+  const preparation = await prepareTransaction(storedAddress(payer.address), call, address);
   const { native, token, fees, l1Fee } = preparation;
   const balance = address === null ? native : token;
   if (balance < spent.amount) throw await lacking(ctx, payer, spent.token, { needed: spent.amount, balance });
