@@ -329,7 +329,7 @@ describe("the house", () => {
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 1,
       "providers/chain/node": 1,
-      "providers/chain/rpc": 2,
+      "providers/chain/rpc": 1,
       "providers/models/gateway": 1,
       "providers/webhooks": 1,
     });
