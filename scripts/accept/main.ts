@@ -88,6 +88,8 @@ function worldAt(url: string | null, { user, proxy }: { user: string; proxy: str
     ...local("chain"),
     ...local("people"),
   };
+  // The stack keeps its people: each run has its own.
+  const run = crypto.randomUUID();
   const absent = (): never => {
     throw new Skipped("needs what is not here");
   };
@@ -118,7 +120,9 @@ function worldAt(url: string | null, { user, proxy }: { user: string; proxy: str
     payerKey: () => toHex(mnemonicToAccount(DEV_MNEMONIC).getHdKey().privateKey ?? new Uint8Array()),
     rest: () => new Promise((resolve) => setTimeout(resolve, 250)),
     as: async (subject) => {
-      const { token } = z.object({ token: z.string() }).parse(await ask("/_token", { subject }));
+      const { token } = z
+        .object({ token: z.string() })
+        .parse(await ask("/_token", { subject: `${subject}-${run}` }));
       const client = new ConvexHttpClient(api);
       client.setAuth(token);
       return {
