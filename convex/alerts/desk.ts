@@ -12,7 +12,7 @@ import { dollars, wellFormed } from "../lib/text/strings";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
 import { askCandles, askTrade } from "../providers/data/coinbase";
 import type { Doubt, Present } from "./cards";
-import { holds, HOW_TO_SAY, isAlwaysSampled, lineOf, SAID, subjectOf, watchOf } from "./grammar";
+import { holds, HOW_TO_SAY, isAlwaysSampled, lineOf, subjectOf, watchOf } from "./grammar";
 import type { Alert } from "./model";
 import { readWords } from "./reading";
 import type { Condition, Observation } from "./tables";
@@ -38,7 +38,7 @@ export const answerWords = counted(
   async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
     const words = wellFormed(text).trim();
     // What is longer than an endpoint takes is no wish for an alert.
-    if (words.length > 300) return { kind: "none", say: SAID.none };
+    if (words.length > 300) return { kind: "none", say: HOW_TO_SAY };
     const reading = await readWords(ctx, words, caller, await listed(ctx, DAY));
     if (reading.kind !== "read") return reading;
     const { condition, isRestated } = reading;

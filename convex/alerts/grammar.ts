@@ -132,11 +132,8 @@ export const EXAMPLES = [
 
 export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
 
-/** The answers to words that ask for no alert, or cannot be read. */
-export const SAID = {
-  none: HOW_TO_SAY,
-  unread: `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`,
-} as const;
+/** The answer to words that cannot be read. */
+export const UNREAD = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
 
 /** The line of a condition, with numbers that can be read in one way only. @param dollar Before amounts in USD. */
 export function lineOf(condition: Condition, dollar: "" | "$" = ""): string {

@@ -16,11 +16,12 @@ import {
   EXAMPLES,
   FUNDED,
   FUNDING_HOURS,
+  HOW_TO_SAY,
   isTimeZone,
   LEAST_FLOW_USD,
   lineOf,
   MOVED,
-  SAID,
+  UNREAD,
   WINDOWS,
 } from "./grammar";
 import type { Condition } from "./tables";
@@ -138,9 +139,9 @@ export async function readWords(
   const own = readLine(words);
   if (own !== null) return { kind: "read", condition: own, isRestated: false };
   const restated = await restate(ctx, words, caller);
-  if (restated === null) return { kind: "unread", say: SAID.unread };
+  if (restated === null) return { kind: "unread", say: UNREAD };
   const { line, ask } = restated;
-  if (line === null) return ask === null ? { kind: "none", say: SAID.none } : { kind: "open", say: ask };
+  if (line === null) return ask === null ? { kind: "none", say: HOW_TO_SAY } : { kind: "open", say: ask };
   const condition = readLine(line);
   if (condition === null) return { kind: "open", say: ask ?? "I could not read that." };
   const say = difference(condition, line, words, facts);
@@ -158,8 +159,9 @@ export function difference(
   if (condition.kind === "digest") {
     const [hour = 0, minute = 0] = condition.time.split(":").map(Number);
     const said = digitsIn(text.replaceAll(condition.timeZone, " "));
-    const told = [hour, hour % 12, minute, 0].map(digits);
-    const isSame = said.every((one) => told.includes(one)) && (minute === 0 || said.includes(digits(minute)));
+    const told = [hour, hour % 12, minute, 0].map((one) => significant(String(one)));
+    const isSame =
+      said.every((one) => told.includes(one)) && (minute === 0 || said.includes(significant(String(minute))));
     return isSame ? null : `I read ${condition.time}, and your words say another time: write it like 07:30.`;
   }
   const { token, kind } = condition;
@@ -194,7 +196,6 @@ function digitsIn(text: string, as = significant): string[] {
 /** A percentage is written as it is: no word multiplies it. */
 const exact = (number: string): string => String(Number(number.replace(",", ".")));
 const significant = (number: string): string => number.replace(/\D/g, "").replace(/^0+|0+$/g, "");
-const digits = (value: number): string => significant(Math.abs(value).toFixed(12));
 
 function isNamed(token: string, text: string, facts: readonly Fact[]): boolean {
   if (text.search(symbol(token)) !== -1) return true;

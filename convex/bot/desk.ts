@@ -6,7 +6,7 @@ import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { confirmedCard, endedCard, openCard, proposalCard } from "../alerts/cards";
 import { answerWords, type Answered } from "../alerts/desk";
-import { HOW_TO_SAY, SAID } from "../alerts/grammar";
+import { HOW_TO_SAY, UNREAD } from "../alerts/grammar";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { hasEnded } from "../lib/cache";
@@ -16,7 +16,7 @@ import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
 import { counted } from "../lib/outside/providerCalls";
-import { sha256Hex, pseudonymOf } from "../lib/security/crypto";
+import { sha256Hex } from "../lib/security/crypto";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import type { Ticket } from "../lib/tables";
 import { reasonOf } from "../lib/text/failures";
@@ -111,7 +111,7 @@ function afterFailure(error: unknown, text: string): Outcome {
   const isModels = failure.code === "upstream" || failure.code === "not_configured";
   if (!isModels || (name !== undefined && name !== "ask")) return reply(reasonOf(failure));
   const rest = "Questions have to wait. A price needs no model: send a coin's name.";
-  return { answer: [[SAID.unread], [rest]] };
+  return { answer: [[UNREAD], [rest]] };
 }
 
 /** The messenger shows for five seconds that somebody types; no answer takes so many times four. */
