@@ -265,7 +265,7 @@ export const takeLogin = change({ userId: v.string() }, async (ctx, { userId }) 
   for (const { _id } of await keysOf(ctx, userId)) await ctx.db.patch("keys", _id, { revokedAt: now });
   // The messenger account that was the login may be in others' hands.
   if (messengerOf(row.login ?? "") !== null)
-    await ctx.runMutation(internal.messenger.linking.end, { userId });
+    await ctx.runMutation(internal.messenger.linking.end, { userId, by: "account" });
   await takeOver(ctx, userId, login);
   await announce(
     ctx,

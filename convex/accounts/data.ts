@@ -12,7 +12,7 @@ import { change } from "../lib/changes";
 import { tablesOf, type Going, type TableRecord } from "../lib/records/records";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
-import { accountOf, requireSetter, requireUser, saveAccount } from "./model";
+import { accountOf, changeRules, requireSetter, requireUser, saveAccount } from "./model";
 
 /**
  * A user's own data: its export, and its deletion. Deleted are research, reports, agent runs with their questions and
@@ -80,8 +80,8 @@ export const erase = mutation({
     const { userId, deletion } = await requireSetter(ctx);
     const isRunning = deletion !== undefined && deletion.finishedAt === undefined;
     const running = isRunning ? deletion : { requestedAt: Date.now() };
-    await saveAccount(ctx, userId, { deletion: running, recipients: undefined });
-    await ctx.runMutation(internal.messenger.linking.end, { userId });
+    await changeRules(ctx, userId, { deletion: running, recipients: undefined });
+    await ctx.runMutation(internal.messenger.linking.end, { userId, by: "token" });
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
     await ctx.scheduler.runAfter(0, internal.accounts.data.step, { userId });
     return running;
@@ -95,7 +95,7 @@ export const erasure = query({
   handler: async (ctx) => (await requireUser(ctx)).deletion ?? null,
 });
 
-/** Erases one more batch. Rows that are still in use (a run, a shift not yet stopped) are retried later. */
+/** Erases one more batch. Rows that are still in use (a run, a shift not yet stopped, word to the account) are retried later. */
 export const step = change({ userId: v.string() }, async (ctx, { userId }) => {
   const deletion = (await accountOf(ctx, userId))?.deletion;
   if (deletion === undefined || deletion.finishedAt !== undefined) return;

@@ -163,7 +163,7 @@ export async function freeze(ctx: MutationCtx, userId: string): Promise<void> {
   const row = await accountOf(ctx, userId);
   await ctx.runMutation(internal.messenger.linking.restore, { userId });
   await cancelLooser(ctx, userId, now);
-  await changeRules(ctx, userId, { frozenAt: now, thawsAt: undefined, formerLink: undefined });
+  await changeRules(ctx, userId, { frozenAt: now, thawsAt: undefined });
   const byChat = row?.login !== undefined && messengerOf(row.login) !== null;
   await announce(
     ctx,

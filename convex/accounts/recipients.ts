@@ -6,6 +6,7 @@ import { recipientFrom } from "../wallets/tokens";
 import {
   accountOf,
   announce,
+  changeRules,
   liveRules,
   LOOSENING_MS,
   NOT_YOU,
@@ -70,7 +71,7 @@ export async function addRecipient(ctx: MutationCtx, userId: string, written: st
   return entry;
 }
 
-/** Takes an address off the list at once. @throws AppError `not_found`; `invalid_request` if it is not an address. */
+/** Takes an address off the list at once, and voids what nobody has signed yet. @throws AppError `not_found`; `invalid_request` if it is not an address. */
 export const remove = mutation({
   args: { address: v.string() },
   returns: v.null(),
@@ -83,7 +84,7 @@ export async function removeRecipient(ctx: MutationCtx, userId: string, written:
   const recipients = await allListed(ctx, userId);
   const others = recipients.filter((one) => one.address !== address);
   if (others.length === recipients.length) throw new AppError("not_found", "This address is not on the list");
-  await saveAccount(ctx, userId, { recipients: others });
+  await changeRules(ctx, userId, { recipients: others });
   await announce(ctx, userId, "🔐 A recipient was removed from your list", [{ code: address }]);
   return null;
 }

@@ -1,5 +1,5 @@
 import type { WithoutSystemFields } from "convex/server";
-import { v, type ObjectType } from "convex/values";
+import { v, type Infer, type ObjectType } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
@@ -12,6 +12,7 @@ import {
   nameOf,
   ownerOf,
   requireUser,
+  saveAccount,
 } from "../accounts/model";
 import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
@@ -26,6 +27,9 @@ import { FREEZE, tellEverywhere } from "./notices";
 import { messengerTables } from "./tables";
 
 const CODE_MS = 10 * MINUTE;
+
+/** Whose word ends a link: the account's, which keeps no say, or the signed-in user's. */
+const vEnds = literals("account", "token");
 
 /**
  * Links a messenger account to the user whose code it sent; the web application makes the code, and shows the link. And
@@ -136,10 +140,10 @@ async function putLink(ctx: MutationCtx, link: WithoutSystemFields<Doc<"messenge
   return ctx.db.insert("messengerLinks", link);
 }
 
-/** Ends a user's link, as the signed-in user does. */
-export const end = change({ userId: v.string() }, async (ctx, { userId }) => {
+/** Ends a user's link. @param args.by As `dropLink`. */
+export const end = change({ userId: v.string(), by: vEnds }, async (ctx, { userId, by }) => {
   const link = await linkOf(ctx, userId);
-  if (link !== null) await dropLink(ctx, link, "token");
+  if (link !== null) await dropLink(ctx, link, by);
 });
 
 /** Links the account that has become a user's login. Unconfirmed links that others have made for either are replaced. */
@@ -156,10 +160,12 @@ export const own = change(
 export const restore = change({ userId: v.string() }, async (ctx, { userId }) => {
   const now = Date.now();
   const former = await formerLinkOf(ctx, userId, now);
-  if (former === null || (await linkOfAccount(ctx, former.messengerId)) !== null) return;
+  // What only a stranger has reported of the account takes no say from it.
+  if (former === null || (await userOfAccount(ctx, former.messengerId)) !== null) return;
   const present = await linkOf(ctx, userId);
   const { messengerId } = former;
   await putLink(ctx, { messengerId, userId, linkedAt: now, confirmedAt: now });
+  await saveAccount(ctx, userId, { formerLink: undefined });
   if (present?.confirmedAt === undefined) return;
   const paragraphs = [
     [{ bold: "🔐 This chat is not linked any more: the account that it was linked to was frozen" }],
@@ -254,7 +260,7 @@ async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): 
 export async function dropLink(
   ctx: MutationCtx,
   link: Doc<"messengerLinks">,
-  by: "account" | "token",
+  by: Infer<typeof vEnds>,
 ): Promise<void> {
   const { _id, userId, messengerId } = link;
   await ctx.db.delete("messengerLinks", _id);

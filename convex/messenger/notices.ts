@@ -19,7 +19,7 @@ import {
   NOTIFICATION,
   type Card,
 } from "./model";
-import { vSpan } from "./tables";
+import { vSpan, type NOTICES } from "./tables";
 import { secretSeal, webhooksOf } from "./webhooks/events";
 
 /** What every channel of an account is told, and what a user has set. */
@@ -31,7 +31,7 @@ import { secretSeal, webhooksOf } from "./webhooks/events";
  */
 export async function tellEverywhere(
   ctx: MutationCtx,
-  told: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: "account" | "change of chat" },
+  told: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: (typeof NOTICES)[number] },
 ): Promise<void> {
   const { buttons, ...card } = told;
   const config = await configOf(ctx, card.userId);

@@ -29,6 +29,9 @@ export const vButtons = v.array(v.array(vButton));
 /** A message that a card takes the place of. `isPicture`: its words are a picture's caption. */
 export const vReplaced = v.object({ messageId: v.number(), isPicture: v.boolean() });
 
+/** The kinds of cards that tell an account what has happened to it. They name their chats. */
+export const NOTICES = ["account", "change of chat"] as const;
+
 export const messengerTables = {
   /**
    * A user's own messenger settings. Written by `messenger/notices` (set, cleared, sealed again) and `messenger/outbox`
@@ -177,7 +180,15 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
         ended: ({ state }) => !/^(?:queued|sending)$/.test(state),
       },
     ],
-    ownedBy: { rows: ofUser("by_userId"), section: "messages", onDeletion: "go" },
+    ownedBy: {
+      rows: ofUser("by_userId"),
+      section: "messages",
+      // Whoever has stolen a login must not silence what its account is told.
+      onDeletion: {
+        whenEnded: ({ kind, state }) =>
+          NOTICES.every((one) => one !== kind) || (state !== "queued" && state !== "sending"),
+      },
+    },
     withheld: ["onSettled", "sealedBotToken"],
   },
   chatMoves: { keep: "chats that are set anywhere are known by them" },

@@ -113,7 +113,7 @@ async function claimTransfer(
     const bare = proven ? null : await refusalOfBare(ctx, payer, { userId, keyHash });
     if (bare !== null) refused = bare;
     const key = `log:${transferKey(transfer)}`;
-    if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, proven }))) continue;
+    if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, keyHash, proven }))) continue;
     const made = { key, order, shown, payer, txHash, createdAt: Date.now() };
     const claimId = await ctx.db.insert("paymentClaims", { ...made, state: "paid" });
     return startWriting(ctx, { _id: claimId, payer });

@@ -3,6 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { mayActAs } from "../accounts/access";
 import { balanceOf, creditDeposit, creditsFor, deduct, depositor } from "../credits/model";
 import { change } from "../lib/changes";
 import { isSet, required } from "../lib/env";
@@ -177,16 +178,19 @@ async function transferAt(ctx: QueryCtx, { txHash, position }: Place): Promise<R
   return rowsByBoth(ctx.db.query("transfers"), "txHash", txHash, "position", position).unique();
 }
 
+type Buyer = { userId?: string | undefined; keyHash?: string | undefined; proven: boolean };
+
 /**
  * Buys a report with a transfer, if it can: it has bought nothing yet, or credits, of which the price is taken now.
- * @param by Another user's credits buy nothing, unless the payer has signed.
+ * @param by Another user's credits buy nothing, and nor does an owner's id alone, unless the payer has signed.
  * @returns Whether it has bought it.
+ * @throws AppError `unauthorized`, `forbidden` for a key that is wrong.
  */
 export async function buyReport(
   ctx: MutationCtx,
   transfer: Transfer,
   claimKey: string,
-  by: { userId?: string | undefined; proven: boolean },
+  by: Buyer,
 ): Promise<boolean> {
   const row = await transferAt(ctx, transfer);
   if (row?.claimKey !== undefined) return false;
@@ -196,14 +200,11 @@ export async function buyReport(
   return true;
 }
 
-async function payInCredits(
-  ctx: MutationCtx,
-  row: Row,
-  by: { userId?: string | undefined; proven: boolean },
-): Promise<boolean> {
+async function payInCredits(ctx: MutationCtx, row: Row, by: Buyer): Promise<boolean> {
   // The ledger has the user, even if the row was made anonymous.
   const userId = await depositor(ctx, depositKey(row));
-  if (userId === null || (!by.proven && userId !== by.userId)) return false;
+  if (userId === null) return false;
+  if (!by.proven && !(userId === by.userId && (await mayActAs(ctx, userId, by.keyHash)))) return false;
   const amount = creditsFor(PRICE);
   if ((await balanceOf(ctx, userId)) < amount) return false;
   const key = `report:${transferKey(row)}`;

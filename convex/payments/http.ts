@@ -78,7 +78,7 @@ const report: MountedEndpoint = endpoint({
     result: z.object(resultFields),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
-  handler: async (ctx, { userId, token }, { head, caller }) => {
+  handler: async (ctx, { userId, token }, { head, caller, named }) => {
     const { parseProof, proofHeader, shownBy } = await proofs();
     const proof = parseProof(proofHeader(head.header) ?? "");
     if (proof.kind === "refused") throw paymentRequired(proof);
@@ -87,7 +87,8 @@ const report: MountedEndpoint = endpoint({
     if (proof.kind === "hash") await refuseGuessing(ctx, caller);
     const { redeem } = await import("./redemption");
     const keyed = caller.keyHash === undefined ? {} : { keyHash: caller.keyHash };
-    const redeeming = () => redeem(ctx, { proof, order, shown: shownBy(proof, order), ...keyed });
+    const wanted = { proof, order, shown: shownBy(proof, order), ...keyed };
+    const redeeming = () => redeem(ctx, { wanted, named });
     // Anybody can invent hashes, but not signed payments.
     const redeemed =
       proof.kind === "hash"

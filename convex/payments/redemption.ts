@@ -32,17 +32,20 @@ type Redeemed = {
 /** `shown`: `proofs.shownBy`. `keyHash`: the hash of the caller's key. */
 type Wanted = { proof: Proof; order: Order; shown: string; keyHash?: string };
 
+type Asked = { wanted: Wanted; named: string | undefined };
+
 /**
  * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for an hour.
+ * @param asked.named The order's `userId` as its caller names it, which the payer has signed.
  * @throws AppError `upstream` if the chain cannot be reached, `rate_limited` while the payer's other signed payments may
  * still take the balance that this one needs: nothing is claimed then. Of any code, with the payment's headers, if the
  * report has failed or is not finished: the payment is kept. For actions.
  */
-export const redeem = counted(async (ctx, wanted: Wanted): Promise<Redeemed | Refusal> => {
+export const redeem = counted(async (ctx, { wanted, named }: Asked): Promise<Redeemed | Refusal> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
   const joined: Claimed | null = await ctx.runMutation(internal.payments.claims.join, wanted);
   // A slow chain holds no caller beyond the deadline; the next request joins a claim that is made after it.
-  const claimed = joined ?? (await within(deadline, look(ctx, wanted)));
+  const claimed = joined ?? (await within(deadline, look(ctx, wanted, named)));
   if (claimed === null) throw noAnswer(UPSTREAM, "timeout");
   return claimed.kind === "refused" ? claimed : waitFor(ctx, claimed, wanted.shown, deadline);
 });
@@ -51,11 +54,12 @@ export const redeem = counted(async (ctx, wanted: Wanted): Promise<Redeemed | Re
  * Looks a proof up on the chain, and claims it.
  * @throws AppError `not_found` if no source knows the order's token; nothing is claimed then.
  */
-async function look(ctx: ActionCtx, requested: Wanted): Promise<Claimed> {
+async function look(ctx: ActionCtx, requested: Wanted, named: string | undefined): Promise<Claimed> {
   const { proof, order } = requested;
   const wanted = { ...requested, order: { ...order, focus: await soldFocus(ctx, order.focus) } };
-  // The payer has signed the token as requested.
-  if (proof.kind === "hash") return lookAtHash(ctx, wanted, proof, order);
+  // The payer has signed the token and the userId as requested.
+  const signed = named === undefined ? order : { ...order, userId: named };
+  if (proof.kind === "hash") return lookAtHash(ctx, wanted, proof, signed);
   if (!settlesAuthorizations()) {
     return refusal(
       "unsupported_scheme",

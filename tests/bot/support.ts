@@ -82,7 +82,7 @@ export async function say(
 }
 
 /** A signed-in user, and the code they created. */
-export async function userWithCode(app: App, subject: string) {
+export async function userWithCode(app: Pick<App, "t">, subject: string) {
   const browser = browserOf(app, subject);
   const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   const { code, expiresAt } = await browser.mutation(api.messenger.linking.createCode, {});

@@ -1,9 +1,11 @@
 import { describe, expect } from "vitest";
+import { api } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
 import * as slots from "../../convex/lib/limits/slots";
 import * as providerCalls from "../../convex/lib/outside/providerCalls";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { test, type App } from "../support/app";
+import { browserOf } from "../web/support";
 
 /** Limits as callers meet them: ordinary use is never refused, and a refusal says whose limit it is and when it is free. */
 
@@ -130,6 +132,25 @@ test("120 new wallets of 40 addresses in an hour leave the next newcomer served"
   }
   const newcomer = await app.post("/mcp/wallet/create", { userId: "newcomer" }, { ip: "10.9.9.9" });
   expect(newcomer.status).toBe(200);
+});
+
+describe("a key's orders", () => {
+  const selling = test.extend({ settings: { env: { PLATFORM_WALLET_ADDRESS: `0x${"7".repeat(40)}` } } });
+
+  selling("are not used up by strangers who name its owner's id", async ({ app }) => {
+    const alice = browserOf(app, "alice");
+    const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
+    const { key } = await alice.mutation(api.accounts.keys.create, { name: "one", scopes: ["trade"] });
+    for (let i = 0; i < 201; i++)
+      await app.post(
+        "/agent/research/paid",
+        { userId },
+        { headers: { "X-Payment": "x" }, ip: `10.0.0.${i % 5}` },
+      );
+    const swap = { userId, fromToken: "USDC", toToken: "DAI", amount: "1" };
+    const init = { headers: { Authorization: `Bearer ${key}` }, ip: "10.0.1.1" };
+    expect((await app.post("/mcp/defi/swap", swap, init)).body.error).toContain("only reads");
+  });
 });
 
 describe("the day's budget", () => {

@@ -23,6 +23,8 @@ async function person(app: WalletApp, name: string) {
   return { browser, userId, address };
 }
 
+type Browser = ReturnType<typeof browserOf>;
+
 const bearer = (key: string): CallInit => ({ headers: { Authorization: `Bearer ${key}` } });
 
 /** An order of the id's wallet, sometimes a swap. */
@@ -34,6 +36,13 @@ const order = (app: WalletApp, userId: string, init: CallInit, isSwap: boolean) 
         { userId, toAddress: freshAddress(), token: "USDC", amount: String(ONE) },
         init,
       );
+
+/** How an owner's list gets shorter. */
+const ENDS = {
+  removed: (browser: Browser, address: string) =>
+    browser.mutation(api.accounts.recipients.remove, { address }),
+  erased: (browser: Browser) => browser.mutation(api.accounts.data.erase, {}),
+};
 
 const holdingsOf = async (address: `0x${string}`) => [await usdcOf(address), await nonceOf(address)];
 
@@ -97,6 +106,25 @@ describe("a wallet with an owner", () => {
       }
     }
     expect(await holdingsOf(alice.address)).toEqual(before);
+  });
+
+  test("sends nothing to a recipient who is taken off the list, also by an order on its way", async () => {
+    for (const ends of [ENDS.removed, ENDS.erased]) {
+      const app = createWalletApp(chain);
+      const alice = await person(app, "alice");
+      const wish = { name: "one", scopes: ["withdraw" as const] };
+      const { key } = await alice.browser.mutation(api.accounts.keys.create, wish);
+      const { address } = await alice.browser.mutation(api.accounts.recipients.add, {
+        address: freshAddress(),
+      });
+      await twoHoursPass(app);
+      const given = handedToTheNode();
+      beforeFirst("eth_estimateGas", () => ends(alice.browser, address));
+      const send = { userId: alice.userId, toAddress: address, token: "USDC", amount: String(ONE) };
+      expect((await app.post("/mcp/defi/send", send, bearer(key))).status).toBe(403);
+      expect(given()).toEqual([]);
+      closeApp();
+    }
   });
 
   test("is frozen at once, also for an order that is on its way to the signer", async () => {

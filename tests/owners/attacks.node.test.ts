@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { ALICE, userWithCode } from "../bot/support";
 import { useChain } from "../support/chain/chain";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import {
@@ -102,6 +103,32 @@ describe("a linked account that is replaced", () => {
     expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(202);
     await say(app, "/freeze");
     expect(await browser.query(api.accounts.profile.me, {})).toMatchObject({ frozenAt: null });
+  });
+});
+
+describe("an account that the owner's token has unlinked", () => {
+  /** Whoever holds the token ends the link, and reports the account as linked to a user of their own. */
+  async function reportedElsewhere(app: WalletApp) {
+    const { userId, browser } = await owner(app);
+    await browser.mutation(api.messenger.linking.unlink, {});
+    const { code } = await userWithCode(app, "mallory");
+    const reported = { linkToken: code, messengerId: String(ALICE) };
+    expect((await app.post("/messenger/connect", reported)).status).toBe(200);
+    const linked = async () => (await app.get(`/messenger/wallet?messengerId=${ALICE}`)).body;
+    return { userId, browser, linked };
+  }
+
+  test("takes its link back by a freeze, whatever a stranger has reported about it", async ({ app }) => {
+    const { userId, linked } = await reportedElsewhere(app);
+    await say(app, "/freeze");
+    expect(await linked()).toMatchObject({ confirmed: true, userId });
+  });
+
+  test("does not lose its say by a freeze of the token's", async ({ app }) => {
+    const { userId, browser, linked } = await reportedElsewhere(app);
+    await browser.mutation(api.accounts.profile.freeze, {});
+    expect(await newest(app)).toContain("Your account is frozen");
+    expect(await linked()).toMatchObject({ confirmed: true, userId });
   });
 });
 

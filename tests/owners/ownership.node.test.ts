@@ -109,6 +109,7 @@ test("a lost phone that was the login approves nothing once the operator has giv
   await app.t.run((ctx) => ctx.db.patch("accounts", account._id, { nextLogin: { login, from: 0 } }));
   await app.t.mutation(internal.accounts.claims.takeLogin, { userId: LONG });
   await tap(app, "✅ Approve");
+  await say(app, "/freeze");
   expect((await app.post("/mcp/defi/send", send(LONG))).status).toBe(403);
   expect((await app.post("/mcp/defi/send", send(LONG), { as: "alice" })).status).toBe(200);
   expect((await app.rows("orders")).filter(({ tries }) => tries.length > 0)).toHaveLength(1);

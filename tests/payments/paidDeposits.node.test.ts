@@ -78,6 +78,33 @@ describe("a transfer that reaches the deposit webhook", () => {
     expect(await balanceOf(app, userId)).toBe(200);
   });
 
+  test("of an account with an owner buys nothing by its id alone, also once its sender is unlinked", async ({
+    app,
+  }) => {
+    const person = browserOf(app, "owner");
+    const { userId } = await person.mutation(api.accounts.profile.signIn, {});
+    const from = await payer(chain);
+    await linkAddress(app, person, from);
+    const txHash = await transfer(chain, from, { value: 3n * ONE });
+    await webhook(app, txHash);
+    await person.mutation(api.accounts.addresses.unlink, { address: from.address });
+    expect((await buyWith(app, txHash, { userId })).status).toBe(402);
+    expect(await balanceOf(app, userId)).toBe(300);
+    expect((await buyWith(app, txHash, { userId }, { as: "owner" })).status).toBe(200);
+    expect(await balanceOf(app, userId)).toBe(200);
+  });
+
+  test("is redeemed by its payer's signature for an id that has replaced another", async ({ app }) => {
+    const person = browserOf(app, "owner");
+    await person.mutation(api.accounts.profile.signIn, {});
+    const { userId } = await person.mutation(api.accounts.profile.replaceUserId, {});
+    const from = await payer(chain);
+    const txHash = await transfer(chain, from);
+    const message = proofText(txHash, PLATFORM, { userId, focus: "" });
+    const signature = await from.signMessage({ message });
+    expect((await buyWith(app, JSON.stringify({ txHash, signature }), { userId })).status).toBe(200);
+  });
+
   test("second credits what the report has left", async ({ app }) => {
     const hash = await sent(app, "alice", 3n * ONE);
     expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);

@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
+import { linkedUser } from "../bot/support";
 import { createApp, test } from "../support/app";
 import { browserOf } from "./support";
 
@@ -106,6 +107,23 @@ describe("deletion", () => {
     await app.pass(2.5 * HOUR);
     expect((await app.rows("reports")).filter((one) => one.userId === "bob")).toHaveLength(2);
     expect((await app.rows("reports")).filter((one) => one.userId === userId)).toEqual([]);
+  });
+
+  test("by whoever holds the login is told to the chat that it unlinks, as was what came before", async ({
+    app,
+  }) => {
+    const { browser } = await linkedUser(app, "alice", 42);
+    await app.settle();
+    const before = app.cards().length;
+    await browser.mutation(api.accounts.keys.create, { name: "new", scopes: ["trade"] });
+    await browser.mutation(api.accounts.data.erase, {});
+    await app.pass(HOUR / 4);
+    const told = app.cards().slice(before);
+    expect(told.map(({ chatId }) => chatId)).toEqual(["42", "42"]);
+    expect(told[0]?.text).toContain("new key");
+    expect(told[1]?.text).toContain("is unlinked from your account");
+    expect((await browser.query(api.accounts.data.erasure, {}))?.finishedAt).toBeGreaterThan(0);
+    expect(await app.rows("messages")).toEqual([]);
   });
 
   test("goes batch by batch, waits for a run under way, and is one at a time", async ({ app }) => {

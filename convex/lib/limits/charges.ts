@@ -100,10 +100,11 @@ function networkOf(address: string): string {
  */
 function ofUser(name: LimitName, { userId, address, identity, credential }: Caller): Counted[] {
   if (identity === undefined && userId === undefined) return [];
+  const isProven = credential !== undefined && credential !== "id";
   const by =
     identity !== undefined
       ? `token:${identity}`
-      : `${address === null ? "own" : credential === "id" ? "named" : "user"}:${userId}`;
+      : `${address === null ? "own" : isProven ? "user" : "named"}:${userId}`;
   const { of, user } = LIMITS[name];
   return [counted(`${name}User`, `this user's limit of ${of}`, by, user)];
 }
