@@ -1,15 +1,17 @@
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { TableNames } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { optional } from "../lib/env";
+import { optional, required } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { userIdFrom } from "../lib/records/ids";
 import { tablesOf, type TableRecord } from "../lib/records/records";
 import { requireIdentity } from "../lib/limits/callers";
+import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import { DAY, dateTime, HOUR } from "../lib/time";
 import { records } from "../schema";
 import {
@@ -176,16 +178,13 @@ export const ownerLink = internalMutation({
     const bot = optional("MESSENGER_BOT_NAME");
     const row = await accountOf(ctx, userId);
     if (bot === undefined || row?.login !== undefined || row?.claim !== undefined) return null;
-    const ownerCode = row?.ownerCode ?? newOwnerCode();
-    if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
-    return `https://t.me/${bot}?start=${PREFIX}${ownerCode}`;
+    const bytes = hmacSha256(key(), utf8ToBytes(`code ${userId}`)).slice(0, CODE_LENGTH);
+    const code = Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
+    const ownerCode = codeHash(code);
+    if (row?.ownerCode !== ownerCode) await saveAccount(ctx, userId, { ownerCode });
+    return `https://t.me/${bot}?start=${PREFIX}${code}`;
   },
 });
-
-function newOwnerCode(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(CODE_LENGTH));
-  return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
-}
 
 /** The free account that a link offers; or why it offers none, in words. */
 export const offered = internalQuery({
@@ -221,7 +220,13 @@ const LATE = "This link is no longer valid: connect the wallet again for a new o
 
 /** The free account of a link's code, or `null`. */
 async function userIdOf(ctx: QueryCtx, code: string): Promise<string | null> {
-  return (await getOneFrom(ctx.db, "accounts", "by_ownerCode", code))?.userId ?? null;
+  return (await getOneFrom(ctx.db, "accounts", "by_ownerCode", codeHash(code)))?.userId ?? null;
+}
+
+const key = () => subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "owner link");
+
+function codeHash(code: string): string {
+  return bytesToHex(hmacSha256(key(), utf8ToBytes(`hash ${code}`)));
 }
 
 /**

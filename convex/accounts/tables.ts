@@ -33,7 +33,7 @@ export const accountTables = {
     claim: v.optional(v.object({ login: v.string(), dueAt: v.number() })),
     /** Epoch ms: somebody has ended a claim, and nobody can claim it before. */
     restsUntil: v.optional(v.number()),
-    /** The code in its link for an owner: worth what the id is worth, which stands beside it. */
+    /** HMAC of the code in its link for an owner. */
     ownerCode: v.optional(v.string()),
 
     /** How often the rules have changed: unsigned permissions under earlier rules are void. */
