@@ -5,9 +5,9 @@ import { wholeNumberOr } from "../lib/http/input";
 import { DAY, dayOf, HOUR, wholeMinute } from "../lib/time";
 import { assertIssued, reviewedDay } from "../signals/http";
 import { TOKENS } from "../signals/rules";
-import { signalToken } from "../signals/shapes";
+import { publicSignal, signalToken } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
-import { hours } from "../whales/http";
+import { hours, publicAlertShape } from "../whales/http";
 import type { AlertType } from "../whales/tables";
 
 /**
@@ -25,8 +25,7 @@ function windowOf(token: "BTC" | "ETH" | undefined, days: number) {
   return { token: token ?? null, since: wholeMinute(Date.now()) - days * DAY, limit };
 }
 
-const signalType = z.enum(["BUY", "SELL", "HOLD"]);
-const status = z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]);
+const { signal: signalType, status, token } = publicSignal.shape;
 
 const latestSignal = z.object({
   signalType,
@@ -73,7 +72,7 @@ const history: MountedEndpoint = endpoint({
   returns: z.object({
     signals: z.array(
       z.object({
-        token: z.enum(["BTC", "ETH"]),
+        token,
         signalType,
         entryPrice: z.number(),
         isWin: z.boolean().nullable(),
@@ -160,7 +159,7 @@ const whales: MountedEndpoint = endpoint({
     alerts: z.array(
       z.object({
         token: z.string(),
-        direction: z.enum(["bullish", "bearish", "neutral"]),
+        direction: publicAlertShape.shape.direction,
         description: z.string(),
         significance: z.enum(["HIGH", "MEDIUM"]),
         implication: z.string(),
