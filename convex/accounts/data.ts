@@ -122,8 +122,8 @@ async function eraseRows<Table extends TableNames>(
   const { ownedBy }: TableRecord<Table> = records[table];
   if (ownedBy === undefined || ownedBy.onDeletion === "stay") return { erased: 0, isBusy: false };
   const going: Going<Table> = ownedBy.onDeletion === "go" ? {} : ownedBy.onDeletion;
-  const { only = ownedBy.rows, whenEnded = () => true, anonymise } = going;
-  const rows = await only(ctx.db.query(table), userId).take(limit);
+  const { whenEnded = () => true, anonymise } = going;
+  const rows = await ownedBy.rows(ctx.db.query(table), userId).take(limit);
   const ended = rows.filter(whenEnded);
   for (const row of ended) {
     if (anonymise !== undefined) await anonymise(ctx.db, row);

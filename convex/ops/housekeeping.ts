@@ -33,15 +33,15 @@ function sweepsOf<Table extends TableNames>(table: Table): Sweep[] {
 async function sweep<Table extends TableNames>(
   ctx: MutationCtx,
   table: Table,
-  { days, aged, ended, stranger, batch = BATCH, erase }: Range<Table>,
+  { days, aged, ended, stranger, erase }: Range<Table>,
   now: number,
   cursor: string | null,
 ): Promise<{ deleted: number; cursor: string | null }> {
   const before = now - days * DAY;
-  const found = await aged(ctx.db.query(table), before).paginate({ numItems: batch, cursor });
+  const found = await aged(ctx.db.query(table), before).paginate({ numItems: BATCH, cursor });
   let deleted = 0;
   for (const row of found.page) {
-    if (ended !== undefined && !(await ended(row, before, ctx.db))) continue;
+    if (ended !== undefined && !ended(row, before)) continue;
     if (stranger !== undefined && !(await isStrangers(ctx, stranger(row)))) continue;
     if (erase !== undefined) await erase(ctx.db, row);
     else await ctx.db.delete(table, row._id);

@@ -1,6 +1,6 @@
 import type { NamedTableInfo, Query, QueryInitializer } from "convex/server";
 import type { DataModel, Doc, TableNames } from "../../_generated/dataModel";
-import type { DatabaseReader, DatabaseWriter } from "../../_generated/server";
+import type { DatabaseWriter } from "../../_generated/server";
 import type { Bound, Indexed } from "./rows";
 
 /**
@@ -32,11 +32,9 @@ export type Range<Table extends TableNames> = {
   /** The rows older than `before` (epoch ms), by index. */
   aged: (rows: Rows<Table>, before: number) => Found<Table>;
   /** Whether an old row has ended too; absent if age is enough. */
-  ended?: (row: Doc<Table>, before: number, db: DatabaseReader) => boolean | Promise<boolean>;
+  ended?: (row: Doc<Table>, before: number) => boolean;
   /** The row's `userId`: the row stays if that is now somebody's login or has ever held credits. */
   stranger?: (row: Doc<Table>) => string;
-  /** How many to check per transaction, if the rows are large. */
-  batch?: number;
   /** Deletes the row with what belongs to it; absent if the row is all. */
   erase?: (db: DatabaseWriter, row: Doc<Table>) => Promise<void>;
 };
@@ -54,8 +52,6 @@ type Owned<Table extends TableNames> = {
 
 /** Which of a user's rows are deleted, and how. */
 export type Going<Table extends TableNames> = {
-  /** Only these of a user's rows; the others stay. */
-  only?: OfUser<Table>;
   /** Unfinished work is waited for until it has ended. */
   whenEnded?: (row: Doc<Table>) => boolean;
   /** Removes the user from a row that has to stay. Afterwards, the row is not found as theirs. */
