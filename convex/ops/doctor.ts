@@ -3,7 +3,6 @@ import { parseAbi } from "viem";
 import { getBalance, getBlock, readContract } from "viem/actions";
 import * as z from "zod";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import { purseOf } from "../lib/limits/costs";
 import {
   agentApiUrl,
   isSet,
@@ -127,8 +126,7 @@ const QUESTIONS: readonly Question[] = [
     see: "Check SENTIMENT_API_KEY, SENTIMENT_ENDPOINT and SENTIMENT_MODEL.",
     ask: async () => {
       const question = "Search once, read at most five posts: what is said of Bitcoin today? One sentence.";
-      const purse = purseOf("service");
-      const { degraded } = await askSentiment(purse, "You report what posts say.", question, Date.now());
+      const { degraded } = await askSentiment("service", "You report what posts say.", question, Date.now());
       return degraded
         ? `${setting("SENTIMENT_MODEL")} answers without a search: shifts mark such readings as degraded.`
         : null;

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { type Purse, agentPromptCost } from "../lib/limits/costs";
+import type { Payer } from "../lib/limits/callers";
+import { agentPromptCost, noteCost } from "../lib/limits/costs";
 import { deadlines } from "../lib/outside/deadlines";
 import { agentApiUrl, required } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -37,10 +38,10 @@ export type Job = z.output<typeof jobShape> | { status: "unknown" };
  * @throws AppError `upstream`; after a refusal for too many requests with `retryAfterMs`. After a timeout or a broken
  * connection the job may exist all the same.
  */
-export async function sendPrompt(purse: Purse, prompt: string, now: number): Promise<string> {
+export async function sendPrompt(payer: Payer, prompt: string, now: number): Promise<string> {
   const answer = await ask("/agent/prompt", { prompt });
   const refused = answer.kind === "answer" && !isSuccess(answer);
-  if (!refused) purse.pay("agentApi", agentPromptCost());
+  if (!refused) noteCost(payer, "agentApi", agentPromptCost());
   return inShape(UPSTREAM, succeeded(answer, now), acceptedShape).jobId;
 }
 

@@ -4,7 +4,6 @@ import type { ActionCtx } from "../_generated/server";
 import { readAnswer } from "../lib/answers/reader";
 import { AppError, messageOf } from "../lib/errors";
 import type { Payer } from "../lib/limits/callers";
-import { purseOf } from "../lib/limits/costs";
 import { log } from "../lib/log";
 import { renewal } from "../lib/renewal";
 import { deadlines } from "../lib/outside/deadlines";
@@ -132,7 +131,7 @@ async function marketOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Sa
 async function sentimentOf(focus: string, payer: Payer): Promise<Said<"sentiment">> {
   const now = Date.now();
   const question = sentimentQuestion(focus, iso(now));
-  const { text, citations, degraded } = await askSentiment(purseOf(payer), SENTIMENT_SYSTEM, question, now);
+  const { text, citations, degraded } = await askSentiment(payer, SENTIMENT_SYSTEM, question, now);
   const read = readAnswer(sentimentShape, text, citations.join("\n"));
   if ("problem" in read)
     throw new AppError("upstream", `The sentiment model sent an unusable answer: ${read.problem}`);

@@ -1,7 +1,6 @@
 import { isHash } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { purseOf } from "../lib/limits/costs";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
 import { log, reached } from "../lib/log";
@@ -38,7 +37,7 @@ const AMOUNT = 0.1;
 export const ask = providerAction({}, async (ctx) => {
   const now = Date.now();
   try {
-    const { alerts, note } = readAnswer(await answerOf(await sendPrompt(purseOf("service"), PROMPT, now)));
+    const { alerts, note } = readAnswer(await answerOf(await sendPrompt("service", PROMPT, now)));
     await ctx.runMutation(internal.whales.alerts.finish, { alerts: await checked(alerts), reason: note });
   } catch (error) {
     const pausedUntil = now + (failureOf(error)?.retryAfterMs ?? 0);

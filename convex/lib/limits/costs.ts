@@ -74,16 +74,8 @@ function tokensCost(model: string, usage: Usage): number {
   return Math.ceil(usage.input * input + usage.output * output);
 }
 
-/** How actions pay for calls to providers: each call's cost is noted, and stored with the action's other notes. */
-export type Purse = {
-  /** @param micros What a call has cost. */
-  pay: (provider: Infer<typeof vBilled>, micros: number) => void;
-};
-
-export function purseOf(payer: Payer): Purse {
+/** Notes what a call has cost, in millionths of a USD: it is stored with the action's other notes. */
+export function noteCost(payer: Payer, provider: Infer<typeof vBilled>, micros: number): void {
   const holders = typeof payer === "string" ? [] : payer.holders;
-  const isCallers = isCaller(payer);
-  return {
-    pay: (provider, micros) => noteSpent({ day: dayOf(Date.now()), provider, micros, isCallers, holders }),
-  };
+  noteSpent({ day: dayOf(Date.now()), provider, micros, isCallers: isCaller(payer), holders });
 }

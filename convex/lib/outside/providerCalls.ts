@@ -9,7 +9,7 @@ import { keepNoted, vNoted, type Noted, type Outcome, type Provider, type Spendi
 
 /**
  * How an action's calls to outside services went, for the operator, and what they cost, for the day's budget. `providers/`
- * notes every call and the purse its price; the action stores its notes once, at its end or with the mutation that stores
+ * notes every call and its price; the action stores its notes once, at its end or with the mutation that stores
  * its result. Without notes nothing is written.
  */
 

@@ -39,7 +39,7 @@ export type Failure = ObjectType<typeof vFailure>;
 
 /** The order in which waiting work begins. */
 const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3 };
-export type Rank = keyof typeof RANKS;
+type Rank = keyof typeof RANKS;
 
 /** How a piece of work is done, besides its action. */
 export type Terms = {

@@ -2,7 +2,7 @@ import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
-import { completionCost, dearestCompletion, purseOf } from "../../lib/limits/costs";
+import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/costs";
 import { noteCall } from "../../lib/outside/providerCalls";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
@@ -121,14 +121,14 @@ async function request(prompt: Prompt, signal: AbortSignal): Promise<Answer> {
       }
       // Without a key no call was made.
       if (failure.data.code === "upstream") noteCall("llm", true);
-      if (failure.isBilled) purseOf(payer).pay("llm", dearestCompletion(charsOf(prompt), maxTokens));
+      if (failure.isBilled) noteCost(payer, "llm", dearestCompletion(charsOf(prompt), maxTokens));
       if (failure.retryAfterMs === null || attempt >= attempts) throw failure;
       await sleep(Math.max(failure.retryAfterMs, attempt * attempt * SECOND));
       attempt += 1;
       continue;
     }
     noteCall("llm", false);
-    purseOf(payer).pay("llm", answer.micros);
+    noteCost(payer, "llm", answer.micros);
     return answer;
   }
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { type Purse, sentimentCost, usualSentiment } from "../../lib/limits/costs";
+import type { Payer } from "../../lib/limits/callers";
+import { noteCost, sentimentCost, usualSentiment } from "../../lib/limits/costs";
 import { deadlines } from "../../lib/outside/deadlines";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
@@ -37,7 +38,7 @@ export type SentimentAnswer = {
  * @throws AppError `upstream` for every failure of the model.
  */
 export async function askSentiment(
-  purse: Purse,
+  payer: Payer,
   system: string,
   question: string,
   now: number,
@@ -57,7 +58,7 @@ export async function askSentiment(
   const url = `${setting("SENTIMENT_ENDPOINT")}/responses`;
   const headers = { Authorization: `Bearer ${key}` };
   const result = await askProvider("sentiment", url, postJson(body, headers), deadlines.sentiment);
-  purse.pay("sentiment", costOf(result));
+  noteCost(payer, "sentiment", costOf(result));
 
   const answer = bodyOf(UPSTREAM, result, responseShape);
   const { status, output, incomplete_details: incomplete } = answer;
