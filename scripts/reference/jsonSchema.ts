@@ -19,6 +19,7 @@ function tidy(json: JsonSchema, io: "input" | "output"): void {
   if (typeof json.propertyNames === "object" && Object.keys(json.propertyNames).join() === "type") {
     delete json.propertyNames;
   }
+  delete json["aliases"];
   // The format says it; zod's own pattern for it fills a screen.
   if (json.format === "date-time") delete json.pattern;
   if (io === "input") {

@@ -180,7 +180,7 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
     }
     return fields;
   };
-  return z.preprocess(rename, shape);
+  return z.preprocess(rename, shape).meta({ aliases });
 }
 
 /** The body's alternative to the Idempotency-Key header. */

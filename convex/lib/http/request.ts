@@ -117,8 +117,17 @@ export function parseInput<Shape extends z.ZodType>(
       "invalid_request",
       `${namesShown(missing.map(({ path }) => String(path[0])))} are required`,
     );
-  const field = [name, ...inner].join(".");
+  const field = [nameSent(shape, given, String(name)), ...inner].join(".");
   throw new AppError("invalid_request", `${field} ${isMissing(issue) ? "is required" : issue.message}`);
+}
+
+const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
+
+/** The name under which a field was sent: its own, or an alias. */
+function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
+  if (raw[name] !== undefined) return name;
+  const aliases = Object.entries(aliased.safeParse(shape.meta()).data?.aliases ?? {});
+  return aliases.find(([alias, of]) => of === name && raw[alias] !== undefined)?.[0] ?? name;
 }
 
 const MALFORMED = "is malformed";
