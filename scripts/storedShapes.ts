@@ -1,7 +1,6 @@
 import type { GenericValidator } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import * as z from "zod";
-import { citedSource } from "../convex/lib/figures/shapes";
 import { onchainShape, resultShape, sentimentShape } from "../convex/research/writing/prompts";
 import { ownChecks } from "../convex/ops/shapes";
 import { signalStats } from "../convex/signals/shapes";
@@ -23,10 +22,6 @@ export const STORED: Readonly<
     }
   >
 > = {
-  "lib/figures/validators": {
-    from: "lib/figures/shapes",
-    validators: { vCitedSource: validatorOf(citedSource) },
-  },
   "ops/validators": {
     from: "ops/shapes",
     validators: { vOwnChecks: validatorOf(ownChecks) },

@@ -2,7 +2,7 @@ import type { ActionCtx } from "../_generated/server";
 import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
-import type { Fact, Kind } from "../lib/facts";
+import { unitOf, type Fact, type Kind } from "../lib/facts";
 import {
   citableLine,
   citedOf,
@@ -113,7 +113,7 @@ function citable(question: string, { facts, own }: Context): Source[] {
   const largest = facts.filter((one) => isAmong(one, "rank", LARGEST)).map(({ subject }) => subject);
   const figures = facts.filter(
     (one) =>
-      (named.includes(one.subject) && one.unit !== "text") ||
+      (named.includes(one.subject) && unitOf(one.kind) !== "text") ||
       (largest.includes(one.subject) && FIRST.includes(one.kind)) ||
       isAmong(one, "trendingPlace", LISTED),
   );

@@ -8,6 +8,7 @@ import { dollars, groupedDigits, smallFigure } from "./text/strings";
 /** What a fact may be measured in. */
 const UNITS = ["USD", "percent", "bps", "coins", "gwei", "count", "ratio", "text"] as const;
 export type Unit = (typeof UNITS)[number];
+export const vUnit = v.union(...UNITS.map((unit) => v.literal(unit)));
 
 type Measure = {
   /** In full, as in `BTC price change over 24 hours`. */
@@ -19,6 +20,7 @@ type Measure = {
   alike?: "price" | "change" | "book" | "record";
 };
 
+/** The most frequent first: each fact that is passed on is looked up here. */
 export const KINDS = {
   name: { label: "name", unit: "text" },
   price: { label: "price", unit: "USD", alike: "price" },
@@ -26,6 +28,8 @@ export const KINDS = {
   marketCap: { label: "market capitalisation", unit: "USD" },
   volume24h: { label: "volume traded in 24 hours", unit: "USD" },
   rank: { label: "rank by market capitalisation", unit: "count" },
+  funding: { label: "perpetual funding rate per hour", unit: "percent", isSigned: true },
+  openInterest: { label: "open interest in perpetuals", unit: "USD" },
   majorsRising: { label: "majors (BTC, ETH, SOL) that rose over 24 hours, of 3", unit: "count" },
   moverPlace: { label: "place by gain among the 50 largest coins over 24 hours", unit: "count" },
   trendingPlace: { label: "place among the most searched coins", unit: "count" },
@@ -53,9 +57,7 @@ export const KINDS = {
   spread: { label: "spread between best bid and ask", unit: "bps" },
   high48h: { label: "48-hour high", unit: "USD", alike: "price" },
   low48h: { label: "48-hour low", unit: "USD", alike: "price" },
-  funding: { label: "perpetual funding rate per hour", unit: "percent", isSigned: true },
   fundingYear: { label: "perpetual funding, a year at this pace", unit: "percent", isSigned: true },
-  openInterest: { label: "open interest in perpetuals", unit: "USD" },
   ethBtc: { label: "price in BTC", unit: "ratio" },
   blockTransactions: { label: "transactions in the latest block", unit: "count" },
   baseFee: { label: "base fee of the latest block", unit: "gwei" },
@@ -89,7 +91,6 @@ export const vFact = v.object({
   subject: v.string(),
   kind: v.union(...namesIn(KINDS).map((kind) => v.literal(kind))),
   value: v.union(v.number(), v.string()),
-  unit: v.union(...UNITS.map((unit) => v.literal(unit))),
   /** Epoch ms: when the source saw it, or, if it does not say so, when it was asked. */
   observedAt: v.number(),
   /** The source's name for readers. */
@@ -108,19 +109,20 @@ export function factsOf(
 ): Fact[] {
   return namesIn(values).flatMap((kind) => {
     const value = values[kind] ?? null;
-    return value === null ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
+    return value === null ? [] : [{ ...by, kind, value }];
   });
 }
 
 /** A fact in words: `BTC price: $97,250.50`. */
-export function sayingOf({ subject, kind, value, unit }: Fact): string {
+export function sayingOf({ subject, kind, value }: Fact): string {
+  const unit = unitOf(kind);
   const amount = typeof value === "string" ? `“${value}”` : amountOf({ subject, kind, value, unit });
   return `${subject === "market" ? "Market" : subject} ${KINDS[kind].label}: ${amount}`;
 }
 
 /** A figure in the one style: `$97,250.50`, `$2.10T`, `+1.42 %`, `8 of 10`. @param isChange Its sign is shown, whatever its kind. */
 export function amountOf(
-  { subject, kind, value, unit }: Pick<Fact, "subject" | "kind" | "unit"> & { value: number },
+  { subject, kind, value, unit }: Pick<Fact, "subject" | "kind"> & { value: number; unit: Unit },
   isChange = false,
 ): string {
   const size = Math.abs(value);

@@ -3,7 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { claimRefresh, findRefresh, finishRefresh } from "../lib/cache";
 import { change } from "../lib/changes";
-import { KINDS, unitOf, vFact, type Fact, type Kind } from "../lib/facts";
+import { KINDS, vFact, type Fact, type Kind } from "../lib/facts";
 import { mentionsIn, namesOf } from "../lib/money/names";
 import { isMajor, symbolIn } from "../lib/money/tokens";
 import { namesIn } from "../lib/records/records";
@@ -34,12 +34,12 @@ export const LISTS = [
 ] as const satisfies readonly Wanted[];
 
 /** Figures of one source about one subject at one time. */
-type Saying = Omit<Fact, "kind" | "value" | "unit"> & { values: Partial<Record<Kind, Fact["value"]>> };
+type Saying = Omit<Fact, "kind" | "value"> & { values: Partial<Record<Kind, Fact["value"]>> };
 
 /** Facts in their stored form: those of one source about one subject together. */
 export function storedForm(facts: readonly Fact[]): string {
   const sayings: Saying[] = [];
-  for (const { kind, value, unit: _ofItsKind, ...by } of facts) {
+  for (const { kind, value, ...by } of facts) {
     const last = sayings.at(-1);
     const isSame = (["subject", "observedAt", "source", "url", "id"] as const).every(
       (field) => last?.[field] === by[field],
@@ -58,7 +58,7 @@ export function factsIn({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
   return sayings.flatMap(({ values, ...by }) =>
     namesIn(KINDS).flatMap((kind): Fact[] => {
       const value = values[kind];
-      return value === undefined ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
+      return value === undefined ? [] : [{ ...by, kind, value }];
     }),
   );
 }

@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
-import { vCitedSource } from "../lib/figures/validators";
+import { vCitedSource } from "../lib/figures/ledger";
 import { made, ofUser, type RecordsOf } from "../lib/records/records";
 import { rowsBy } from "../lib/records/rows";
 import { vCallersPart } from "../lib/tables";

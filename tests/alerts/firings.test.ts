@@ -168,7 +168,7 @@ describe("an alert", () => {
       vi.setSystemTime(at);
       const key = keyOf({ collector: "perpetuals", subject: "" });
       const by = { observedAt: at, source: "Hyperliquid", url: "https://app.hyperliquid.xyz/trade/ETH" };
-      const fact = { ...by, subject: "ETH", kind: "funding", unit: "percent", value: percent } as const;
+      const fact = { ...by, subject: "ETH", kind: "funding", value: percent } as const;
       return app.t.run(async ({ db }) => {
         await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: storedForm([fact]) });
         for (const one of await db.query("answers").collect())

@@ -14,7 +14,7 @@ const NAMES =
   "ADA Cardano, DOGE Dogecoin, LTC Litecoin, LINK Chainlink, AVAX Avalanche, DOT Polkadot, TON Toncoin, XMR Monero, TRX TRON, UNI Uniswap, SUI Sui, NEAR NEAR Protocol, USDT Tether";
 const FACTS = NAMES.split(", ").map((entry): Fact => {
   const [subject = "", ...name] = entry.split(" ");
-  const of = { unit: "text", observedAt: START, source: "CoinGecko", url: "https://www.coingecko.com" };
+  const of = { observedAt: START, source: "CoinGecko", url: "https://www.coingecko.com" };
   return { ...of, subject, kind: "name", value: name.join(" ") } as Fact;
 });
 

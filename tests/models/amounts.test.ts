@@ -8,22 +8,15 @@ describe("an amount is read", () => {
   test.each([
     ["$14.5M", 14_500_000],
     ["1.2bn", 1_200_000_000],
-    ["3,4 Mio", 3_400_000],
-    ["3,456 Mrd", 3_456_000_000],
     ["14.5 million dollars", 14_500_000],
     ["USD 2.05 billion", 2_050_000_000],
     ["US$1.9T", 1_900_000_000_000],
     ["~$250k", 250_000],
     ["12,500,000 USD", 12_500_000],
     ["1,234.5M", 1_234_500_000],
-    ["1.234.567,89", 1_234_567.89],
-    ["1 234 567", 1_234_567],
-    ["1'234'567.5", 1_234_567.5],
     ["1,234", 1_234],
-    ["1,5", 1.5],
-    ["0,123", 0.123],
     ["-1.5 %", -1.5],
-    ["\u22122,5%", -2.5],
+    ["\u22122.5%", -2.5],
     ["+$ 5", 5],
     [".5", 0.5],
     ["5.", 5],
@@ -36,7 +29,8 @@ describe("an amount is read", () => {
 
 describe("no amount is", () => {
   test.each([
-    ["two readings", ["1,234M", "1.234 Mio", "1,234 million"]],
+    ["two readings", ["1,234M", "1,234 million"]],
+    ["a decimal comma", ["1,5", "0,123", "3,4 M", "1.234.567,89"]],
     ["another unit", ["€5M", "5 ETH", "5 EUR", "12 USDC", "5M tokens", "£3"]],
     ["a range or words", ["1-2M", "10 to 20", "about 5", "n/a", "unknown", ">10M", ""]],
     [
@@ -66,9 +60,6 @@ describe("no amount is", () => {
 const WAYS = [
   (whole: string, fraction: string) => `${whole}${fraction === "" ? "" : `.${fraction}`}`,
   (whole: string, fraction: string) => `${grouped(whole, ",")}${fraction === "" ? "" : `.${fraction}`}`,
-  (whole: string, fraction: string) => `${grouped(whole, " ")}${fraction === "" ? "" : `.${fraction}`}`,
-  (whole: string, fraction: string) => `${grouped(whole, "'")}${fraction === "" ? "" : `.${fraction}`}`,
-  (whole: string, fraction: string) => `${grouped(whole, "\u00A0")}${fraction === "" ? "" : `,${fraction}`}`,
 ];
 const grouped = (whole: string, by: string) => whole.replace(/\B(?=(?:\d{3})+$)/g, by);
 const UNITS: readonly (readonly [string, number])[] = [

@@ -6,7 +6,6 @@ export const STYLES = [
   "numbersAsStrings",
   "dressedNumbers",
   "magnitudes",
-  "decimalCommas",
   "camelCase",
   "snakeCase",
   "otherCase",
@@ -28,8 +27,6 @@ export function styled(value: unknown, style: Style): string {
       return JSON.stringify(mapped(value, { number: dressed }));
     case "magnitudes":
       return JSON.stringify(mapped(value, { number: scaled }));
-    case "decimalCommas":
-      return JSON.stringify(mapped(value, { number: withCommas }));
     case "camelCase":
       return JSON.stringify(mapped(value, { key: camel }));
     case "snakeCase":
@@ -74,13 +71,6 @@ function scaled(value: number): unknown {
       return `$${figure}${unit}`;
   }
   return value;
-}
-
-/** `1.234.567,5`, as half of the world writes figures. */
-function withCommas(value: number): unknown {
-  const [whole = "", fraction] = String(Math.abs(value)).split(".");
-  if (whole.includes("e") || fraction === undefined || fraction.length === 3) return value;
-  return `${value < 0 ? "-" : ""}${whole.replace(/\B(?=(?:\d{3})+$)/g, ".")},${fraction}`;
 }
 
 function camel(key: string): string {

@@ -1,9 +1,8 @@
 import { v, type Infer } from "convex/values";
-import { sayingOf, vFact, type Fact } from "../facts";
+import { sayingOf, unitOf, vFact, vUnit, type Fact } from "../facts";
 import { escaped, namesOf, type Names } from "../money/names";
 import { plain } from "../text/sentences";
 import { iso } from "../time";
-import type { vCitedSource } from "./validators";
 
 /** Facts as a writer is given them, by number, and as readers find them. Pure. */
 
@@ -16,7 +15,7 @@ export const vSource = v.object({
   words: v.union(v.string(), v.null()),
   /** `null` if it has only words. */
   value: v.union(v.number(), v.null()),
-  unit: vFact.fields.unit,
+  unit: vUnit,
   about: v.union(
     v.object({
       subject: v.string(),
@@ -38,13 +37,13 @@ export type Uncounted = Omit<Source, "id">;
 
 /** A fact as a source to cite. */
 export function sourceOfFact(fact: Fact, since: "start" | null = null): Uncounted {
-  const { subject, kind, value, unit, observedAt, source: name, url } = fact;
+  const { subject, kind, value, observedAt, source: name, url } = fact;
   const isNumber = typeof value === "number";
   return {
     says: sayingOf(fact),
     words: isNumber ? null : value,
     value: isNumber ? value : null,
-    unit,
+    unit: unitOf(kind),
     about: { subject, kind, since },
     observedAt,
     name,
@@ -129,6 +128,14 @@ function dayForms(date: string): string[] {
   ];
 }
 
+/** A fact as readers find it: its number in the text's citations, and where it is from. */
+export const vCitedSource = v.object({
+  id: v.number(),
+  name: vSource.fields.name,
+  url: vSource.fields.url,
+  observedAt: vSource.fields.observedAt,
+  says: vSource.fields.says,
+});
 export type CitedSource = Infer<typeof vCitedSource>;
 
 /** The cited facts, in the order of their numbers. */

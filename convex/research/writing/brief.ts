@@ -164,7 +164,7 @@ function whaleSources(whales: Read["whales"], focus: string): Uncounted[] {
     .map(({ token: subject, description, amount: value, detectedAt: observedAt, txHash }) => {
       const url = txHash === undefined ? "" : `https://basescan.org/tx/${txHash}`;
       const by = { source: "Base, measured by this service", url, observedAt };
-      const moved = sourceOfFact({ ...by, subject, kind: "moved", value, unit: "USD" });
+      const moved = sourceOfFact({ ...by, subject, kind: "moved", value });
       return { ...moved, says: `${subject} on Base: ${description}` };
     });
 }
@@ -235,12 +235,12 @@ function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact
     const [first, last] = [of(before), of(now)];
     if (first === undefined || last === undefined) continue;
     const value = (Number(last.value) / Number(first.value) - 1) * 100;
-    const moved = sourceOfFact({ ...last, kind: "price", value, unit: "percent" }, "start");
+    const moved = sourceOfFact({ ...last, kind: "price", value }, "start");
     const was = amountOf({ subject: token, kind: "price", unit: "percent", value }, true);
     const is = amountOf({ subject: token, kind: "price", unit: "USD", value: Number(first.value) });
     const when = dateTime(first.observedAt);
     return [
-      { ...moved, says: `${token} price since the shift began: ${was}` },
+      { ...moved, unit: "percent", says: `${token} price since the shift began: ${was}` },
       {
         ...sourceOfFact({ ...first, kind: "price" }, "start"),
         says: `${token} price when the shift began: ${is} (${when})`,

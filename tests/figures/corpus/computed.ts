@@ -21,7 +21,7 @@ export function computedFrom(facts: readonly Fact[], at: number): Fact[] {
   };
   const by = { source: "computed by this service", url: "", observedAt: at };
   const made = (subject: string, kind: Kind, value: number): Fact[] =>
-    Number.isFinite(value) ? [{ ...by, subject, kind, value, unit: unitOf(kind) }] : [];
+    Number.isFinite(value) ? [{ ...by, subject, kind, value }] : [];
   const subjects = [...new Set(facts.map(({ subject }) => subject))];
   const risen = ["BTC", "ETH", "SOL"].filter((coin) => valueOf(coin, "change24h") > 0);
   return [
@@ -44,16 +44,18 @@ export function changesBetween(
   since: "start" | "report",
 ): Uncounted[] {
   return earlier.flatMap((before): Uncounted[] => {
-    const { subject, kind, unit } = before;
+    const { subject, kind } = before;
     const after = later.find((one) => one.subject === subject && one.kind === kind);
-    if (unit !== "USD" || typeof before.value !== "number" || typeof after?.value !== "number") return [];
+    if (unitOf(kind) !== "USD" || typeof before.value !== "number" || typeof after?.value !== "number")
+      return [];
     const value = (after.value / before.value - 1) * 100;
-    const moved: Fact = { ...after, value, unit: "percent", source: "computed by this service" };
+    const moved: Fact = { ...after, value, source: "computed by this service" };
     const when = since === "start" ? "the shift began" : "the last report";
     const whose = `${subject === "market" ? "Market" : subject} ${kind}`;
     return [
       {
         ...sourceOfFact(moved, "start"),
+        unit: "percent",
         says: `${whose} since ${when}: ${amountOf({ subject, kind, unit: "percent", value }, true)}`,
       },
       {
