@@ -16,7 +16,7 @@ const MAGNITUDES: Readonly<Record<string, number>> = {
 };
 
 const FIGURE =
-  /^([+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+))(?:e([+-]?\d{1,3}))? ?(%|[a-z]{1,12})?$/i;
+  /^([+-]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+))(?:e([+-]?\d{1,3}))? ?(%|[a-z]{1,12})?$/i;
 
 /**
  * The number in a text as English writes it: `$14.5M`, `1,234.50`, `12 %`, `USD 2 billion`.
