@@ -31,7 +31,6 @@ export const KINDS = {
   funding: { label: "perpetual funding rate per hour", unit: "percent", isSigned: true },
   openInterest: { label: "open interest in perpetuals", unit: "USD" },
   majorsRising: { label: "majors (BTC, ETH, SOL) that rose over 24 hours, of 3", unit: "count" },
-  moverPlace: { label: "place by gain among the 50 largest coins over 24 hours", unit: "count" },
   trendingPlace: { label: "place among the most searched coins", unit: "count" },
   trendingChange: {
     label: "price change over 24 hours, of a most searched coin",
