@@ -108,6 +108,7 @@ const TOO_EARLY = [
   "invalid_exact_evm_payload_authorization_valid_after",
   "The authorization is not valid yet",
 ] as const;
+const SHORT = ["insufficient_funds", "The payer holds less USDC than the authorization is for"] as const;
 const EXPIRED = [
   "invalid_exact_evm_payload_authorization_valid_before",
   "The authorization has expired",
@@ -155,9 +156,7 @@ export async function tryAuthorization(
   if (!isContract && isWrapped(authorization.signature)) {
     return refusal(MISSIGNED, "Signatures of wallets that are not deployed are not accepted");
   }
-  if (balance < value) {
-    return refusal("insufficient_funds", "The payer holds less USDC than the authorization is for");
-  }
+  if (balance < value) return refusal(...SHORT);
   if (estimate.kind === "reverts") return refusalOfRevert(estimate.reason);
   const gas = gasLimit(estimate.gas);
   if (gas > MAX_GAS) return refusal(MISSIGNED, "The payer's wallet takes too much gas to check");
@@ -170,6 +169,8 @@ export async function tryAuthorization(
 
 /** USDC's own words, which public nodes pass on. */
 const REVERTS: readonly [RegExp, Reason, string][] = [
+  // Also for what is on its way into the chain.
+  [/exceeds balance/i, ...SHORT],
   [/expired/i, ...EXPIRED],
   [/not yet valid/i, ...TOO_EARLY],
   [/signature|recover/i, MISSIGNED, "The authorization was not signed by its payer"],

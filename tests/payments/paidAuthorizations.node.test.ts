@@ -4,6 +4,7 @@ import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
+import { answering } from "../support/chain/rpc";
 import { deadlineByHand, unreachDeadlines } from "../support/chain/walletApp";
 import {
   authorize,
@@ -21,6 +22,7 @@ import {
   withFacilitator,
   received,
 } from "./payer";
+import { until } from "../support/waits";
 import { beforeFirst, intercept, onChain, silence } from "../support/outside";
 
 /** x402 clients only sign: the service carries the payment out, once. */
@@ -65,6 +67,26 @@ describe("a signed payment", () => {
       expect(answers.map(({ status }) => status)).toEqual(headers.map(() => 200));
     });
     expect(moved).toBe(8n * ONE);
+  });
+
+  test("beside another of a payer who can pay one waits for it: the relayer does not pay for its failure", async ({
+    app,
+  }) => {
+    const from = await payer(chain, ONE);
+    const headers = [versionTwo(await authorize(from)), versionTwo(await authorize(from))];
+    await chain.miner.pause();
+    const first = buy(app, headers[0] ?? {}, { userId: "alice" });
+    await until(async () => (await app.rows("orders")).some(({ state }) => state === "signed"));
+    expect((await buy(app, headers[1] ?? {}, { userId: "bob" })).body.reason).toBe("insufficient_funds");
+    // A node that does not count what is on its way.
+    const stop = answering(({ method }) => (method === "eth_estimateGas" ? { result: "0x15f90" } : null));
+    const second = await buy(app, headers[1] ?? {}, { userId: "bob" });
+    expect([second.status, second.body.error]).toEqual([429, expect.stringContaining("still being settled")]);
+    expect(Number(second.headers.get("retry-after"))).toBeGreaterThan(0);
+    stop();
+    chain.miner.resume();
+    expect((await first).status).toBe(200);
+    expect((await buy(app, headers[1] ?? {}, { userId: "bob" })).body.reason).toBe("insufficient_funds");
   });
 
   test("that a stranger carried out before it was shown here is a payment all the same", async ({ app }) => {
