@@ -6,7 +6,7 @@ import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { rowsBy } from "../lib/records/rows";
 import { ownRows } from "../accounts/lists";
-import { requireUser } from "../accounts/model";
+import { changeRules, requireUser } from "../accounts/model";
 import { allListed } from "../accounts/recipients";
 import { vListed } from "../accounts/tables";
 import { authorById, authorsOf, openProof } from "./authors";
@@ -61,12 +61,14 @@ export const settings = query({
   },
 });
 
-/** Switches trading by an account's mentions on or off. @throws AppError `not_found` for an account that is not linked. */
+/** Switches trading by an account's mentions on or off; off voids what is not signed yet. @throws AppError `not_found` for an account that is not linked. */
 export const setTrading = mutation({
   args: { authorId: v.string(), enabled: v.boolean() },
   returns: v.null(),
   handler: async (ctx, { authorId, enabled }) => {
-    await ctx.db.patch("socialAuthors", (await ownAuthor(ctx, authorId))._id, { enabled });
+    const { _id, userId } = await ownAuthor(ctx, authorId);
+    await ctx.db.patch("socialAuthors", _id, { enabled });
+    if (!enabled) await changeRules(ctx, userId);
     return null;
   },
 });
@@ -76,7 +78,9 @@ export const unlink = mutation({
   args: { authorId: v.string() },
   returns: v.null(),
   handler: async (ctx, { authorId }) => {
-    await ctx.db.delete("socialAuthors", (await ownAuthor(ctx, authorId))._id);
+    const { _id, userId } = await ownAuthor(ctx, authorId);
+    await ctx.db.delete("socialAuthors", _id);
+    await changeRules(ctx, userId);
     return null;
   },
 });

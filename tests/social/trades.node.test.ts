@@ -6,8 +6,8 @@ import { expireLeases, leasesOf } from "../support/rows/leases";
 import { cronsComeBy, dieAt } from "../support/crashes";
 import { closeApp } from "../support/world";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
-import { mention } from "./support";
-import { intercept, silence } from "../support/outside";
+import { ALICE, mention } from "./support";
+import { beforeFirst, intercept, silence } from "../support/outside";
 import { world, test, outcome, allow } from "./trader";
 
 useChain();
@@ -147,6 +147,23 @@ describe("limits", () => {
 });
 
 describe("what moves nothing", () => {
+  test("an order on its way whose author is switched off or unlinked before it is signed", async () => {
+    for (const how of ["off", "unlinked"]) {
+      const { app, browser } = await world();
+      const authorId = ALICE.id;
+      beforeFirst("eth_getTransactionCount", () =>
+        how === "off"
+          ? browser.mutation(api.social.app.setTrading, { authorId, enabled: false })
+          : browser.mutation(api.social.app.unlink, { authorId }),
+      );
+      await mention(app, "buy 10 USD of ETH");
+      const { row, transactions } = await outcome(app);
+      expect([how, row?.status]).toEqual([how, "failed"]);
+      expect(transactions.map(({ state, tries }) => [state, tries])).toEqual([["failed", []]]);
+      closeApp();
+    }
+  });
+
   test("a swap whose quote cannot be held against the price feeds", async ({ app }) => {
     await chain.feeds.pause();
     try {
