@@ -43,7 +43,6 @@ export type PriceSource = Infer<typeof vPriceSource>;
 /** The source of a row's figures, or the model. */
 export const ROW_SOURCES = [...PRICE_SOURCES, "model"] as const;
 export const vRowSource = literals(...ROW_SOURCES);
-export type RowSource = Infer<typeof vRowSource>;
 
 /** One of the most searched coins, as observations keep it. */
 export const vCoin = v.object({

@@ -19,7 +19,7 @@ export const vResult = v.object({
   missing: v.array(vMissing),
 });
 
-export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
+const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
 
 const vMarketOutput = v.object({
   trending: v.array(vCoin),

@@ -36,8 +36,10 @@ export const repair = internalAction({
     if (address === null) throw new AppError("invalid_request", NO_ACCOUNT);
     const mined = await readMined(address);
     if ((await readMined(address)) !== mined) throw new AppError("upstream", TWO_ANSWERS);
-    const { acceptCount } = internal.wallets.orders.steps;
-    const nextNonce: number = await ctx.runMutation(acceptCount, { address, mined });
+    const nextNonce: number = await ctx.runMutation(internal.wallets.orders.steps.acceptCount, {
+      address,
+      mined,
+    });
     return { mined, nextNonce };
   }),
 });

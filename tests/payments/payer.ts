@@ -18,7 +18,6 @@ export * from "./authorizations";
 const PATH = "/agent/research/paid";
 
 const relayer = devAccount(2);
-export const RELAYER = relayer.address;
 const relayerKey = toHex(relayer.getHdKey().privateKey ?? new Uint8Array());
 
 export function createPaidApp(chain: Chain, options: WorldOptions = {}): WalletApp {

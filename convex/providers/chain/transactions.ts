@@ -50,7 +50,7 @@ export type Mined = {
   payment: { from: string; to: string; amount: bigint } | null;
 };
 
-export type LoggedTransfer = TransferLog & {
+type LoggedTransfer = TransferLog & {
   /** Its index among the transaction's logs, from 0: the same in any block. */
   position: number;
   /** The nonce of the sender's signed authorization (EIP-3009) that it executed. */
