@@ -119,6 +119,8 @@ export const libTables = {
     since: v.number(),
     /** Epoch ms of a recent failed call. */
     failedAt: v.optional(v.number()),
+    /** Parts of a request that a gateway refused within a day; `at` in epoch ms. */
+    refused: v.optional(v.array(v.object({ gateway: v.string(), part: v.string(), at: v.number() }))),
   }).index("by_provider", ["provider"]),
 
   /** Sums of what the billing providers have cost on a UTC day. Written by `lib/outside/tallies`. Dies after two days. */

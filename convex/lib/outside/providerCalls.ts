@@ -1,11 +1,20 @@
 import type { RegisteredAction } from "convex/server";
 import { v, type ObjectType, type PropertyValidators } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalAction, type ActionCtx } from "../../_generated/server";
+import { internalAction, internalQuery, type ActionCtx } from "../../_generated/server";
 import { change } from "../changes";
 import { messageOf } from "../errors";
 import { log } from "../log";
-import { keepNoted, vNoted, type Noted, type Outcome, type Provider, type Spending } from "./tallies";
+import {
+  keepNoted,
+  partsRefused,
+  vNoted,
+  type Noted,
+  type Outcome,
+  type Provider,
+  type Refusal,
+  type Spending,
+} from "./tallies";
 
 /**
  * How an action's calls to outside services went, for the operator, and what they cost, for the day's budget. `providers/`
@@ -16,6 +25,7 @@ import { keepNoted, vNoted, type Noted, type Outcome, type Provider, type Spendi
 /** Noted and not stored yet. The platform gives every action its own module state. */
 const noted = new Map<Provider, Outcome>();
 const spent = new Map<string, Spending>();
+const refused: Refusal[] = [];
 /** Known to work. */
 const working = new Set<Provider>();
 
@@ -38,10 +48,20 @@ export function noteSpent({ micros, ...of }: Spending): void {
   spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
 }
 
+/** Notes that a gateway refused a part of a request, and answered without it. */
+export function noteRefused(gateway: string, part: string): void {
+  refused.push({ gateway, part });
+}
+
+/** The parts that this action has noted so far. */
+export function refusedHere(of: string): string[] {
+  return refused.flatMap(({ gateway, part }) => (gateway === of ? [part] : []));
+}
+
 /** The notes, for a mutation that stores them together with its other changes. */
 export function takeNoted(): Noted {
   const news = [...noted.values()].filter(({ provider, failures }) => failures > 0 || !working.has(provider));
-  const taken = { outcomes: news, spent: [...spent.values()] };
+  const taken = { outcomes: news, spent: [...spent.values()], refused: refused.splice(0) };
   working.clear();
   noted.clear();
   spent.clear();
@@ -57,7 +77,7 @@ export function counted<Given extends unknown[], Value>(
       return await work(ctx, ...given);
     } finally {
       const taken = takeNoted();
-      if (taken.outcomes.length + taken.spent.length > 0)
+      if (Object.values(taken).some((notes) => notes.length > 0))
         await afterwards(() => ctx.runMutation(internal.lib.outside.providerCalls.record, taken));
     }
   };
@@ -90,4 +110,11 @@ export function providerAction(
 
 export const record = change(vNoted.fields, async (ctx, taken) => {
   await keepNoted(ctx, taken);
+});
+
+/** The parts of a request that a gateway refuses, learnt within a day. */
+export const refusedParts = internalQuery({
+  args: { gateway: v.string(), now: v.number() },
+  returns: v.array(v.string()),
+  handler: (ctx, { gateway, now }) => partsRefused(ctx, gateway, now),
 });

@@ -1,8 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { vBilled, vProvider } from "../tables";
-import { MINUTE } from "../time";
+import { DAY, MINUTE } from "../time";
 
 /** What actions have noted about providers (`lib/outside/providerCalls`), as rows. */
 
@@ -23,7 +24,15 @@ const vSpending = v.object({
 });
 export type Spending = Infer<typeof vSpending>;
 
-export const vNoted = v.object({ outcomes: v.array(vOutcome), spent: v.array(vSpending) });
+/** `part`: what a gateway refuses of a request, such as `schema` or `limit 1000`. */
+const vRefusal = v.object({ gateway: v.string(), part: v.string() });
+export type Refusal = Infer<typeof vRefusal>;
+
+export const vNoted = v.object({
+  outcomes: v.array(vOutcome),
+  spent: v.array(vSpending),
+  refused: v.array(vRefusal),
+});
 export type Noted = Infer<typeof vNoted>;
 
 /** A provider fails from this many failed calls in a row on, until it answers one. */
@@ -31,10 +40,31 @@ export const FAILS_FROM = 2;
 /** While it goes on failing, this is how often that is written. */
 const WRITTEN_EVERY_MS = MINUTE;
 
-export async function keepNoted(ctx: MutationCtx, { outcomes, spent: costs }: Noted): Promise<void> {
+export async function keepNoted(ctx: MutationCtx, { outcomes, spent: costs, refused }: Noted): Promise<void> {
   for (const outcome of outcomes) await keepState(ctx, outcome);
   for (const cost of costs) await addSpent(ctx, cost);
+  for (const refusal of refused) await keepRefusal(ctx, refusal);
 }
+
+/** A gateway may accept tomorrow what it refuses today. */
+const REFUSED_FOR_MS = DAY;
+
+async function keepRefusal(ctx: MutationCtx, { gateway, part }: Refusal): Promise<void> {
+  const now = Date.now();
+  const row = await getOneFrom(ctx.db, "providerStates", "by_provider", "llm");
+  if (row === null) return;
+  const others = stillRefused(row, now).filter((one) => one.gateway !== gateway || one.part !== part);
+  await ctx.db.patch("providerStates", row._id, { refused: [...others, { gateway, part, at: now }] });
+}
+
+export async function partsRefused(ctx: QueryCtx, of: string, now: number): Promise<string[]> {
+  const row = await getOneFrom(ctx.db, "providerStates", "by_provider", "llm");
+  const refused = row === null ? [] : stillRefused(row, now);
+  return refused.flatMap(({ gateway, part }) => (gateway === of ? [part] : []));
+}
+
+const stillRefused = ({ refused = [] }: Doc<"providerStates">, now: number) =>
+  refused.filter(({ at }) => now - at < REFUSED_FOR_MS);
 
 /** Nothing is written while a provider works. */
 async function keepState(ctx: MutationCtx, { provider, worked, failures }: Outcome): Promise<void> {

@@ -1,9 +1,11 @@
 import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
 import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/costs";
-import { noteCall } from "../../lib/outside/providerCalls";
+import { noteCall, noteRefused, refusedHere } from "../../lib/outside/providerCalls";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
 import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
@@ -39,11 +41,12 @@ export type Completion = {
 
 /**
  * Asks for prose.
+ * @param ctx Knows what the gateway has refused today; `null` outside a deployment.
  * @throws AppError `upstream` for every failure of the gateway, including an empty answer or one that was cut off
  * twice.
  */
-export async function complete(prompt: Prompt): Promise<Completion> {
-  const completion = await ask(prompt);
+export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
+  const completion = await ask(ctx, prompt);
   if (completion.text === "") throw unusableFailure(UPSTREAM);
   return completion;
 }
@@ -52,11 +55,11 @@ export async function complete(prompt: Prompt): Promise<Completion> {
  * One complete answer, perhaps empty: if it was cut off, it is requested once more, with more room.
  * @throws AppError `upstream`
  */
-export async function ask(prompt: Prompt): Promise<Completion> {
+export async function ask(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
   const signal = AbortSignal.timeout(prompt.timeoutMs);
-  const first = await request(prompt, signal);
+  const first = await request(ctx, prompt, signal);
   if (!first.isCut) return first;
-  const second = await request({ ...prompt, maxTokens: prompt.maxTokens * 2 }, signal);
+  const second = await request(ctx, { ...prompt, maxTokens: prompt.maxTokens * 2 }, signal);
   if (second.isCut)
     throw new AppError("upstream", `${UPSTREAM} sent an answer that was cut off at its limit`);
   return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
@@ -104,10 +107,19 @@ function refused(status: number, words = "", pauseMs = 0): Failed {
 /** How many parts of a request a gateway may refuse, one after the other. */
 const MAX_REFUSALS = 4;
 
-/** One answer, asked for again after a failure that may pass, and without a part that the gateway refuses. */
-async function request(prompt: Prompt, signal: AbortSignal): Promise<Answer> {
+/**
+ * One answer, asked for again after a failure that may pass. A part that the gateway refuses is left out, and left out for
+ * a day once the gateway has answered without it.
+ */
+async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSignal): Promise<Answer> {
   const { payer, maxTokens, attempts } = prompt;
-  const left = new Set<string>();
+  const gateway = `${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}`;
+  const today = await ctx?.runQuery(internal.lib.outside.providerCalls.refusedParts, {
+    gateway,
+    now: Date.now(),
+  });
+  const left = new Set([...(today ?? []), ...refusedHere(gateway)]);
+  const learnt: string[] = [];
   for (let attempt = 1; ;) {
     let answer: Answer;
     try {
@@ -115,8 +127,9 @@ async function request(prompt: Prompt, signal: AbortSignal): Promise<Answer> {
     } catch (error) {
       const failure = failedBy(error, signal);
       const part = refusedPart(failure, prompt.format !== undefined && !left.has("schema"), left);
-      if (part !== null && left.size < MAX_REFUSALS) {
+      if (part !== null && learnt.length < MAX_REFUSALS) {
         left.add(part);
+        learnt.push(part);
         continue;
       }
       // Without a key no call was made.
@@ -129,6 +142,7 @@ async function request(prompt: Prompt, signal: AbortSignal): Promise<Answer> {
     }
     noteCall("llm", false);
     noteCost(payer, "llm", answer.micros);
+    for (const part of learnt) noteRefused(gateway, part);
     return answer;
   }
 }
