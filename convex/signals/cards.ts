@@ -17,12 +17,8 @@ import type { Signal } from "./tables";
 /** The messenger's cards of signals. */
 
 const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
-const ENDINGS = {
-  PENDING: ["⏳", "open"],
-  WIN: ["✅", "won"],
-  LOSS: ["❌", "lost"],
-  EXPIRED: ["⌛", "expired"],
-} as const;
+const MARKS = { PENDING: "⏳", WIN: "✅", LOSS: "❌", EXPIRED: "⌛" } as const;
+const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
 
 /** The day's new signals; the newest ones, for a user who asked. */
 export function signalsCard(
@@ -51,7 +47,7 @@ export function weekCard(
   const of = (day: string, token: Signal["token"]) => {
     const one = signals.find((signal) => signal.day === day && signal.token === token);
     // A day is one line on a phone.
-    return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${ending(one, { isShort: true })}`;
+    return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${MARKS[one.status]}${result(one)}`;
   };
   const spread =
     average === null || best === null || worst === null
@@ -106,16 +102,13 @@ function levelLines(signal: Signal): Span[] {
   return [{ bold: title }, ` · confidence ${confidence}%${chances}`, levels, terms];
 }
 
-/** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`; short, without the words. */
-function ending(
-  { status, pnlPercent, exitPrice, costBps }: Signal,
-  { isShort }: { isShort: boolean } = { isShort: false },
-): string {
-  const [mark, word] = ENDINGS[status];
-  const how = isShort ? mark : `${mark} ${word}`;
-  if (typeof pnlPercent === "number") return `${how} ${signed(afterCosts(pnlPercent, costBps))}`;
-  return exitPrice === null && !isShort ? `${how} without a price` : how;
-}
+/** ` +1.05 %` after costs, if it has come to that. */
+const result = ({ pnlPercent, costBps }: Signal): string =>
+  typeof pnlPercent === "number" ? ` ${signed(afterCosts(pnlPercent, costBps))}` : "";
+
+/** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
+const ending = (one: Signal): string =>
+  `${MARKS[one.status]} ${ENDINGS[one.status]}${result(one)}${one.exitPrice === null ? " without a price" : ""}`;
 
 function standingLines(standing: Standing): Span[] {
   const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;

@@ -53,9 +53,12 @@ export function noteRefused(gateway: string, part: string): void {
   refused.push({ gateway, part });
 }
 
-/** The parts that this action has noted so far. */
-export function refusedHere(of: string): string[] {
-  return refused.flatMap(({ gateway, part }) => (gateway === of ? [part] : []));
+/** The parts of a request that a gateway has refused within a day, those included that this action has noted. */
+export async function refusedBy(ctx: ActionCtx | null, gateway: string): Promise<Set<string>> {
+  const own = refused.flatMap((one) => (one.gateway === gateway ? [one.part] : []));
+  if (ctx === null) return new Set(own);
+  const given = { gateway, now: Date.now() };
+  return new Set([...own, ...(await ctx.runQuery(internal.lib.outside.providerCalls.refusedParts, given))]);
 }
 
 /** The notes, for a mutation that stores them together with its other changes. */

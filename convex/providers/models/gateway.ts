@@ -1,11 +1,10 @@
 import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
-import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
 import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/costs";
-import { noteCall, noteRefused, refusedHere } from "../../lib/outside/providerCalls";
+import { noteCall, noteRefused, refusedBy } from "../../lib/outside/providerCalls";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
 import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
@@ -114,11 +113,7 @@ const MAX_REFUSALS = 4;
 async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSignal): Promise<Answer> {
   const { payer, maxTokens, attempts } = prompt;
   const gateway = `${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}`;
-  const today = await ctx?.runQuery(internal.lib.outside.providerCalls.refusedParts, {
-    gateway,
-    now: Date.now(),
-  });
-  const left = new Set([...(today ?? []), ...refusedHere(gateway)]);
+  const left = await refusedBy(ctx, gateway);
   const learnt: string[] = [];
   for (let attempt = 1; ;) {
     let answer: Answer;

@@ -225,14 +225,15 @@ function missingOf(
 }
 
 /**
- * How the focus, or the largest coin, has moved since a shift began: three facts, of which the first is computed. Last
- * trades and the list's prices are not mixed: in a quiet hour they differ by more than a price moves.
+ * How the focus, or the largest coin, has moved since a shift began: three facts, of which the first is computed. Both
+ * prices are of one source: in a quiet hour sources differ by more than a price moves.
  */
 function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact[]): Uncounted[] {
   const token = focus === "" ? "BTC" : focus;
   for (const kind of ["lastTrade", "price"] as const) {
-    const of = (facts: readonly Fact[]) => facts.find((one) => one.subject === token && one.kind === kind);
-    const [first, last] = [of(before), of(now)];
+    const of = (facts: readonly Fact[]) => facts.filter((one) => one.subject === token && one.kind === kind);
+    const first = of(before).find(({ source }) => of(now).some((one) => one.source === source));
+    const last = of(now).find(({ source }) => source === first?.source);
     if (first === undefined || last === undefined) continue;
     const value = (Number(last.value) / Number(first.value) - 1) * 100;
     const moved = sourceOfFact({ ...last, kind: "price", value }, "start");
