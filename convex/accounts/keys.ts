@@ -82,8 +82,13 @@ export const create = mutation({
       throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
     const daily = dailyUsd === undefined ? undefined : microUsdFrom("dailyUsd", dailyUsd);
     const now = Date.now();
-    const valid = (await keysOf(ctx, userId)).filter(({ expiresAt = Infinity }) => expiresAt > now);
-    if (valid.length >= MOST_KEYS)
+    let valid = 0;
+    for (const { _id, expiresAt = Infinity } of await keysOf(ctx, userId)) {
+      if (expiresAt > now) valid += 1;
+      // An expired one hides no valid one from whoever revokes all.
+      else await ctx.db.patch("keys", _id, { revokedAt: expiresAt });
+    }
+    if (valid >= MOST_KEYS)
       throw new AppError(
         "conflict",
         `At most ${MOST_KEYS} keys can be valid at the same time: revoke one first`,

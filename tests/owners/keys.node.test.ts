@@ -129,6 +129,21 @@ describe("a key", () => {
     }
   });
 
+  test("is revoked once it has expired and another is made", async ({ app }) => {
+    const { browser } = await owner(app);
+    const wish = { name: "short", scopes: ["read" as const], days: 1 };
+    await browser.mutation(api.accounts.keys.create, wish);
+    const [row] = await app.rows("keys");
+    if (row === undefined) throw new Error("There is a key");
+    await app.t.run((ctx) => ctx.db.patch("keys", row._id, { expiresAt: 1 }));
+    await browser.mutation(api.accounts.keys.create, { ...wish, name: "next" });
+    const keys = await browser.query(api.accounts.keys.mine, {});
+    expect(keys.map(({ name, revokedAt }) => [name, revokedAt ?? null])).toEqual([
+      ["next", null],
+      ["short", 1],
+    ]);
+  });
+
   test("is not looked at for an id that nobody owns", async ({ app }) => {
     await app.fundedWallet("kq3vX9tLw2bTz7RfYh5MnP", { ETH: 10n ** 18n, USDC: 1_000_000_000n });
     const order = { ...send("kq3vX9tLw2bTz7RfYh5MnP"), toAddress: freshAddress() };
