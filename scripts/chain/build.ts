@@ -10,7 +10,7 @@ import * as z from "zod";
  * process, because the compiler leaves handlers behind.
  */
 
-const FOLDERS = [import.meta.dirname, path.resolve(import.meta.dirname, "../../tests/hostile")];
+const FOLDERS = [import.meta.dirname, path.resolve(import.meta.dirname, "../../tests/wallets/swaps")];
 
 const SETTINGS = {
   evmVersion: "cancun",

@@ -2,7 +2,7 @@ import { describe, expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { chatUser } from "../../convex/messenger/model";
 import { START, type App, test } from "../support/app";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
 
 /** How many alerts somebody may have, for how long, and whose they are. */

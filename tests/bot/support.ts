@@ -4,7 +4,7 @@ import { linkOfAccount } from "../../convex/messenger/model";
 
 import { createApp, test as appTest, type App, type AppSettings } from "../support/app";
 import type { CallInit } from "../support/world";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { HOUR } from "../../convex/lib/time";
 

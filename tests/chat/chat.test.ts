@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { api } from "../../convex/_generated/api";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 import { type App, test } from "../support/app";
 
 const completionBody = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });

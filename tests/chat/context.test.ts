@@ -4,7 +4,7 @@ import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { lastTurns } from "../../convex/chat/runs";
 import { type App, test } from "../support/app";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 import { insertAlerts } from "../support/rows/signalRows";
 
 /** What chat knows beside the market, and what it remembers. */

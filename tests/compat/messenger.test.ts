@@ -3,7 +3,7 @@ import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { confirm } from "../bot/support";
 import { closeApp, createApp, type App, test } from "../support/app";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 
 const USER = "user-5b0d3a9c17";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { createApp, test } from "../support/app";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 
 async function player(subject = "alice", app = createApp()) {
   const browser = browserOf(app, subject);

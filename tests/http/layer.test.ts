@@ -4,7 +4,7 @@ import { endpoints } from "../../convex/endpoints";
 import { jsonSchemaOf } from "../../scripts/reference/jsonSchema";
 import { createApp, test } from "../support/app";
 import type { CallInit } from "../support/world";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 
 describe("every answer", () => {
   test("to a preflight is 204, and allows what a page may send, so that a wrong method is a readable 405", async ({

@@ -5,7 +5,7 @@ import * as slots from "../../convex/lib/limits/slots";
 import * as providerCalls from "../../convex/lib/outside/providerCalls";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { test, type App } from "../support/app";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 
 /** Limits as callers meet them: ordinary use is never refused, and a refusal says whose limit it is and when it is free. */
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { ETHER, chain, useChain, usdcOf, test } from "../support/chain/chain";
 import { closeApp } from "../support/world";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 import { buyWith, createPaidApp, ONE, PLATFORM } from "../payments/payer";
 import { timePassing, useTime, walks } from "./harness";
 

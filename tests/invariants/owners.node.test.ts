@@ -5,8 +5,8 @@ import { ETHER, chain, nonceOf, useChain, usdcOf, test } from "../support/chain/
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { beforeFirst } from "../support/outside";
 import { closeApp, type CallInit } from "../support/world";
-import { twoHoursPass } from "../owners/support";
-import { browserOf } from "../web/support";
+import { twoHoursPass } from "../support/owners";
+import { browserOf } from "../support/browser";
 import { handedToTheNode, RUNS } from "./harness";
 
 /** An owner's word cannot be bypassed: what nobody with the right asked for is never handed to the chain. */

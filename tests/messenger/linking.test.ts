@@ -2,7 +2,7 @@ import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { arrived, confirm, linkedUser, userWithCode } from "../bot/support";
 import { createApp, type App, test } from "../support/app";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 
 const MINUTE = 60_000;
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";

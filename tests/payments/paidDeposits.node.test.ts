@@ -7,7 +7,7 @@ import { startTestChain as startChainAt } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import { type WalletApp } from "../support/chain/walletApp";
 import { closeApp } from "../support/world";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 import {
   authorize,
   base64,

@@ -3,7 +3,7 @@ import { api } from "../../convex/_generated/api";
 import { chain, useChain, test } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { counting, noPrices } from "../support/outside";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 
 useChain();
 

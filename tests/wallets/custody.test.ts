@@ -7,7 +7,7 @@ import { test } from "../support/app";
 const moduleShape = z.record(z.string(), z.unknown());
 const modules = import.meta.glob(["../../convex/**/*.ts", "!../../convex/convex.config.ts"], { eager: true });
 
-/** Each takes its user from the caller's token, which tests/web/access.test.ts proves. */
+/** Each takes its user from the caller's token, which tests/accounts/access.test.ts proves. */
 const PUBLIC_FUNCTIONS = [
   "accounts/actions:claimUserId",
   "accounts/actions:linkAddress",

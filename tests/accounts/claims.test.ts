@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { type App, test } from "../support/app";
-import { browserOf } from "./support";
+import { browserOf } from "../support/browser";
 
 /** Who owns a `userId`: the first claim, at once or, where the id has a wallet, 48 hours later unless somebody ends it. */
 

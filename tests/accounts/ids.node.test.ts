@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
-import { browserOf } from "../web/support";
+import { browserOf } from "../support/browser";
 import {
   cards,
   claimsTakeEffect,
@@ -16,7 +16,7 @@ import {
   signed,
   tap,
   test as ownersTest,
-} from "./support";
+} from "../support/owners";
 
 /** A userId that has leaked. */
 

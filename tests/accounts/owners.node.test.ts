@@ -17,7 +17,7 @@ import {
   tap,
   test,
   twoHoursPass,
-} from "./support";
+} from "../support/owners";
 
 /** Who knows a userId, holds its token or had its chat, and wants what the owner would not. */
 

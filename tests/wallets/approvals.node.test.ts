@@ -4,7 +4,7 @@ import { deadlines } from "../../convex/lib/outside/deadlines";
 import { real } from "../../scripts/real";
 import { chain, useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
-import { cards, newest, owner, say, send, signed, tap, test, twoHoursPass } from "./support";
+import { cards, newest, owner, say, send, signed, tap, test, twoHoursPass } from "../support/owners";
 
 /** An order by `userId` alone of an owner: asked of its owner, whose tap decides, once. */
 

@@ -4,7 +4,7 @@ import { api } from "../../convex/_generated/api";
 import { pseudonym } from "../../convex/lib/security/crypto";
 import { userIdByAddress } from "../../convex/wallets/model";
 import { type App, test } from "../support/app";
-import { browserOf } from "./support";
+import { browserOf } from "../support/browser";
 
 const wallet = privateKeyToAccount(`0x${"11".repeat(32)}`);
 const stranger = privateKeyToAccount(`0x${"22".repeat(32)}`);

@@ -4,7 +4,7 @@ import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
 import { useChain, usdcOf } from "../support/chain/chain";
 import { cronComesBy } from "../support/rows/orders";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
-import { cards, twoHoursPass, newest, owner, RICH, say, signed, tap, test } from "./support";
+import { cards, twoHoursPass, newest, owner, RICH, say, signed, tap, test } from "../support/owners";
 
 /** Orders that the owner begins in the chat: the card shows them, a tap carries them out, and they move little. */
 

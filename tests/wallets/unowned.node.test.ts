@@ -2,8 +2,8 @@ import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { chain, useChain, test } from "../support/chain/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
-import { claimsTakeEffect } from "../owners/support";
-import { browserOf } from "../web/support";
+import { claimsTakeEffect } from "../support/owners";
+import { browserOf } from "../support/browser";
 
 /** Ids that are short hold wallets, since clients choose them: what a guess is worth. */
 

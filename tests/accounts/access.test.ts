@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { type App, test } from "../support/app";
 import type { CallInit } from "../support/world";
-import { browserOf } from "./support";
+import { browserOf } from "../support/browser";
 
 const paginationOpts = { numItems: 5, cursor: null };
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {

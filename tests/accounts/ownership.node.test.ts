@@ -3,8 +3,8 @@ import { api, internal } from "../../convex/_generated/api";
 import { useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
 import { identityOf } from "../support/world";
-import { browserOf } from "../web/support";
-import { cards, claimsTakeEffect, newest, say, send, tap, test, twoHoursPass } from "./support";
+import { browserOf } from "../support/browser";
+import { cards, claimsTakeEffect, newest, say, send, tap, test, twoHoursPass } from "../support/owners";
 
 /** From nothing to an owner with a phone: no web application, and the tools know a userId alone. */
 

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp, freshAddress } from "../support/chain/walletApp";
-import { claimsTakeEffect } from "../owners/support";
-import { browserOf } from "../web/support";
+import { claimsTakeEffect } from "../support/owners";
+import { browserOf } from "../support/browser";
 import { api } from "../../convex/_generated/api";
 
 /** What stands in the address of an order, and tokens that are none. */

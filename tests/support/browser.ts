@@ -1,5 +1,5 @@
-import type { App } from "../support/app";
-import { identityOf } from "../support/world";
+import type { App } from "./app";
+import { identityOf } from "./world";
 
 /** The application as one signed-in person's browser calls it. */
 export function browserOf(app: Pick<App, "t">, subject: string) {

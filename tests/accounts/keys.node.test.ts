@@ -13,7 +13,7 @@ import {
   tap,
   test,
   twoHoursPass,
-} from "./support";
+} from "../support/owners";
 
 /** Keys that an owner gives to programs: what each opens, and nothing else. */
 

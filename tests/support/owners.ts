@@ -2,10 +2,10 @@ import { api, internal } from "../../convex/_generated/api";
 import { saveAccount } from "../../convex/accounts/model";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { ALICE, confirm, SECRET, updateOf } from "../bot/support";
-import { chain, test as chainTest } from "../support/chain/chain";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
-import type { WorldOptions } from "../support/world";
-import { browserOf } from "../web/support";
+import { chain, test as chainTest } from "./chain/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "./chain/walletApp";
+import type { WorldOptions } from "./world";
+import { browserOf } from "./browser";
 
 /** A person with a phone: an account with an owner, a linked chat, and a wallet with money in it. */
 

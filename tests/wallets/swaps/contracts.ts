@@ -25,7 +25,7 @@ const artifactShape = z.object({ init: hexShape });
 
 /** Puts a contract's code at an address, whatever is there. */
 export async function place(chain: Chain, contract: "Puppet", address: Address): Promise<void> {
-  const file = path.join(import.meta.dirname, "..", "artifacts", `${contract}.json`);
+  const file = path.join(import.meta.dirname, "artifacts", `${contract}.json`);
   const { init } = artifactShape.parse(JSON.parse(await readFile(file, "utf8")));
   const call = [{ to: address, gas: toHex(20_000_000) }, "latest", { [address]: { code: init } }];
   await chain.rpc("anvil_setCode", [address, hexShape.parse(await chain.rpc("eth_call", call))]);

@@ -4,7 +4,7 @@ import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { linkedUser } from "../bot/support";
 import { createApp, test } from "../support/app";
-import { browserOf } from "./support";
+import { browserOf } from "../support/browser";
 
 const HOUR = 3_600_000;
 const row = z.record(z.string(), z.unknown());

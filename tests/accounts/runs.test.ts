@@ -3,7 +3,7 @@ import { api, internal } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { createApp, test } from "../support/app";
 import { loseScheduled } from "../support/rows/leases";
-import { browserOf } from "./support";
+import { browserOf } from "../support/browser";
 
 async function withCredits(amount: number, env: Record<string, string | undefined> = {}) {
   const app = createApp({ env });

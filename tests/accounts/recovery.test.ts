@@ -3,7 +3,7 @@ import { api, internal } from "../../convex/_generated/api";
 import { linkedUser } from "../bot/support";
 import { type App, test } from "../support/app";
 import { identityOf } from "../support/world";
-import { browserOf } from "./support";
+import { browserOf } from "../support/browser";
 
 /** A lost login does not lock an account for ever, and nobody gets one quietly. */
 
