@@ -137,6 +137,9 @@ function kindOf({ sellToken, buyToken }: Record<"sellToken" | "buyToken", Addres
 /** The quote without what is signed and sent; `null` without liquidity. @throws If the chain cannot be read. */
 async function offerOf(request: SwapRequest, rpcUrl: string, fetchFn: typeof fetch) {
   const { sellToken, buyToken, sellAmount, taker } = request;
+  const isTraded = (token: Address) =>
+    isNative(token) || Object.values(TOKENS).some((one) => isAddressEqual(one, token));
+  if (!isTraded(sellToken) || !isTraded(buyToken)) return null;
   // In real time: viem's own timeout is a timer, which whoever hastens time would fire.
   const fetchOptions = { signal: AbortSignal.timeout(10_000) };
   const transport = http(rpcUrl, { fetchFn, fetchOptions, retryCount: 0, timeout: 0 });

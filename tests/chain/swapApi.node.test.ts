@@ -25,7 +25,6 @@ test("says what a poor wallet lacks", async () => {
     allowance: { actual: "0", spender: PERMIT2.toLowerCase() },
     balance: { token: USDC.toLowerCase(), actual: "0", expected: "1000000" },
     simulationIncomplete: true,
-    invalidSourcesPassed: [],
   });
 });
 

@@ -25,7 +25,7 @@ test("a report's summary and titles print facts, and lose what no fact has", asy
   const { body } = await app.post("/mcp/research", {});
   expect(JSON.stringify(body)).not.toContain("42,000");
   expect(body.result).toMatchObject({
-    shortSummary: "🟢 Outlook on the market: bullish",
+    shortSummary: "🟢 Outlook on the whole market: bullish",
     impacts: [
       { title: expect.stringMatching(/^BTC at \$1\d\d,\d{3}(?:\.\d\d)?$/) },
       { title: "Market", detail: expect.stringMatching(/^It trades at \$1\d\d,\d{3}(?:\.\d\d)? \[1\]\.$/) },
