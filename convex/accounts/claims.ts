@@ -6,7 +6,7 @@ import type { TableNames } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { optional, required } from "../lib/env";
-import { AppError, failureOf } from "../lib/errors";
+import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { userIdFrom } from "../lib/records/ids";
 import { tablesOf, type TableRecord } from "../lib/records/records";

@@ -23,7 +23,7 @@ const SHARED: Readonly<Record<string, string>> = {
  */
 export function inputSchema(schema: z.ZodType): ObjectSchema {
   const { properties, ...rest } = objectSchema.parse(jsonSchemaOf(schema, "input"));
-  const proper = Object.entries(properties).map(([name, given]) => {
+  const proper = Object.entries(properties).map(([name, given]): [string, unknown] => {
     const description = SHARED[name];
     return [name, { ...properOf(given), ...(description === undefined ? {} : { description }) }];
   });
@@ -66,7 +66,7 @@ export function outputSchema(schema: z.ZodType): ObjectSchema {
   const { properties, anyOf } = answerSchema.parse(jsonSchemaOf(schema, "output"));
   const shapes = [properties, ...anyOf.map((one) => one.properties)];
   const own = shapes.flatMap((fields) =>
-    Object.entries(fields).map(([name, { type }]) => {
+    Object.entries(fields).map(([name, { type }]): [string, unknown] => {
       const isSame = shapes.every((others) => others[name] === undefined || others[name].type === type);
       return [name, typeof type === "string" && isSame ? { type } : {}];
     }),

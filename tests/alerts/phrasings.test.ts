@@ -15,7 +15,7 @@ const NAMES =
 const FACTS = NAMES.split(", ").map((entry): Fact => {
   const [subject = "", ...name] = entry.split(" ");
   const of = { observedAt: START, source: "CoinGecko", url: "https://www.coingecko.com" };
-  return { ...of, subject, kind: "name", value: name.join(" ") } as Fact;
+  return { ...of, subject, kind: "name", value: name.join(" ") };
 });
 
 /** Whether a model's line is taken for what the words say. */

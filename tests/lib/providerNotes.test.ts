@@ -6,7 +6,7 @@ import type { Noted } from "../../convex/lib/outside/tallies";
 beforeEach(() => void takeNoted());
 
 /** An action's context, of which counted work uses one thing: the mutation that stores what was noted. */
-const run = (work: () => Promise<string>, store: (noted: Noted) => Promise<void>) =>
+const run = (work: () => Promise<string>, store: (noted: Noted) => Promise<void>): unknown =>
   Reflect.apply(counted(work), null, [{ runMutation: (_: unknown, noted: Noted) => store(noted) }]);
 
 test("what an action has noted is stored once, also when it throws, and nothing without notes", async () => {

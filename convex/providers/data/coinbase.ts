@@ -2,7 +2,7 @@ import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { lazy } from "../../lib/lazy";
 import { SOURCE_ADDRESSES, SOURCE_NAMES } from "../../lib/publicSources";
-import { HOUR, iso, MINUTE, SECOND } from "../../lib/time";
+import { iso, SECOND } from "../../lib/time";
 import { rowsOf } from "../call";
 import { askPublic, decimal as signed, isLive, type Turns } from "./publicData";
 
@@ -23,7 +23,7 @@ export type Candle = {
 };
 
 /** Candles of a minute or an hour (`step`, in ms) that open in [from, to), epoch ms. */
-type CandleRange = { step: typeof MINUTE | typeof HOUR; from: number; to: number };
+type CandleRange = { step: number; from: number; to: number };
 
 /** The most candles in one answer, and the most answers for a range. */
 const PAGE = 300;

@@ -261,11 +261,11 @@ export const conventions: Row[] = [
     needs: ["standins"],
     check: async ({ post, control }) => {
       const trace = "at Object.<anonymous> (/srv/x.js:1:2)";
-      for (const [status, body] of [
-        [400, { error: { message: "upstream-secret-body", trace } }],
-        [503, undefined],
+      for (const { status, ...body } of [
+        { status: 400, body: { error: { message: "upstream-secret-body", trace } } },
+        { status: 503 },
       ]) {
-        await control({ provider: "llm", mode: "status", status, body });
+        await control({ provider: "llm", mode: "status", status, ...body });
         const error = (await post("/mcp/chat", { question: `What moves Ether (${status})?` })).error(502);
         await control({ provider: "llm", clear: true });
         require(!/upstream-secret|at Object|bk_|xai-/.test(error), error);
