@@ -13,7 +13,8 @@ const LEVELS = ["log", "info", "warn", "error"] as const;
 
 /**
  * Sends the application's structured log lines to `write` in readable form, and drops the components' own reports.
- * Other output reaches the console as before. The returned function restores the console.
+ * Other output reaches the console as before. The returned function ends that: what functions of a stopped application
+ * still log is dropped from then on, since they have nothing left to run on.
  * @param write `null` if nobody reads them.
  * @param now The application's clock; lines show its time of day in UTC.
  */
@@ -30,7 +31,10 @@ export function captureLogs(write: ((line: string) => void) | null, now: () => n
       else if (!componentShape.safeParse(json).success) originals[level](...data);
     };
   return () => {
-    for (const level of LEVELS) console[level] = originals[level];
+    for (const level of LEVELS)
+      console[level] = (...data: unknown[]) => {
+        if (!String(data[0]).startsWith(BEGINNING)) originals[level](...data);
+      };
   };
 }
 

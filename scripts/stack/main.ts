@@ -63,14 +63,11 @@ async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
     envFile: settingsFile(),
     log: (line) => (json ? console.error(line) : console.log(line)),
   };
-  const stopped = sayNothingOfTheStopped();
+  sayNothingOfTheStopped();
   const stack = await (backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
   // Ctrl-C reaches the process both directly and through npm: the second signal must not interrupt saving.
-  const end = () => {
-    stopped.areAll = true;
-    ending ??= ended(stack);
-  };
+  const end = () => void (ending ??= ended(stack));
   process.on("SIGINT", end).on("SIGTERM", end);
   if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(end);
   const state = ephemeral || backend || stack.clock.speed > 1 ? null : dataDir;
@@ -80,20 +77,14 @@ async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
   console.log(json ? JSON.stringify(placesOf(stack, state)) : banner(stack, state, runner));
 }
 
-/**
- * The library, and the application itself, tell of what fails: functions of a stopped application fail unheard.
- * @returns Where to say that all of them are: then their own lines of the log say only that they were cut off.
- */
-function sayNothingOfTheStopped(): { areAll: boolean } {
-  const stopped = { areAll: false };
+/** The library tells of what fails: functions of a stopped application fail unheard. */
+function sayNothingOfTheStopped(): void {
   for (const level of ["warn", "error"] as const) {
     const tell = console[level].bind(console);
     console[level] = (...given: unknown[]) => {
-      const isCut = (one: string) => one.includes(STOPPED) || (stopped.areAll && one.startsWith('{"level":'));
-      if (!given.some((one) => isCut(String(one)))) tell(...given);
+      if (!given.some((one) => String(one).includes(STOPPED))) tell(...given);
     };
   }
-  return stopped;
 }
 
 /** Unfinished functions of the stopped application may fail unheard: the rows still have to be saved. */

@@ -29,6 +29,14 @@ const PROVIDERS = "http://providers.test";
 const restores: (() => void)[] = [];
 /** In whose world something runs: what a closed world has left under way reaches nobody in the next one. */
 const running = new AsyncLocalStorage<object>();
+const closed = new WeakSet<object>();
+const LEVELS = ["log", "warn", "error", "info", "debug"] as const;
+for (const level of LEVELS) {
+  const tell = console[level].bind(console);
+  console[level] = (...words: unknown[]) => {
+    if (!closed.has(running.getStore() ?? {})) tell(...words);
+  };
+}
 const usualDeadlines = { ...deadlines };
 const jsonObject = z.record(z.string(), z.unknown());
 
@@ -96,7 +104,8 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     throw new Error(`A test reached for ${url.origin}`);
   });
   const logged: unknown[][] = [];
-  for (const level of ["log", "warn", "error", "info", "debug"] as const) {
+  restores.push(() => closed.add(self));
+  for (const level of LEVELS) {
     replace(console, level, (...words: unknown[]) => void logged.push(words));
   }
 
