@@ -76,7 +76,8 @@ describe("a signed payment", () => {
     const headers = [versionTwo(await authorize(from)), versionTwo(await authorize(from))];
     await chain.miner.pause();
     const first = buy(app, headers[0] ?? {}, { userId: "alice" });
-    await until(async () => (await app.rows("orders")).some(({ state }) => state === "signed"));
+    // The first is on its way once the node has it.
+    await until(async () => JSON.stringify(await chain.rpc("txpool_status", [])).includes('"pending":"0x1"'));
     expect((await buy(app, headers[1] ?? {}, { userId: "bob" })).body.reason).toBe("insufficient_funds");
     // A node that does not count what is on its way.
     const stop = answering(({ method }) => (method === "eth_estimateGas" ? { result: "0x15f90" } : null));
