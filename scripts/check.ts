@@ -63,7 +63,11 @@ process.exit();
 
 function run(line: readonly string[], shows: boolean): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn("npx", ["--no-install", ...line], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("npx", ["--no-install", ...line], {
+      // The type-aware linter is a Go program: a third of its time is collecting what it need not collect.
+      env: { ...process.env, GOGC: "400" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {

@@ -108,7 +108,7 @@ const LISTED = 5;
 
 /** The facts that an answer to this question may cite, and the rest of its context, line by line. */
 function citable(question: string, { facts, own }: Context): Source[] {
-  const named = coinsNamed(question, facts).slice(0, NAMED);
+  const named = coinsNamed(question, namesOf(facts)).slice(0, NAMED);
   const isAmong = (fact: Fact, kind: Kind, most: number) => fact.kind === kind && Number(fact.value) <= most;
   const largest = facts.filter((one) => isAmong(one, "rank", LARGEST)).map(({ subject }) => subject);
   const figures = facts.filter(

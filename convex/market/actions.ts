@@ -5,6 +5,7 @@ import type { Payer } from "../lib/limits/callers";
 import { failureOf, messageOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
 import { log } from "../lib/log";
+import { namesOf } from "../lib/money/names";
 import { renewal } from "../lib/renewal";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted, counted, providerAction } from "../lib/outside/providerCalls";
@@ -113,7 +114,7 @@ export const writeAnswer = renewal({ question: v.string() }, LEASE_MS, async (ct
   const context = {
     question,
     nowIso: iso(now),
-    live: describeKnown(known, coinsNamed(question, facts)),
+    live: describeKnown(known, coinsNamed(question, namesOf(facts))),
     searched: facts.filter(({ kind }) => kind === "trendingPlace").map(({ subject }) => subject),
   };
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };

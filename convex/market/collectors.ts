@@ -5,6 +5,7 @@ import { factsOf, type Fact } from "../lib/facts";
 import { log } from "../lib/log";
 import { formatUnits } from "../lib/money/amounts";
 import { USDC } from "../lib/money/base";
+import { namesOf } from "../lib/money/names";
 import { MAJORS } from "../lib/money/tokens";
 import { together, turnsOf, type WaitTurn } from "../lib/outside/sourceTurns";
 import { deadlines } from "../lib/outside/deadlines";
@@ -198,9 +199,9 @@ async function collectNews(turns: WaitTurn, subject: string, ctx: ActionCtx): Pr
   const [markets] = LISTS;
   const wanted = { wanted: [markets], withinMs: DAY, at: roundedNow() };
   const { facts } = await ctx.runQuery(internal.market.facts.latest, wanted);
-  const known = [{ subject, kind: "symbol", value: subject }, ...facts];
+  const names = namesOf([{ subject, kind: "symbol", value: subject }, ...facts]);
   return articles
-    .filter(({ title }) => subject === "" || coinsNamed(title, known).includes(subject))
+    .filter(({ title }) => subject === "" || coinsNamed(title, names).includes(subject))
     .slice(0, HEADLINES)
     .flatMap(({ title: headline, url, domain: source, publishedAt: observedAt }) =>
       factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),

@@ -4,7 +4,7 @@ import { internalMutation, internalQuery, type QueryCtx } from "../_generated/se
 import { claimRefresh, findRefresh, finishRefresh } from "../lib/cache";
 import { change } from "../lib/changes";
 import { KINDS, vFact, type Fact, type Kind } from "../lib/facts";
-import { mentionsIn, namesOf } from "../lib/money/names";
+import { mentionsIn, type Names } from "../lib/money/names";
 import { isMajor, symbolIn } from "../lib/money/tokens";
 import { namesIn } from "../lib/records/records";
 import { plain } from "../lib/text/sentences";
@@ -102,13 +102,13 @@ function ofOneCoin(facts: readonly Fact[]): Fact[] {
   return facts.filter(({ subject, id }) => id === undefined || ids.get(subject) === id);
 }
 
-/** The symbols of the subjects that a text names, in its order; the majors' are known in lower case too. */
-export function coinsNamed(words: string, facts: Parameters<typeof namesOf>[0]): string[] {
+/** The symbols of the known subjects that a text names, in its order; the majors' are known in lower case too. */
+export function coinsNamed(words: string, names: Names): string[] {
   const text = plain(words).replace(/[\p{L}\p{N}]+/gu, (word) => {
     const [upper, symbol] = [word.toUpperCase(), symbolIn(word)];
     return isMajor(symbol) && (upper === symbol || upper === word) ? symbol : word;
   });
-  const named = mentionsIn(text, namesOf(facts)).map(({ subject }) => symbolIn(subject));
+  const named = mentionsIn(text, names).map(({ subject }) => symbolIn(subject));
   return [...new Set(named)].filter((subject) => subject !== "BASE");
 }
 

@@ -26,12 +26,15 @@ export function unitsOf(...words: (string | number)[]): (last: string | number) 
 /** Numbers in [-1, 1] that belong to these words and change smoothly with the position, with new values at whole positions. */
 export function smoothNoise(...words: (string | number)[]): (position: number) => number {
   const units = unitsOf(...words);
+  const at = (lattice: number) => 2 * units(lattice) - 1;
+  // Most callers ask along a line: the last two values are kept.
+  let [known, before, after] = [NaN, 0, 0];
   return (position) => {
     const left = Math.floor(position);
+    if (left !== known) [known, before, after] = [left, at(left), at(left + 1)];
     const part = position - left;
     const weight = part * part * (3 - 2 * part);
-    const at = (lattice: number) => 2 * units(lattice) - 1;
-    return at(left) * (1 - weight) + at(left + 1) * weight;
+    return before * (1 - weight) + after * weight;
   };
 }
 

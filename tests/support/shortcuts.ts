@@ -46,6 +46,9 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return prototype === null || prototype === Object.prototype;
 }
 
+/** The globals that are others inside a transaction. */
+export const OVERRIDDEN = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "fetch", "Date"];
+
 type Exported = { exportArgs: () => string; exportReturns: () => string };
 type Validators = { args: unknown; returns: unknown };
 const known = new WeakMap<Exported, Validators>();
