@@ -156,7 +156,9 @@ export function tokenCheck(
   now: number,
 ) {
   const bare = bareSymbol(question);
-  const [asked = null] = [bare ?? "", ...coinsNamed(question, namesOf(facts))].flatMap((one) => known.get(one) ?? []);
+  const [asked = null] = [bare ?? "", ...coinsNamed(question, namesOf(facts))].flatMap(
+    (one) => known.get(one) ?? [],
+  );
 
   /** The figures that the answer is given with: a source's coin, else the model's own. */
   const figures = (given: AskedFigures | null): { token: TokenFigures | null; observedAt: number } => {

@@ -152,10 +152,10 @@ describe("orders of one wallet", () => {
 });
 
 describe("a death at each call to the outside", () => {
-  test.each(["before", "after"] as const)("%s its effect pays an order at most once", async (moment) => {
+  test.each(DEATHS)("%s its effect pays an order at most once", async (moment, first, step) => {
     let died = 0;
     let moved = 0;
-    for (let n = 1; ; n++) {
+    for (let n = first; ; n += step) {
       const app = createWalletApp(chain, LIMITED);
       const pass = timePassing(app);
       const userId = idOf();
@@ -233,7 +233,7 @@ describe("a death at each call of a swap with an approval", () => {
 });
 
 /** Long enough for what a dead process held. */
-const passDead = (pass: (minutes: number) => Promise<void>) => pass(5);
+const passDead = (pass: (minutes: number) => Promise<void>) => pass(3);
 
 describe("a node that lies", () => {
   test("about what it took, and about the account, has nothing paid twice or past the cap", async () => {

@@ -132,7 +132,7 @@ describe("a death at each call of a signed payment", () => {
       }
       died++;
       await app.giveUpTheDead();
-      await pass(6);
+      await pass(3);
       const answer = await show();
       const context = `${moment} ${n}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`;
       expect([context, answer.status]).toEqual([context, 200]);
