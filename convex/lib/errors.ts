@@ -8,6 +8,7 @@ export const STATUS = {
   payment_required: 402,
   forbidden: 403,
   not_found: 404,
+  method_not_allowed: 405,
   conflict: 409,
   too_large: 413,
   rate_limited: 429,
@@ -31,7 +32,7 @@ export const KEY_USED = "This idempotency key was used for another request";
 export const FROZEN = "The owner has frozen this account";
 export const PAUSED = "Sends and swaps are paused: try again later";
 
-type ErrorData = {
+export type ErrorData = {
   code: ErrorCode;
   /** Shown to the caller: names the mistake, never a secret, a stack or an upstream body. */
   message: string;

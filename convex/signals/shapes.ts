@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { absentWhenEmpty, tokenOf } from "../lib/http/input";
+import { absentWhenEmpty, symbolOf } from "../lib/http/input";
+import { symbolIn } from "../lib/money/tokens";
 import { TOKENS } from "./rules";
 
 /** What callers see of signals. Percentages are numbers: 1.5 is 1.5 %. Figures are rounded to ten decimals. */
@@ -47,7 +48,7 @@ export const publicSignal = z.object({
 export type PublicSignal = z.output<typeof publicSignal>;
 
 /** A token that has signals; left out for all of them. */
-export const signalToken = absentWhenEmpty(tokenOf(TOKENS, "must be BTC or ETH")).describe(
+export const signalToken = absentWhenEmpty(symbolOf(TOKENS, "must be BTC or ETH", symbolIn)).describe(
   "BTC or ETH, in any case, or by name; omit for both.",
 );
 

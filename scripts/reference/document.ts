@@ -1,7 +1,6 @@
 import { isErrorCode, STATUS, type ErrorCode } from "../../convex/lib/errors";
 import type { Failure, MountedEndpoint } from "../../convex/lib/http/endpoint";
 import { jsonSchemaOf, type JsonSchema } from "./jsonSchema";
-import { templateOf } from "../../convex/lib/http/router";
 import { about } from "../../convex/ops/reference/about";
 import { answerHeaders, headersOf, RETRY_AFTER } from "./headers";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";
@@ -139,7 +138,7 @@ function ref(schema: string): JsonSchema {
 /** The fields of an input as parameters of path and query, which cannot be `null`. */
 function fieldsOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
   const examples = one.example?.input;
-  const inPath = templateOf(one.path)?.field;
+  const inPath = /\{(\w+)\}$/.exec(one.path)?.[1];
   return Object.entries(input.properties ?? {}).map(([name, schema]) => {
     if (typeof schema === "boolean") throw new Error(`${one.path} does not say what ${name} is`);
     const { description, ...rest } = schema;

@@ -141,19 +141,16 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const raw = { ...rawInput(request, body, media === "text/html"), ...fieldsIn(path, pathOf(request)) };
       refuseInAddress(input, request);
       const parsed = parseInput(input, raw);
-      const shown = { ...(await signedIn(ctx)), ...keyIn(head) };
-      const caller: Caller = { ...userIdOf(parsed), ...shown, address, requestId };
+      const named = textAt(parsed, "userId");
+      const who = named === undefined ? {} : { userId: named };
+      const caller: Caller = { ...who, ...(await signedIn(ctx)), ...keyIn(head), address, requestId };
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       // Where access is decided in between, the address is counted before it; else both at once.
       const decides = access !== undefined && access !== "shown";
       const limit = countsWithSlot === true ? undefined : described.limit;
       if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
-      const named = caller.userId;
-      const question = {
-        ...keyIn(head),
-        ...(access === undefined ? {} : { access, isTokenWrong: isTokenWrong(head, caller) }),
-      };
-      const known = named === undefined ? undefined : await know?.(ctx, named, question);
+      const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(head, caller) };
+      const known = named === undefined ? undefined : await know?.(ctx, named, { ...keyIn(head), ...right });
       if (known !== undefined) {
         caller.userId = known.userId;
         if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
@@ -162,10 +159,12 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       if (limit !== undefined) await charge(ctx, limit, caller, decides ? "user" : undefined);
       for (const name of needs) required(name);
       const call = { head, requestId, idempotencyKey, named, caller };
-      const reply = asReply<unknown>(await handler(ctx, parsed, call));
-      const asText = media !== "application/json";
-      const notes = asText ? {} : (known?.notes(caller.credential) ?? {});
-      const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, notes);
+      const answer: unknown = await handler(ctx, parsed, call);
+      const reply = answer instanceof Reply ? answer : new Reply(answer, {});
+      const text =
+        media === "application/json"
+          ? jsonOf(returns, reply.value, known?.notes(caller.credential) ?? {})
+          : z.string().parse(reply.value);
       return respond(reply.status, media, text, requestId, reply.headers);
     }),
   };
@@ -182,17 +181,12 @@ function isTokenWrong({ header }: RequestHead, { signedIn }: Caller): boolean {
   return signedIn !== true && /^bearer\s+\S/i.test(header("authorization") ?? "");
 }
 
+/** @param notes Fields that the answer has in addition. */
 function jsonOf(returns: z.ZodType, value: unknown, notes: Readonly<Record<string, unknown>>): string {
-  const hasMore = Object.keys(notes).length > 0;
-  if (value instanceof Written) {
-    return hasMore ? JSON.stringify(Object.assign({}, JSON.parse(value.json), notes)) : value.json;
-  }
-  const answer = returns.parse(value);
-  return JSON.stringify(hasMore ? Object.assign({}, answer, notes) : answer);
-}
-
-function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {
-  return answer instanceof Reply ? answer : new Reply(answer, {});
+  const written = value instanceof Written ? value.json : JSON.stringify(returns.parse(value));
+  return Object.keys(notes).length === 0
+    ? written
+    : JSON.stringify(Object.assign({}, JSON.parse(written), notes));
 }
 
 /** The idempotency key of a request, from its header or its body; two different ones are refused. */
@@ -208,11 +202,6 @@ function idempotencyKeyOf(request: Request, input: unknown): string | undefined 
       "idempotencyKey differs from the Idempotency-Key header: send one of them, or the same in both",
     );
   return sent;
-}
-
-function userIdOf(input: unknown): { userId?: string } {
-  const userId = textAt(input, "userId");
-  return userId === undefined ? {} : { userId };
 }
 
 function textAt(input: unknown, name: string): string | undefined {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ownHosts } from "../env";
 import { MAX_USER_ID, NOT_SHARED, PRINTABLE, SHARED_ID } from "../records/ids";
-import { symbolIn, WRITTEN } from "../money/tokens";
+import { symbolIn } from "../money/tokens";
 
 /** Shapes that several endpoints use. Every string is trimmed; messages complete the sentence "<field> …". */
 
@@ -43,18 +43,18 @@ export const optionalToken = absentWhenEmpty(
   "Token to focus on, by its symbol or its name: btc, $BTC, BTC/USDT and Bitcoin all mean BTC, Shiba Inu means SHIB; omit for the whole market.",
 );
 
-/** One of a few tokens, in any spelling. */
-export function tokenOf<const Symbols extends readonly [string, ...string[]]>(
+/** One of a few symbols, in any case. @param read The symbol that is meant by what was written. */
+export function symbolOf<const Symbols extends readonly [string, ...string[]]>(
   symbols: Symbols,
   problem: string,
+  read = (written: string) => written.toUpperCase(),
 ) {
   return z
     .string("must be a string")
     .trim()
-    .regex(new RegExp(`^${WRITTEN}$`), problem)
-    .overwrite(symbolIn)
+    .overwrite(read)
     .pipe(z.enum(symbols, problem))
-    .meta({ enum: [...symbols], pattern: undefined });
+    .meta({ enum: [...symbols] });
 }
 
 /** A messenger chat: a numeric id (negative for groups), as a string or number, with ":topic" for a topic in it; or "@channel". */
@@ -115,43 +115,20 @@ export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape, alsoEmpty
 /** An optional `userId`; the shared id that some clients send counts as left out. */
 export const optionalUserId = absentWhenEmpty(userId, SHARED_ID);
 
-/** One of a few symbols, in any case; upper-cased. */
-export function symbolOf<const Symbols extends readonly [string, ...string[]]>(
-  symbols: Symbols,
-  problem: string,
-) {
-  return z
-    .string("must be a string")
-    .trim()
-    .toUpperCase()
-    .pipe(z.enum(symbols, problem))
-    .meta({ enum: [...symbols] });
-}
-
-/** A whole number, as a number or as its digits (a query has only text). */
-function wholeNumber(min: number, max: number) {
-  const problem = `must be a whole number from ${min} to ${max}`;
-  return inDigits(z.int(problem).min(min, problem).max(max, problem));
-}
-
-/** A number, fractions included, as a number or as its digits. */
-export function numberFrom(min: number, max: number) {
-  const problem = `must be a number from ${min} to ${max}`;
-  return inDigits(z.number(problem).min(min, problem).max(max, problem));
-}
-
 const DIGITS = /^\s*[0-9]{1,16}(?:\.[0-9]{1,16})?\s*$/;
 
-function inDigits<Shape extends z.ZodType<number>>(shape: Shape) {
+/** A number, fractions included, as a number or as its digits: a query has only text. */
+export function numberFrom(min: number, max: number, shape: "number" | "int" = "number") {
+  const problem = `must be a ${shape === "int" ? "whole " : ""}number from ${min} to ${max}`;
   return z.preprocess(
     (value) => (typeof value === "string" && DIGITS.test(value) ? Number(value) : value),
-    shape,
+    (shape === "int" ? z.int(problem) : z.number(problem)).min(min, problem).max(max, problem),
   );
 }
 
-/** The same, optional. @param otherwise The default. */
+/** A whole number, optional. @param otherwise The default. */
 export function wholeNumberOr(otherwise: number, min: number, max: number) {
-  return absentWhenEmpty(wholeNumber(min, max)).transform((given) => given ?? otherwise);
+  return absentWhenEmpty(numberFrom(min, max, "int")).transform((given) => given ?? otherwise);
 }
 
 /**

@@ -7,25 +7,13 @@ import { isForm } from "./router";
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** The request's body as text, read up to the limit. @throws AppError `too_large` above 1 MiB, by its declared or its real length. */
+/** The request's body as text. @throws AppError `too_large` above 1 MiB, by its declared or its real length. */
 export async function readBody(request: Request): Promise<string> {
   const tooLarge = () => new AppError("too_large", "The request body must not be larger than 1 MiB");
   if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-  if (request.body === null) return "";
-  const reader = request.body.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    bytes += value.byteLength;
-    if (bytes > MAX_BODY_BYTES) {
-      await reader.cancel();
-      throw tooLarge();
-    }
-    text += decoder.decode(value, { stream: true });
-  }
+  const bytes = await request.arrayBuffer();
+  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
+  return new TextDecoder().decode(bytes);
 }
 
 /**
@@ -102,23 +90,17 @@ export function parseInput<Shape extends z.ZodType>(
   const given = present(shape, raw);
   const parsed = shape.safeParse(given, { reportInput: true, error: problemOf });
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const [name, ...inner] = issue?.code === "unrecognized_keys" ? issue.keys : (issue?.path ?? []);
-  if (issue === undefined || name === undefined) {
-    throw new AppError("invalid_request", `The input ${issue?.message ?? MALFORMED}`);
-  }
-  if (issue.code === "unrecognized_keys") {
-    throw new AppError("invalid_request", `${namesShown(issue.keys)} ${issue.message}`);
-  }
+  const [issue] = parsed.error.issues;
+  const [name, ...inner] = issue?.path ?? [];
+  const refuse = (problem: string) => new AppError("invalid_request", problem);
+  if (issue?.code === "unrecognized_keys") throw refuse(`${namesShown(issue.keys)} ${issue.message}`);
+  if (issue === undefined || name === undefined) throw refuse(`The input ${issue?.message ?? MALFORMED}`);
   const isMissing = ({ input }: z.core.$ZodIssue) => input === undefined || input === null;
   const missing = parsed.error.issues.filter((one) => isMissing(one) && one.path.length === 1);
   if (isMissing(issue) && missing.length > 1)
-    throw new AppError(
-      "invalid_request",
-      `${namesShown(missing.map(({ path }) => String(path[0])))} are required`,
-    );
+    throw refuse(`${namesShown(missing.map(({ path }) => String(path[0])))} are required`);
   const field = [nameSent(shape, given, String(name)), ...inner].join(".");
-  throw new AppError("invalid_request", `${field} ${isMissing(issue) ? "is required" : issue.message}`);
+  throw refuse(`${field} ${isMissing(issue) ? "is required" : issue.message}`);
 }
 
 const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
@@ -132,33 +114,17 @@ function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string):
 
 const MALFORMED = "is malformed";
 
-const KINDS: Readonly<Record<string, string>> = {
-  object: "an object",
-  array: "an array",
-  string: "a string",
-  number: "a number",
-  int: "a whole number",
-  boolean: "true or false",
-};
-
-const UNITS: Readonly<Record<string, string>> = { string: "characters", array: "items" };
-
 /** Completes the sentence "<field> …" if a schema has no message of its own. */
 function problemOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `must be ${KINDS[issue.expected] ?? "of another kind"}`;
+      return issue.expected === "boolean" ? "must be true or false" : `must be of type ${issue.expected}`;
     case "invalid_value":
       return `must be ${issue.values.length === 1 ? "" : "one of "}${issue.values.map(String).join(", ")}`;
     case "too_big":
-    case "too_small": {
-      const [bound, limit] =
-        issue.code === "too_big" ? ["at most", issue.maximum] : ["at least", issue.minimum];
-      const unit = UNITS[issue.origin];
-      return unit === undefined ? `must be ${bound} ${limit}` : `must have ${bound} ${limit} ${unit}`;
-    }
-    case "unrecognized_keys":
-      return `must not hold ${issue.keys.join(", ")}`;
+      return `must be at most ${issue.maximum} (${issue.origin})`;
+    case "too_small":
+      return `must be at least ${issue.minimum} (${issue.origin})`;
     default:
       return MALFORMED;
   }
@@ -184,39 +150,21 @@ export function callerAddress({ platform, forwardedFor, hops }: AddressSources):
 }
 
 function network(entry: string): string {
-  const address = bare(entry);
-  if (isIpv4(address)) return address;
-  const groups = groupsOf(address);
-  if (groups === null) return UNKNOWN;
-  const mapped = groups.slice(0, 6).join(":") === "0:0:0:0:0:ffff" ? groups.slice(6) : null;
-  if (mapped === null) return `${groups.slice(0, 4).join(":")}::/64`;
-  return mapped
-    .map((group) => Number.parseInt(group, 16))
-    .flatMap((pair) => [pair >> 8, pair & 0xff])
-    .join(".");
-}
-
-/** An entry without port, brackets and zone: some proxies write `[2001:db8::1]:443` and `192.0.2.1:443`. */
-function bare(entry: string): string {
-  const text = entry.trim().slice(0, 64).toLowerCase();
-  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text);
-  const [address = ""] = (bracketed?.[1] ?? text).split("%");
-  return /^[\d.]+:\d+$/.test(address) ? address.slice(0, address.indexOf(":")) : address;
-}
-
-function isIpv4(text: string): boolean {
-  return /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(text);
-}
-
-/** The eight groups of an IPv6 address, in hex digits without leading zeros; `null` for anything else. */
-function groupsOf(text: string): string[] | null {
-  const url = /^[0-9a-f:.]+$/.test(text) ? `http://[${text}]` : "";
-  if (!URL.canParse(url)) return null;
-  // The parser writes a trailing IPv4 address as two groups, and the longest run of zeros as "::".
-  const [before = [], after = []] = new URL(url).hostname
+  // Some proxies write `[2001:db8::1]:443` and `192.0.2.1:443`, some a zone.
+  const [, inBrackets, plain = ""] = /^(?:\[([^\]]*)\](?::\d+)?|(.*))$/.exec(entry.trim().slice(0, 64)) ?? [];
+  const [, ipv4] = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/.exec(plain) ?? [];
+  const url = `http://${ipv4 ?? `[${(inBrackets ?? plain).replace(/%.*$/, "")}]`}`;
+  if (!URL.canParse(url)) return UNKNOWN;
+  const { hostname } = new URL(url);
+  if (ipv4 !== undefined) return hostname;
+  // The parser writes the longest run of zeros as "::", and a mapped IPv4 address as two groups.
+  const [before = [], after = []] = hostname
     .slice(1, -1)
     .split("::")
     .map((part) => (part === "" ? [] : part.split(":")));
   const zeros = Array.from({ length: 8 - before.length - after.length }, () => "0");
-  return [...before, ...zeros, ...after];
+  const groups = [...before, ...zeros, ...after];
+  if (groups.slice(0, 6).join(":") !== "0:0:0:0:0:ffff") return `${groups.slice(0, 4).join(":")}::/64`;
+  const pairs = groups.slice(6).map((group) => Number.parseInt(group, 16));
+  return pairs.flatMap((pair) => [pair >> 8, pair & 0xff]).join(".");
 }

@@ -1,6 +1,6 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import { httpAction, type ActionCtx } from "../../_generated/server";
-import { AppError, failureOf, messageOf, overloadOf, stackOf, STATUS } from "../errors";
+import { AppError, failureOf, messageOf, overloadOf, stackOf, STATUS, type ErrorData } from "../errors";
 import type { Access, Credential } from "../limits/callers";
 import { log } from "../log";
 
@@ -54,55 +54,36 @@ export function mount(
   routes: Routes,
   { knownId, failurePage }: { knownId?: KnowId; failurePage?: FailurePage } = {},
 ): void {
-  const templates = Object.keys(routes).filter((path) => templateOf(path) !== null);
   /** The path as declared. An unknown path may contain anything, even a secret, and is not logged. */
-  const known = (request: Request): string | undefined => {
-    const pathname = pathOf(request);
-    if (Object.hasOwn(routes, pathname)) return pathname;
-    return templates.find((template) => fieldsIn(template, pathname) !== null);
-  };
-  const allowed = (request: Request) => {
-    const path = known(request);
-    return path === undefined ? undefined : methodsOf(routes[path]).map(({ method }) => method);
-  };
+  const declared = (pathname: string): string | undefined =>
+    Object.hasOwn(routes, pathname)
+      ? pathname
+      : Object.keys(routes).find((path) => fieldsIn(path, pathname) !== null);
   // By the address itself, whichever route matched: a prefix also matches other paths, and unknown ones.
   const handler = httpAction((ctx: ActionCtx, request) => {
-    const path = known(request);
+    const path = declared(pathOf(request));
     return answer(request, path ?? "unknown", failurePage, async (requestId) => {
-      const one = methodsOf(path === undefined ? {} : routes[path]).find(
-        ({ method }) => method === (request.method === "HEAD" ? "GET" : request.method),
-      );
-      if (path === undefined || one === undefined) return refuse(request, requestId, allowed(request));
-      return endpointAt(await one.load(), path, one.method).handle(ctx, request, requestId, knownId);
+      const byMethod = (path === undefined ? undefined : routes[path]) ?? {};
+      const method = METHODS.find((one) => one === (request.method === "HEAD" ? "GET" : request.method));
+      const load = method === undefined ? undefined : byMethod[method];
+      if (method === undefined || load === undefined) throw refusal(request, Object.keys(byMethod));
+      const found = (await load()).find((one) => one.path === path && one.methods.includes(method));
+      if (found === undefined) throw new Error(`${method} ${String(path)} has a route and no endpoint`);
+      return found.handle(ctx, request, requestId, knownId);
     });
   });
 
   for (const [path, byMethod] of Object.entries(routes)) {
-    const template = templateOf(path);
-    const place = template === null ? { path } : { pathPrefix: template.prefix };
-    for (const { method } of methodsOf(byMethod)) router.route({ ...place, method, handler });
+    const [prefix = "", field] = path.split("{");
+    const place = field === undefined ? { path } : { pathPrefix: prefix };
+    for (const method of METHODS) if (method in byMethod) router.route({ ...place, method, handler });
   }
-
   const preflight = httpActionGeneric(() =>
     Promise.resolve(new Response(null, { status: 204, headers: preflightHeaders() })),
   );
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
-
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   for (const method of methods) router.route({ pathPrefix: "/", method, handler });
-}
-
-function methodsOf(byMethod: Routes[string] = {}): { method: Method; load: Loader }[] {
-  return METHODS.flatMap((method) => {
-    const load = byMethod[method];
-    return load === undefined ? [] : [{ method, load }];
-  });
-}
-
-function endpointAt(endpoints: readonly Answering[], path: string, method: Method): Answering {
-  const found = endpoints.find((one) => one.path === path && one.methods.includes(method));
-  if (found === undefined) throw new Error(`${method} ${path} has a route and no endpoint`);
-  return found;
 }
 
 /** The path without doubled slashes, which clients make of a base address that ends with one, and without a last one. */
@@ -111,20 +92,10 @@ export function pathOf(request: Request): string {
   return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
-/** Paths may end with a field: `/signals/{id}`. */
-const TEMPLATE = /^(\/(?:[^{}]+\/)?)\{(\w+)\}$/;
-
-/** The part before the field, and the field's name; `null` for a path without one. */
-export function templateOf(path: string): { prefix: string; field: string } | null {
-  const [, prefix, field] = TEMPLATE.exec(path) ?? [];
-  return prefix === undefined || field === undefined ? null : { prefix, field };
-}
-
-/** The field's value in an address, by name; `null` if the address does not match. A field is one whole segment. */
+/** The fields in an address: a path may end with one, `/signals/{id}`, which is one whole segment. `null`: no match. */
 export function fieldsIn(path: string, pathname: string): Record<string, string> | null {
-  const template = templateOf(path);
-  if (template === null) return pathname === path ? {} : null;
-  const { prefix, field } = template;
+  const [prefix = "", field] = path.split(/[{}]/);
+  if (field === undefined) return pathname === path ? {} : null;
   const segment = pathname.startsWith(prefix) ? pathname.slice(prefix.length) : "";
   if (segment === "" || segment.includes("/")) return null;
   try {
@@ -134,23 +105,18 @@ export function fieldsIn(path: string, pathname: string): Record<string, string>
   }
 }
 
-/** Answers one request: only here does a failure become `{ error }` with its status. */
+/** Answers one request: only here does a failure become `{ error }` with its status, or a page for a browser. */
 async function answer(
   request: Request,
   path: string,
   failurePage: FailurePage | undefined,
-  run: (requestId: string) => Response | Promise<Response>,
+  run: (requestId: string) => Promise<Response>,
 ): Promise<Response> {
   const requestId = crypto.randomUUID();
   const startedAt = performance.now();
-  let response: Response;
-  try {
-    response = await run(requestId);
-  } catch (error) {
-    response = failureResponse(error, requestId);
-  }
-  if (failurePage !== undefined && isForReader(request, response))
-    response = await asPage(response, requestId, failurePage);
+  const response = await run(requestId).catch((error: unknown) =>
+    failed(error, requestId, isForReader(request) ? failurePage : undefined),
+  );
   log.info("http", {
     requestId,
     method: request.method,
@@ -161,6 +127,27 @@ async function answer(
   // HEAD: a GET without its body.
   return request.method === "HEAD" ? new Response(null, response) : response;
 }
+
+async function failed(error: unknown, requestId: string, page?: FailurePage): Promise<Response> {
+  const failure = failureOf(error) ?? overloadOf(error);
+  const { code, message, body, headers, retryAfterMs } = failure ?? INTERNAL;
+  if (failure === null)
+    log.error("http.unexpected", { requestId, message: messageOf(error), stack: stackOf(error) });
+  else if (code === "overloaded") log.warn("http.overloaded", { requestId, message: messageOf(error) });
+  const status = STATUS[code];
+  const more: Record<string, string> = { ...headers };
+  if (retryAfterMs !== undefined) more["Retry-After"] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
+  // Payment terms are for programs, whatever they accept.
+  if (page === undefined || code === "payment_required") {
+    const told = JSON.stringify({ error: message, ...body });
+    return respond(status, "application/json", told, requestId, more);
+  }
+  const shown = await page({ status, message });
+  const own = { ...shown.headers, ...PRIVATE, Vary: "Accept", ...more };
+  return respond(status, "text/html", shown.value, requestId, own);
+}
+
+const INTERNAL: ErrorData = { code: "internal", message: "Internal error" };
 
 /** Whether a browser asks, which names HTML first. */
 function isBrowser({ headers }: Request): boolean {
@@ -175,45 +162,18 @@ export function isForm(request: Request): boolean {
   );
 }
 
-/** Payment terms are for programs, whatever they accept. */
-function isForReader(request: Request, { status }: Response): boolean {
-  const reads = request.method === "POST" ? isForm(request) : isBrowser(request);
-  return status >= 400 && status !== 402 && reads;
+function isForReader(request: Request): boolean {
+  return request.method === "POST" ? isForm(request) : isBrowser(request);
 }
 
-async function asPage(failed: Response, requestId: string, page: FailurePage): Promise<Response> {
-  const { status } = failed;
-  const body: unknown = await failed.json();
-  const error: unknown = typeof body === "object" && body !== null ? Reflect.get(body, "error") : undefined;
-  const message = typeof error === "string" ? error : "";
-  const { value, headers } = await page({ status, message });
-  const more = ["Retry-After", "Allow"].flatMap((name) => {
-    const kept = failed.headers.get(name);
-    return kept === null ? [] : [[name, kept] as const];
-  });
-  const own = { ...headers, ...PRIVATE, Vary: "Accept", ...Object.fromEntries<string>(more) };
-  return respond(status, "text/html", value, requestId, own);
-}
-
-function failureResponse(error: unknown, requestId: string): Response {
-  const failure = failureOf(error) ?? overloadOf(error);
-  if (failure === null) {
-    log.error("http.unexpected", { requestId, message: messageOf(error), stack: stackOf(error) });
-    return json(500, { error: "Internal error" }, requestId);
-  }
-  if (failure.code === "overloaded") log.warn("http.overloaded", { requestId, message: messageOf(error) });
-  const headers: Record<string, string> = { ...failure.headers };
-  if (failure.retryAfterMs !== undefined) {
-    headers["Retry-After"] = String(Math.max(1, Math.ceil(failure.retryAfterMs / 1000)));
-  }
-  return json(STATUS[failure.code], { error: failure.message, ...failure.body }, requestId, headers);
-}
-
-function refuse(request: Request, requestId: string, allowed: readonly Method[] | undefined): Response {
+function refusal(request: Request, allowed: readonly string[]): AppError {
   const path = pathOf(request);
-  if (allowed === undefined) throw new AppError("not_found", `There is no endpoint at ${path}`);
-  const error = `${request.method} is not allowed at ${path}: use ${allowed.join(" or ")}`;
-  return json(405, { error }, requestId, { Allow: [...allowed, "OPTIONS"].join(", ") });
+  if (allowed.length === 0) return new AppError("not_found", `There is no endpoint at ${path}`);
+  return new AppError(
+    "method_not_allowed",
+    `${request.method} is not allowed at ${path}: use ${allowed.join(" or ")}`,
+    { headers: { Allow: [...allowed, "OPTIONS"].join(", ") } },
+  );
 }
 
 const CORS = {
@@ -235,15 +195,6 @@ function preflightHeaders(): Record<string, string> {
     "Access-Control-Max-Age": "86400",
     "X-Request-Id": crypto.randomUUID(),
   };
-}
-
-function json(
-  status: number,
-  body: unknown,
-  requestId: string,
-  headers: Record<string, string> = {},
-): Response {
-  return respond(status, "application/json", JSON.stringify(body), requestId, headers);
 }
 
 export function respond(
