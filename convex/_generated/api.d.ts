@@ -88,7 +88,6 @@ import type * as lib_publicSources from "../lib/publicSources.js";
 import type * as lib_records_ids from "../lib/records/ids.js";
 import type * as lib_records_records from "../lib/records/records.js";
 import type * as lib_records_rows from "../lib/records/rows.js";
-import type * as lib_renewal from "../lib/renewal.js";
 import type * as lib_security_crypto from "../lib/security/crypto.js";
 import type * as lib_security_keyRequests from "../lib/security/keyRequests.js";
 import type * as lib_security_rotation from "../lib/security/rotation.js";
@@ -359,7 +358,6 @@ declare const fullApi: ApiFromModules<{
   "lib/records/ids": typeof lib_records_ids;
   "lib/records/records": typeof lib_records_records;
   "lib/records/rows": typeof lib_records_rows;
-  "lib/renewal": typeof lib_renewal;
   "lib/security/crypto": typeof lib_security_crypto;
   "lib/security/keyRequests": typeof lib_security_keyRequests;
   "lib/security/rotation": typeof lib_security_rotation;

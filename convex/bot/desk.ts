@@ -18,7 +18,6 @@ import { log } from "../lib/log";
 import { counted } from "../lib/outside/providerCalls";
 import { sha256Hex } from "../lib/security/crypto";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
-import type { Ticket } from "../lib/tables";
 import { reasonOf } from "../lib/text/failures";
 import { withoutTrailing } from "../lib/text/strings";
 import { MINUTE, roundedNow, SECOND, sleep } from "../lib/time";
@@ -169,8 +168,8 @@ const WORKS: Readonly<Record<string, Work>> = {
       };
     }
     required("LLM_GATEWAY_API_KEY");
-    const ticket: Ticket = await ctx.runMutation(internal.research.reports.begin, { focus, caller });
-    await hasEnded(ctx, ticket);
+    const key: string = await ctx.runMutation(internal.research.reports.begin, { focus, caller });
+    await hasEnded(ctx, key);
     return "wait";
   },
 

@@ -1,5 +1,5 @@
 import { defineTable } from "convex/server";
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { literals } from "./literals";
 import { PUBLIC_SOURCES } from "./publicSources";
 import { older, type RecordsOf } from "./records/records";
@@ -26,15 +26,6 @@ export const vPayer = v.union(
   vCallersPart,
   v.object({ class: v.literal("shift"), holders: v.array(v.string()) }),
 );
-
-/** An attempt at a key, to wait for. */
-export const vTicket = v.object({
-  key: v.string(),
-  attempt: v.number(),
-  /** The caller began it, and was counted for that. */
-  isNew: v.optional(v.boolean()),
-});
-export type Ticket = Infer<typeof vTicket>;
 
 /** `models` and `messages` have a width; what is in neither begins when it is due. */
 const vQueue = literals("models", "messages", "free");
@@ -74,8 +65,8 @@ export const libTables = {
     .index("by_subject", ["subject"]),
 
   /**
-   * Cached answers, and the attempts to renew them. Written by `lib/cache.ts` for the room that owns the key; one row per
-   * key, so that attempts are counted on. Dies a week after its last attempt began.
+   * Cached answers, and the work to renew them. Written by `lib/cache.ts` for the room that owns the key; one row per
+   * key. Dies a week after its last work began.
    */
   answers: defineTable({
     /** Domain and subject, for example `market:BTC`. */
@@ -84,20 +75,20 @@ export const libTables = {
     body: v.optional(v.string()),
     /** Epoch ms: when that was stored; absent before the first. */
     doneAt: v.optional(v.number()),
-    /** Counts attempts at this key; a result from an earlier one is dropped. */
-    attempt: v.number(),
-    /** When the latest attempt began, epoch ms. */
+    /** When the latest work began, epoch ms. */
     beganAt: v.number(),
-    /** Epoch ms until which the running attempt owns the key; absent if none runs. */
+    /** Epoch ms until which running work owns the key; absent if none runs. */
     leaseUntil: v.optional(v.number()),
-    /** Why the latest attempt failed; absent while one runs, and after a success. */
-    failure: v.optional(v.string()),
-    /** Epoch ms: it failed because the day's budget was used up, which is restored then. */
-    limitedUntil: v.optional(v.number()),
-    /** Epoch ms: when it failed. */
-    failedAt: v.optional(v.number()),
-    /** How long no new attempt begins after that, in ms. */
-    restMs: v.optional(v.number()),
+    /** Why the latest work failed; absent while some runs, and after a success. */
+    failure: v.optional(
+      v.object({
+        error: v.string(),
+        /** Epoch ms until which it is not begun again. */
+        restsUntil: v.number(),
+        /** Epoch ms: it failed because the day's budget was used up, which is restored then. */
+        limitedUntil: v.optional(v.number()),
+      }),
+    ),
   })
     .index("by_key", ["key"])
     .index("by_beganAt", ["beganAt"]),

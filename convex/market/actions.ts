@@ -4,15 +4,14 @@ import { internalAction, type ActionCtx } from "../_generated/server";
 import type { Payer } from "../lib/limits/callers";
 import { failureOf, messageOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
-import { log } from "../lib/log";
+import { log, reached } from "../lib/log";
 import { namesOf } from "../lib/money/names";
-import { renewal } from "../lib/renewal";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted, counted, providerAction } from "../lib/outside/providerCalls";
 import { turnsOf } from "../lib/outside/sourceTurns";
-import { vRefresh } from "../lib/cache";
+import { renewal } from "../lib/cache";
+import { vPayer } from "../lib/tables";
 import { DAY, HOUR, iso, MINUTE, roundedNow } from "../lib/time";
-import { worker } from "../lib/work/desk";
 import { askCandles } from "../providers/data/coinbase";
 import { completeStructured } from "../providers/models/structure";
 import { gather } from "./collectors";
@@ -36,9 +35,6 @@ import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type Wanted } fr
 
 /** Facts of an earlier refresh serve this long where a source fails. */
 const FACTS_GOOD_MS = 10 * MINUTE;
-/** Two calls of a minute (the second is the repair turn) and a margin. */
-const LEASE_MS = 2.5 * MINUTE;
-
 /** The facts of the market, at most a minute old where their source answers; none of them is waited for long. */
 async function marketFacts(ctx: ActionCtx, more: readonly Wanted[] = []): Promise<Fact[]> {
   const wanted = [QUOTES, ...LISTS, ...more];
@@ -67,21 +63,18 @@ const unfilled = () => new Error("The gateway's list does not fill the market");
  * Renews the snapshot from the sources. The gateway is asked at most every ten minutes: before the snapshot if the
  * sources do not cover the market, otherwise after it, for the time when they do not.
  */
-export const renew = worker({ ...vRefresh }, async (ctx, { key, attempt, payer, job }) => {
-  const taken = { key, attempt, leaseMs: LEASE_MS };
-  if (!(await ctx.runMutation(internal.lib.cache.take, taken))) return "over";
+export const renew = renewal({}, async (ctx, { payer }): Promise<string> => {
   const [facts, list] = await Promise.all([marketFacts(ctx), keptList(ctx)]);
   const covered = written(facts, list);
   const body = covered ?? written(facts, await askForList(ctx, facts, payer));
   if (body === null) throw unfilled();
-  await ctx.runMutation(internal.lib.cache.keep, { key, body, of: { attempt, job } });
-  if (covered === null || list !== null) return;
-  try {
-    await askForList(ctx, facts, payer);
-  } catch (error) {
-    if (failureOf(error) === null) throw error;
-    log.warn("market.without a list", { reason: messageOf(error) });
-  }
+  if (covered !== null && list === null)
+    await ctx.scheduler.runAfter(0, internal.market.actions.renewList, { payer });
+  return body;
+});
+
+export const renewList = providerAction({ payer: vPayer }, async (ctx, { payer }) => {
+  await reached(askForList(ctx, await marketFacts(ctx), payer), "market.without a list");
 });
 
 /**
@@ -104,7 +97,7 @@ export async function askForMarket(
 }
 
 /** Asks the gateway, with what the sources know; its figures are the sources'. */
-export const writeAnswer = renewal({ question: v.string() }, LEASE_MS, async (ctx, wish): Promise<string> => {
+export const writeAnswer = renewal({ question: v.string() }, async (ctx, wish): Promise<string> => {
   const { question, payer } = wish;
   const subject = bareSymbol(question);
   const facts = await marketFacts(ctx, subject === null ? [] : [{ collector: "day", subject }]);

@@ -18,7 +18,7 @@ import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { coinsNamed, LISTS } from "./facts";
 import { quotesOf } from "./live";
-import type { Claim, Collector, Missing, Wanted } from "./tables";
+import type { Collector, Missing, Wanted } from "./tables";
 
 /**
  * Collects facts; of the callers who need a collection, one makes it while the others wait, by collector and subject
@@ -28,7 +28,7 @@ import type { Claim, Collector, Missing, Wanted } from "./tables";
 /** Collections that end within this time of one another are stored together. */
 const STORED_TOGETHER_MS = 100;
 
-type Outcome = { claim: Claim; result: Fact[] | string };
+type Outcome = { claim: Wanted; result: Fact[] | string };
 
 /**
  * Makes sure that the facts of these collections are at most `freshMs` old; the caller collects what nobody else is
@@ -51,7 +51,7 @@ export async function gather(
     await ctx.runMutation(internal.market.facts.store, { outcomes });
     return outcomes;
   }, STORED_TOGETHER_MS);
-  const collectOwn = async (claim: Claim): Promise<string | null> => {
+  const collectOwn = async (claim: Wanted): Promise<string | null> => {
     const { collector, subject } = claim;
     const result = await outcomeOf(unlessLate(COLLECTORS[collector](turns, subject, ctx), end(), late));
     await store({ claim, result });
@@ -59,8 +59,8 @@ export async function gather(
     if (typeof result === "string") log.warn("facts.missing", { collector, subject, reason });
     return reason;
   };
-  const awaitOther = async ({ key, attempt }: { key: string; attempt: number }): Promise<string | null> => {
-    const outcome = await outcomeOf(awaitRefresh(ctx, { key, attempt }, end()));
+  const awaitOther = async (key: string): Promise<string | null> => {
+    const outcome = await outcomeOf(awaitRefresh(ctx, key, end()));
     return outcome === "done" ? null : outcome === "late" ? late().message : outcome;
   };
   const missing = async ({ collector, subject }: Wanted, reason: Promise<string | null>) => {
@@ -69,7 +69,7 @@ export async function gather(
   };
   const all = [
     ...mine.map((one) => missing(one, collectOwn(one))),
-    ...others.map((one) => missing(one, awaitOther(one))),
+    ...others.map((one) => missing(one, awaitOther(one.key))),
   ];
   return (await Promise.all(all)).flat();
 }

@@ -9,7 +9,7 @@ import { isMajor, symbolIn } from "../lib/money/tokens";
 import { namesIn } from "../lib/records/records";
 import { plain } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
-import { vClaim, vWanted, type Claim, type Collector, type Wanted } from "./tables";
+import { vWanted, type Collector, type Wanted } from "./tables";
 
 /** Facts as they are collected and stored, and what they say of coins. */
 
@@ -148,21 +148,19 @@ const refreshKey = (wanted: Wanted): string => `facts:${keyOf(wanted)}`;
 /** What has to be waited for: collections that are now the caller's, and those of others. */
 export const claim = internalMutation({
   args: { wanted: v.array(vWanted), freshMs: v.number() },
-  returns: v.object({ mine: v.array(vClaim), others: v.array(vClaim.extend({ key: v.string() })) }),
+  returns: v.object({ mine: v.array(vWanted), others: v.array(vWanted.extend({ key: v.string() })) }),
   handler: async (ctx, { wanted, freshMs }) => {
     const now = Date.now();
-    const mine: Claim[] = [];
-    const others: (Claim & { key: string })[] = [];
+    const mine: Wanted[] = [];
+    const others: (Wanted & { key: string })[] = [];
     for (const one of wanted) {
       // The facts themselves are long: they are not read if their refresh shows when they were collected.
       const key = refreshKey(one);
       const found = await findRefresh(ctx, key);
       const at = found?.doneAt ?? (await latestOf(ctx, one))?.collectedAt ?? 0;
       if (now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
-      const work = { key, found, leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
-      const { attempt, isNew = false } = await claimRefresh(ctx, work);
-      if (isNew) mine.push({ ...one, attempt });
-      else others.push({ ...one, attempt, key });
+      if (await claimRefresh(ctx, key, LEASE_MS, found)) mine.push(one);
+      else others.push({ ...one, key });
     }
     return { mine, others };
   },
@@ -170,13 +168,12 @@ export const claim = internalMutation({
 
 /** Ends the claims of collections that were finished together: with facts, or with why there are none. */
 export const store = change(
-  { outcomes: v.array(v.object({ claim: vClaim, result: v.union(v.array(vFact), v.string()) })) },
+  { outcomes: v.array(v.object({ claim: vWanted, result: v.union(v.array(vFact), v.string()) })) },
   async (ctx, { outcomes }) => {
-    for (const { claim, result } of outcomes) {
-      const { attempt, ...one } = claim;
-      const failure = typeof result === "string" ? result : null;
-      const isOurs = await finishRefresh(ctx, { key: refreshKey(one), attempt }, failure);
-      if (!isOurs || typeof result === "string") continue;
+    for (const { claim: one, result } of outcomes) {
+      const failure = typeof result === "string" ? { error: result, restMs: REST_MS } : null;
+      await finishRefresh(ctx, refreshKey(one), failure);
+      if (typeof result === "string") continue;
       const now = Date.now();
       const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: storedForm(result) };
       const stored = await latestOf(ctx, one);

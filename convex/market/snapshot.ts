@@ -6,7 +6,6 @@ import type { Fact, Kind } from "../lib/facts";
 import { vCaller } from "../lib/limits/callers";
 import { MAJORS, COIN_NAMES, type Major } from "../lib/money/tokens";
 import { SOURCE_NAMES } from "../lib/publicSources";
-import { vTicket, type Ticket } from "../lib/tables";
 import { iso } from "../lib/time";
 import { bareName } from "./facts";
 import type { MarketFigures, Snapshot, TokenFigures } from "./shapes";
@@ -197,16 +196,16 @@ export function written(facts: readonly Fact[], list: GatewayList | null): strin
  */
 export const begin = internalMutation({
   args: { caller: vCaller },
-  returns: vTicket,
-  handler: async (ctx, { caller }): Promise<Ticket> =>
+  returns: v.string(),
+  handler: async (ctx, { caller }): Promise<string> =>
     beginRefresh(ctx, { key: MARKET_KEY, caller }, internal.market.actions.renew, {}),
 });
 
 /** Starts an answer to a question, or joins the running one. @throws AppError `rate_limited` */
 export const beginAnswer = internalMutation({
   args: { question: v.string(), caller: vCaller },
-  returns: vTicket,
-  handler: async (ctx, { question, caller }): Promise<Ticket> => {
+  returns: v.string(),
+  handler: async (ctx, { question, caller }): Promise<string> => {
     const refresh = { key: `token:${questionKey(question)}`, caller };
     return beginRefresh(ctx, refresh, internal.market.actions.writeAnswer, { question });
   },

@@ -23,10 +23,6 @@ export type Collector = Infer<typeof vCollector>;
 export const vWanted = v.object({ collector: vCollector, subject: v.string() });
 export type Wanted = Infer<typeof vWanted>;
 
-/** An attempt at a collection. */
-export const vClaim = vWanted.extend({ attempt: v.number() });
-export type Claim = Infer<typeof vClaim>;
-
 const vMissing = vWanted.extend({ reason: v.string() });
 export type Missing = Infer<typeof vMissing>;
 

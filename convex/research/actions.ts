@@ -5,7 +5,7 @@ import { readAnswer } from "../lib/answers/reader";
 import { AppError, messageOf } from "../lib/errors";
 import type { Payer } from "../lib/limits/callers";
 import { log } from "../lib/log";
-import { renewal } from "../lib/renewal";
+import { renewal } from "../lib/cache";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/providerCalls";
 import { vPayer } from "../lib/tables";
@@ -43,11 +43,8 @@ export const writeReport = worker(
   },
 );
 
-/** The sources' longest wait, the writing with its repair turn, and a margin. */
-const LEASE_MS = 5 * MINUTE;
-
 /** Writes an on-demand result. */
-export const writeResult = renewal({ focus: v.string() }, LEASE_MS, async (ctx, wish): Promise<string> => {
+export const writeResult = renewal({ focus: v.string() }, async (ctx, wish): Promise<string> => {
   const { result } = await research(ctx, wish.focus, wish.payer);
   return JSON.stringify(result);
 });

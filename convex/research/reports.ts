@@ -8,7 +8,6 @@ import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { rowsByBoth } from "../lib/records/rows";
-import { vTicket, type Ticket } from "../lib/tables";
 import { withoutCitations } from "../lib/text/strings";
 import { HOUR, iso, MINUTE } from "../lib/time";
 import { cancel, end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
@@ -38,8 +37,8 @@ import { vResult, type Result } from "./tables";
  */
 export const begin = internalMutation({
   args: { focus: v.string(), caller: vCaller },
-  returns: vTicket,
-  handler: async (ctx, { caller, focus }): Promise<Ticket> =>
+  returns: v.string(),
+  handler: async (ctx, { caller, focus }): Promise<string> =>
     beginRefresh(ctx, { key: keyOf(focus), caller }, internal.research.actions.writeResult, { focus }),
 });
 

@@ -9,7 +9,7 @@ import { reached } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { providerAction } from "../lib/outside/providerCalls";
 import { turnsOf } from "../lib/outside/sourceTurns";
-import { renewal } from "../lib/renewal";
+import { renewal } from "../lib/cache";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { livePrice } from "../market/live";
@@ -129,13 +129,9 @@ export const look = providerAction({}, async (ctx) => {
   }
 });
 
-/** Two calls of a minute in all, and a margin. */
-const LEASE_MS = 2.5 * MINUTE;
-
 /** Writes the review of a day. */
 export const reviewDay = renewal(
   { day: v.string() },
-  LEASE_MS,
   async (ctx, { day, payer }): Promise<string> => {
     const { signals } = await ctx.runQuery(internal.signals.history.ofDay, { day });
     const reviewed = signals.map((one) => ({ name: one.token, one }));

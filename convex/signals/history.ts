@@ -5,7 +5,6 @@ import { answerAt, beginRefresh } from "../lib/cache";
 import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
 import { vCaller } from "../lib/limits/callers";
-import { vTicket, type Ticket } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import { enqueueOwnCard, enqueueServiceCard } from "../messenger/model";
 import { pictureOf, signalsCard, weekCard } from "./cards";
@@ -91,8 +90,8 @@ const REST_MS = MINUTE;
 /** Starts the review of a day, or joins the one under way or that failed within the minute. */
 export const beginReview = internalMutation({
   args: { day: v.string(), caller: vCaller },
-  returns: vTicket,
-  handler: async (ctx, { day, caller }): Promise<Ticket> => {
+  returns: v.string(),
+  handler: async (ctx, { day, caller }): Promise<string> => {
     const key = reviewKey(day, await signalsOfDay(ctx, day));
     return beginRefresh(ctx, { key, restMs: REST_MS, caller }, internal.signals.actions.reviewDay, { day });
   },

@@ -41,8 +41,8 @@ export async function reviewedDay(
   if (stored.review !== null || stored.signals.length === 0) return stored;
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
   try {
-    const ticket = await ctx.runMutation(internal.signals.history.beginReview, { day, caller });
-    await awaitAs(ctx, caller, ticket, deadlines.caller);
+    const key = await ctx.runMutation(internal.signals.history.beginReview, { day, caller });
+    await awaitAs(ctx, caller, key);
   } catch (error) {
     const code = failureOf(error)?.code;
     if (code !== "upstream" && code !== "rate_limited") throw error;

@@ -142,7 +142,7 @@ describe("housekeeping", () => {
   test("takes 5,000 rows in bounded batches, and only the old ones", async ({ app }) => {
     const now = Date.now();
     const answer = (index: number, beganAt: number) => ({
-      ...{ key: `token:${index}`, attempt: 1, beganAt, doneAt: beganAt, body: "{}" },
+      ...{ key: `token:${index}`, beganAt, doneAt: beganAt, body: "{}" },
     });
     for (let batch = 0; batch < 5; batch++) {
       await app.t.run(async (ctx) => {
