@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { leftoverProblem, settle } from "../lib/figures/settle";
 import { counted, ledgerOf, sourceOfFact, type Ledger } from "../lib/figures/ledger";
-import { text } from "../lib/answers/parts";
+import { text } from "../lib/answers";
 import { factsOf, type Fact } from "../lib/facts";
 import { namesOf } from "../lib/money/names";
 import { MINUTE } from "../lib/time";

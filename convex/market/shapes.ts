@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { rank, symbol, text, usd, usdOrNull } from "../lib/answers/parts";
+import { rank, symbol, text, usd, usdOrNull } from "../lib/answers";
 import { ROW_SOURCES } from "./tables";
 
 /** The market's figures, row by row: as a model is asked for them, and, with their sources, as callers see them. */

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { readAnswer } from "../lib/answers/reader";
+import { readAnswer } from "../lib/answers";
 import { AppError, messageOf } from "../lib/errors";
 import type { Payer } from "../lib/limits/callers";
 import { log } from "../lib/log";

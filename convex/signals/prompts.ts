@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { line, usd, usdOrNull } from "../lib/answers/parts";
+import { line, usd, usdOrNull } from "../lib/answers";
 import { factsOf, type Fact } from "../lib/facts";
 import {
   citableLine,

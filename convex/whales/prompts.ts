@@ -1,10 +1,9 @@
 import { parse } from "convex-helpers/validators";
 import * as z from "zod";
-import { readValue } from "../lib/answers/reader";
 import { hasFigures } from "../lib/figures/written";
 import { jsonValues } from "../lib/text/json";
 import { inOwnWords } from "../lib/text/prose";
-import { line, symbol, usd } from "../lib/answers/parts";
+import { line, readValue, symbol, usd } from "../lib/answers";
 import { ALERT_TYPES, DIRECTIONS, FLOOR_USD } from "./coins";
 import { vReported, type Reported } from "./tables";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { line, symbol, text, usd } from "../../convex/lib/answers/parts";
+import { line, symbol, text, usd } from "../../convex/lib/answers";
 
 const LONE = /\p{Surrogate}/u;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { amountIn } from "../../convex/lib/answers/amounts";
+import { amountIn } from "../../convex/lib/answers";
 
 /** Amounts as people and models write them. */
 

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { readAnswer } from "../../convex/lib/answers/reader";
-import { wireSchema } from "../../convex/lib/answers/schema";
-import { symbol, text, usd, usdOrNull } from "../../convex/lib/answers/parts";
+import { readAnswer, symbol, text, usd, usdOrNull, wireSchema } from "../../convex/lib/answers";
 
 /** What a model is told of a shape, and how its answer is read. */
 
@@ -29,7 +27,7 @@ const read = (value: unknown) =>
 
 describe("what a model is told", () => {
   test("is a schema of nothing but types, names and descriptions", () => {
-    expect(wireSchema(shape).properties["coins"]).toEqual({
+    expect(wireSchema(shape)["properties"]).toHaveProperty("coins", {
       type: "array",
       description: "largest first",
       items: {
@@ -45,13 +43,8 @@ describe("what a model is told", () => {
     });
   });
 
-  test.each([
-    ["a transformation", z.object({ a: z.string().transform(Number) })],
-    ["a union", z.object({ a: z.union([z.string(), z.number()]) })],
-    ["a record", z.object({ a: z.record(z.string(), z.unknown()) })],
-    ["no object", z.string()],
-  ])("cannot be %s", (_name, wrong) => {
-    expect(() => wireSchema(wrong)).toThrow();
+  test("cannot be a transformation", () => {
+    expect(() => wireSchema(z.object({ a: z.string().transform(Number) }))).toThrow();
   });
 });
 
@@ -91,23 +84,17 @@ describe("an answer is refused when", () => {
     expect(read(two)).toEqual({ problem: expect.stringContaining("outlook") });
   });
 
-  test("things are wrong: each path is named once, all of them", () => {
-    const coin = { symbol: "BTC", price: "much", change24h: null };
-    const { problem } = { problem: "", ...read({ outlook: "up", coins: [coin, coin, coin] }) };
-    expect(problem.split("; ").map((one) => one.split(":")[0])).toEqual([
-      "outlook",
-      "coins[0, 1, 2].price",
-      "coins[0, 1, 2].change24h",
+  test("things are wrong: each is named by its place, twenty at most", () => {
+    const coin = { symbol: "BTC", price: "much", change24h: 1 };
+    const named = (coins: unknown[]) =>
+      ({ problem: "", ...read({ outlook: "up", coins }) }).problem
+        .split("; ")
+        .map((one) => one.split(":")[0]);
+    expect(named([coin, right.coins[0], coin])).toEqual(["outlook", "coins.0.price", "coins.2.price"]);
+    expect(named(Array.from({ length: 30 }, () => coin)).slice(19)).toEqual([
+      "coins.18.price",
+      "and 11 more",
     ]);
-  });
-
-  test("something is wrong in one item of a list: it is named by its place", () => {
-    const coins = Array.from({ length: 20 }, (_, i) => ({ ...right.coins[0], price: i === 7 ? -1 : 1 }));
-    expect(read({ ...right, coins })).toEqual({ problem: expect.stringMatching(/^coins\[7\]\.price: /) });
-    const all = coins.map((coin) => ({ ...coin, price: "much" }));
-    expect(read({ ...right, coins: all })).toEqual({
-      problem: expect.stringMatching(/^coins\[0, 1, 2, 3, 4, 5, 6, 7 and 12 more\]\.price: /),
-    });
   });
 
   test("an answer is refused when it holds no JSON", () => {

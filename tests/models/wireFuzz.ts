@@ -1,5 +1,5 @@
-import type * as z from "zod";
-import { wireSchema, type ObjectSchema, type WireSchema } from "../../convex/lib/answers/schema";
+import * as z from "zod";
+import { wireSchema } from "../../convex/lib/answers";
 import { AppError } from "../../convex/lib/errors";
 import { completeStructured, type Question } from "../../convex/providers/models/structure";
 import { createStandins, type Fault } from "../../scripts/standins/index";
@@ -168,7 +168,7 @@ function step<Shape extends z.ZodType>(truth: unknown, question: Question<Shape>
       return { fault: chance.pick(FAILURES), meaning: "failure" };
     case "wrong":
       if (chance.between(0, 1) < 0.15) return { fault: chance.pick(EMPTY), meaning: "wrong" };
-      return reply(damaged(truth, wireSchema(question.shape), chance), "wrong");
+      return reply(damaged(truth, question.shape, chance), "wrong");
   }
 }
 
@@ -189,7 +189,7 @@ const FAILURES: readonly Fault[] = [
 ];
 
 /** The text of an answer that cannot be used, whatever tolerance it is read with. */
-function damaged(truth: unknown, schema: ObjectSchema, chance: Random): string {
+function damaged(truth: unknown, shape: z.ZodType, chance: Random): string {
   switch (chance.pick(["text", "list", "value", "value", "value", "value"] as const)) {
     case "text": {
       const text = JSON.stringify(truth);
@@ -198,19 +198,22 @@ function damaged(truth: unknown, schema: ObjectSchema, chance: Random): string {
     case "list":
       return JSON.stringify([truth, truth]);
     case "value":
-      return JSON.stringify(broken(truth, schema, chance));
+      return JSON.stringify(broken(truth, shape, chance));
   }
 }
 
 /** The value with one part gone, renamed, or put in a way that nobody can read; never a part that may be null. */
-function broken(value: unknown, schema: WireSchema, chance: Random): unknown {
-  if ("anyOf" in schema) return broken(value, schema.anyOf[0], chance);
-  if (schema.type === "array" && Array.isArray(value) && value.length > 0) {
+function broken(value: unknown, shape: z.core.$ZodType, chance: Random): unknown {
+  if (shape instanceof z.ZodNullable) return broken(value, shape.unwrap(), chance);
+  if (shape instanceof z.ZodArray && Array.isArray(value) && value.length > 0) {
     const place = chance.whole(0, value.length - 1);
-    return value.map((item: unknown, index) => (index === place ? broken(item, schema.items, chance) : item));
+    return value.map((item: unknown, index) =>
+      index === place ? broken(item, shape.element, chance) : item,
+    );
   }
-  if (schema.type === "object" && typeof value === "object" && value !== null) {
-    const parts = Object.entries(schema.properties).filter(([, part]) => !("anyOf" in part));
+  if (shape instanceof z.ZodObject && typeof value === "object" && value !== null) {
+    const all = Object.entries<z.core.$ZodType>(shape.shape);
+    const parts = all.filter(([, part]) => !(part instanceof z.ZodNullable));
     // Where each may be null, the whole is what nobody can read.
     if (parts.length === 0) return [value, value];
     const [name, part] = chance.pick(parts);
@@ -226,9 +229,8 @@ function broken(value: unknown, schema: WireSchema, chance: Random): unknown {
         return Object.fromEntries(entries.map(([key, inner]) => [key === name ? "something" : key, inner]));
     }
   }
-  if (schema.type === "number" || schema.type === "integer")
-    return chance.pick(["about 5", "1,234M", "5 ETH", "1-2M", {}, null]);
-  return "enum" in schema
+  if (shape instanceof z.ZodNumber) return chance.pick(["about 5", "1,234M", "5 ETH", "1-2M", {}, null]);
+  return shape instanceof z.ZodEnum
     ? chance.pick(["sideways", "", 7, null, {}])
     : chance.pick([{}, [], null, "", "  "]);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test as pure } from "vitest";
 import * as z from "zod";
-import { readAnswer } from "../../convex/lib/answers/reader";
+import { readAnswer } from "../../convex/lib/answers";
 import { blamed, cleaned, readBody, rejectedAnswer } from "../../convex/providers/models/wire";
 import { test } from "../support/app";
 import { intercept } from "../support/outside";

@@ -1,6 +1,6 @@
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import * as z from "zod";
-import { line } from "../../lib/answers/parts";
+import { line } from "../../lib/answers";
 import { AppError, messageOf } from "../../lib/errors";
 import { lazy } from "../../lib/lazy";
 import { FEEDS, SOURCE_ADDRESSES, type Feed } from "../../lib/publicSources";

@@ -1,7 +1,6 @@
 import type * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
-import { readAnswer } from "../../lib/answers/reader";
-import { formOf, wireSchema } from "../../lib/answers/schema";
+import { formOf, readAnswer, wireSchema } from "../../lib/answers";
 import { ask, UnusableAnswer, type Completion, type Message, type Prompt } from "./gateway";
 
 /** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */

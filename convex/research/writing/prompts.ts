@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { formOf, wireSchema } from "../../lib/answers/schema";
-import { symbol, text } from "../../lib/answers/parts";
+import { formOf, wireSchema } from "../../lib/answers";
+import { symbol, text } from "../../lib/answers";
 import type { Question } from "../../providers/models/structure";
 import { SLOT_RULES } from "../../lib/figures/ledger";
 import { MAX_WORDS, mend, MIN_WORDS, OUTLOOKS, SUMMARY_LIMIT } from "./result";

@@ -1,0 +1,176 @@
+import * as z from "zod";
+import { jsonValues } from "./text/json";
+import { inOwnWords } from "./text/prose";
+import { cut, wellFormed } from "./text/strings";
+
+/**
+ * What a model is asked for in JSON, and how its answer is read: tolerant of form (code fences and prose around it, keys
+ * and words in another case, numbers as text, extra keys), strict in everything else.
+ */
+
+/** Nothing is worth more; a larger number is a mistake in the unit. */
+const MAX_USD = 1e15;
+
+/** A price or a worth in USD: positive. */
+export const usd = z.number().positive().max(MAX_USD);
+
+/** The same, where it may be unknown: a number that cannot be a value counts as unknown. */
+export const usdOrNull = z
+  .number()
+  .nullable()
+  .overwrite((value) => (usd.safeParse(value).success ? value : null));
+
+/** A rank: 1, 2, 3, … */
+export const rank = z.number().int().positive();
+
+const short = (max: number, clean: (text: string) => string) =>
+  z
+    .string()
+    .overwrite(clean)
+    .trim()
+    .min(1)
+    .overwrite((value) => (value.length <= max ? value : `${cut(value, max - 1).trimEnd()}…`));
+
+/** A short text, trimmed, never empty, and well-formed whatever escapes it contained. */
+export const text = (max: number) => short(max, wellFormed);
+
+/** A short text on one line, so that it cannot imitate other lines of a message. */
+export const line = (max: number) => short(max, (value) => wellFormed(value).replace(/\s+/g, " "));
+
+/** A token symbol as models write it: `btc`, `$BTC` and `BTC` alike; as long as a list of coins may have it. */
+export const symbol = z
+  .string()
+  .overwrite((value) => wellFormed(value.trim().replace(/^\$/, "")).toUpperCase())
+  .min(1)
+  .max(40);
+
+/** What strict structured outputs know of a schema; the rest is checked when the answer is read. */
+const KEYWORDS = new Set(
+  "type properties required additionalProperties items anyOf enum description".split(" "),
+);
+
+/** A shape as a JSON schema for strict structured outputs. @throws Error for a part that has none. */
+export function wireSchema(shape: z.ZodType): Record<string, unknown> {
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, {
+    override: ({ jsonSchema }) => {
+      for (const keyword of Object.keys(jsonSchema)) if (!KEYWORDS.has(keyword)) delete jsonSchema[keyword];
+    },
+  });
+  return schema;
+}
+
+/** The form of an answer, for the prompt, because a gateway may drop the schema. */
+export const formOf = (schema: Record<string, unknown>): string =>
+  "Answer with one JSON object of this JSON schema and nothing else. Every key is present, numbers are plain (no units, " +
+  `no separators).\n${JSON.stringify(schema)}`;
+
+type Reading<Value> = { value: Value } | { problem: string };
+
+/**
+ * Reads the JSON value in a text: of several that fit the shape the last, because writers correct themselves; without
+ * links and addresses that are not in `known`. `problem` names everything that is wrong.
+ * @param known The prompt, and what its sources cite.
+ */
+export function readAnswer<Shape extends z.ZodType>(
+  shape: Shape,
+  answer: string,
+  known: string,
+): Reading<z.output<Shape>> {
+  const readings = jsonValues(answer).map((json) => readValue(shape, inOwnWords(json, known)));
+  const fitting = readings.findLast((reading) => "value" in reading);
+  // Brackets in the prose around an answer are values as well: the one with the fewest faults is the answer.
+  const [closest] = readings.toSorted((a, b) => faults(a) - faults(b));
+  return fitting ?? closest ?? { problem: "it holds no complete JSON value" };
+}
+
+function faults(reading: Reading<unknown>): number {
+  return "problem" in reading ? reading.problem.split("; ").length : 0;
+}
+
+/** The most faults that are named. */
+const NAMED = 20;
+
+/** The same for a value that is JSON already. */
+export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown): Reading<z.output<Shape>> {
+  const parsed = shape.safeParse(fitted(unwrapped(json, shape), shape));
+  if (parsed.success) return { value: parsed.data };
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "value"}: ${message}`);
+  const more = problems.length - NAMED;
+  return { problem: problems.slice(0, NAMED).join("; ") + (more > 0 ? `; and ${more} more` : "") };
+}
+
+/** `{"result": {…}}`: a single extra key around the answer. */
+function unwrapped(json: unknown, shape: z.ZodType): unknown {
+  if (!isObject(json) || !(shape instanceof z.ZodObject)) return json;
+  const [only, ...others] = Object.entries(json);
+  if (only === undefined || others.length > 0) return json;
+  const [name, inner] = only;
+  return isObject(inner) && Object.keys(shape.shape).every((key) => bare(key) !== bare(name)) ? inner : json;
+}
+
+/** The value with keys, words and numbers spelled as in the shape. What does not fit stays, and is refused later. */
+function fitted(value: unknown, shape: z.core.$ZodType): unknown {
+  if (shape instanceof z.ZodNullable) {
+    const inner = shape.unwrap();
+    if (value === undefined || value === null || (typeof value === "string" && NOTHING.test(value)))
+      return null;
+    const read = fitted(value, inner);
+    // A figure that cannot be read is unknown.
+    return inner instanceof z.ZodNumber && typeof read === "string" ? null : read;
+  }
+  if (shape instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item: unknown) => fitted(item, shape.element));
+  if (shape instanceof z.ZodObject && isObject(value)) {
+    const parts = Object.entries<z.core.$ZodType>(shape.shape);
+    return Object.fromEntries(parts.map(([name, part]) => [name, fitted(valueAt(value, name), part)]));
+  }
+  if (shape instanceof z.ZodNumber && typeof value === "string") return amountIn(value) ?? value;
+  if (shape instanceof z.ZodEnum && typeof value === "string")
+    return shape.options.find((word) => bare(String(word)) === bare(value)) ?? value;
+  // A number where text is expected, unless it needs an exponent.
+  if (shape instanceof z.ZodString && typeof value === "number")
+    return String(value).includes("e") ? value : String(value);
+  return value;
+}
+
+const NOTHING = /^\s*(?:null|none|nil|n\/?a|unknown|[-–—]?)\s*$/i;
+
+/** The value of a key, or of the one key that differs only in spelling; with two such keys there is none. */
+function valueAt(value: Record<string, unknown>, name: string): unknown {
+  if (Object.hasOwn(value, name)) return value[name];
+  const [key, ...others] = Object.keys(value).filter((one) => bare(one) === bare(name));
+  return key === undefined || others.length > 0 ? undefined : value[key];
+}
+
+/** The same for all spellings of a key: `change24h`, `change_24h`, `Change 24H`. */
+const bare = (word: string): string => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const FIGURE =
+  /^([+-]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+))(?:e([+-]?\d{1,3})| ?(%|k|thousand|mn?|million|bn?|billion|tn?|trillion))?$/;
+
+/**
+ * The number in a text as English writes it: `$14.5M`, `1,234.50`, `12 %`, `USD 2 billion`.
+ * @returns `undefined` for everything else: other units, ranges, words, and a figure such as `1,234M`, whose comma may
+ * separate thousands or decimals.
+ */
+export function amountIn(written: string): number | undefined {
+  const plain = written
+    .trim()
+    .toLowerCase()
+    .replace(/[\u00A0\u2009\u202F]/g, " ")
+    .replace(/^[~≈] ?/, "")
+    .replace(/^\u2212/, "-")
+    .replace(/^([+-]?)(?:us ?\$|\$|usd) ?/, "$1")
+    .replace(/ ?(?:\$|usd|(?:us )?dollars)$/, "");
+  const [, figure, exponent, unit = "%"] = FIGURE.exec(plain) ?? [];
+  if (figure === undefined) return undefined;
+  const power = unit === "%" ? 0 : 3 * (1 + "kmbt".indexOf(unit.replace(/^th.*/, "k").charAt(0)));
+  if (power > 0 && /^[+-]?\d{1,3},\d{3}$/.test(figure)) return undefined;
+  // Shifted as text: multiplying would add the rounding of binary fractions.
+  const amount = Number(`${figure.replaceAll(",", "")}e${exponent ?? power}`);
+  return Number.isFinite(amount) ? amount : undefined;
+}
