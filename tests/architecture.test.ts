@@ -35,7 +35,7 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
  */
 const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
   "lib/env": "settings as they were read, by their text",
-  "lib/outside/providerCalls": "what an action's providers cost, until its next mutation stores it",
+  "lib/outside/calls": "what an action's providers cost, until its next mutation stores it",
   "lib/security/seals": "keys as they were derived, by their text",
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */

@@ -6,7 +6,7 @@ import type { Fact } from "../lib/facts";
 import { AppError, failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { deadlines } from "../lib/outside/deadlines";
-import { counted, providerAction } from "../lib/outside/providerCalls";
+import { counted, providerAction } from "../lib/outside/calls";
 import { turnsOf } from "../lib/outside/sourceTurns";
 import { dollars, wellFormed } from "../lib/text/strings";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";

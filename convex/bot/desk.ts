@@ -15,7 +15,7 @@ import { AppError, failureOf, messageOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
-import { counted } from "../lib/outside/providerCalls";
+import { counted } from "../lib/outside/calls";
 import { sha256Hex } from "../lib/security/crypto";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { reasonOf } from "../lib/text/failures";

@@ -101,7 +101,7 @@ export const libTables = {
     ranAt: v.number(),
   }).index("by_name", ["name"]),
 
-  /** Whether each provider works. Written by `lib/outside/tallies` when that changes. Kept: one row per provider. */
+  /** Whether each provider works. Written by `lib/outside/calls` when that changes. Kept: one row per provider. */
   providerStates: defineTable({
     provider: vProvider,
     /** Failed calls in a row, counted up to the number from which on it fails. */
@@ -110,11 +110,9 @@ export const libTables = {
     since: v.number(),
     /** Epoch ms of a recent failed call. */
     failedAt: v.optional(v.number()),
-    /** Parts of a request that a gateway refused within a day; `at` in epoch ms. */
-    refused: v.optional(v.array(v.object({ gateway: v.string(), part: v.string(), at: v.number() }))),
   }).index("by_provider", ["provider"]),
 
-  /** Sums of what the billing providers have cost on a UTC day. Written by `lib/outside/tallies`. Dies after two days. */
+  /** Sums of what the billing providers have cost on a UTC day. Written by `lib/outside/calls`. Dies after two days. */
   spending: defineTable({
     /** `2026-01-05`. */
     day: v.string(),

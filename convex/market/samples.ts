@@ -3,7 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { keepNoted, vNoted } from "../lib/outside/tallies";
+import { keepNoted, vNoted } from "../lib/outside/calls";
 import { rowsByBoth } from "../lib/records/rows";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import {

@@ -5,7 +5,7 @@ import { internalAction, type ActionCtx } from "../_generated/server";
 import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { counted, takeNoted } from "../lib/outside/providerCalls";
+import { counted, takeNoted } from "../lib/outside/calls";
 import { resealAll, vRotated } from "../lib/security/rotation";
 import { open } from "../lib/security/seals";
 import { iso, MINUTE } from "../lib/time";

@@ -15,7 +15,7 @@ import {
 } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { CHAIN_ID, USDC } from "../lib/money/base";
-import { counted } from "../lib/outside/providerCalls";
+import { counted } from "../lib/outside/calls";
 import { turnsOf } from "../lib/outside/sourceTurns";
 import { FEEDS as FEED_SOURCES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
 import { MINUTE, SECOND } from "../lib/time";
@@ -101,7 +101,7 @@ const QUESTIONS: readonly Question[] = [
         maxTokens: 600,
       };
       const asked = { ...question, name: "doctor", shape };
-      const { repaired } = await completeStructured(ctx, asked, {
+      const { repaired } = await completeStructured(asked, {
         payer: "service",
         timeoutMs: MINUTE,
         attempts: 1,

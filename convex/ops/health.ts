@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday } from "../lib/limits/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
-import { FAILS_FROM } from "../lib/outside/tallies";
+import { FAILS_FROM } from "../lib/outside/calls";
 import { rowsBy, rowsDue } from "../lib/records/rows";
 import { HOUR, iso, MINUTE, SECOND } from "../lib/time";
 import { isLate } from "./troubles";

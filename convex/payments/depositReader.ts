@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { creditsFor } from "../credits/model";
 import { optional, setting } from "../lib/env";
-import { counted, noteWorking, providerAction } from "../lib/outside/providerCalls";
+import { counted, noteWorking, providerAction } from "../lib/outside/calls";
 import { readHead, transfersTo } from "../providers/chain/blocks";
 import { asAddress } from "../wallets/model";
 import { vReading, type Reading } from "./tables";

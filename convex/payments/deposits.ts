@@ -8,7 +8,7 @@ import { balanceOf, creditDeposit, creditsFor, deduct, depositor } from "../cred
 import { change } from "../lib/changes";
 import { isSet, required } from "../lib/env";
 import { formatUnits } from "../lib/money/amounts";
-import { isWorking } from "../lib/outside/tallies";
+import { isWorking } from "../lib/outside/calls";
 import { rowsByBoth } from "../lib/records/rows";
 import { HOUR } from "../lib/time";
 import { userIdByAddress } from "../wallets/model";

@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
-import { counted } from "../lib/outside/providerCalls";
+import { counted } from "../lib/outside/calls";
 import { createPauses, within } from "../lib/time";
 import { listingOf, unknownToken, unsureToken } from "../market/listing";
 import { noAnswer } from "../providers/call";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { parseTolerantly } from "../lib/text/json";
-import { noteCall } from "../lib/outside/providerCalls";
-import type { Provider } from "../lib/outside/tallies";
+import { noteCall, type Provider } from "../lib/outside/calls";
 
 /** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
 export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };

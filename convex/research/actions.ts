@@ -7,7 +7,7 @@ import type { Payer } from "../lib/limits/callers";
 import { log } from "../lib/log";
 import { renewal } from "../lib/cache";
 import { deadlines } from "../lib/outside/deadlines";
-import { takeNoted } from "../lib/outside/providerCalls";
+import { takeNoted } from "../lib/outside/calls";
 import { vPayer } from "../lib/tables";
 import { cut } from "../lib/text/strings";
 import { iso, MINUTE, roundedNow, unlessLate } from "../lib/time";
@@ -137,5 +137,5 @@ async function sentimentOf(focus: string, payer: Payer): Promise<Said<"sentiment
 
 async function onchainOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Said<"onchain">> {
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  return (await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience)).value;
+  return (await completeStructured(onchainQuestion(focus, iso(Date.now())), patience)).value;
 }

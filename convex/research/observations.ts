@@ -5,7 +5,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { refuseBeyond } from "../lib/limits/budget";
 import { change } from "../lib/changes";
 import { failureOf } from "../lib/errors";
-import { keepNoted, vNoted } from "../lib/outside/tallies";
+import { keepNoted, vNoted } from "../lib/outside/calls";
 import { namesIn } from "../lib/records/records";
 import { rowsBy } from "../lib/records/rows";
 import { MINUTE } from "../lib/time";

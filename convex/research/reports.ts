@@ -6,7 +6,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../_generated
 import { beginRefresh } from "../lib/cache";
 import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
-import { keepNoted, vNoted } from "../lib/outside/tallies";
+import { keepNoted, vNoted } from "../lib/outside/calls";
 import { rowsByBoth } from "../lib/records/rows";
 import { withoutCitations } from "../lib/text/strings";
 import { HOUR, iso, MINUTE } from "../lib/time";

@@ -7,7 +7,7 @@ import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { reached } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
-import { providerAction } from "../lib/outside/providerCalls";
+import { providerAction } from "../lib/outside/calls";
 import { turnsOf } from "../lib/outside/sourceTurns";
 import { renewal } from "../lib/cache";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
@@ -81,7 +81,7 @@ async function propose(ctx: ActionCtx, task: Task): Promise<Infer<typeof vAnswer
   };
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
   try {
-    const { value: proposal, model } = await completeStructured(ctx, question, patience);
+    const { value: proposal, model } = await completeStructured(question, patience);
     const { priceUsd, source, observedAt } = await priceNow();
     const problem = problemsOf(proposal, { priceUsd, costBps });
     if (problem !== null)
@@ -130,15 +130,12 @@ export const look = providerAction({}, async (ctx) => {
 });
 
 /** Writes the review of a day. */
-export const reviewDay = renewal(
-  { day: v.string() },
-  async (ctx, { day, payer }): Promise<string> => {
-    const { signals } = await ctx.runQuery(internal.signals.history.ofDay, { day });
-    const reviewed = signals.map((one) => ({ name: one.token, one }));
-    const about = { occasion: `Review of the day ${day} (UTC).`, reviewed };
-    return (await review(ctx, about, payer)).review;
-  },
-);
+export const reviewDay = renewal({ day: v.string() }, async (ctx, { day, payer }): Promise<string> => {
+  const { signals } = await ctx.runQuery(internal.signals.history.ofDay, { day });
+  const reviewed = signals.map((one) => ({ name: one.token, one }));
+  const about = { occasion: `Review of the day ${day} (UTC).`, reviewed };
+  return (await review(ctx, about, payer)).review;
+});
 
 /** Writes the review of a week; without the model its recap goes out unreviewed. */
 export const reviewWeek = providerAction({ week: v.string() }, async (ctx, { week }) => {
@@ -161,7 +158,7 @@ async function review(
   const ledger = reviewLedger(reviewed, standing, Date.now());
   const question = reviewQuestion(occasion, ledger);
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  const { value, model } = await completeStructured(ctx, question, patience);
+  const { value, model } = await completeStructured(question, patience);
   return { review: settledReview(value.review, ledger, standing), model };
 }
 

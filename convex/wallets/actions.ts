@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { checksummed } from "../lib/money/addresses";
-import { counted, providerAction } from "../lib/outside/providerCalls";
+import { counted, providerAction } from "../lib/outside/calls";
 import { resealAll, vRotated } from "../lib/security/rotation";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readMined } from "../providers/chain/transactions";

@@ -2,7 +2,7 @@ import type { Infer } from "convex/values";
 import { deadlines } from "../lib/outside/deadlines";
 import { log } from "../lib/log";
 import { formatUnits, microUsdOf, usdValue } from "../lib/money/amounts";
-import { counted } from "../lib/outside/providerCalls";
+import { counted } from "../lib/outside/calls";
 import { FEED_DECIMALS, feedAddresses, livePrices, type FeedName } from "../market/feeds";
 import { findPrices } from "../market/live";
 import type { PriceSource } from "../market/tables";

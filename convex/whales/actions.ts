@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
 import { log, reached } from "../lib/log";
-import { providerAction } from "../lib/outside/providerCalls";
+import { providerAction } from "../lib/outside/calls";
 import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
 import { readFeeds } from "../market/live";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
 import * as slots from "../../convex/lib/limits/slots";
-import * as providerCalls from "../../convex/lib/outside/providerCalls";
+import * as calls from "../../convex/lib/outside/calls";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { test, type App } from "../support/app";
 import { browserOf } from "../support/browser";
@@ -197,7 +197,7 @@ describe("bookkeeping that fails changes no answer", () => {
     settings: {
       replaced: {
         "lib/limits/slots": () => Promise.resolve({ ...slots, enter: broken, leave: broken }),
-        "lib/outside/providerCalls": () => Promise.resolve({ ...providerCalls, record: broken }),
+        "lib/outside/calls": () => Promise.resolve({ ...calls, record: broken }),
       },
     },
   });

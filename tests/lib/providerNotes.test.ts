@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { counted, noteCall, takeNoted } from "../../convex/lib/outside/providerCalls";
-import type { Noted } from "../../convex/lib/outside/tallies";
+import { counted, noteCall, takeNoted, type Noted } from "../../convex/lib/outside/calls";
 
 // Notes are a process's own, which here is that of other files, too.
 beforeEach(() => void takeNoted());
@@ -20,7 +19,7 @@ test("what an action has noted is stored once, also when it throws, and nothing 
   };
   await expect(run(failing, store)).rejects.toThrow("down");
   expect(stored).toEqual([
-    { outcomes: [{ provider: "chain", worked: true, failures: 1 }], spent: [], refused: [] },
+    { outcomes: [{ provider: "chain", worked: true, failures: 1 }], spent: [] },
   ]);
 });
 

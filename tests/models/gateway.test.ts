@@ -4,15 +4,8 @@ import { createApp, type App, test } from "../support/app";
 
 /** The LLM gateway as gateways are: with and without schemas, cut off, limiting, and answering in many spellings. */
 
-const DAY = 24 * 3_600_000;
 /** Without its lists the market is not told while the model fails. */
 const failLists = (app: App) => app.standins.fail("coingecko", { mode: "status", status: 503 });
-
-const NO_SCHEMAS = {
-  mode: "status",
-  status: 400,
-  body: { error: { message: "'response_format' of type 'json_schema' is not supported with this model." } },
-} as const;
 
 const requestShape = z.object({
   max_tokens: z.number(),
@@ -24,36 +17,13 @@ const requests = (app: App) => app.standins.sent("llm").map(({ body }) => reques
 const withSchema = (app: App) => requests(app).map((one) => one.response_format !== undefined);
 
 describe("a gateway that knows no schemas", () => {
-  test("is asked again without one, and without one for a day", async ({ app }) => {
-    for (const schema of ["market_snapshot", "token_answer"])
-      app.standins.fail("llm", { ...NO_SCHEMAS, schema });
-    expect((await app.get("/mcp/market")).status).toBe(200);
-    expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
-    expect(withSchema(app)).toEqual([true, false, false]);
-    await app.pass(DAY + 60_000, { cronsRun: false });
-    expect((await app.get("/mcp/market")).status).toBe(200);
-    expect(withSchema(app)).toEqual([true, false, false, true, false]);
-    // It counts from the last refusal.
-    await app.pass(DAY - 60_000, { cronsRun: false });
-    expect((await app.get("/mcp/market")).status).toBe(200);
-    expect(withSchema(app).at(-1)).toBe(false);
-  });
-
-  test("that has learnt them within the day is given one again, and from then on", async ({ app }) => {
-    app.standins.fail("llm", { ...NO_SCHEMAS, times: 1 });
-    expect((await app.get("/mcp/market")).status).toBe(200);
-    expect(withSchema(app)).toEqual([true, false]);
-    await app.pass(DAY - 60_000, { cronsRun: false });
-    expect((await app.get("/mcp/market")).status).toBe(200);
-    expect(withSchema(app)).toEqual([true, false, false]);
-    // The gateway's list is asked again every ten minutes.
-    await app.pass(12 * 60_000, { cronsRun: false });
-    expect((await app.get("/mcp/market")).status).toBe(200);
-    expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
-    expect(withSchema(app)).toEqual([true, false, false, true, true]);
-  });
-
   test.for([
+    [
+      400,
+      {
+        error: { message: "'response_format' of type 'json_schema' is not supported with this model." },
+      },
+    ],
     [400, { error: "Unknown parameter: response_format" }],
     [400, "json_schema is not supported by this provider"],
     [422, { detail: [{ loc: ["body", "response_format"], msg: "extra fields not permitted" }] }],

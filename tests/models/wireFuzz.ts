@@ -95,7 +95,7 @@ async function call<Shape extends z.ZodType>(
   const fetchBefore = globalThis.fetch;
   globalThis.fetch = (input, init) => standins.handle(new Request(input, init));
   try {
-    const { value } = await completeStructured(null, question, {
+    const { value } = await completeStructured(question, {
       payer: "service",
       timeoutMs: 60_000,
       attempts: 1,

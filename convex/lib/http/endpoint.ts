@@ -6,7 +6,7 @@ import { sha256Hex } from "../security/crypto";
 import { AppError, type ErrorCode } from "../errors";
 import { charge, type LimitName } from "../limits/charges";
 import type { Access, Caller } from "../limits/callers";
-import { counted } from "../outside/providerCalls";
+import { counted } from "../outside/calls";
 import { fieldsIn, pathOf, respond, type Answering, type KnowId, type Method } from "./router";
 
 /** A request without its body. */

@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { setting } from "../env";
 import { AppError } from "../errors";
-import { CALLERS, sumOf } from "../outside/tallies";
+import { CALLERS, sumOf } from "../outside/calls";
 import { vPayer } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 import type { Payer } from "./callers";

@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import { setting } from "../env";
-import { noteSpent } from "../outside/providerCalls";
+import { noteSpent } from "../outside/calls";
 import type { vBilled } from "../tables";
 import { dayOf } from "../time";
 import { isCaller } from "./budget";

@@ -4,7 +4,7 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { failureOf, messageOf } from "../errors";
 import { log } from "../log";
-import { providerAction, takeNoted } from "../outside/providerCalls";
+import { providerAction, takeNoted } from "../outside/calls";
 import { vJob, type Failure, type Job } from "./jobs";
 
 /** `over`: nothing is left to do, and no mutation has ended the work. */

@@ -10,7 +10,7 @@ import { dueWork } from "../cronRuns";
 import { messageOf } from "../errors";
 import { literals } from "../literals";
 import { log } from "../log";
-import { keepNoted, vNoted } from "../outside/tallies";
+import { keepNoted, vNoted } from "../outside/calls";
 import { MINUTE, SECOND } from "../time";
 
 /**

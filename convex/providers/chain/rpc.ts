@@ -26,7 +26,7 @@ import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
-import { noteCall } from "../../lib/outside/providerCalls";
+import { noteCall } from "../../lib/outside/calls";
 import { isAbort, isOutage, noAnswer, statusFailure, unusableFailure } from "../call";
 
 /**

@@ -1,10 +1,9 @@
 import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
-import type { ActionCtx } from "../../_generated/server";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
 import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/costs";
-import { noteCall, noteRefused, refusedBy } from "../../lib/outside/providerCalls";
+import { noteCall } from "../../lib/outside/calls";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
 import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
@@ -40,12 +39,11 @@ export type Completion = {
 
 /**
  * Asks for prose.
- * @param ctx Knows what the gateway has refused today; `null` outside a deployment.
  * @throws AppError `upstream` for every failure of the gateway, including an empty answer or one that was cut off
  * twice.
  */
-export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
-  const completion = await ask(ctx, prompt);
+export async function complete(prompt: Prompt): Promise<Completion> {
+  const completion = await ask(prompt);
   if (completion.text === "") throw unusableFailure(UPSTREAM);
   return completion;
 }
@@ -54,11 +52,11 @@ export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<C
  * One complete answer, perhaps empty: if it was cut off, it is requested once more, with more room.
  * @throws AppError `upstream`
  */
-export async function ask(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
+export async function ask(prompt: Prompt): Promise<Completion> {
   const signal = AbortSignal.timeout(prompt.timeoutMs);
-  const first = await request(ctx, prompt, signal);
+  const first = await request(prompt, signal);
   if (!first.isCut) return first;
-  const second = await request(ctx, { ...prompt, maxTokens: prompt.maxTokens * 2 }, signal);
+  const second = await request({ ...prompt, maxTokens: prompt.maxTokens * 2 }, signal);
   if (second.isCut)
     throw new AppError("upstream", `${UPSTREAM} sent an answer that was cut off at its limit`);
   return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
@@ -106,15 +104,10 @@ function refused(status: number, words = "", pauseMs = 0): Failed {
 /** How many parts of a request a gateway may refuse, one after the other. */
 const MAX_REFUSALS = 4;
 
-/**
- * One answer, asked for again after a failure that may pass. A part that the gateway refuses is left out, and left out for
- * a day once the gateway has answered without it.
- */
-async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSignal): Promise<Answer> {
+/** One answer, asked for again after a failure that may pass, and without a part that the gateway refuses. */
+async function request(prompt: Prompt, signal: AbortSignal): Promise<Answer> {
   const { payer, maxTokens, attempts } = prompt;
-  const gateway = `${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}`;
-  const left = await refusedBy(ctx, gateway);
-  const learnt: string[] = [];
+  const left = new Set<string>();
   for (let attempt = 1; ;) {
     let answer: Answer;
     try {
@@ -122,9 +115,8 @@ async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSigna
     } catch (error) {
       const failure = failedBy(error, signal);
       const part = refusedPart(failure, prompt.format !== undefined && !left.has("schema"), left);
-      if (part !== null && learnt.length < MAX_REFUSALS) {
+      if (part !== null && left.size < MAX_REFUSALS) {
         left.add(part);
-        learnt.push(part);
         continue;
       }
       // Without a key no call was made.
@@ -137,7 +129,6 @@ async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSigna
     }
     noteCall("llm", false);
     noteCost(payer, "llm", answer.micros);
-    for (const part of learnt) noteRefused(gateway, part);
     return answer;
   }
 }

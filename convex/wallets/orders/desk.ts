@@ -7,7 +7,7 @@ import { log } from "../../lib/log";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
-import { counted } from "../../lib/outside/providerCalls";
+import { counted } from "../../lib/outside/calls";
 import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import {
   broadcast,

@@ -1,0 +1,174 @@
+import type { RegisteredAction } from "convex/server";
+import { v, type Infer, type ObjectType, type PropertyValidators } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../../_generated/api";
+import { internalAction, type ActionCtx, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../changes";
+import { messageOf } from "../errors";
+import { log } from "../log";
+import { vBilled, vProvider } from "../tables";
+import { MINUTE } from "../time";
+
+/**
+ * How an action's calls to outside services went, for the operator, and what they cost, for the day's budget. `providers/`
+ * notes every call and its price; the action stores its notes once, at its end or with the mutation that stores
+ * its result. Without notes nothing is written.
+ */
+
+export type Provider = Infer<typeof vProvider>;
+
+/** How an action's calls to a provider went: whether one was answered, and how many failed after the last answer. */
+const vOutcome = v.object({ provider: vProvider, worked: v.boolean(), failures: v.number() });
+
+/** What a call has cost, and the callers in whose parts it counts. */
+const vSpending = v.object({
+  /** `2026-01-05` (UTC). */
+  day: v.string(),
+  provider: vBilled,
+  /** Millionths of a USD. */
+  micros: v.number(),
+  /** Whether a caller asked for it, who has not paid for it. */
+  isCallers: v.boolean(),
+  holders: v.array(v.string()),
+});
+type Spending = Infer<typeof vSpending>;
+
+export const vNoted = v.object({ outcomes: v.array(vOutcome), spent: v.array(vSpending) });
+export type Noted = Infer<typeof vNoted>;
+
+/** Noted and not stored yet. The platform gives every action its own module state. */
+const noted = new Map<Provider, Infer<typeof vOutcome>>();
+const spent = new Map<string, Spending>();
+/** Known to work. */
+const working = new Set<Provider>();
+
+/** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
+export function noteCall(provider: Provider, failed: boolean): void {
+  const { worked, failures } = noted.get(provider) ?? { worked: false, failures: 0 };
+  noted.set(provider, { provider, worked: worked || !failed, failures: failed ? failures + 1 : 0 });
+}
+
+/** Says that a provider is known to work: its success is no news to an action that runs every minute. */
+export function noteWorking(provider: Provider): void {
+  working.add(provider);
+}
+
+export function noteSpent({ micros, ...of }: Spending): void {
+  const key = Object.values(of).join(" ");
+  spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
+}
+
+/** The notes, for a mutation that stores them together with its other changes. */
+export function takeNoted(): Noted {
+  const news = [...noted.values()].filter(({ provider, failures }) => failures > 0 || !working.has(provider));
+  const taken = { outcomes: news, spent: [...spent.values()] };
+  for (const notes of [working, noted, spent]) notes.clear();
+  return taken;
+}
+
+/** Work of an action or an HTTP handler, whose notes are stored after it, also when it throws. */
+export function counted<Given extends unknown[], Value>(
+  work: (ctx: ActionCtx, ...given: Given) => Value | Promise<Value>,
+): (ctx: ActionCtx, ...given: Given) => Promise<Value> {
+  return async (ctx, ...given) => {
+    try {
+      return await work(ctx, ...given);
+    } finally {
+      const taken = takeNoted();
+      if (taken.outcomes.length + taken.spent.length > 0)
+        await afterwards(() => ctx.runMutation(internal.lib.outside.calls.record, taken));
+    }
+  };
+}
+
+/** Bookkeeping after the work: its failure is the operator's matter, and changes no answer. */
+export async function afterwards(write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    log.error("bookkeeping.failed", { message: messageOf(error) });
+  }
+}
+
+/** An internal action that calls a provider, counted. It returns nothing: its mutations store the results. */
+export function providerAction<Args extends PropertyValidators>(
+  args: Args,
+  work: (ctx: ActionCtx, given: ObjectType<Args>) => Promise<void>,
+): RegisteredAction<"internal", ObjectType<Args>, Promise<null>>;
+export function providerAction(
+  args: PropertyValidators,
+  work: (ctx: ActionCtx, given: Record<string, unknown>) => Promise<void>,
+) {
+  const handler = counted(async (ctx, given: Record<string, unknown>): Promise<null> => {
+    await work(ctx, given);
+    return null;
+  });
+  return internalAction({ args, returns: v.null(), handler });
+}
+
+export const record = change(vNoted.fields, async (ctx, taken) => {
+  await keepNoted(ctx, taken);
+});
+
+export async function keepNoted(ctx: MutationCtx, { outcomes, spent: costs }: Noted): Promise<void> {
+  for (const outcome of outcomes) await keepState(ctx, outcome);
+  for (const cost of costs) await addSpent(ctx, cost);
+}
+
+/** A provider fails from this many failed calls in a row on, until it answers one. */
+export const FAILS_FROM = 2;
+/** While it goes on failing, this is how often that is written. */
+const WRITTEN_EVERY_MS = MINUTE;
+
+/** Nothing is written while a provider works. */
+async function keepState(
+  ctx: MutationCtx,
+  { provider, worked, failures }: Infer<typeof vOutcome>,
+): Promise<void> {
+  const now = Date.now();
+  const row = await getOneFrom(ctx.db, "providerStates", "by_provider", provider);
+  const failed = failures === 0 ? {} : { failedAt: now };
+  if (row === null) {
+    await ctx.db.insert("providerStates", { provider, failures, since: now, ...failed });
+    return;
+  }
+  const inRow = Math.min(FAILS_FROM, failures + (worked ? 0 : row.failures));
+  if (inRow === row.failures && (failures === 0 || now - (row.failedAt ?? 0) < WRITTEN_EVERY_MS)) return;
+  const turned = inRow >= FAILS_FROM !== row.failures >= FAILS_FROM;
+  const since = turned ? now : row.since;
+  await ctx.db.patch("providerStates", row._id, { failures: inRow, since, ...failed });
+}
+
+/** Whether a provider is known to work, and its next success would change nothing. */
+export async function isWorking(ctx: QueryCtx, provider: Provider): Promise<boolean> {
+  return (await getOneFrom(ctx.db, "providerStates", "by_provider", provider))?.failures === 0;
+}
+
+/** The sum of all callers; those of the providers have their names, and those of one caller their hash. */
+export const CALLERS = "callers";
+
+/** How many rows count one sum together, so that actions which end together seldom conflict. */
+const SHARDS = 4;
+
+/** Adds what a call has cost to the day's sums: its provider's, all callers', and its callers' own. */
+async function addSpent(ctx: MutationCtx, spending: Spending): Promise<void> {
+  const { day, provider, micros, isCallers, holders } = spending;
+  for (const of of [provider, ...(isCallers ? [CALLERS] : []), ...holders]) {
+    const shard = Math.floor(Math.random() * SHARDS);
+    const row = await ctx.db
+      .query("spending")
+      .withIndex("by_day", (q) => q.eq("day", day).eq("of", of).eq("shard", shard))
+      .unique();
+    if (row === null) await ctx.db.insert("spending", { day, of, shard, micros });
+    else await ctx.db.patch("spending", row._id, { micros: row.micros + micros });
+  }
+}
+
+/** A sum of a day, in millionths of a USD. */
+export async function sumOf(ctx: QueryCtx, day: string, of: string): Promise<number> {
+  const rows = await ctx.db
+    .query("spending")
+    .withIndex("by_day", (q) => q.eq("day", day).eq("of", of))
+    .take(SHARDS);
+  return rows.reduce((total, { micros }) => total + micros, 0);
+}
