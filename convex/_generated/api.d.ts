@@ -69,7 +69,6 @@ import type * as lib_lazy from "../lib/lazy.js";
 import type * as lib_limits_budget from "../lib/limits/budget.js";
 import type * as lib_limits_callers from "../lib/limits/callers.js";
 import type * as lib_limits_charges from "../lib/limits/charges.js";
-import type * as lib_limits_costs from "../lib/limits/costs.js";
 import type * as lib_limits_slots from "../lib/limits/slots.js";
 import type * as lib_literals from "../lib/literals.js";
 import type * as lib_log from "../lib/log.js";
@@ -336,7 +335,6 @@ declare const fullApi: ApiFromModules<{
   "lib/limits/budget": typeof lib_limits_budget;
   "lib/limits/callers": typeof lib_limits_callers;
   "lib/limits/charges": typeof lib_limits_charges;
-  "lib/limits/costs": typeof lib_limits_costs;
   "lib/limits/slots": typeof lib_limits_slots;
   "lib/literals": typeof lib_literals;
   "lib/log": typeof lib_log;

@@ -5,7 +5,7 @@ import { required } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint, type Asker } from "../lib/http/endpoint";
 import { absentWhenEmpty, closedInput, optionalToken, userId } from "../lib/http/input";
-import { countGuess, refuseGuessing } from "../lib/limits/charges";
+import { charge } from "../lib/limits/charges";
 import { bodyInput, parseInput } from "../lib/http/request";
 import { resultExample, resultFields, shownResult } from "../research/views";
 import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, RECEIPT_HEADERS } from "./challenge";
@@ -84,7 +84,7 @@ const report: MountedEndpoint = endpoint({
     if (proof.kind === "refused") throw paymentRequired(proof);
     const focus = token ?? "";
     const order = { focus, ...(userId === undefined ? {} : { userId }) };
-    if (proof.kind === "hash") await refuseGuessing(ctx, caller);
+    if (proof.kind === "hash") await charge(ctx, "lookUp", caller);
     const { redeem } = await import("./redemption");
     const keyed = caller.keyHash === undefined ? {} : { keyHash: caller.keyHash };
     const wanted = { proof, order, shown: shownBy(proof, order), ...keyed };
@@ -94,10 +94,7 @@ const report: MountedEndpoint = endpoint({
       proof.kind === "hash"
         ? await waitingAs(ctx, caller, redeeming, { heldMs: deadlines.caller })
         : await redeeming();
-    if (redeemed.kind === "refused") {
-      if (redeemed.reason === "payment_not_found") await countGuess(ctx, caller);
-      throw paymentRequired(redeemed);
-    }
+    if (redeemed.kind === "refused") throw paymentRequired(redeemed);
     const shown = shownResult(redeemed.result);
     return new Reply({ success: true as const, result: shown, token: redeemed.focus }, redeemed.headers);
   },

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Payer } from "../lib/limits/callers";
-import { agentPromptCost, noteCost } from "../lib/limits/costs";
+import { agentPromptCost, noteCost } from "../lib/limits/budget";
 import { deadlines } from "../lib/outside/deadlines";
 import { agentApiUrl, required } from "../lib/env";
 import { AppError } from "../lib/errors";

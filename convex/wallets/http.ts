@@ -12,7 +12,7 @@ import {
 } from "../lib/http/described";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { userId } from "../lib/http/input";
-import { countGuess, refuseGuessing } from "../lib/limits/charges";
+import { charge } from "../lib/limits/charges";
 import { iso } from "../lib/time";
 import { txHash, warned, weakId } from "./inputs";
 import { EXPLORER, NO_WALLET, shownStatus, type WalletKind } from "./model";
@@ -211,13 +211,10 @@ const transaction: MountedEndpoint = endpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId, txHash: asked }, call) => {
-    await refuseGuessing(ctx, call.caller);
+    await charge(ctx, "lookUp", call.caller);
     const row = await ctx.runQuery(internal.wallets.orders.placing.byHash, { userId, txHash: asked });
     const kind = row?.request.kind;
-    if (row === null || (kind !== "send" && kind !== "swap")) {
-      await countGuess(ctx, call.caller);
-      throw new AppError("not_found", NO_TRANSACTION);
-    }
+    if (row === null || (kind !== "send" && kind !== "swap")) throw new AppError("not_found", NO_TRANSACTION);
     const { txHash = asked, bought } = row;
     const error = faultOf(row);
     return {

@@ -49,7 +49,7 @@ describe("a payment's hash that no node has heard of", () => {
     expect(asked).toBeLessThan(20);
   });
 
-  test("can be tried thirty times a minute from one address", async ({ app }) => {
+  test("can be tried so many times a minute from one address", async ({ app }) => {
     deadlineByHand("unknownHash")();
     const guess = (i: number) =>
       app.post("/agent/research/paid", {}, { headers: { "X-PAYMENT": madeUp(i) }, ip: "203.0.113.9" });
@@ -64,7 +64,7 @@ describe("a payment's hash that no node has heard of", () => {
     expect(tried).toBeGreaterThanOrEqual(30);
     expect([more.status, more.body.error]).toEqual([
       429,
-      expect.stringMatching(/^Your network address's limit of look-ups that find nothing/),
+      expect.stringMatching(/^Your network address's limit of look-ups/),
     ]);
   });
 });

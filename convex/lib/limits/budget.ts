@@ -3,8 +3,8 @@ import { internal } from "../../_generated/api";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { setting } from "../env";
 import { AppError } from "../errors";
-import { CALLERS, sumOf } from "../outside/calls";
-import { vPayer } from "../tables";
+import { CALLERS, noteSpent, sumOf } from "../outside/calls";
+import { vPayer, type vBilled } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 import type { Payer } from "./callers";
 
@@ -21,36 +21,39 @@ const PART_OF_ONE = 0.2;
 const MOST_BUDGETS = 2;
 const MICROS = 1_000_000;
 
-/** What each provider has cost on a day. */
-async function costsOf(ctx: QueryCtx, day: string) {
-  const [llm, sentiment, agentApi] = await Promise.all([
-    sumOf(ctx, day, "llm"),
-    sumOf(ctx, day, "sentiment"),
-    sumOf(ctx, day, "agentApi"),
-  ]);
-  return { llm, sentiment, agentApi, all: llm + sentiment + agentApi };
-}
+const vSpent = v.object({
+  llm: v.number(),
+  sentiment: v.number(),
+  agentApi: v.number(),
+  all: v.number(),
+  callers: v.number(),
+  /** The most by one of a payer's holders. */
+  own: v.number(),
+});
+type Spent = Infer<typeof vSpent>;
 
-export const vSpent = v.object({ all: v.number(), callers: v.number(), own: v.number() });
-
-/** What counts for a payer on the day of `now`: spent by everybody, by all callers, and the most by one of its holders. */
-export async function spentFor(ctx: QueryCtx, payer: Payer, now: number): Promise<Infer<typeof vSpent>> {
-  const day = dayOf(now);
-  const holders = isCaller(payer) ? payer.holders : [];
-  const own = await Promise.all(holders.map((holder) => sumOf(ctx, day, holder)));
-  const { all } = await costsOf(ctx, day);
-  return { all, callers: await sumOf(ctx, day, CALLERS), own: Math.max(0, ...own) };
+/** What the day of `now` has cost: by provider, by all callers, and by a payer's own. */
+async function spentOn(ctx: QueryCtx, now: number, payer: Payer = "service"): Promise<Spent> {
+  const sum = (of: string) => sumOf(ctx, dayOf(now), of);
+  const billed = {
+    llm: await sum("llm"),
+    sentiment: await sum("sentiment"),
+    agentApi: await sum("agentApi"),
+  };
+  const own = await Promise.all(isCaller(payer) ? payer.holders.map(sum) : []);
+  const all = billed.llm + billed.sentiment + billed.agentApi;
+  return { ...billed, all, callers: await sum(CALLERS), own: Math.max(0, ...own) };
 }
 
 /** Whether somebody has asked for it, who has not paid for it. */
-export function isCaller(payer: Payer): payer is Exclude<Payer, string> {
+function isCaller(payer: Payer): payer is Exclude<Payer, string> {
   return typeof payer !== "string" && payer.class !== "shift";
 }
 
 export const spent = internalQuery({
   args: { payer: vPayer, now: v.number() },
   returns: vSpent,
-  handler: (ctx, { payer, now }) => spentFor(ctx, payer, now),
+  handler: (ctx, { payer, now }) => spentOn(ctx, now, payer),
 });
 
 /**
@@ -62,12 +65,7 @@ export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void
   if (payer === "paid") return;
   const now = Date.now();
   const stale = { useStaleSnapshot: true };
-  refusePast(payer, await ctx.runQuery(internal.lib.limits.budget.spent, { payer, now }, stale), now);
-}
-
-/** The same, of what was read. */
-export function refusePast(payer: Payer, { all, callers, own }: Infer<typeof vSpent>, now: number): void {
-  if (payer === "paid") return;
+  const { all, callers, own } = await ctx.runQuery(internal.lib.limits.budget.spent, { payer, now }, stale);
   const budget = budgetMicros();
   const isPastAll = all >= budget * MOST_BUDGETS;
   if (!isCaller(payer)) {
@@ -98,12 +96,10 @@ function resetAfter(now: number): number {
 /** From this part on the operator is warned: of the budget, or of the callers' part of it. */
 export const NEARLY_USED = 0.8;
 
-/** What each provider has cost on the day of `now`. `used`: the part of the budget, and of the callers' part, 0 to 1. */
+/** The day of `now` in USD. `used`: the part of the budget, and of the callers' part, 0 to 1. */
 export async function spentToday(ctx: QueryCtx, now: number) {
-  const day = dayOf(now);
-  const { all, llm, sentiment, agentApi } = await costsOf(ctx, day);
+  const { all, callers, llm, sentiment, agentApi } = await spentOn(ctx, now);
   const budget = budgetMicros();
-  const callers = await sumOf(ctx, day, CALLERS);
   return {
     resetsAt: resetAfter(now),
     limitUsd: usd(budget),
@@ -116,4 +112,75 @@ export async function spentToday(ctx: QueryCtx, now: number) {
 /** To a hundredth of a cent. */
 function usd(micros: number): number {
   return Math.round(micros / 100) / 10_000;
+}
+
+// What a provider's call costs: by the providers' public lists of August 2026, without discounts for repeated prompts.
+
+/** USD per million tokens (which equals millionths of a USD per token), by the start of the model's name; the first match counts. */
+const TOKEN_PRICES: readonly (readonly [start: string, input: number, output: number])[] = [
+  ["claude-haiku", 1, 5],
+  ["claude-sonnet", 3, 15],
+  ["claude-opus", 5, 25],
+  ["gemini-3-flash", 0.5, 3],
+  ["gemini", 2, 12],
+  ["gpt-5-mini", 0.25, 2],
+  ["gpt-5-nano", 0.05, 0.4],
+  ["gpt-5", 1.75, 14],
+  ["grok-4.3", 1.25, 2.5],
+  ["grok", 2, 6],
+  ["deepseek", 0.6, 1.7],
+  ["qwen", 0.6, 3.6],
+  ["kimi", 0.6, 3],
+];
+/** A model that is not in the table counts as an expensive one. */
+const UNKNOWN_PRICE = { input: 5, output: 25 };
+
+/** A post that the sentiment model's search fetches: 5 USD per thousand. */
+const POST_MICROS = 5_000;
+/** Posts that a search usually fetches. */
+const USUAL_POSTS = 5;
+/** Usual tokens of the sentiment model for one answer. */
+const USUAL_SENTIMENT_TOKENS = { input: 4_000, output: 4_000 };
+/** A prompt of the agent API, which publishes no price: estimated from its plan. */
+const AGENT_PROMPT_MICROS = 50_000;
+
+/** Few texts have more than one token per three characters. */
+const CHARS_PER_TOKEN = 3;
+
+/** Tokens of a call. */
+export type Usage = { input: number; output: number };
+
+export function completionCost(usage: Usage): number {
+  return tokensCost(setting("LLM_MODEL"), usage);
+}
+
+/** The most that a completion may cost: the longest allowed answer to a prompt of so many characters. */
+export function dearestCompletion(promptChars: number, maxTokens: number): number {
+  return completionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens });
+}
+
+/** The cost of an answer of the sentiment model, by its usage and the posts it fetched. */
+export function sentimentCost(usage: Usage, posts: number): number {
+  return tokensCost(setting("SENTIMENT_MODEL"), usage) + posts * POST_MICROS;
+}
+
+export function usualSentiment(): number {
+  return sentimentCost(USUAL_SENTIMENT_TOKENS, USUAL_POSTS);
+}
+
+export function agentPromptCost(): number {
+  return AGENT_PROMPT_MICROS;
+}
+
+function tokensCost(model: string, usage: Usage): number {
+  const bare = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
+  const listed = TOKEN_PRICES.find(([start]) => bare.startsWith(start));
+  const [, input, output] = listed ?? ["", UNKNOWN_PRICE.input, UNKNOWN_PRICE.output];
+  return Math.ceil(usage.input * input + usage.output * output);
+}
+
+/** Notes what a call has cost, in millionths of a USD: it is stored with the action's other notes. */
+export function noteCost(payer: Payer, provider: Infer<typeof vBilled>, micros: number): void {
+  const holders = typeof payer === "string" ? [] : payer.holders;
+  noteSpent({ day: dayOf(Date.now()), provider, micros, isCallers: isCaller(payer), holders });
 }

@@ -1,4 +1,4 @@
-import { calculateRateLimit, DAY, HOUR, MINUTE, RateLimiter } from "@convex-dev/rate-limiter";
+import { DAY, HOUR, MINUTE, RateLimiter } from "@convex-dev/rate-limiter";
 import { v, type Infer } from "convex/values";
 import { components, internal } from "../../_generated/api";
 import type { ActionCtx, MutationCtx } from "../../_generated/server";
@@ -8,6 +8,7 @@ import { literals } from "../literals";
 import { log } from "../log";
 import { namesIn } from "../records/records";
 import { sha256Hex } from "../security/crypto";
+import { many } from "../text/strings";
 import { SECOND } from "../time";
 import { vCaller, type Caller } from "./callers";
 
@@ -43,6 +44,8 @@ const LIMITS = {
   settings: { of: "changes of settings and look-ups", user: person, address },
   order: { of: "orders", user: perMinute(60, 200), address: shared(perMinute(240, 480)) },
   chain: { of: "questions to the chain", user: perMinute(60, 120), address: shared(perMinute(480, 960)) },
+  // Strangers may guess hashes and payments.
+  lookUp: { of: "look-ups", user: perMinute(240, 480), address: perMinute(60, 120) },
   deposit: { of: "notices of deposits", user: perMinute(240, 480), address: shared(perMinute(600, 1_200)) },
   // Ten may run at once: a user who has started all of them has reports for eight hours.
   shift: { of: "new research shifts", user: perHour(20), address: perHour(40) },
@@ -73,17 +76,14 @@ const OTHERS = {
 export const vLimitName = literals(...namesIn(LIMITS));
 export type LimitName = Infer<typeof vLimitName>;
 
-/** A stranger's guesses at transactions and payments, whatever they name. */
-const GUESSES = { of: "look-ups that find nothing", address: perMinute(30) };
-
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
 /** A limit in words, and the caller that it counts, hashed: a `userId` is a credential and stays out of the table. */
 type Counted = { limit: string; of: string; key: string; config: Bucket };
 
-function ofAddress(name: LimitName | "guess", caller: Pick<Caller, "address">): Counted[] {
+function ofAddress(name: LimitName, caller: Pick<Caller, "address">): Counted[] {
   if (caller.address === null) return [];
-  const { of, address: config } = name === "guess" ? GUESSES : LIMITS[name];
+  const { of, address: config } = LIMITS[name];
   // Who guesses codes has at most the network that one customer can own.
   const network = name === "link" ? networkOf(caller.address) : caller.address;
   return [counted(`${name}Address`, `your network address's limit of ${of}`, `address:${network}`, config)];
@@ -131,11 +131,8 @@ export async function charge(
   if ("db" in ctx) return takeAll(ctx, name, caller, part);
   if (limitsOf(name, caller, part).length === 0) return;
   try {
-    await ctx.runMutation(internal.lib.limits.charges.take, {
-      name,
-      caller,
-      ...(part === undefined ? {} : { part }),
-    });
+    const given = { name, caller, ...(part === undefined ? {} : { part }) };
+    await ctx.runMutation(internal.lib.limits.charges.take, given);
   } catch (error) {
     if (failureOf(error) !== null) throw error;
     // A limiter that fails refuses nobody: it guards costs, not money.
@@ -151,10 +148,11 @@ function limitsOf(name: LimitName, caller: Caller, part?: Part): Counted[] {
 }
 
 async function takeAll(ctx: MutationCtx, name: LimitName, caller: Caller, part?: Part): Promise<void> {
-  for (const one of limitsOf(name, caller, part)) {
-    const { limit, key, config } = one;
+  for (const { limit, of, key, config } of limitsOf(name, caller, part)) {
     const { ok, retryAfter = 0 } = await rateLimiter.limit(ctx, limit, { key, config });
-    if (!ok) throw tooMany(one, retryAfter);
+    if (ok) continue;
+    const { rate, period, capacity } = config;
+    throw usedUp(`${of} (${capacity} in ${inWords((capacity / rate) * period)})`, retryAfter);
   }
 }
 
@@ -164,27 +162,6 @@ export const take = change(
   (ctx, { name, caller, part }) => takeAll(ctx, name, caller, part),
 );
 
-/**
- * Refuses callers who have guessed too often, before anything is looked up, so that a right guess is answered no faster
- * than a wrong one.
- * @throws AppError `rate_limited`
- */
-export async function refuseGuessing(ctx: ActionCtx, caller: Caller): Promise<void> {
-  for (const one of ofAddress("guess", caller)) {
-    const { limit, key, config } = one;
-    // Not the limiter's own check: that is a query which reads the clock.
-    const found = await rateLimiter.getValue(ctx, limit, { key, config });
-    const { retryAfter } = calculateRateLimit(found, config, Date.now(), 1);
-    if (retryAfter !== undefined) throw tooMany(one, retryAfter);
-  }
-}
-
-/** Counts a wrong guess. */
-export async function countGuess(ctx: ActionCtx, caller: Caller): Promise<void> {
-  for (const { limit, key, config } of ofAddress("guess", caller))
-    await rateLimiter.limit(ctx, limit, { key, config });
-}
-
 /** Counts one use against a limit of another subject. @returns Whether there was one left. */
 export async function hasLeft(
   ctx: MutationCtx,
@@ -192,11 +169,6 @@ export async function hasLeft(
   subject: string,
 ): Promise<boolean> {
   return (await rateLimiter.limit(ctx, name, { key: sha256Hex(subject), config: OTHERS[name] })).ok;
-}
-
-function tooMany({ of, config }: Counted, retryAfterMs: number): AppError {
-  const { rate, period, capacity } = config;
-  return usedUp(`${of} (${capacity} in ${inWords((capacity / rate) * period)})`, retryAfterMs);
 }
 
 /** The refusal of a caller who was stopped by a limit. @param what The subject of "… is used up". */
@@ -209,8 +181,7 @@ export function usedUp(what: string, retryAfterMs: number): AppError {
 
 /** Rounded up: `1 second`, `25 minutes`, `3 hours`. */
 function inWords(ms: number): string {
-  const [unit, name] =
-    ms < 2 * MINUTE ? [SECOND, "second"] : ms < 2 * HOUR ? [MINUTE, "minute"] : [HOUR, "hour"];
-  const count = Math.max(1, Math.ceil(ms / unit));
-  return `${count} ${name}${count === 1 ? "" : "s"}`;
+  if (ms >= 2 * HOUR) return many(Math.ceil(ms / HOUR), "hour");
+  if (ms >= 2 * MINUTE) return many(Math.ceil(ms / MINUTE), "minute");
+  return many(Math.max(1, Math.ceil(ms / SECOND)), "second");
 }

@@ -1,17 +1,17 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
-import { refusePast, spentFor, vSpent } from "./budget";
-import { vCaller, type Payer, type Caller } from "./callers";
 import { change } from "../changes";
 import { AppError, failureOf, messageOf } from "../errors";
 import { log } from "../log";
-import { afterwards, takeNoted, keepNoted, vNoted } from "../outside/calls";
+import { afterwards, keepNoted, takeNoted, vNoted } from "../outside/calls";
 import { rowsBy } from "../records/rows";
 import { sha256Hex } from "../security/crypto";
 import { vPayer } from "../tables";
 import { SECOND } from "../time";
+import { refuseBeyond } from "./budget";
+import { vCaller, type Payer, type Caller } from "./callers";
 import { charge, vLimitName, type LimitName } from "./charges";
 
 /**
@@ -40,8 +40,15 @@ export async function waitingAs<Value>(
   work: () => Promise<Value>,
   options: { heldMs: number; payer?: Payer; limit?: LimitName },
 ): Promise<Value> {
-  const slot = await enterAs(ctx, caller, options);
-  if (slot === null) return work();
+  let slot: Id<"slots">;
+  try {
+    slot = await ctx.runMutation(internal.lib.limits.slots.enter, { caller, ...options });
+  } catch (error) {
+    if (failureOf(error) !== null) throw error;
+    // Who waits is bookkeeping, and refuses nobody by failing.
+    log.error("slots.unasked", { message: messageOf(error) });
+    return work();
+  }
   try {
     return await work();
   } finally {
@@ -49,33 +56,9 @@ export async function waitingAs<Value>(
   }
 }
 
-/** @returns `null` if the slots could not be asked: who waits is bookkeeping, and refuses nobody by failing. */
-async function enterAs(
-  ctx: ActionCtx,
-  caller: Caller,
-  options: { heldMs: number; payer?: Payer; limit?: LimitName },
-): Promise<Id<"slots"> | null> {
-  try {
-    return await ctx.runMutation(internal.lib.limits.slots.enter, { caller, ...options });
-  } catch (error) {
-    if (failureOf(error) !== null) throw error;
-    log.error("slots.unasked", { message: messageOf(error) });
-    return null;
-  }
-}
-
-/** Whose slot it is, hashed. A user's own chat has no address; whoever only names an id counts by the address. */
-function holderOf({ userId, address, identity }: Caller): { user?: string; address?: string } {
-  const user = identity ?? (address === null ? userId : undefined);
-  return {
-    ...(user === undefined ? {} : { user: sha256Hex(`user:${user}`) }),
-    ...(address === null ? {} : { address: sha256Hex(`address:${address}`) }),
-  };
-}
-
 /**
- * Takes a slot. Which ones are free, and what has been spent, is read from a snapshot that may be a moment old: a current
- * read would make all callers conflict.
+ * Takes a slot. Which ones are free is read from a snapshot that may be a moment old: a current read would make all
+ * callers conflict.
  */
 export const enter = internalMutation({
   args: {
@@ -87,17 +70,12 @@ export const enter = internalMutation({
   returns: v.id("slots"),
   handler: async (ctx, { caller, heldMs, payer, limit }) => {
     const now = Date.now();
-    const who = holderOf(caller);
     if (limit !== undefined) await charge(ctx, limit, caller);
-    await refuseHolders(ctx, who, now);
+    const who = await holderOf(ctx, caller, now);
+    if (payer !== undefined) await refuseBeyond(ctx, payer);
     const most = who.user === undefined ? ANONYMOUS : ALL;
-    const seen: Infer<typeof vSeen> = await ctx.runQuery(
-      internal.lib.limits.slots.look,
-      { now, ...(payer === undefined ? {} : { payer }) },
-      { useStaleSnapshot: true },
-    );
-    const { held, spent } = seen;
-    if (payer !== undefined && spent !== null) refusePast(payer, spent, now);
+    const stale = { useStaleSnapshot: true };
+    const held: number[] = await ctx.runQuery(internal.lib.limits.slots.held, { now }, stale);
     const free = Array.from({ length: most }, (_, shard) => shard).filter((shard) => !held.includes(shard));
     const turn = Math.floor(Math.random() * free.length);
     for (const shard of [...free.slice(turn), ...free.slice(0, turn)]) {
@@ -114,39 +92,46 @@ export const enter = internalMutation({
   },
 });
 
-const vSeen = v.object({ held: v.array(v.number()), spent: v.union(vSpent, v.null()) });
-
-/** Which slots are held, and what counts against a payer's part of the budget. */
-export const look = internalQuery({
-  args: { now: v.number(), payer: v.optional(vPayer) },
-  returns: vSeen,
-  handler: async (ctx, { now, payer }) => {
+/** The slots that are held. */
+export const held = internalQuery({
+  args: { now: v.number() },
+  returns: v.array(v.number()),
+  handler: async (ctx, { now }) => {
     const rows = await ctx.db.query("slots").withIndex("by_shard").take(ALL);
-    return {
-      held: rows.filter(({ until }) => until > now).map(({ shard }) => shard),
-      spent: payer === undefined ? null : await spentFor(ctx, payer, now),
-    };
+    return rows.filter(({ until }) => until > now).map(({ shard }) => shard);
   },
 });
 
-async function refuseHolders(
+/**
+ * Whose slot it is, hashed: a user's own chat has no address, and whoever only names an id counts by the address.
+ * @throws AppError `rate_limited` for who holds as many as one may.
+ */
+async function holderOf(
   ctx: MutationCtx,
-  { user, address }: { user?: string; address?: string },
+  { userId, address, identity }: Caller,
   now: number,
-): Promise<void> {
+): Promise<{ user?: string; address?: string }> {
+  const who: { user?: string; address?: string } = {};
   const rows = () => ctx.db.query("slots");
+  const user = identity ?? (address === null ? userId : undefined);
   if (user !== undefined) {
+    const hash = sha256Hex(`user:${user}`);
     const own = await rows()
-      .withIndex("by_user", (q) => q.eq("user", user).gt("until", now))
+      .withIndex("by_user", (q) => q.eq("user", hash).gt("until", now))
       .take(BY_USER);
     if (own.length >= BY_USER) throw tooMany(`${BY_USER} of your requests wait for an answer`);
+    who.user = hash;
   }
-  if (address === undefined) return;
-  const around = await rows()
-    .withIndex("by_address", (q) => q.eq("address", address).gt("until", now))
-    .take(BY_ADDRESS);
-  if (around.length >= BY_ADDRESS)
-    throw tooMany(`${BY_ADDRESS} requests of your network address wait for an answer`);
+  if (address !== null) {
+    const hash = sha256Hex(`address:${address}`);
+    const around = await rows()
+      .withIndex("by_address", (q) => q.eq("address", hash).gt("until", now))
+      .take(BY_ADDRESS);
+    if (around.length >= BY_ADDRESS)
+      throw tooMany(`${BY_ADDRESS} requests of your network address wait for an answer`);
+    who.address = hash;
+  }
+  return who;
 }
 
 function tooMany(what: string): AppError {

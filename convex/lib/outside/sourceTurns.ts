@@ -24,9 +24,8 @@ export function turnsOf(ctx: ActionCtx): WaitTurn {
   const take = together(ask, TAKEN_TOGETHER_MS);
   return async (source) => {
     const waitMs = await take(source);
-    if (waitMs === null) return false;
-    if (waitMs > 0) await sleep(waitMs);
-    return true;
+    if (waitMs !== null) await sleep(waitMs);
+    return waitMs !== null;
   };
 }
 
@@ -36,8 +35,7 @@ export const take = internalMutation({
   returns: v.array(v.union(v.number(), v.null())),
   handler: async (ctx, { sources }) => {
     const waits: (number | null)[] = [];
-    for (const source of sources) {
-      if (!isPublicSource(source)) throw new Error(`There is no source ${source}`);
+    for (const source of sources.filter(isPublicSource)) {
       const config = SOURCE_LIMITS[source];
       const reserve = config.maxReserved > 0;
       const { ok, retryAfter = 0 } = await rateLimiter.limit(ctx, source, { config, reserve });
@@ -58,19 +56,17 @@ export function together<One, Answer>(
   gatherMs: number,
 ): (one: One) => Promise<Answer> {
   let gathered: { all: One[]; answers: Promise<Answer[]> } | null = null;
-  const gather = () => {
-    const all: One[] = [];
-    const answers = sleep(gatherMs).then(() => {
-      gathered = null;
-      return ask(all);
-    });
-    gathered = { all, answers };
-    return gathered;
-  };
   return async (one) => {
-    const { all, answers } = gathered ?? gather();
+    const all: One[] = gathered?.all ?? [];
     const place = all.push(one) - 1;
-    const answer = (await answers)[place];
+    gathered ??= {
+      all,
+      answers: sleep(gatherMs).then(() => {
+        gathered = null;
+        return ask(all);
+      }),
+    };
+    const answer = (await gathered.answers)[place];
     if (answer === undefined) throw new Error("The call left some questions without an answer");
     return answer;
   };

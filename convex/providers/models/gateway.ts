@@ -2,7 +2,7 @@ import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
-import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/costs";
+import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/budget";
 import { noteCall } from "../../lib/outside/calls";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";

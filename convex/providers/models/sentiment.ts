@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Payer } from "../../lib/limits/callers";
-import { noteCost, sentimentCost, usualSentiment } from "../../lib/limits/costs";
+import { noteCost, sentimentCost, usualSentiment } from "../../lib/limits/budget";
 import { deadlines } from "../../lib/outside/deadlines";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
