@@ -34,7 +34,6 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
  * save it the same work again. Nothing else is kept in a module.
  */
 const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
-  "lib/env": "settings as they were read, by their text",
   "lib/outside/calls": "what an action's providers cost, until its next mutation stores it",
   "lib/security/seals": "keys as they were derived, by their text",
 };

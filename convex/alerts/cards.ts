@@ -1,6 +1,5 @@
 import { sourceName } from "../lib/publicSources";
-import { signed, typeset } from "../lib/text/numbers";
-import { dollars } from "../lib/text/strings";
+import { dollars, signed, typeset } from "../lib/text/numbers";
 import { dateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import type { Alert } from "./model";

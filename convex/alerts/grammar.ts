@@ -1,6 +1,5 @@
 import { sourceName } from "../lib/publicSources";
-import { bigUsd, percent } from "../lib/text/numbers";
-import { dollars } from "../lib/text/strings";
+import { dollars, bigUsd, percent } from "../lib/text/numbers";
 import { dateTime, DAY, HOUR, MINUTE } from "../lib/time";
 import { PRICED_TOKENS } from "../market/tables";
 import { COINS } from "../whales/coins";

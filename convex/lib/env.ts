@@ -1,76 +1,40 @@
 import { env } from "../_generated/server";
 import { AppError } from "./errors";
+import { namesIn } from "./records/records";
+import { withoutTrailing } from "./text/strings";
 
 /**
- * The form of a variable. Written without zod, whose code would be evaluated at every call of every function that reads
- * a setting.
+ * The form of a variable, and what is wrong with another. Written without zod, whose code would be evaluated at every
+ * call of every function that reads a setting.
  */
-type Shape = {
-  /** What is wrong with a value ("must be …"); `null` if nothing is. */
-  complaint: (value: string) => string | null;
-  /** The value as it is used, if it differs. */
-  read?: (value: string) => string;
-};
-
-function like(pattern: RegExp, complaint: string): Shape {
-  return { complaint: (value) => (pattern.test(value) ? null : complaint) };
-}
-
-/** Adds a rule to a shape, checked for values that pass the others. */
-function where(shape: Shape, holds: (value: string) => boolean, complaint: string): Shape {
-  return { ...shape, complaint: (value) => shape.complaint(value) ?? (holds(value) ? null : complaint) };
-}
+type Form = readonly [fits: RegExp | ((value: string) => boolean), complaint: string];
 
 /** Keys are sent in headers and addresses, which allow no spaces and only ASCII. */
-const secret = where(
-  like(/^[^]{8}/, "is too short to be a key"),
-  (key) => /^[\x21-\x7e]+$/.test(key),
-  "must be printable characters without spaces",
-);
-const address: Shape = {
-  complaint: (url) =>
-    /^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : "") ? null : "must be an http(s) address",
-  read: trimSlashes,
-};
+const secret: Form = [/^[\x21-\x7e]{8,}$/, "must be a key: 8 printable characters or more, without spaces"];
+const isAddress = (url: string) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+const address: Form = [isAddress, "must be an http(s) address"];
 /** An address that paths are appended to. */
-const base = where(address, (url) => !/[?#]/.test(url), "must be an http(s) address without ? and #");
-const model = like(/^[\w.:@/+-]{1,128}$/, "must be a model's name, without spaces");
-
-/** The Bot API's tokens: the bot's id and its secret. They stand in the path of every call. */
-const botToken = like(
-  /^\d{3,20}:[A-Za-z0-9_-]{8,128}$/,
-  "must be a bot's token: digits, a colon and its secret",
-);
-const chat = like(
-  /^(?:-?[1-9]\d{0,15}|@[A-Za-z]\w{3,63})$/,
-  "must be a numeric chat id (negative for groups) or @channel",
-);
-
-/** What the messenger accepts as a webhook's secret token. Source: the Bot API's `setWebhook`. */
-const webhookToken = like(/^[A-Za-z0-9_-]{8,256}$/, "must be 8 to 256 characters of A-Z, a-z, 0-9, _ and -");
-
+const base: Form = [
+  (url) => isAddress(url) && !/[?#]/.test(url),
+  "must be an http(s) address without ? and #",
+];
+const model: Form = [/^[\w.:@/+-]{1,128}$/, "must be a model's name, without spaces"];
 /** 64 hex digits, or base64 of 32 bytes. */
-const encryptionKey = like(
+const encryptionKey: Form = [
   /^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/,
   "must be 64 hex digits or base64 of 32 bytes",
-);
+];
+/** The order of secp256k1's group: a private key is below it. */
+const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const privateKey: Form = [
+  (hex) => /^0x[0-9a-fA-F]{64}$/.test(hex) && BigInt(hex) > 0n && BigInt(hex) < CURVE_ORDER,
+  "must be a private key: 0x and 64 hex digits",
+];
+const usdAmount: Form = [/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50"];
+const count: Form = [/^[1-9]\d{0,6}$/, "must be a positive whole number"];
 
-const usdAmount = like(/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50");
-const count = like(/^[1-9]\d{0,6}$/, "must be a positive whole number");
-const privateKey = where(
-  like(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits"),
-  isPrivateKey,
-  "must be a private key: this number is not one",
-);
-/** CoinGecko's two kinds of keys look alike: `pro:` marks one of a paid plan. */
-const coingeckoKey = like(
-  /^(?:pro:|demo:)?[\x21-\x39\x3b-\x7e]{8,}$/,
-  "must be a key, with pro: before it if it belongs to a paid plan",
-);
-const flag = like(/^(?:true|false|1|0)$/i, "must be true or false");
-
-/** Every environment variable the service reads, with its shape. An empty one counts as absent. */
-const shapes = {
+/** Every environment variable the service reads, with its form. An empty one counts as absent. */
+const FORMS = {
   LLM_GATEWAY_API_KEY: secret,
   LLM_ENDPOINT: base,
   LLM_MODEL: model,
@@ -78,48 +42,62 @@ const shapes = {
   SENTIMENT_API_KEY: secret,
   SENTIMENT_ENDPOINT: base,
   SENTIMENT_MODEL: model,
-  MESSENGER_BOT_TOKEN: botToken,
-  MESSENGER_CHAT_ID: chat,
-  MESSENGER_BOT_NAME: like(/^[A-Za-z0-9_]{5,32}$/, "must be the bot's name, without @"),
+  /** The Bot API's tokens stand in the path of every call. */
+  MESSENGER_BOT_TOKEN: [
+    /^\d{3,20}:[A-Za-z0-9_-]{8,128}$/,
+    "must be a bot's token: digits, a colon and its secret",
+  ],
+  MESSENGER_CHAT_ID: [
+    /^(?:-?[1-9]\d{0,15}|@[A-Za-z]\w{3,63})$/,
+    "must be a numeric chat id (negative for groups) or @channel",
+  ],
+  MESSENGER_BOT_NAME: [/^[A-Za-z0-9_]{5,32}$/, "must be the bot's name, without @"],
   WEB_APP_URL: address,
   MESSENGER_API_URL: base,
-  MESSENGER_WEBHOOK_SECRET: webhookToken,
+  /** What the Bot API's `setWebhook` accepts. */
+  MESSENGER_WEBHOOK_SECRET: [
+    /^[A-Za-z0-9_-]{8,256}$/,
+    "must be 8 to 256 characters of A-Z, a-z, 0-9, _ and -",
+  ],
   MESSENGER_CONNECT_SECRET: secret,
   SOCIAL_WEBHOOK_SECRET: secret,
-  SOCIAL_TRADE_CONFIDENCE: like(/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"),
+  SOCIAL_TRADE_CONFIDENCE: [/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"],
   WALLET_ENCRYPTION_KEY: encryptionKey,
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
   CHAIN_RPC_URL: address,
   EVIDENCE_API_URL: base,
-  COINGECKO_API_KEY: coingeckoKey,
+  /** CoinGecko's two kinds of keys look alike: `pro:` marks one of a paid plan. */
+  COINGECKO_API_KEY: [
+    /^(?:pro:|demo:)?[\x21-\x39\x3b-\x7e]{8,}$/,
+    "must be a key, with pro: before it if it belongs to a paid plan",
+  ],
   SWAP_API_KEY: secret,
   SWAP_API_URL: base,
   UNOWNED_DAILY_USD: usdAmount,
   /** A higher limit would protect from nothing. */
-  MAX_PRICE_IMPACT_BPS: like(/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"),
-  TRADING_PAUSED: flag,
-  /** Ten thousand is the whole stake. */
-  ROUND_TRIP_COST_BPS: like(/^\d{1,4}$/, "must be basis points such as 15"),
+  MAX_PRICE_IMPACT_BPS: [/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"],
+  TRADING_PAUSED: [/^(?:true|false|1|0)$/i, "must be true or false"],
+  ROUND_TRIP_COST_BPS: [/^\d{1,4}$/, "must be basis points such as 15"],
   ANCHOR_PRIVATE_KEY: privateKey,
-  DAILY_BUDGET_USD: where(usdAmount, (amount) => Number(amount) > 0, "must be more than 0 USD"),
-  TRUSTED_PROXY_HOPS: like(/^\d$/, "must be a number of proxies from 0 to 9"),
-  PLATFORM_WALLET_ADDRESS: like(
+  DAILY_BUDGET_USD: [/^(?!0*(?:\.0*)?$)\d{1,12}(?:\.\d{1,6})?$/, "must be an amount of more than 0 USD"],
+  TRUSTED_PROXY_HOPS: [/^\d$/, "must be a number of proxies from 0 to 9"],
+  PLATFORM_WALLET_ADDRESS: [
     /^0x(?!0{40}$)[0-9a-fA-F]{40}$/,
     "must be an address: 0x and 40 hex digits, not all zero",
-  ),
+  ],
   /** A thousand blocks are half an hour. */
-  CONFIRMATIONS: like(/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000"),
+  CONFIRMATIONS: [/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000"],
   /** The first block whose deposits are read. */
-  DEPOSITS_FROM_BLOCK: like(/^[1-9]\d{0,9}$/, "must be a block's number"),
+  DEPOSITS_FROM_BLOCK: [/^[1-9]\d{0,9}$/, "must be a block's number"],
   CREDITS_PER_USDC: count,
   TOKENS_PER_CREDIT: count,
   DEPOSIT_WEBHOOK_SECRET: secret,
   X402_RELAYER_PRIVATE_KEY: privateKey,
   X402_FACILITATOR_URL: base,
-  BARE_HASH_PROOFS: like(/^(?:on|off)$/i, "must be on or off"),
-} satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, Shape>;
+  BARE_HASH_PROOFS: [/^(?:on|off)$/i, "must be on or off"],
+} satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, Form>;
 
-export type Variable = keyof typeof shapes;
+export type Variable = keyof typeof FORMS;
 
 /** The real addresses of the providers, from their own documentation; the local stack sets others. */
 export const defaults = {
@@ -146,41 +124,31 @@ export const defaults = {
 
 /** The names of all variables that the service reads. */
 export function variableNames(): Variable[] {
-  return Object.keys(shapes).filter(isVariable);
-}
-
-function shapeOf(name: Variable): Shape {
-  return shapes[name];
+  return namesIn(FORMS);
 }
 
 export function isVariable(name: string): name is Variable {
-  return Object.hasOwn(shapes, name);
+  return Object.hasOwn(FORMS, name);
 }
 
 /** What is wrong with this value of a variable ("must be …"), never repeating it; `null` when nothing is. */
 export function complaintAbout(name: Variable, value: string): string | null {
-  return shapeOf(name).complaint(value);
+  const [fits, complaint]: Form = FORMS[name];
+  return (typeof fits === "function" ? fits(value) : fits.test(value)) ? null : complaint;
 }
 
-/** The last value read of each variable: one request reads a variable many times. */
-const read = new Map<Variable, { raw: string; value: string }>();
-
 /**
- * The variable's value, or `undefined` when it is not set. Read when needed, never at import.
+ * The variable's value, an address without slashes at its end, or `undefined` when it is not set. Read when needed,
+ * never at import.
  * @throws AppError `not_configured` naming the variable (never its value) when it is set but malformed.
  */
 export function optional(name: Variable): string | undefined {
-  const raw = env[name]?.trim();
-  if (raw === undefined || raw === "") return undefined;
-  const earlier = read.get(name);
-  if (earlier?.raw === raw) return earlier.value;
-  const { complaint, read: toUse } = shapeOf(name);
-  const reason = complaint(raw);
-  if (reason !== null)
-    throw new AppError("not_configured", `${name} is not configured correctly: it ${reason}`);
-  const value = toUse === undefined ? raw : toUse(raw);
-  read.set(name, { raw, value });
-  return value;
+  const value = env[name]?.trim();
+  if (value === undefined || value === "") return undefined;
+  const complaint = complaintAbout(name, value);
+  if (complaint !== null)
+    throw new AppError("not_configured", `${name} is not configured correctly: it ${complaint}`);
+  return isAddress(value) ? withoutTrailing(value, "/") : value;
 }
 
 /** The variable's value. @throws AppError `not_configured`, "<VARIABLE> is not configured", when it is absent. */
@@ -228,7 +196,7 @@ export function agentApiUrl(): string | null {
 
 /** The address of this deployment's HTTP endpoints, from the platform, without a slash at its end. */
 export function siteUrl(): string {
-  return trimSlashes(env.CONVEX_SITE_URL);
+  return withoutTrailing(env.CONVEX_SITE_URL, "/");
 }
 
 /** The host names of this deployment, with their port if they have one. */
@@ -243,17 +211,4 @@ export function ownHosts(): string[] {
 /** Whether a switch is on; an absent one is off. */
 export function isOn(name: "TRADING_PAUSED"): boolean {
   return /^(?:true|1)$/i.test(optional(name) ?? "");
-}
-
-/** The order of secp256k1's group: a private key is below it. */
-const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-
-function isPrivateKey(hex: string): boolean {
-  return /^0x[0-9a-fA-F]{64}$/.test(hex) && BigInt(hex) > 0n && BigInt(hex) < CURVE_ORDER;
-}
-
-function trimSlashes(url: string): string {
-  let end = url.length;
-  while (url[end - 1] === "/") end--;
-  return url.slice(0, end);
 }

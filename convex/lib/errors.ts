@@ -62,19 +62,13 @@ export function failureOf(error: unknown): ErrorData | null {
   if (!(error instanceof ConvexError)) return null;
   // A nested function's data may arrive serialised, depending on the runtime.
   const data: unknown = typeof error.data === "string" ? parseJson(error.data) : error.data;
-  if (typeof data !== "object" || data === null || !("code" in data) || !("message" in data)) return null;
-  const { code, message } = data;
-  if (typeof code !== "string" || !isErrorCode(code) || typeof message !== "string") return null;
-  const retryAfterMs = "retryAfterMs" in data ? data.retryAfterMs : undefined;
-  const body = "body" in data ? data.body : undefined;
-  const headers = "headers" in data ? data.headers : undefined;
-  return {
-    code,
-    message,
-    ...(typeof retryAfterMs === "number" ? { retryAfterMs } : {}),
-    ...(isRecord(body, isValue) ? { body } : {}),
-    ...(isRecord(headers, isText) ? { headers } : {}),
-  };
+  return isErrorData(data) ? data : null;
+}
+
+/** Nobody else throws a `ConvexError` with one of these codes. */
+function isErrorData(data: unknown): data is ErrorData {
+  if (typeof data !== "object" || data === null || !("code" in data) || !("message" in data)) return false;
+  return typeof data.code === "string" && isErrorCode(data.code) && typeof data.message === "string";
 }
 
 /** How long callers should wait before they ask a busy service again, in ms. */
@@ -124,22 +118,6 @@ const MOST_FRAMES = 8;
 /** Whether a stored word is an error code. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(STATUS, code);
-}
-
-function isRecord<Item>(
-  value: unknown,
-  isItem: (item: unknown) => item is Item,
-): value is Record<string, Item> {
-  return typeof value === "object" && value !== null && Object.values(value).every(isItem);
-}
-
-/** Whatever crossed a function boundary, or was put into an `AppError`, is a platform value. */
-function isValue(item: unknown): item is Value {
-  return item !== undefined;
-}
-
-function isText(item: unknown): item is string {
-  return typeof item === "string";
 }
 
 function parseJson(text: string): unknown {

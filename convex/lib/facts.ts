@@ -1,7 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { namesIn } from "./records/records";
-import { bigUsd, percent } from "./text/numbers";
-import { dollars, groupedDigits, smallFigure } from "./text/strings";
+import { bigUsd, dollars, grouped, percent, smallFigure } from "./text/numbers";
 
 /** Facts: what the service has observed, each with subject, kind, value, source and time; and how they are worded. */
 
@@ -142,6 +141,5 @@ export const percentOf = (size: number): string =>
 
 export function numeral(size: number): string {
   if (size < 1) return size === 0 ? "0" : smallFigure(size, 3);
-  const [whole = "", part = ""] = size.toFixed(size >= 100 ? 0 : 2).split(".");
-  return groupedDigits(whole) + (part === "" || part === "00" ? "" : `.${part}`);
+  return grouped(size, size >= 100 ? 0 : 2).replace(/\.00$/, "");
 }

@@ -1,5 +1,4 @@
-import { bigUsd, percent, signed } from "../../convex/lib/text/numbers";
-import { dollars } from "../../convex/lib/text/strings";
+import { dollars, bigUsd, percent, signed } from "../../convex/lib/text/numbers";
 import type { BuiltIn } from "./server";
 import type { Body } from "./service";
 

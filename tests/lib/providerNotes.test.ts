@@ -18,9 +18,7 @@ test("what an action has noted is stored once, also when it throws, and nothing 
     return Promise.reject(new Error("down"));
   };
   await expect(run(failing, store)).rejects.toThrow("down");
-  expect(stored).toEqual([
-    { outcomes: [{ provider: "chain", worked: true, failures: 1 }], spent: [] },
-  ]);
+  expect(stored).toEqual([{ outcomes: [{ provider: "chain", worked: true, failures: 1 }], spent: [] }]);
 });
 
 test("notes that cannot be stored change no answer", async () => {

@@ -40,7 +40,7 @@ test("tries each key as it is typed, makes the secrets, and keeps what was there
   const keys = ["short", "bk_of-a-gateway-0123456789", "", "swap-key-0123456789", ""];
   const typed = [...keys, "", "4711:AAE-token-of-a-bot-0123456789"];
   const { code, output } = await setUp(file, typed);
-  expect(output).toContain("LLM_GATEWAY_API_KEY is too short to be a key");
+  expect(output).toContain("LLM_GATEWAY_API_KEY must be a key");
   expect(output).toMatch(/✓ answers as simulated/);
   expect(output).toMatch(/✓ is @simulated_4711_bot/);
   expect(output).toContain("without SENTIMENT_API_KEY: the start of a shift answers 500");

@@ -1,4 +1,4 @@
-import { groupedDigits, smallFigure } from "./strings";
+import { withoutTrailing } from "./strings";
 
 /** Figures for readers, on cards, pages and pictures alike. Pure. */
 
@@ -27,36 +27,48 @@ export function points(value: number, places = 1): string {
   return `${value > 0 ? "+" : MINUS}${digits}`;
 }
 
+/** `97,250.50`: with so many decimals. */
+export function grouped(value: number, places: number): string {
+  const decimals = { minimumFractionDigits: places, maximumFractionDigits: places };
+  return Number(value.toFixed(places)).toLocaleString("en-US", decimals).replace("-", MINUS);
+}
+
+/** A number between −1 and 1 with its significant digits, at least two decimals: `0.60`, `0.0000071`. */
+export function smallFigure(value: number, digits = 5): string {
+  const first = value === 0 ? 0 : -Math.floor(Math.log10(Math.abs(value)));
+  const [whole = "0", decimals = ""] = value
+    .toFixed(Math.min(Math.max(first + digits - 1, 2), 18))
+    .split(".");
+  return `${whole}.${decimals.slice(0, 2)}${withoutTrailing(decimals.slice(2), "0")}`;
+}
+
+/** `$104,500.25`, `$3,480`; below a dollar with five significant digits. */
+export function dollars(value: number): string {
+  if (value < 1) return value === 0 ? "$0" : `$${smallFigure(value)}`;
+  return `$${grouped(value, 2).replace(/\.00$/, "")}`;
+}
+
 /** `97,250.50`: an amount as `dollars` writes it, but always with its cents, for columns. */
 export function usd(value: number): string {
-  return Math.abs(value) < 1 ? smallFigure(value) : grouped(value.toFixed(2));
+  return Math.abs(value) < 1 ? smallFigure(value) : grouped(value, 2);
 }
 
 /** For the narrow places of charts: `97,250`, `3,410.2`, `3,400`. */
 export function shortUsd(value: number): string {
-  if (Math.abs(value) < 1) return smallFigure(value, 4);
-  const places = Math.abs(value) >= 10_000 || Number.isInteger(value) ? 0 : Math.abs(value) >= 1_000 ? 1 : 2;
-  return grouped(value.toFixed(places));
+  const size = Math.abs(value);
+  if (size < 1) return smallFigure(value, 4);
+  return grouped(value, size >= 10_000 || Number.isInteger(value) ? 0 : size >= 1_000 ? 1 : 2);
 }
 
-const SIZES = [
-  [1e12, "T"],
-  [1e9, "B"],
-  [1e6, "M"],
-  [1e3, "K"],
-] as const;
+const COMPACT = {
+  notation: "compact",
+  minimumSignificantDigits: 3,
+  maximumSignificantDigits: 3,
+} as const;
 
 /** `$4.20M`, `$317K`, `$0.60`: three significant digits, so that figures in a column are equally exact. */
 export function bigUsd(value: number): string {
-  // A value that would round up to a thousand of one size is shown in the next.
-  const [size, letter] = SIZES.find(([least]) => Math.abs(value) >= 0.9995 * least) ?? [1, ""];
-  return `$${Math.abs(value) < 1 ? value.toFixed(2) : (value / size).toPrecision(3)}${letter}`;
-}
-
-function grouped(fixed: string): string {
-  const [whole = "", part] = fixed.replace("-", "").split(".");
-  const digits = groupedDigits(whole) + (part === undefined ? "" : `.${part}`);
-  return fixed.startsWith("-") ? `${MINUS}${digits}` : digits;
+  return `$${Math.abs(value) < 1 ? value.toFixed(2) : value.toLocaleString("en-US", COMPACT)}`;
 }
 
 /** A text with its figures in that style: `-4.38%` becomes `−4.38 %`. Dates, ranges, names and `%20` stay. */

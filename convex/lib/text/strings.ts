@@ -31,27 +31,3 @@ export function withoutCitations(text: string): string {
 export function many(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
-
-/** `1234567` as `1,234,567`. */
-export function groupedDigits(digits: string): string {
-  const groups: string[] = [];
-  for (let end = digits.length; end > 0; end -= 3) groups.unshift(digits.slice(Math.max(0, end - 3), end));
-  return groups.join(",");
-}
-
-/** A number between −1 and 1 with its significant digits, at least two decimals: `0.60`, `0.0000071`. */
-export function smallFigure(value: number, digits = 5): string {
-  const first = value === 0 ? 0 : -Math.floor(Math.log10(Math.abs(value)));
-  const [whole = "0", decimals = ""] = value
-    .toFixed(Math.min(Math.max(first + digits - 1, 2), 18))
-    .split(".");
-  return `${whole}.${decimals.slice(0, 2)}${withoutTrailing(decimals.slice(2), "0")}`;
-}
-
-/** `$104,500.25`, `$3,480`; below a dollar with five significant digits. */
-export function dollars(usd: number): string {
-  if (usd < 1) return usd === 0 ? "$0" : `$${smallFigure(usd)}`;
-  const [whole = "", cents] = usd.toFixed(2).split(".");
-  const grouped = groupedDigits(whole);
-  return cents === "00" ? `$${grouped}` : `$${grouped}.${cents}`;
-}
