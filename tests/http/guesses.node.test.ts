@@ -21,12 +21,11 @@ describe("whose a transaction is", () => {
     const ask = (userId: string, ip: string) =>
       app.get(`/mcp/defi/transaction?userId=${userId}&txHash=${String(body.txHash)}`, { ip });
     expect((await ask("alice", "203.0.113.1")).status).toBe(200);
-    const statuses: number[] = [];
-    // One is free again each two seconds: a slow machine may get a few more.
-    while (statuses.at(-1) !== 429 && statuses.length < 200)
-      statuses.push((await ask(`g${statuses.length}`, "203.0.113.9")).status);
+    const guesses = Array.from({ length: 160 }, (_, i) => ask(`g${i}`, "203.0.113.9"));
+    const right = ask("alice", "203.0.113.9");
+    const statuses = (await Promise.all(guesses)).map(({ status }) => status);
     expect(statuses.filter((one) => one === 404).length).toBeGreaterThanOrEqual(30);
-    expect((await ask("alice", "203.0.113.9")).status).toBe(429);
+    expect((await right).status).toBe(429);
     expect((await ask("alice", "203.0.113.1")).status).toBe(200);
   });
 });
@@ -54,7 +53,7 @@ describe("a payment's hash that no node has heard of", () => {
     const guess = (i: number) =>
       app.post("/agent/research/paid", {}, { headers: { "X-PAYMENT": madeUp(i) }, ip: "203.0.113.9" });
     let tried = 0;
-    // One is free again each two seconds: a slow machine may get a few more.
+    // One is free again each second: a slow machine may get a few more.
     let more = await guess(0);
     for (let i = 1; more.status === 402 && i < 200; i++) {
       expect(more.body.reason).toBe("payment_not_found");

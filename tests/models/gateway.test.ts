@@ -113,13 +113,12 @@ test("the repair turn names everything that was wrong, and quotes no empty answe
   for (const path of [
     "keyPrices.ethereum",
     "keyPrices.solana",
-    "trending[0, 1].rank",
-    "trending[0, 1].name",
+    "trending.0.rank",
+    "trending.1.name",
     "top20",
   ]) {
     expect(repair).toContain(path);
   }
-  expect(repair.match(/trending\[0, 1\]\.rank/g)).toHaveLength(1);
 
   const other = createApp();
   other.standins.fail("llm", { mode: "reply", content: null, times: 1 });
