@@ -35,7 +35,6 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
  */
 const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
   "lib/outside/calls": "what an action's providers cost, until its next mutation stores it",
-  "lib/security/seals": "keys as they were derived, by their text",
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */
 const UPWARD: Readonly<Record<string, string | readonly string[]>> = {

@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { pseudonym } from "../../convex/lib/security/crypto";
+import { pseudonymOf } from "../../convex/lib/security/crypto";
 import { userIdByAddress } from "../../convex/wallets/model";
 import { type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
@@ -27,7 +27,7 @@ describe("linking an address", () => {
     const { message, issuedAt, expiresAt } = await alice.challenge(wallet.address.toLowerCase());
     expect(message).toContain(wallet.address);
     expect(message).not.toContain(alice.userId);
-    const account = pseudonym(alice.userId, "ab".repeat(32));
+    const account = pseudonymOf(alice.userId);
     for (const part of ["some.convex.site wants you", "Chain ID: 8453", `my account ${account}`]) {
       expect(message).toContain(part);
     }

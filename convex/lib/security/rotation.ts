@@ -7,10 +7,9 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../../_generated/server";
-import { required } from "../env";
 import { messageOf } from "../errors";
 import { log } from "../log";
-import { keyIdOf, keyring, open, seal } from "./seals";
+import { isCurrent, open, seal } from "./seals";
 
 /** Seals the secrets that rows keep under another master key. */
 
@@ -71,14 +70,13 @@ export async function resealAll(
   read: FunctionReference<"query", "internal", { cursor: string | null }, Infer<typeof vPage>>,
   replace: FunctionReference<"mutation", "internal", { resealed: Resealed[] }, number>,
 ): Promise<Infer<typeof vRotated>> {
-  const { id: current } = keyring(required("WALLET_ENCRYPTION_KEY"));
   const failed: string[] = [];
   let rotated = 0;
   for (let cursor: string | null = null; ;) {
     const { sealed, next }: Infer<typeof vPage> = await ctx.runQuery(read, { cursor });
     const resealed: Resealed[] = [];
     for (const { id, sealedSecret: from, context } of sealed) {
-      if (keyIdOf(from) === current) continue;
+      if (isCurrent(from)) continue;
       try {
         resealed.push({ id, from, to: await seal(await open(from, context), context) });
       } catch (error) {

@@ -14,13 +14,13 @@ export type SealContext = { purpose: string; owner: string };
 
 /** Seals a secret. For actions: it draws an IV from the platform's CSPRNG. */
 export async function seal(plaintext: string, context: SealContext): Promise<string> {
-  const keys = keyring(required("WALLET_ENCRYPTION_KEY"));
+  const master = masterKey(required("WALLET_ENCRYPTION_KEY"));
   const iv = crypto.getRandomValues(new Uint8Array(16));
-  const key = await keys.encryption(context.purpose);
+  const key = await encryptionKey(master, context);
   const encoded = new TextEncoder().encode(plaintext);
   const ciphertext = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-CBC", iv }, key, encoded));
-  const head = [VERSION, keys.id, toBase64Url(iv), toBase64Url(ciphertext)].join(".");
-  return `${head}.${toBase64Url(authenticate(keys, context, head))}`;
+  const head = [VERSION, idOf(master), toBase64Url(iv), toBase64Url(ciphertext)].join(".");
+  return `${head}.${toBase64Url(authenticate(master, context, head))}`;
 }
 
 /**
@@ -30,75 +30,38 @@ export async function seal(plaintext: string, context: SealContext): Promise<str
  */
 export async function open(envelope: string, context: SealContext): Promise<string> {
   const [version, id, iv, ciphertext, mac, ...rest] = envelope.split(".");
-  if (version !== VERSION || !id || !iv || !ciphertext || !mac || rest.length > 0) {
-    throw new AppError("internal", "A sealed secret is damaged");
-  }
-  const keys = configuredKeys().find((one) => one.id === id);
-  if (keys === undefined) throw new AppError("internal", "A sealed secret was sealed under another key");
+  if (version !== VERSION || !id || !iv || !ciphertext || !mac || rest.length > 0) throw damaged();
+  const configured = [required("WALLET_ENCRYPTION_KEY"), optional("WALLET_ENCRYPTION_KEY_PREVIOUS")];
+  const masters = configured.flatMap((one) => (one === undefined ? [] : [masterKey(one)]));
+  const master = masters.find((one) => idOf(one) === id);
+  if (master === undefined) throw new AppError("internal", "A sealed secret was sealed under another key");
   const head = [version, id, iv, ciphertext].join(".");
-  if (!equalBytes(authenticate(keys, context, head), fromBase64Url(mac))) {
-    throw new AppError("internal", "A sealed secret is damaged");
-  }
-  const key = await keys.encryption(context.purpose);
+  if (!equalBytes(authenticate(master, context, head), fromBase64Url(mac))) throw damaged();
   const algorithm = { name: "AES-CBC", iv: fromBase64Url(iv) };
+  const key = await encryptionKey(master, context);
   return new TextDecoder().decode(await crypto.subtle.decrypt(algorithm, key, fromBase64Url(ciphertext)));
 }
 
-/** Names the master key of an envelope. */
-export function keyIdOf(envelope: string): string {
-  return envelope.split(".")[1] ?? "";
+const damaged = () => new AppError("internal", "A sealed secret is damaged");
+
+/** Whether an envelope was sealed under the current key. */
+export function isCurrent(envelope: string): boolean {
+  return envelope.split(".")[1] === idOf(masterKey(required("WALLET_ENCRYPTION_KEY")));
 }
 
-function configuredKeys(): Keyring[] {
-  const previous = optional("WALLET_ENCRYPTION_KEY_PREVIOUS");
-  return [required("WALLET_ENCRYPTION_KEY"), ...(previous === undefined ? [] : [previous])].map(keyring);
+/** Names a master key without revealing anything about it. */
+function idOf(master: Uint8Array): string {
+  return sha256Hex(toBase64Url(subkey(master, "key id"))).slice(0, 8);
 }
 
-/** What is derived from a master key: the same for every envelope, so each is derived once. */
-class Keyring {
-  /** Names the master key without revealing anything about it. */
-  readonly id: string;
-  readonly #master: Uint8Array;
-  readonly #encryption = new Map<string, Promise<CryptoKey>>();
-  readonly #authentication = new Map<string, Uint8Array>();
-
-  constructor(configured: string) {
-    this.#master = masterKey(configured);
-    this.id = sha256Hex(toBase64Url(subkey(this.#master, "key id"))).slice(0, 8);
-  }
-
-  encryption(purpose: string): Promise<CryptoKey> {
-    let key = this.#encryption.get(purpose);
-    if (key === undefined) {
-      const raw = subkey(this.#master, `${purpose}: encryption`);
-      key = crypto.subtle.importKey("raw", raw, "AES-CBC", false, ["encrypt", "decrypt"]);
-      this.#encryption.set(purpose, key);
-    }
-    return key;
-  }
-
-  authentication(purpose: string): Uint8Array {
-    let key = this.#authentication.get(purpose);
-    if (key === undefined) {
-      key = subkey(this.#master, `${purpose}: authentication`);
-      this.#authentication.set(purpose, key);
-    }
-    return key;
-  }
+function encryptionKey(master: Uint8Array, { purpose }: SealContext): Promise<CryptoKey> {
+  const raw = subkey(master, `${purpose}: encryption`);
+  return crypto.subtle.importKey("raw", raw, "AES-CBC", false, ["encrypt", "decrypt"]);
 }
 
-/** Keyrings by the configured form of their master key, which changes only with a rotation. */
-const keyrings = new Map<string, Keyring>();
-
-export function keyring(configured: string): Keyring {
-  let found = keyrings.get(configured);
-  if (found === undefined) keyrings.set(configured, (found = new Keyring(configured)));
-  return found;
-}
-
-function authenticate(keys: Keyring, context: SealContext, head: string): Uint8Array {
-  const message = new TextEncoder().encode(`${head}\n${context.owner}`);
-  return hmacSha256(keys.authentication(context.purpose), message);
+function authenticate(master: Uint8Array, { purpose, owner }: SealContext, head: string): Uint8Array {
+  const message = new TextEncoder().encode(`${head}\n${owner}`);
+  return hmacSha256(subkey(master, `${purpose}: authentication`), message);
 }
 
 function toBase64Url(bytes: Uint8Array): string {
@@ -111,6 +74,6 @@ function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
     const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
     return Uint8Array.from(binary, (char) => char.charCodeAt(0));
   } catch {
-    throw new AppError("internal", "A sealed secret is damaged");
+    throw damaged();
   }
 }
