@@ -148,7 +148,9 @@ describe("a missing server key", () => {
     const app = createApp({ env: { LLM_ENDPOINT: "not an address" } });
     const { status, body } = await app.post("/mcp/chat", { question: "hello" });
     expect(status).toBe(500);
-    expect(body.error).toBe("LLM_ENDPOINT is not configured correctly: it must be an http(s) address");
+    expect(body.error).toBe(
+      "LLM_ENDPOINT is not configured correctly: it must be an http(s) address without ? and #",
+    );
   });
 });
 
