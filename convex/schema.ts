@@ -13,7 +13,6 @@ import { researchRecords, researchTables } from "./research/tables";
 import { runRecords, runTables } from "./runs/tables";
 import { socialRecords, socialTables } from "./social/tables";
 import { signalRecords, signalTables } from "./signals/tables";
-import { custodyRecords, custodyTables } from "./wallets/custody/tables";
 import { walletRecords, walletTables } from "./wallets/tables";
 import { whaleRecords, whaleTables } from "./whales/tables";
 
@@ -29,7 +28,6 @@ export default defineSchema({
   ...botTables,
   ...walletTables,
   ...paymentTables,
-  ...custodyTables,
   ...whaleTables,
   ...creditTables,
   ...socialTables,
@@ -49,7 +47,6 @@ export const records: Records = {
   ...botRecords,
   ...walletRecords,
   ...paymentRecords,
-  ...custodyRecords,
   ...whaleRecords,
   ...creditRecords,
   ...socialRecords,

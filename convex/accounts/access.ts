@@ -26,7 +26,7 @@ type Allowed = {
   kind: "allowed";
   by: Credential;
   /** The key that was used, and its limit in 24 hours (micro-USD; `null`: only its owner's limit). */
-  key?: { id: string; name: string; daily: bigint | null };
+  key?: { id: Doc<"keys">["_id"]; name: string; daily: bigint | null };
 };
 /** `asks`: the owner's tap in their chat decides, if one is linked; otherwise it is a refusal. */
 type Refused = { kind: "refused" | "asks"; code: "forbidden"; message: string };

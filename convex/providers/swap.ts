@@ -16,23 +16,13 @@ const digits = z
   .regex(/^\d{1,78}$/)
   .transform((value) => BigInt(value));
 
+/** Of what it says only this is used: what it claims is read from the call itself. */
 const quoteShape = z.object({
   liquidityAvailable: z.literal(true),
-  sellToken: address,
-  buyToken: address,
-  sellAmount: digits,
   buyAmount: digits,
-  minBuyAmount: digits,
-  issues: z.object({ allowance: z.object({ actual: digits, spender: address }).nullish() }),
   permit2: z
     .object({
       eip712: z.object({
-        primaryType: z.literal("PermitTransferFrom"),
-        domain: z.object({
-          name: z.literal("Permit2"),
-          chainId: z.coerce.number(),
-          verifyingContract: address,
-        }),
         message: z.object({
           permitted: z.object({ token: address, amount: digits }),
           spender: address,

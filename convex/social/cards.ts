@@ -1,12 +1,11 @@
 import type { Doc } from "../_generated/dataModel";
 import { formatUnits } from "../lib/money/amounts";
 import type { Paragraph } from "../messenger/format";
+import { EXPLORER, soldBy } from "../wallets/model";
 import { TOKENS } from "../wallets/tokens";
 import type { MentionStatus } from "./tables";
 
 /** The messenger's cards about mentions. */
-
-const EXPLORER = "https://basescan.org/tx/";
 
 const TITLES: Record<Exclude<MentionStatus, "pending">, string> = {
   processed: "✅ Your mention was executed",
@@ -17,7 +16,7 @@ const TITLES: Record<Exclude<MentionStatus, "pending">, string> = {
 export function mentionCard(
   { authorHandle, authorId, tweetId }: Doc<"mentions">,
   end: { status: Exclude<MentionStatus, "pending">; reason: string | undefined },
-  trade: Doc<"trades"> | null,
+  trade: Doc<"orders"> | null,
 ): Paragraph[] {
   const author = authorHandle === undefined ? `account ${authorId}` : `@${authorHandle}`;
   return [
@@ -28,10 +27,12 @@ export function mentionCard(
   ];
 }
 
-function tradeLines({ action, fromToken, toToken, toAddress, amount }: Doc<"trades">): Paragraph[] {
-  if (fromToken === undefined || amount === undefined) return [];
-  const given = `${formatUnits(BigInt(amount), TOKENS[fromToken].decimals)} ${fromToken}`;
-  return [[{ bold: action }, ` · ${given} → ${toToken ?? toAddress ?? ""}`]];
+function tradeLines({ action = "unknown", request }: Doc<"orders">): Paragraph[] {
+  if (request.kind !== "send" && request.kind !== "swap") return [];
+  const { token, amount } = soldBy(request);
+  const given = `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
+  const to = request.kind === "send" ? request.toAddress : request.toToken;
+  return [[{ bold: action }, ` · ${given} → ${to}`]];
 }
 
 export function linkedCard(handle: string): Paragraph[] {

@@ -15,9 +15,9 @@ import { MINUTE, SECOND } from "../lib/time";
 import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { listedOf } from "../accounts/recipients";
-import { openOrder } from "../wallets/orders/model";
+import { isEnded, openOrder, recordUnreadable } from "../wallets/orders/model";
 import { vSymbol, type UserRequest } from "../wallets/tables";
-import { recordUnreadable, tradeOf, walletOf } from "../wallets/model";
+import { walletOf } from "../wallets/model";
 import { linkedCard, mentionCard, movedCard } from "./cards";
 import { authorById, MOST_A_DAY, MOST_A_TRADE, redeemProof } from "./authors";
 import { countsBought, readCommand, sumOf, type Command } from "./commands";
@@ -156,7 +156,7 @@ export const execute = internalMutation({
       return null;
     }
     const onSettled: string = await createFunctionHandle(internal.social.mentions.settle);
-    const orderId = await openOrder(ctx, {
+    const order = await openOrder(ctx, {
       userId,
       walletId: wallet.walletId,
       request: requestOf(command, sum.amount),
@@ -169,14 +169,10 @@ export const execute = internalMutation({
       address: null,
       mentioned: { mentionId, action: command.action, onSettled },
     });
-    const trade = await tradeOf(ctx, orderId);
-    // The user's own HTTP call may have used the key.
-    if (trade?.mentionId !== mentionId)
-      throw new AppError("conflict", "This mention's key was used for another request");
-    await ctx.db.patch("mentions", mentionId, { tradeId: trade._id });
+    await ctx.db.patch("mentions", mentionId, { tradeId: order._id });
     // From here on only the order continues.
     await cancel(ctx, mentionId);
-    return orderId;
+    return order._id;
   },
 });
 
@@ -214,7 +210,7 @@ async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed 
   if (reading.kind === "none") {
     // It is unclear which trade it wants; that is recorded as a trade of unknown action.
     const { reason } = reading;
-    const tradeId = await recordUnreadable(ctx, { userId, mentionId: row._id, error: reason, now });
+    const tradeId = await recordUnreadable(ctx, { userId, mentionId: row._id, error: reason });
     await ctx.db.patch("mentions", row._id, { tradeId });
     return end("ignored", reason);
   }
@@ -237,14 +233,13 @@ async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed 
 /** Ends a mention as its trade has ended. */
 export const settle = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
-  const trade = row?.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
-  if (trade === null || trade.status === "pending") return;
+  const trade = row?.tradeId === undefined ? null : await ctx.db.get("orders", row.tradeId);
+  if (trade === null || !isEnded(trade)) return;
+  const { error: reason } = trade;
   await endMention(
     ctx,
     mentionId,
-    trade.status === "confirmed"
-      ? { status: "processed" }
-      : { status: "failed", reason: trade.error ?? "The transaction failed" },
+    reason === undefined ? { status: "processed" } : { status: "failed", reason },
   );
 });
 
@@ -281,7 +276,7 @@ async function endMention(
   await ctx.db.patch("mentions", mentionId, { status, ...said, endedAt: Date.now() });
   await cancel(ctx, mentionId);
   if (row.userId === undefined) return;
-  const trade = row.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
+  const trade = row.tradeId === undefined ? null : await ctx.db.get("orders", row.tradeId);
   await enqueueCard(ctx, {
     userId: row.userId,
     kind: "mention",

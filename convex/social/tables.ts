@@ -39,7 +39,8 @@ export const socialTables = {
     userId: v.optional(v.string()),
     /** How certain it is that it orders a trade, 0 to 1 (`commands.ts`). */
     confidence: v.optional(v.number()),
-    tradeId: v.optional(v.id("trades")),
+    /** Its order, or the record that nobody could read it. */
+    tradeId: v.optional(v.id("orders")),
     endedAt: v.optional(v.number()),
   })
     .index("by_tweetId", ["tweetId"])

@@ -16,7 +16,6 @@ import { charge } from "../lib/limits/charges";
 import { iso } from "../lib/time";
 import { txHash, warned, weakId } from "./inputs";
 import { EXPLORER, NO_WALLET, shownStatus, type WalletKind } from "./model";
-import { faultOf } from "./orders/model";
 import { ensureWallet } from "./wallets";
 
 const NETWORK = "base";
@@ -215,13 +214,12 @@ const transaction: MountedEndpoint = endpoint({
     const row = await ctx.runQuery(internal.wallets.orders.placing.byHash, { userId, txHash: asked });
     const kind = row?.request.kind;
     if (row === null || (kind !== "send" && kind !== "swap")) throw new AppError("not_found", NO_TRANSACTION);
-    const { txHash = asked, bought } = row;
-    const error = faultOf(row);
+    const { txHash = asked, bought, error } = row;
     return {
       txHash,
       status: shownStatus(row),
       kind,
-      ...(error === null ? {} : { error }),
+      ...(error === undefined ? {} : { error }),
       ...(bought === undefined ? {} : { buyAmount: bought }),
       explorerUrl: EXPLORER + txHash,
       ...warned(call),

@@ -1,4 +1,3 @@
-import type { FunctionHandle } from "convex/server";
 import type { Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Address, Hex } from "viem";
@@ -15,8 +14,8 @@ import type { UserRequest, vWalletKind } from "./tables";
 import type { Symbol } from "./tokens";
 
 /**
- * Wallets, the service's own accounts, the trades beside their orders, and the one rule of whether an order may still be
- * signed. Plain functions; those that write are steps of their caller's mutation.
+ * Wallets, the service's own accounts, and the one rule of whether an order may still be signed. Plain functions; those
+ * that write are steps of their caller's mutation.
  */
 
 export type WalletKind = Infer<typeof vWalletKind>;
@@ -165,62 +164,4 @@ export async function refusalToSign(
     return new AppError("forbidden", "The owner's rules have changed since: nothing was signed");
   const isLate = row.state === "prepared" && row.nextCheckAt <= now;
   return isLate ? new AppError("upstream", NOT_SENT) : null;
-}
-
-/** The social mention that ordered a trade, and the word it used. */
-export type Mentioned = {
-  mentionId: Id<"mentions">;
-  action: Exclude<Doc<"trades">["action"], "unknown">;
-  /** Handle of a mutation to call with the mention's id when the trade has ended. */
-  onSettled: string;
-};
-
-/** A swap or send as a trade: one row, beside its order. */
-export async function openTrade(
-  ctx: MutationCtx,
-  { _id: orderId, userId, by, request }: Doc<"orders">,
-  mentioned: Mentioned | undefined,
-): Promise<void> {
-  if (request.kind !== "send" && request.kind !== "swap") return;
-  const moved =
-    request.kind === "send"
-      ? { fromToken: request.token, toAddress: request.toAddress }
-      : { fromToken: request.fromToken, toToken: request.toToken };
-  const { action = request.kind, ...asked } = mentioned ?? {};
-  const source = by === "post" ? "x" : by === "chat" ? "telegram" : "web";
-  const { amount } = request;
-  const opened = { amount, status: "pending" as const, createdAt: Date.now() };
-  await ctx.db.insert("trades", { userId, source, orderId, action, ...moved, ...asked, ...opened });
-}
-
-/** Records a mention that nobody could read as a trade: a row with the action `unknown`, never executed. */
-export async function recordUnreadable(
-  ctx: MutationCtx,
-  { now, ...trade }: { userId: string; mentionId: Id<"mentions">; error: string; now: number },
-): Promise<Id<"trades">> {
-  const unknown = { action: "unknown", source: "x", status: "failed" } as const;
-  return ctx.db.insert("trades", { ...trade, ...unknown, createdAt: now });
-}
-
-export async function tradeOf(ctx: QueryCtx, orderId: Id<"orders">): Promise<Doc<"trades"> | null> {
-  return getOneFrom(ctx.db, "trades", "by_orderId", orderId);
-}
-
-/** Ends an order's trade. @param error What is wrong with its result; `null` if nothing is. */
-export async function settleTrade(
-  ctx: MutationCtx,
-  { _id: orderId, txHash }: Doc<"orders">,
-  error: string | null,
-): Promise<void> {
-  const trade = await tradeOf(ctx, orderId);
-  if (trade === null) return;
-  await ctx.db.patch("trades", trade._id, {
-    status: error === null ? "confirmed" : "failed",
-    ...(txHash === undefined ? {} : { txHash }),
-    error: error ?? undefined,
-  });
-  const { mentionId, onSettled } = trade;
-  if (mentionId === undefined || onSettled === undefined) return;
-  const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;
-  await ctx.scheduler.runAfter(0, handle, { mentionId });
 }

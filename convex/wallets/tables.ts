@@ -47,9 +47,14 @@ const vRequest = v.union(
   v.object({ kind: v.literal("settlement"), claimKey: v.string(), to: v.string(), data: v.string() }),
   /** Writes the head of the signal record to the chain. Only the anchor's. */
   v.object({ kind: v.literal("anchor"), sequence: v.number(), hash: v.string(), data: v.string() }),
+  /** A mention that nobody could read: kept, never executed. */
+  v.object({ kind: v.literal("unknown") }),
 );
 export type Request = Infer<typeof vRequest>;
+/** What an account of the service's own does. */
+export type ServiceRequest = Extract<Request, { kind: "settlement" | "anchor" }>;
 
+export const vAction = literals("buy", "sell", "swap", "send", "unknown");
 const vState = literals("asked", "prepared", "signed", "confirmed", "failed");
 /** On whose word an order stands. `tap`: approved by the owner in their chat; `free`: of an id without an owner. */
 const vBy = literals("free", "owner", "key", "id", "tap", "chat", "post", "service");
@@ -73,26 +78,17 @@ export const vSwapTerms = v.object({
   priceChecked: v.boolean(),
 });
 
-/** What a rehearsal has found, for the owner's card. */
+/** What a rehearsal has found, for the owner's card; the order is bound to the first two once it was shown. */
 export const vFound = v.object({
-  valueUsd: v.union(v.number(), v.null()),
-  /** Of all its transactions, in ETH. */
-  mostFeeEth: v.union(v.string(), v.null()),
+  /** The least that a swap may bring. Digits. */
+  minBuyAmount: v.optional(v.string()),
+  /** The most that one of its transactions may cost, and all of them together; in wei. */
+  mostFee: v.string(),
+  feesInAll: v.string(),
   /** For a swap: how much less than the sold amount its minimum is worth by the feeds. */
   costBps: v.union(v.number(), v.null()),
 });
 export type Found = Infer<typeof vFound>;
-
-/** A question to the owner, and its end. */
-const vQuestion = v.object({
-  /** The linked account that decides. */
-  messengerId: v.string(),
-  /** Whether somebody asked by the id alone. */
-  byId: v.boolean(),
-  /** How it ended without an order. */
-  end: v.optional(literals("refused", "expired", "void")),
-});
-export type Question = Infer<typeof vQuestion>;
 
 /** A user's order as actions hand it to the transactions. */
 export const vPlacing = {
@@ -103,12 +99,10 @@ export const vPlacing = {
   /** Of the sent or sold amount, in micro-USD; absent without a live price. And of one ether. */
   value: v.optional(v.string()),
   etherPrice: v.string(),
-  /** What its owner was shown: the least that a swap may bring, and the most that one transaction may cost (wei). */
-  minBuyAmount: v.optional(v.string()),
-  mostFee: v.optional(v.string()),
 };
 
 const orderFields = {
+  /** "" for a mention that nobody could read. */
   walletId: v.string(),
   /** The wallet's user, "" for a service account. */
   userId: v.string(),
@@ -116,12 +110,20 @@ const orderFields = {
   request: vRequest,
   state: vState,
 
+  /** A user's order as a trade. */
+  action: v.optional(vAction),
+  source: v.optional(literals("web", "x", "telegram")),
+  /** The social mention that ordered it, and the handle of the mutation to call with its id when the order has ended. */
+  mentionId: v.optional(v.id("mentions")),
+  onSettled: v.optional(v.string()),
+
   by: vBy,
   /** The key that ordered it. */
   keyId: v.optional(v.id("keys")),
   /** Endpoint, credential and the caller's key: a repeat finds its order by it. */
   idempotencyKey: v.optional(v.string()),
-  question: v.optional(vQuestion),
+  /** The linked account that decides, and whether somebody asked by the id alone. */
+  question: v.optional(v.object({ messengerId: v.string(), byId: v.boolean() })),
   /** The version of the owner's rules under which it may be signed. */
   rules: v.number(),
   /** The most that the network may take for one of its transactions, in wei. */
@@ -202,30 +204,13 @@ export const walletTables = {
     .index("by_userId_and_approvalTxHash", ["userId", "approvalTxHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),
 
-  /**
-   * Every swap and send as a trade, and the commands of mentions that nobody could read (`unknown`), which have no
-   * order, tokens or amount. Written by `wallets/model` in the transaction of the order. Kept.
-   */
-  trades: defineTable({
+  /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
+  walletKeys: defineTable({
+    walletId: v.string(),
     userId: v.string(),
-    action: literals("buy", "sell", "swap", "send", "unknown"),
-    source: literals("web", "x", "telegram"),
-    orderId: v.optional(v.id("orders")),
-    /** The social mention that ordered it. */
-    mentionId: v.optional(v.id("mentions")),
-    /** Handle of the mutation to call, with the mention's id, when it has ended. */
-    onSettled: v.optional(v.string()),
-    fromToken: v.optional(vSymbol),
-    toToken: v.optional(vSymbol),
-    toAddress: v.optional(v.string()),
-    amount: v.optional(v.string()),
-    status: literals("pending", "confirmed", "failed"),
-    txHash: v.optional(v.string()),
-    error: v.optional(v.string()),
-    createdAt: v.number(),
-  })
-    .index("by_userId", ["userId", "createdAt"])
-    .index("by_orderId", ["orderId"]),
+    /** AES-256-CBC and HMAC, bound to the wallet id (`lib/security/seals`). */
+    sealedKey: v.string(),
+  }).index("by_walletId", ["walletId"]),
 };
 
 export const walletRecords: RecordsOf<typeof walletTables> = {
@@ -234,13 +219,9 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
     ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", onDeletion: "stay" },
   },
   orders: {
-    keep: "what was signed and sent, and why",
-    ownedBy: { rows: ofUser("by_userId_and_txHash"), section: "orders", onDeletion: "stay" },
-    withheld: ["tries"],
+    keep: "the user's trades: what was signed and sent, and why",
+    ownedBy: { rows: ofUser("by_userId_and_txHash"), section: "trades", onDeletion: "stay" },
+    withheld: ["tries", "onSettled"],
   },
-  trades: {
-    keep: "the user's history",
-    ownedBy: { rows: ofUser("by_userId"), section: "trades", onDeletion: "stay" },
-    withheld: ["onSettled"],
-  },
+  walletKeys: { keep: "without it a wallet's money is lost" },
 };

@@ -91,7 +91,7 @@ describe("a userId that was replaced", () => {
     await tap(app, "✅ Approve");
     const tapped = await app.post("/mcp/defi/send", send(now, { idempotencyKey: "t" }));
     expect(tapped.status).toBe(409);
-    expect(await app.rows("trades")).toHaveLength(3);
+    expect(await signed(app)).toHaveLength(3);
   });
 
   test("is replaced by a tap in the bot, and again; a short one warns no more", async ({ app }) => {

@@ -90,7 +90,7 @@ describe("a key", () => {
     const free = (await keyOf(app, browser, ["withdraw"])).init;
     const stranger = send(userId, { amount: "60000000", idempotencyKey: "one" });
     expect((await app.post("/mcp/defi/send", stranger, free)).status).toBe(202);
-    expect(await newest(app)).toContain("Your key my script has asked for this. Nothing moves");
+    expect(await newest(app)).toContain("Your key my script asked for this. Nothing moves");
     await tap(app, "✅ Approve");
     expect((await app.post("/mcp/defi/send", stranger, free)).body.status).toBe("confirmed");
     // What no wait makes fit is no 429, whatever else is used up.

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { concat, isAddressEqual, numberToHex, slice, type Address, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
-import { mayBeSigned } from "../../convex/wallets/orders/calls";
-import type { SwapRequest } from "../../convex/wallets/orders/calls";
+import { mayBeSigned } from "../../convex/wallets/orders/signer";
+import type { SwapRequest } from "../../convex/wallets/orders/swaps";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { settlerCall } from "../../scripts/chain/settlerCall";
 import { random } from "../../scripts/standins/random";

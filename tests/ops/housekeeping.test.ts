@@ -61,7 +61,7 @@ describe("the tables' records", () => {
   test("never let money, keys or proofs go", () => {
     const forGood: TableNames[] = [
       ...(["creditTransactions", "gameSessions"] as const),
-      ...(["transfers", "paymentClaims", "orders", "trades"] as const),
+      ...(["transfers", "paymentClaims", "orders"] as const),
       ...(["wallets", "walletKeys", "accounts", "addresses"] as const),
       ...(["signals", "signalEvents", "recaps", "reports"] as const),
     ];

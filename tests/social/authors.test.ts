@@ -126,7 +126,7 @@ describe("a mention", () => {
       status: "ignored",
       reason: "The author's account is not linked to any user",
     });
-    expect(await app.rows("trades")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
@@ -148,7 +148,7 @@ describe("a mention", () => {
     await mention(app, trade);
     await app.settle();
     expect((await app.rows("mentions")).at(-1)).toMatchObject({ status: "ignored" });
-    expect(await app.rows("trades")).toEqual([]);
+    expect(await app.rows("orders")).toEqual([]);
     expect(app.standins.sent("llm")).toEqual([]);
   });
 });

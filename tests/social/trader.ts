@@ -30,13 +30,8 @@ export async function outcome(app: WalletApp) {
     return told && (await app.rows("mentions")).every(({ status }) => status !== "pending");
   });
   const row = (await app.rows("mentions")).at(-1);
-  const trades = await app.rows("trades");
   const transactions = await app.rows("orders");
-  return {
-    row,
-    trade: trades.find(({ _id }) => _id === row?.tradeId),
-    transactions,
-  };
+  return { row, trade: transactions.find(({ _id }) => _id === row?.tradeId), transactions };
 }
 
 /** Puts an address on the user's list, where it counts at once. */

@@ -32,7 +32,7 @@ describe("a send by userId alone", () => {
       {
         success: false,
         status: "awaiting_approval",
-        error: expect.stringMatching(/^Waiting for your approval in the chat/),
+        error: expect.stringMatching(/^Waiting for the owner's approval/),
         approvalId: expect.any(String),
         idempotencyKey: expect.any(String),
         expiresAt: expect.any(String),
@@ -95,7 +95,7 @@ describe("a send by userId alone", () => {
     expect((await app.post("/mcp/defi/send", second)).status).toBe(202);
     await browser.mutation(api.accounts.profile.setLimit, { dailyUsd: "100" });
     await tap(app, "✅ Approve");
-    expect(await newest(app)).toContain("Void");
+    expect(await newest(app)).toContain("rules have changed");
     expect(await signed(app)).toEqual([]);
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, vi } from "vitest";
+import type { Id } from "../../convex/_generated/dataModel";
 import { weigh } from "../../convex/wallets/orders/limits";
 import { openOrder } from "../../convex/wallets/orders/model";
 import { createApp, START, test } from "../support/app";
@@ -34,7 +35,7 @@ test("let through exactly what fits into the cap in any 24 hours; what fails cou
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
       // Each run begins where nothing of the one before counts any more.
       now += 3 * DAY;
-      const moved: { at: number; usd: number; id: Awaited<ReturnType<typeof openOrder>> }[] = [];
+      const moved: { at: number; usd: number; id: Id<"orders"> }[] = [];
       const ofDay = () => moved.filter(({ at }) => at > now - DAY).reduce((sum, { usd }) => sum + usd, 0);
       for (const one of steps) {
         vi.setSystemTime(now);
@@ -46,7 +47,9 @@ test("let through exactly what fits into the cap in any 24 hours; what fails cou
             expect(left).toBe(BigInt(CAP - ofDay()) * 1_000_000n);
             return found?.message ?? null;
           });
-          const id = await app.t.run((ctx) => openOrder(ctx, { ...order, value })).catch(() => null);
+          const id = await app.t
+            .run(async (ctx) => (await openOrder(ctx, { ...order, value }))._id)
+            .catch(() => null);
           // What is only asked says what would come of it.
           expect(refusal === null).toBe(id !== null);
           expect(id !== null).toBe(ofDay() + one.send <= CAP);

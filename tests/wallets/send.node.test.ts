@@ -37,11 +37,11 @@ describe("POST /mcp/defi/send", () => {
       },
     ]);
     expect(await etherOf(to)).toBe(ETHER / 4n);
-    const [trade] = await app.rows("trades");
+    const [trade] = await app.rows("orders");
     expect(trade).toMatchObject({
       action: "send",
       source: "web",
-      status: "confirmed",
+      state: "confirmed",
       txHash: body.txHash,
       userId: "alice",
     });
@@ -149,7 +149,7 @@ describe("POST /mcp/defi/send", () => {
       expect.stringContaining("Insufficient ETH for the network fee"),
     ]);
     expect(await nonceOf(all)).toBe(0);
-    expect((await app.rows("trades")).map(({ status }) => status)).toEqual(["failed", "failed", "failed"]);
+    expect((await app.rows("orders")).map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
   });
 
   test("names the other wallet when that holds enough", async ({ app }) => {

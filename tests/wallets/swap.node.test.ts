@@ -76,9 +76,7 @@ describe("POST /mcp/defi/swap", () => {
         ],
       ],
     ]);
-    expect((await app.rows("trades")).map(({ action, status, source }) => [action, status, source])).toEqual([
-      ["swap", "confirmed", "web"],
-    ]);
+    expect(await app.rows("orders")).toMatchObject([{ action: "swap", source: "web" }]);
     const seen = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.approvalTxHash)}`);
     expect(seen.body).toMatchObject({ txHash: body.txHash, status: "confirmed", kind: "swap" });
   });

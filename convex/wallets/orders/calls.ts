@@ -1,55 +1,69 @@
-import {
-  decodeAbiParameters,
-  encodeFunctionData,
-  erc20Abi,
-  isAddressEqual,
-  parseAbi,
-  size,
-  slice,
-  type Address,
-  type Hex,
-} from "viem";
+import { encodeFunctionData, erc20Abi, isAddressEqual, type Address } from "viem";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
-import { BPS } from "../../lib/money/amounts";
-import { CHAIN_ID } from "../../lib/money/base";
-import type { Transaction } from "../../providers/chain/preparation";
-import type { Quote } from "../../providers/swap";
-import type { TypedData } from "../custody/signatures";
+import { formatUnits } from "../../lib/money/amounts";
+import { MOST_FEE } from "../../lib/money/base";
+import { lossAt, readAccount } from "../../providers/chain/accounts";
+import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
 import { asHex, storedAddress } from "../model";
-import type { Request } from "../tables";
-import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
+import type { Request, ServiceRequest } from "../tables";
+import { TOKENS, type Symbol } from "../tokens";
 import type { Order } from "./model";
 
-/** The calls that orders are, and the checks of quotes and calls before anything is signed. A quote is not trusted. Pure. */
+/** The calls that orders are, and whether their wallets can pay for them. For actions. */
 
-export type SwapRequest = Extract<Request, { kind: "swap" }>;
-type Sides = Pick<SwapRequest, "fromToken" | "toToken" | "amount">;
+/** The wallet that pays: of an order, or of a rehearsal. */
+export type Payer = Pick<Order, "userId" | "walletId" | "address">;
 
-export const PRICE_MOVED = "The price has moved since it was approved: nothing was signed";
-const OTHER = "The transaction is not what was ordered: nothing was signed";
-const SUSPECT = "The swap provider sent a quote that does not match the request: nothing was signed";
-const UNGUARANTEED =
-  "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
-const WORSE = "The quote is worse than the market price allows: try a smaller amount or a larger slippage";
+/** A call that the wallet can pay for. */
+export type Next = {
+  kind: "approve" | "call";
+  call: Transaction;
+  preparation: Preparation;
+  gas: bigint;
+  /** The most that the network may take for it, in wei: its gas, and twice the current fee for its L1 data. */
+  mostFee: bigint;
+};
 
-/** No real quote has a permit that is valid for longer. */
-const LONGEST_PERMIT_SECONDS = 1_800n;
+type Send = Extract<Request, { kind: "send" }>;
+
+/**
+ * The most gas for one transaction: a recipient's or a token's own code decides how much a transfer burns. An ERC-20
+ * transfer takes some 60,000 gas, one to a contract wallet some 100,000, a swap over several pools up to two million.
+ */
+const MOST_GAS = {
+  send: 250_000n,
+  approve: 150_000n,
+  swap: 3_000_000n,
+  settlement: 300_000n,
+  anchor: 100_000n,
+} as const;
+
+export const GAS_OF_NOTHING = 21_000n;
+/** The L1 fee follows the L1's own fees: keep twice the current one. */
+export const L1_FEE_MARGIN = 2n;
+/** How much higher the fees of a replacement are. */
+const RAISED = (fee: bigint) => (fee * 125n) / 100n;
+
+const LOSSES = {
+  settler:
+    "toAddress is the swap provider's contract: anybody may take what is sent there, and nothing was sent",
+  token: "toAddress is a token's contract: what is sent there is lost, and nothing was sent",
+};
 
 /** Room for the state to change between the estimate and the block. */
 export function gasLimit(estimated: bigint): bigint {
   return (estimated * 12n) / 10n;
 }
 
-export function transfer(token: Symbol, to: Address, amount: bigint): Transaction {
+/** A send's call. */
+export function transfer({ token, toAddress, amount }: Send): Transaction {
+  const to = storedAddress(toAddress);
   const { address } = TOKENS[token];
-  if (address === null) return { to, data: "0x", value: amount };
-  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
+  if (address === null) return { to, data: "0x", value: BigInt(amount) };
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, BigInt(amount)] });
   return { to: address, data, value: 0n };
-}
-
-export function approval(token: Symbol, amount: bigint): Transaction {
-  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [PERMIT2, amount] });
-  return { to: swapAddress(token), data, value: 0n };
 }
 
 /** A transaction that moves nothing. */
@@ -57,46 +71,9 @@ export function nothingFrom(address: Address): Transaction {
   return { to: address, data: "0x", value: 0n };
 }
 
-export function serviceCall(
-  request: Extract<Request, { kind: "settlement" | "anchor" }>,
-  own: Address,
-): Transaction {
+export function serviceCall(request: ServiceRequest, own: Address): Transaction {
   const to = request.kind === "settlement" ? storedAddress(request.to) : own;
   return { to, data: asHex(request.data), value: 0n };
-}
-
-/**
- * The signer's check of the exact bytes, once per signature: what is ordered, and nothing else.
- * @param least The guaranteed minimum that a swap's owner will see.
- * @throws AppError `internal` for our own mistakes; `upstream` if the price has moved below what was approved.
- */
-export function mayBeSigned(
-  { address, request, minBuyAmount }: Pick<Order, "address" | "request" | "minBuyAmount">,
-  call: Transaction,
-  least: bigint | undefined,
-): void {
-  const owner = storedAddress(address);
-  if (!isSame(call, nothingFrom(owner)) && !isOrdered(request, call, owner, least))
-    throw new AppError("internal", OTHER);
-  if (minBuyAmount !== undefined && least !== undefined && least < BigInt(minBuyAmount))
-    throw new AppError("upstream", PRICE_MOVED);
-}
-
-function isOrdered(request: Request, call: Transaction, owner: Address, least: bigint | undefined): boolean {
-  switch (request.kind) {
-    case "send":
-      return isSame(call, transfer(request.token, storedAddress(request.toAddress), BigInt(request.amount)));
-    case "swap": {
-      // Also the approval that it needs first: of exactly the sold amount, or of zero, where a token wants that before.
-      const approvals = [0n, BigInt(request.amount)].map((amount) => approval(request.fromToken, amount));
-      if (request.fromToken !== "ETH" && approvals.some((one) => isSame(call, one))) return true;
-      const guaranteed = guaranteedBy(call, request, owner);
-      return guaranteed !== null && least !== undefined && guaranteed >= least;
-    }
-    case "settlement":
-    case "anchor":
-      return isSame(call, serviceCall(request, owner));
-  }
 }
 
 export function isSame(call: Transaction, ordered: Transaction): boolean {
@@ -104,169 +81,110 @@ export function isSame(call: Transaction, ordered: Transaction): boolean {
   return isAddressEqual(to, ordered.to) && data === ordered.data && value === ordered.value;
 }
 
-/**
- * @param owner The swap's wallet.
- * @returns The least that the chain guarantees the wallet.
- * @throws AppError `upstream` if the quote would have the wallet sign or pay something else than was ordered, or if its
- * call does not guarantee what the quote says.
- */
-export function checkQuote(quote: Quote, swap: SwapRequest, owner: Address, nowMs: number): bigint {
-  const amount = BigInt(swap.amount);
-  const isNative = TOKENS[swap.fromToken].address === null;
-  const needsPermit = !isNative && !isWrapping(swap);
-  const lowest = (quote.buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
-  const spender = quote.issues.allowance?.spender;
-  const isSound =
-    isAddressEqual(quote.sellToken, swapAddress(swap.fromToken)) &&
-    isAddressEqual(quote.buyToken, swapAddress(swap.toToken)) &&
-    quote.sellAmount === amount &&
-    // One unit for rounding.
-    quote.minBuyAmount + 1n >= lowest &&
-    quote.buyAmount > 0n &&
-    quote.minBuyAmount > 0n &&
-    needsPermit === Boolean(quote.permit2) &&
-    (!quote.permit2 || isPermitOf(quote, quote.permit2.eip712, swap, nowMs)) &&
-    (!isWrapping(swap) || quote.buyAmount === amount) &&
-    (spender === undefined || isAddressEqual(spender, PERMIT2));
-  if (!isSound) throw new AppError("upstream", SUSPECT);
-  const least = guaranteedBy(quote.transaction, swap, owner);
-  if (least === null || least < quote.minBuyAmount) throw new AppError("upstream", UNGUARANTEED);
-  return least;
+/** @throws AppError `invalid_request` if the recipient is the swap provider's contract, which anybody may empty, or a token's. */
+export async function sendOf(ctx: ActionCtx, payer: Payer, request: Send): Promise<Next> {
+  const spent = { token: request.token, amount: BigInt(request.amount) };
+  const [found, loss] = await Promise.all([
+    affordable(ctx, payer, transfer(request), { kind: "send", spent }),
+    lossAt(storedAddress(request.toAddress)),
+  ]);
+  if (loss !== null) throw new AppError("invalid_request", LOSSES[loss]);
+  return found;
 }
 
-const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint256 wad)"]);
-
-/** `execute((address recipient, address buyToken, uint256 minAmountOut) slippage, bytes[] actions, bytes32 zid)` */
-const EXECUTE = "0x1fff991f";
-const SLIPPAGE = [{ type: "address" }, { type: "address" }, { type: "uint256" }] as const;
-
-/**
- * The least of the ordered token that a swap's call guarantees its wallet; `null` for a call that pays another amount,
- * or guarantees anything else. 0x's settler reverts, whatever its actions do, unless they have gained `minAmountOut` of
- * `buyToken` for it, and pays that to `recipient` (0x-settler, `SettlerBase._checkSlippageAndTransfer`); with both zero
- * it checks nothing. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`.
- */
-export function guaranteedBy({ to, data, value }: Transaction, swap: Sides, owner: Address): bigint | null {
-  const amount = BigInt(swap.amount);
-  if (value !== (TOKENS[swap.fromToken].address === null ? amount : 0n)) return null;
-  if (isWrapping(swap)) return isPlainWrap(to, data, swap) ? amount : null;
-  if (size(data) < 100 || slice(data, 0, 4).toLowerCase() !== EXECUTE) return null;
-  // The three words stand at fixed places of the call, whatever else is in it.
-  const words = slice(data, 4, 100);
-  if (![0, 32].every((at) => /^0x0*$/.test(slice(words, at, at + 12)))) return null;
-  const [recipient, buyToken, least] = decodeAbiParameters(SLIPPAGE, words);
-  const isOrdered = isAddressEqual(recipient, owner) && isAddressEqual(buyToken, swapAddress(swap.toToken));
-  return isOrdered && least > 0n ? least : null;
-}
-
-/** ETH and WETH are exchanged one to one, at the WETH contract itself. */
-export function isWrapping({ fromToken, toToken }: Pick<Sides, "fromToken" | "toToken">): boolean {
-  return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
-}
-
-function isPlainWrap(to: Address, data: Hex, { fromToken, amount }: Sides): boolean {
-  const plain =
-    fromToken === "ETH"
-      ? encodeFunctionData({ abi: wethAbi, functionName: "deposit" })
-      : encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [BigInt(amount)] });
-  return isAddressEqual(to, swapAddress("WETH")) && data.toLowerCase() === plain;
-}
-
-/** USD with 8 decimals, `null` without a live price. */
-export type SidePrices = { from: bigint | null; to: bigint | null };
-
-/** The values of the sold and the bought amount in one unit: USD with 8 + 36 decimals. `null` without both prices. */
-function valuesOf(bought: bigint, swap: Sides, prices: SidePrices): { given: bigint; got: bigint } | null {
-  if (prices.from === null || prices.to === null) return null;
-  const scale = (symbol: Symbol) => 10n ** BigInt(18 - TOKENS[symbol].decimals);
-  return {
-    given: BigInt(swap.amount) * prices.from * scale(swap.fromToken),
-    got: bought * prices.to * scale(swap.toToken),
-  };
-}
-
-/** How much less than the sold amount `bought` is worth by the feeds, in whole basis points; `null` without both prices. */
-export function costBps(bought: bigint, swap: Sides, prices: SidePrices): number | null {
-  const values = valuesOf(bought, swap, prices);
-  if (values === null || values.given === 0n) return null;
-  // The last digit of an amount must not turn 14 into 15.
-  return Math.round(Number(((values.given - values.got) * BPS * 100n) / values.given) / 100);
-}
-
-/**
- * Checks the guarantee of a swap's call against the price feeds.
- * @param least The least that the chain guarantees the wallet.
- * @param maxImpactBps How much worse than the feeds, besides the slippage, is still accepted.
- * @returns Whether it could be checked at all.
- * @throws AppError `invalid_request` if it is worse than slippage and impact allow.
- */
-export function checkPrice(
-  least: bigint,
-  swap: SwapRequest,
-  prices: SidePrices,
-  maxImpactBps: bigint,
-): boolean {
-  if (isWrapping(swap)) return true;
-  const values = valuesOf(least, swap, prices);
-  if (values === null) return false;
-  const tolerated = BigInt(swap.slippageBps) + maxImpactBps;
-  const fair = tolerated >= BPS ? 0n : values.given * (BPS - tolerated);
-  if (values.got * BPS < fair) throw new AppError("invalid_request", WORSE);
-  return true;
-}
-
-/**
- * Permit2's SignatureTransfer: one transfer, of at most one amount of one token, by one spender, until a deadline.
- * Source: Permit2's own `PermitHash.sol`. A provider's types are never signed: they could say anything.
- */
-const TYPES = {
-  PermitTransferFrom: [
-    { name: "permitted", type: "TokenPermissions" },
-    { name: "spender", type: "address" },
-    { name: "nonce", type: "uint256" },
-    { name: "deadline", type: "uint256" },
-  ],
-  TokenPermissions: [
-    { name: "token", type: "address" },
-    { name: "amount", type: "uint256" },
-  ],
+type Cost = {
+  kind: keyof typeof MOST_GAS;
+  /** What is spent of the chain's own coin besides fees, or of an ERC-20. */
+  spent?: { token: Symbol; amount: bigint };
+  /** The gas that a quote states. */
+  stated?: bigint;
+  /** Whether the chain cannot estimate the gas, because a rehearsal has no signature: then the stated gas counts. */
+  isUnsigned?: boolean;
 };
 
-export type Message = NonNullable<Quote["permit2"]>["eip712"]["message"];
-
-/** The typed data of a permit whose message was checked. */
-export function permitData({ permitted, spender, nonce, deadline }: Message): TypedData {
-  const { token, amount } = permitted;
-  return {
-    domain: { name: "Permit2", chainId: CHAIN_ID, verifyingContract: PERMIT2 },
-    types: TYPES,
-    primaryType: "PermitTransferFrom",
-    message: { permitted: { token, amount }, spender, nonce, deadline },
-  };
+/**
+ * Everything that the transaction needs from the chain, once the wallet is known to hold enough.
+ * @throws AppError `invalid_request`, `upstream`
+ */
+export async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction, cost: Cost): Promise<Next> {
+  const { kind, spent = { token: "ETH", amount: 0n } } = cost;
+  const { address } = TOKENS[spent.token];
+  const preparation = await prepareTransaction(storedAddress(payer.address), call, address);
+  const { native, token, fees, l1Fee } = preparation;
+  await requireHeld(ctx, payer, spent, address === null ? native : token);
+  const gas = gasOf(preparation, cost);
+  if (gas > MOST_GAS[kind])
+    throw new AppError(
+      "invalid_request",
+      `The transaction would take up to ${gas} gas, and a transaction of this kind (${kind}) may take ` +
+        `at most ${MOST_GAS[kind]}: nothing was signed`,
+    );
+  const mostFee = gas * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
+  // What was signed and cannot be mined is replaced by an empty transaction, which costs a fee as well.
+  const reserve = GAS_OF_NOTHING * RAISED(fees.maxFeePerGas);
+  const fee = mostFee > reserve ? mostFee : reserve;
+  const ether = address === null ? spent.amount : 0n;
+  await requireHeld(ctx, payer, { token: "ETH", amount: ether + fee }, native, fee);
+  if (mostFee > MOST_FEE) throw tooDear(mostFee, MOST_FEE);
+  return { kind: kind === "approve" ? "approve" : "call", call, preparation, gas, mostFee };
 }
 
-/** Whether a permit lets the called contract take exactly the sold amount, and expires soon. */
-function isPermitOf(
-  quote: Quote,
-  { domain, message }: NonNullable<Quote["permit2"]>["eip712"],
-  swap: Sides,
-  nowMs: number,
-): boolean {
-  const now = BigInt(Math.floor(nowMs / 1000));
-  return (
-    domain.chainId === CHAIN_ID &&
-    isAddressEqual(domain.verifyingContract, PERMIT2) &&
-    isSoldBy(message, swap) &&
-    isAddressEqual(message.spender, quote.transaction.to) &&
-    message.deadline > now &&
-    message.deadline <= now + LONGEST_PERMIT_SECONDS
+/** @throws AppError `invalid_request` if the call would revert. */
+function gasOf({ gas }: Preparation, { stated = 0n, isUnsigned = false }: Cost): bigint {
+  if (isUnsigned) return gasLimit(stated);
+  if (gas.kind === "reverts")
+    throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
+  // A quote may state more gas than the estimate, up to three times as much.
+  const most = gas.gas * 3n;
+  return gasLimit(stated <= gas.gas ? gas.gas : stated < most ? stated : most);
+}
+
+/** The refusal of a transaction for which the network could take more than is allowed; in wei. */
+export function tooDear(fee: bigint, most: bigint): AppError {
+  return new AppError(
+    "upstream",
+    `The network fee could reach ${formatUnits(fee, 18)} ETH, and at most ${formatUnits(most, 18)} ETH are ` +
+      "allowed for a transaction: nothing was signed",
   );
 }
 
-/** Whether a permit is for exactly the token and amount that a swap sells. */
-export function isSoldBy(
-  { permitted }: Message,
-  { fromToken, amount }: Pick<Sides, "fromToken" | "amount">,
-): boolean {
-  return isAddressEqual(permitted.token, swapAddress(fromToken)) && permitted.amount === BigInt(amount);
+/**
+ * @param fee What of the needed amount is kept for the network.
+ * @throws AppError `invalid_request` if the wallet holds too little.
+ */
+export async function requireHeld(
+  ctx: ActionCtx,
+  payer: Payer,
+  { token, amount: needed }: { token: Symbol; amount: bigint },
+  held: bigint,
+  fee?: bigint,
+): Promise<void> {
+  if (held >= needed) return;
+  const shown = (amount: bigint) => formatUnits(amount, TOKENS[token].decimals);
+  const what =
+    fee === undefined
+      ? `Insufficient ${token}: ${shown(needed)} needed`
+      : `Insufficient ETH for the network fee: ${shown(needed)} needed in all (fee up to ${shown(fee)})`;
+  const hint = await otherWalletHint(ctx, payer, token, needed).catch(() => "");
+  const message = `${what}, the wallet holds ${shown(held)}, ${shown(needed - held)} is missing${hint}`;
+  throw new AppError("invalid_request", message);
+}
+
+/** " The user's basic wallet holds 3 USDC: …" if that would be enough; otherwise nothing. */
+async function otherWalletHint(
+  ctx: ActionCtx,
+  { userId, walletId }: Payer,
+  token: Symbol,
+  needed: bigint,
+): Promise<string> {
+  for (const kind of ["basic", "custody"] as const) {
+    const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+    if (wallet === null || wallet.walletId === walletId) continue;
+    const { address, decimals } = TOKENS[token];
+    const held = await readAccount(storedAddress(wallet.address), address === null ? [] : [address], []);
+    const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
+    if (balance >= needed)
+      return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(balance, decimals)} ${token}: a send with from: "${kind}" spends it`;
+  }
+  return "";
 }

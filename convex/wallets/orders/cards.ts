@@ -1,58 +1,44 @@
 import type { Doc } from "../../_generated/dataModel";
-import { formatUnits } from "../../lib/money/amounts";
+import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { usd } from "../../lib/text/numbers";
 import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
-import type { Found, Request } from "../tables";
+import { EXPLORER } from "../model";
+import type { Found } from "../tables";
 import { TOKENS, type Symbol } from "../tokens";
 import type { Recipient } from "./limits";
 
 type Order = Doc<"orders">;
 
-/** Cards about orders, made from decoded terms: they contain no word of the caller's. */
+/** Cards about orders, made from decoded terms: they contain no word of the caller's. Pure. */
 
-type Facts = {
-  found: Found;
-  expiresAt: number;
-  /** `null` for a swap. */
-  recipient: Recipient | null;
-  /** What its address is made to look like, in words. */
-  lookAlike: string | null;
-  /** What is left in 24 hours for an order like this, decimal USD. */
-  leftUsd: string;
-  payer: Pick<Doc<"wallets">, "kind" | "address">;
-  /** Who has asked, in words; `null`: the owner, in their chat. */
-  asker: string | null;
-};
-
-export function questionCard(row: Order, facts: Facts): Paragraph[] {
-  const { found, expiresAt, recipient, lookAlike, leftUsd, payer, asker } = facts;
-  const { request } = row;
+/** @param facts What only the moment of the question knows; `recipient` is `null` for a swap, `left` in micro-USD. */
+export function questionCard(
+  row: Order,
+  facts: { found: Found; recipient: Recipient | null; lookAlike: string | null; left: bigint; asker: string },
+): Paragraph[] {
+  const { found, recipient, lookAlike, left, asker } = facts;
+  const { request, value, nextCheckAt } = row;
   const ends = [
-    `From your ${payer.kind} wallet ${payer.address}`,
+    `From your wallet ${row.address}`,
     ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
     ...(recipient === null ? [] : [recipientWords(recipient, lookAlike)]),
   ];
-  const { valueUsd, costBps, mostFeeEth } = found;
   const lines = [
-    valueUsd === null
+    value === undefined
       ? "⚠️ There is no live price for it: no limit counts what it moves"
-      : `Worth ${valueUsd.toFixed(2)} USD`,
-    ...(costBps === null
+      : `Worth ${usd(usdValue(BigInt(value)))} USD`,
+    ...(found.costBps === null
       ? []
-      : [`By the price feeds it costs at most ${(Math.max(0, costBps) / 100).toFixed(2)} %`]),
-    ...(mostFeeEth === null ? [] : [`Network fees: at most ${feeWords(mostFeeEth, row.etherPrice)}`]),
-    `Left for today: ${usd(Number(leftUsd))} USD`,
+      : [`By the price feeds it costs at most ${(Math.max(0, found.costBps) / 100).toFixed(2)} %`]),
+    `Network fees: at most ${feeWords(BigInt(found.feesInAll), BigInt(row.etherPrice))}`,
+    `Left for today: ${usd(usdValue(left))} USD`,
   ];
-  const [title, asked] =
-    asker === null
-      ? ["🔐 Your order", ""]
-      : ["🔐 Your approval is asked for", `${asker} has asked for this. `];
   return [
-    [{ bold: title }, `\n${requestWords(request, row.minBuyAmount)}`],
+    [{ bold: "🔐 Your approval is asked for" }, `\n${requestWords(row)}`],
     [ends.join("\n")],
     [lines.join("\n")],
-    [`${asked}Nothing moves without your tap, until ${dateTime(expiresAt)}.`],
+    [`${asker} asked for this. Nothing moves without your tap, until ${dateTime(nextCheckAt)}.`],
   ];
 }
 
@@ -71,17 +57,18 @@ function amountOf(amount: string, token: Symbol): string {
 }
 
 /** An order in one line, without its recipient. */
-function requestWords(request: Request, least?: string): string {
+function requestWords({ request, minBuyAmount }: Pick<Order, "request" | "minBuyAmount">): string {
   if (request.kind === "send") return `Send ${amountOf(request.amount, request.token)}`;
   if (request.kind !== "swap") return request.kind;
   const { amount, fromToken, toToken } = request;
-  const bound = least === undefined ? "" : `, for at least ${amountOf(least, toToken)}`;
+  const bound = minBuyAmount === undefined ? "" : `, for at least ${amountOf(minBuyAmount, toToken)}`;
   return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
 }
 
-function feeWords(eth: string, etherPrice: string): string {
-  if (etherPrice === "0") return `${eth} ETH`;
-  return `${(Number(eth) * Number(formatUnits(BigInt(etherPrice), 6))).toFixed(2)} USD (${eth} ETH)`;
+/** @param etherPrice In micro-USD; 0 without a live price. */
+function feeWords(wei: bigint, etherPrice: bigint): string {
+  const eth = `${formatUnits(wei, 18)} ETH`;
+  return etherPrice === 0n ? eth : `${usd(usdValue((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
 }
 
 /** What an owner's card says about a recipient: nothing that others could have influenced. */
@@ -109,50 +96,32 @@ function ends(address: string): string {
   return digits.slice(0, 4) + digits.slice(-4);
 }
 
-const ENDED = {
-  refused: "✖ Refused",
-  expired: "⌛ Too late: nothing was moved",
-  void: "🚫 Void, as your rules or your link have changed since: nothing was moved",
-};
-
 /** The card that replaces the question. */
-export function decidedCard({ request, minBuyAmount, error, ...row }: Order): Paragraph[] {
-  const what = requestWords(request, minBuyAmount);
-  const how = row.question?.end;
-  if (how !== undefined) return [[{ bold: ENDED[how] }], [what]];
-  // The limits of this moment did not let it begin.
-  if (row.state === "failed" && row.txHash === undefined)
-    return [[{ bold: "⚠️ Approved, and not begun" }], [what], ...(error === undefined ? [] : [[error]])];
-  return [[{ bold: "✅ Approved" }], [what]];
+export function decidedCard(row: Order): Paragraph[] {
+  const { state, txHash, error } = row;
+  if (state !== "failed" || txHash !== undefined) return [[{ bold: "✅ Approved" }], [requestWords(row)]];
+  const why = error === undefined ? [] : [[error]];
+  return [[{ bold: "✖ Nothing was moved" }], [requestWords(row)], ...why];
 }
 
-/** Failures that only operators and programs understand; all are of orders that have moved nothing. */
-const TECHNICAL = /\bRPC\b|\boperator\b|Internal error|sealed secret/;
-const NOT_NOW = "It could not be carried out just now: nothing was moved";
-
-/**
- * What an order has come to.
- * @param fault What is wrong with it; `null` if nothing is.
- * @param key The name of the key that ordered it.
- */
-export function endCard(row: Order, fault: string | null, key: string | undefined): Paragraph[] {
-  const { request, bought, txHash, address, question } = row;
+/** What an order has come to. @param key The name of the key that ordered it. */
+export function endCard(row: Order, key: string | undefined): Paragraph[] {
+  const { request, bought, txHash, address, question, error } = row;
   const arrived =
     request.kind === "swap" && bought !== undefined ? [`Arrived: ${amountOf(bought, request.toToken)}`] : [];
   const lines = [
-    requestWords(request),
+    requestWords({ request }),
     `From ${address}`,
     ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
-    ...(fault === null ? arrived : [TECHNICAL.test(fault) ? NOT_NOW : fault]),
+    ...(error === undefined ? arrived : [error]),
     ...(question === undefined
       ? [`Ordered ${wayOf(row, key)}. If that was not you, freeze your account.`]
       : []),
   ];
   const short = `Transaction ${txHash?.slice(0, 8)}…${txHash?.slice(-4)}`;
-  const link = { words: short, href: `https://basescan.org/tx/${txHash}` };
   return [
-    [{ bold: fault === null ? "✅ Done" : "⚠️ Not done" }, ...lines.map((line) => `\n${line}`)],
-    ...(txHash === undefined ? [] : [[link]]),
+    [{ bold: error === undefined ? "✅ Done" : "⚠️ Not done" }, ...lines.map((line) => `\n${line}`)],
+    ...(txHash === undefined ? [] : [[{ words: short, href: EXPLORER + txHash }]]),
   ];
 }
 

@@ -4,7 +4,6 @@ import type { ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf } from "../../lib/errors";
 import type { Caller } from "../../lib/limits/callers";
 import { log } from "../../lib/log";
-import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { counted } from "../../lib/outside/calls";
@@ -20,12 +19,12 @@ import { valuesOf } from "../holdings";
 import { asHex, soldBy, storedAddress } from "../model";
 import type { Found, UserRequest } from "../tables";
 import { TOKENS } from "../tokens";
-import { costBps, isWrapping } from "./calls";
+import type { Payer } from "./calls";
 import { isEnded, type Order } from "./model";
 import type { Forecast } from "./placing";
-import { callsOf, termsOf, type Offer, type Payer } from "./plan";
-import { isLate, signFurther, signNext } from "./signer";
+import { callsOf, isLate, signFurther, signNext } from "./signer";
 import type { Step } from "./steps";
+import { isWrapping, type Offer } from "./swaps";
 
 /** Brings orders to their end, or rehearses them: one check serves the waiting caller and the cron. For actions. */
 
@@ -197,13 +196,12 @@ type Wondering = {
   asked?: "tap" | "chat";
 };
 
-type Rehearsal = Forecast & {
+export type Rehearsal = Forecast & {
   values: Awaited<ReturnType<typeof valuesOf>>;
   /** Of a swap. */
-  terms: ReturnType<typeof termsOf> | null;
-  /** The most that one of its transactions may cost, in wei. */
-  mostFee: bigint;
-  found: Found;
+  terms: Order["terms"];
+  /** `null` if its calls could not be made. */
+  found: Found | null;
 };
 
 /** What an order would do. It signs, stores and counts nothing. */
@@ -220,9 +218,8 @@ export const rehearse = counted(
       ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
       ...(value === undefined ? {} : { value }),
     });
-    let { refusal } = forecast;
     let offer: Offer | undefined;
-    let fees: bigint[] = [];
+    const fees: bigint[] = [];
     try {
       for await (const next of callsOf(ctx, { ...payer, request })) {
         fees.push(next.mostFee);
@@ -231,27 +228,18 @@ export const rehearse = counted(
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
-      fees = [];
-      refusal ??= failure;
+      return { ...forecast, refusal: forecast.refusal ?? failure, values, terms: undefined, found: null };
     }
-    const dearest = fees.reduce((a, b) => (a > b ? a : b), 0n);
     // Fees may rise until the owner has tapped: one transaction may cost twice as much as now, up to the general limit.
-    const doubled = 2n * dearest < MOST_FEE ? 2n * dearest : MOST_FEE;
-    const mostFee = asked === undefined ? dearest : doubled;
+    const dearest = fees.reduce((a, b) => (a > b ? a : b), 0n) * (asked === undefined ? 1n : 2n);
+    const mostFee = dearest < MOST_FEE ? dearest : MOST_FEE;
     const found: Found = {
-      valueUsd: value === undefined ? null : usdValue(BigInt(value)),
-      mostFeeEth: fees.length === 0 ? null : formatUnits(mostFee * BigInt(fees.length), 18),
-      costBps:
-        offer === undefined || request.kind === "send" ? null : costBps(offer.least, request, offer.prices),
+      mostFee: mostFee.toString(),
+      feesInAll: (mostFee * BigInt(fees.length)).toString(),
+      costBps: offer?.costBps ?? null,
+      ...(offer === undefined ? {} : { minBuyAmount: offer.terms.minBuyAmount }),
     };
-    return {
-      ...forecast,
-      refusal,
-      values,
-      terms: offer === undefined ? null : termsOf(offer),
-      mostFee,
-      found,
-    };
+    return { ...forecast, values, terms: offer?.terms, found };
   },
 );
 
@@ -260,11 +248,11 @@ export const rehearse = counted(
  * @throws AppError for orders that would be refused whatever the owner says.
  */
 export async function foundFor(ctx: ActionCtx, wondering: Wondering & { asked: "tap" | "chat" }) {
-  const { refusal, values, terms, mostFee, found } = await rehearse(ctx, wondering);
+  const { refusal, values, found } = await rehearse(ctx, wondering);
   if (refusal !== null) {
     const { code, message, retryAfterMs } = refusal;
     throw new AppError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
   }
-  const least = terms === null ? {} : { minBuyAmount: terms.minBuyAmount };
-  return { ...values, ...least, mostFee: mostFee.toString(), found };
+  if (found === null) throw new AppError("internal", "The rehearsal has found nothing");
+  return { ...values, found };
 }

@@ -1,3 +1,4 @@
+import type { FunctionReturnType } from "convex/server";
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
@@ -14,6 +15,7 @@ import {
 import { endpoint, Reply, type Call, type MountedEndpoint } from "../../lib/http/endpoint";
 import { closedInput, idempotencyKey, userId } from "../../lib/http/input";
 import { waitingAs } from "../../lib/limits/slots";
+import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { deadlines } from "../../lib/outside/deadlines";
 import { iso, SECOND } from "../../lib/time";
 import {
@@ -29,7 +31,8 @@ import {
 } from "../inputs";
 import { EXPLORER, NOT_SENT, shownStatus, soldBy, type WalletKind } from "../model";
 import type { UserRequest } from "../tables";
-import { callersKey, faultOf } from "./model";
+import type { Rehearsal } from "./desk";
+import { callersKey, type Order } from "./model";
 
 /** Sends and swaps over HTTP: an order is opened and carried out, put to its owner, or only rehearsed. */
 
@@ -37,103 +40,123 @@ import { callersKey, faultOf } from "./model";
 const desk = () => import("./desk");
 const holdings = () => import("../holdings");
 
-type Placed = { userId: string; from: WalletKind; request: UserRequest; call: Call };
+type Placed = { userId: string; kind: WalletKind; request: UserRequest; call: Call };
+type Payer = FunctionReturnType<typeof internal.wallets.orders.placing.payer>;
 
-/** The wallet that pays for an order, and the order as the transactions take it. */
-async function payerOf(ctx: ActionCtx, { userId, from: kind, request, call }: Placed, isRehearsal: boolean) {
-  const { caller, idempotencyKey } = call;
-  const order = {
+/**
+ * The one answer to a send, a swap, a rehearsal or a repeat: what was ordered, and how it stands.
+ * @param order The order's own fields in each of its answers.
+ * @throws AppError what `placing.payer` and `placing.place` throw, `upstream`, and why an order ended unsigned
+ */
+async function answer<Fields extends object>(
+  ctx: ActionCtx,
+  placed: Placed,
+  isRehearsal: boolean,
+  order: Fields,
+) {
+  const startedAt = performance.now();
+  const { userId, kind, request, call } = placed;
+  const { caller } = call;
+  const asked = { ...orderOf(placed), kind, isRehearsal, now: Date.now() };
+  const payer = await ctx.runQuery(internal.wallets.orders.placing.payer, asked);
+  const shown = { ...order, ...warned(call) };
+  if (isRehearsal) {
+    const { rehearse } = await desk();
+    const work = () => rehearse(ctx, { payer: { ...payer, userId }, request, caller });
+    const heldMs = deadlines.chain + deadlines.swap;
+    return new Reply({ ...rehearsed(await waitingAs(ctx, caller, work, { heldMs })), ...shown }, {});
+  }
+  const carried = async () => {
+    // A repeat moves nothing new, and its outcome must not depend on a price.
+    const opened = payer.earlier ?? (await open(ctx, placed, payer));
+    const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
+    // What its owner is asked about goes on by itself once they have tapped.
+    const as = opened.isAsked ? "watching" : "caller";
+    return { row: await (await desk()).carry(ctx, opened.orderId, waitMs, as), isRepeat: opened.isRepeat };
+  };
+  const { row, isRepeat } = await waitingAs(ctx, caller, carried, { heldMs: deadlines.caller });
+  const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
+  return new Reply({ ...standing(row, isRepeat), ...shown }, headers, row.txHash === undefined ? 202 : 200);
+}
+
+/** An order as the transactions take it. */
+function orderOf({ userId, request, call: { caller, idempotencyKey } }: Placed) {
+  return {
     userId,
     request,
     ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   };
-  const asked = { ...order, kind, isRehearsal, now: Date.now() };
-  const payer = await ctx.runQuery(internal.wallets.orders.placing.payer, asked);
-  return { order, payer: { ...payer, userId } };
 }
+
+/** Opens an order, or has its owner asked if the rules require it. */
+async function open(ctx: ActionCtx, placed: Placed, { walletId, address }: Payer) {
+  const { userId, request, call } = placed;
+  const paid = { ...orderOf(placed), walletId, address: call.caller.address };
+  const { place } = internal.wallets.orders.placing;
+  const { valuesOf } = await holdings();
+  const opened = await ctx.runMutation(place, { ...paid, ...(await valuesOf(soldBy(request))) });
+  if (opened !== null) return opened;
+  const { foundFor } = await desk();
+  const payer = { userId, walletId, address };
+  const found = await foundFor(ctx, { payer, request, caller: call.caller, asked: "tap" });
+  const placedNow = await ctx.runMutation(place, { ...paid, ...found });
+  if (placedNow === null) throw new AppError("internal", "The order was not opened");
+  return placedNow;
+}
+
+const WAITS =
+  "Waiting for the owner's approval in the linked chat; once approved it goes on by itself: repeat the request with this idempotencyKey for its outcome";
 
 /**
- * Opens an order and waits for its outcome; asks the owner first if the rules require it.
- * @throws AppError what `placing.payer` and `placing.place` throw, `paused`
+ * How an order stands.
+ * @throws AppError why it ended before anything was signed; then its key is free again, unless an owner was asked.
  */
-async function carryOut(ctx: ActionCtx, placed: Placed) {
-  const startedAt = performance.now();
-  const { order, payer } = await payerOf(ctx, placed, false);
-  const { request, call } = placed;
-  const open = async () => {
-    const { valuesOf } = await holdings();
-    const paid = { ...order, walletId: payer.walletId, address: call.caller.address };
-    const { place } = internal.wallets.orders.placing;
-    const opened = await ctx.runMutation(place, { ...paid, ...(await valuesOf(soldBy(request))) });
-    if (opened !== null) return opened;
-    const { foundFor } = await desk();
-    const found = await foundFor(ctx, { payer, request, caller: call.caller, asked: "tap" });
-    return ctx.runMutation(place, { ...paid, ...found });
-  };
-  const carried = async () => {
-    // A repeat moves nothing new, and its outcome must not depend on a price.
-    const opened = payer.earlier ?? (await open());
-    if (opened === null) throw new AppError("internal", "The order was not opened");
-    const { orderId, isAsked, isRepeat } = opened;
-    const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-    // What its owner is asked about goes on by itself once they have tapped.
-    const row = await (await desk()).carry(ctx, orderId, waitMs, isAsked ? "watching" : "caller");
-    return { row, isRepeat };
-  };
-  return waitingAs(ctx, call.caller, carried, { heldMs: deadlines.caller });
-}
-
-const WAITING = {
-  awaiting_approval:
-    "Waiting for your approval in the chat that is linked: approve it there, then repeat the request with this idempotencyKey",
-  approved: "Approved, and on its way: repeat the request with this idempotencyKey for its outcome",
-};
-
-/** @param order The order's own fields in each of its answers. */
-async function answer<Order extends object>(ctx: ActionCtx, placed: Placed, dryRun: boolean, order: Order) {
-  const shown = { ...order, ...warned(placed.call) };
-  if (dryRun) return new Reply({ ...(await rehearse(ctx, placed)), ...shown }, {});
-  const { row, isRepeat } = await carryOut(ctx, placed);
-  if (row.state === "asked" || (row.state === "prepared" && row.question !== undefined)) {
-    const waits: keyof typeof WAITING = row.state === "asked" ? "awaiting_approval" : "approved";
-    const until = { approvalId: row._id, idempotencyKey: callersKey(row) };
-    const expiresAt = iso(row.nextCheckAt);
-    const body = { success: false, status: waits, error: WAITING[waits], ...until, expiresAt };
-    return new Reply({ ...body, ...shown }, {}, 202);
+function standing(row: Order, isRepeat: boolean) {
+  const {
+    _id: approvalId,
+    state,
+    txHash,
+    terms,
+    bought,
+    approvalTxHash,
+    error,
+    errorCode = "internal",
+  } = row;
+  if (txHash === undefined && state !== "failed") {
+    const until = { idempotencyKey: callersKey(row), expiresAt: iso(row.nextCheckAt) };
+    return { success: false, status: "awaiting_approval" as const, error: WAITS, approvalId, ...until };
   }
-  const fault = faultOf(row);
-  const { txHash, terms, bought, approvalTxHash, idempotencyKey, errorCode: code = "internal" } = row;
-  const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
   if (txHash === undefined) {
+    const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
     // A refused question keeps its key, and an approval may have been mined.
-    const isFree = approvalTxHash === undefined && idempotencyKey === undefined;
+    const isFree = approvalTxHash === undefined && row.idempotencyKey === undefined;
     const body: Record<string, boolean> = isFree ? { nothingMoved: true } : {};
-    throw new AppError(isErrorCode(code) ? code : "internal", fault ?? NOT_SENT, { headers, body });
+    throw new AppError(isErrorCode(errorCode) ? errorCode : "internal", error ?? NOT_SENT, { headers, body });
   }
-  const outcome = {
-    ...{ success: fault === null, txHash, status: shownStatus(row), explorerUrl: EXPLORER + txHash },
+  return {
+    success: error === undefined,
+    txHash,
+    status: shownStatus(row),
+    explorerUrl: EXPLORER + txHash,
     ...(isRepeat ? { repeated: true as const } : {}),
-    ...(fault === null ? {} : { error: fault }),
+    ...(error === undefined ? {} : { error }),
     ...terms,
     ...(bought === undefined ? {} : { buyAmount: bought }),
     ...(approvalTxHash === undefined ? {} : { approvalTxHash }),
   };
-  return new Reply({ ...shown, ...outcome }, headers);
 }
 
-const WAITS = { status: 202, error: "Waiting for your approval in the chat that is linked" };
-
-/** What an order would do. @throws AppError what `placing.payer` throws, `upstream` if the chain cannot be reached. */
-async function rehearse(ctx: ActionCtx, placed: Placed) {
-  const { request, call } = placed;
-  const { payer } = await payerOf(ctx, placed, true);
-  const { rehearse: rehearsed } = await desk();
-  const work = () => rehearsed(ctx, { payer, request, caller: call.caller });
-  const heldMs = deadlines.chain + deadlines.swap;
-  const { refusal, isAsked, leftUsd, terms, found } = await waitingAs(ctx, call.caller, work, { heldMs });
+/** What an order would do. */
+function rehearsed({ refusal, isAsked, leftUsd, values: { value }, terms, found }: Rehearsal) {
   const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };
-  const rehearsal = { refusal: refused ?? (isAsked ? WAITS : null), leftUsd, ...found };
+  const rehearsal = {
+    refusal: refused ?? (isAsked ? { status: 202, error: WAITS } : null),
+    valueUsd: value === undefined ? null : usdValue(BigInt(value)),
+    mostFeeEth: found === null ? null : formatUnits(BigInt(found.feesInAll), 18),
+    costBps: found?.costBps ?? null,
+    leftUsd,
+  };
   return { success: rehearsal.refusal === null, status: "rehearsed" as const, rehearsal, ...terms };
 }
 
@@ -153,7 +176,7 @@ const ended = (when: string) => ({
 const ordering = {
   methods: ["POST"],
   accepted:
-    "The owner of the `userId` was asked in their chat and has not answered yet, or has approved it just now (`status`). Repeat the request with the `idempotencyKey` that the answer names to get its outcome.",
+    "The owner of the `userId` was asked in their chat, and nothing is signed yet. Repeat the request with the `idempotencyKey` that the answer names to get its outcome.",
   limit: "order",
   access: "shown",
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
@@ -179,9 +202,9 @@ const orderFields = {
     .describe("false when it failed on the chain, or brought less than guaranteed, or would be refused"),
   txHash: z.string().optional().describe("Absent only in a rehearsal, and while it waits for its owner"),
   status: z
-    .enum(["confirmed", "submitted", "failed", "rehearsed", "awaiting_approval", "approved"])
+    .enum(["confirmed", "submitted", "failed", "rehearsed", "awaiting_approval"])
     .describe(
-      "submitted: sent to the chain, without a receipt yet; rehearsed: a dry run, nothing was moved; awaiting_approval: the owner was asked, nothing was moved; approved: the owner has approved it, and it is on its way",
+      "submitted: sent to the chain, without a receipt yet; rehearsed: a dry run, nothing was moved; awaiting_approval: the owner was asked, nothing was moved yet",
     ),
   error: z.string().optional().describe("What it waits for, or what is wrong with its result"),
   approvalId: z.string().optional().describe("While it waits for its owner"),
@@ -251,7 +274,7 @@ const send: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId, toAddress, token, amount, from, dryRun }, call) => {
     const request = { kind: "send" as const, token, toAddress, amount };
-    return answer(ctx, { userId, from, request, call }, dryRun, { token, toAddress, amount });
+    return answer(ctx, { userId, kind: from, request, call }, dryRun, { token, toAddress, amount });
   },
 });
 
@@ -305,7 +328,7 @@ const swap: MountedEndpoint = endpoint({
   handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey: _, ...swap }, call) => {
     const { fromToken, toToken, amount: sellAmount } = swap;
     const request = { kind: "swap" as const, ...swap, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
-    const placed = { userId, from: "custody" as const, request, call };
+    const placed = { userId, kind: "custody" as const, request, call };
     return answer(ctx, placed, dryRun, { fromToken, toToken, sellAmount });
   },
 });

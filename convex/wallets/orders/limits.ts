@@ -1,4 +1,4 @@
-import type { Doc } from "../../_generated/dataModel";
+import type { Doc, Id } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
 import { TOKEN } from "../../accounts/access";
 import { accountOf, dailyAt } from "../../accounts/model";
@@ -8,7 +8,7 @@ import { AppError } from "../../lib/errors";
 import { BPS, formatUnits, microUsd } from "../../lib/money/amounts";
 import { isShort } from "../../lib/records/ids";
 import { sha256Hex } from "../../lib/security/crypto";
-import { DAY, dateTime, MINUTE } from "../../lib/time";
+import { DAY, dateTime, HOUR, MINUTE } from "../../lib/time";
 import { walletAt } from "../model";
 import type { By, UserRequest } from "../tables";
 
@@ -22,7 +22,7 @@ export type Ordering = {
   userId: string;
   by: By;
   /** The key that orders, its name and its own cap (`null`: the account's). */
-  key?: { id: string; name: string; daily: bigint | null } | undefined;
+  key?: { id: Id<"keys">; name: string; daily: bigint | null } | undefined;
   /** A cap of the credential's own, below the account's: of posts. */
   most?: bigint | undefined;
   /** The caller's network address; `null` if the order came by no network. */
@@ -75,13 +75,26 @@ export async function weigh(ctx: QueryCtx, order: Ordering, now: number): Promis
   const counted = countOf(order, recipient);
   const limits = await limitsOf(ctx, order, isLoose, now);
   const left = limits.map(leftOf).reduce((a, b) => (a < b ? a : b));
-  return {
-    refusal: refusalOf(order, { recipient, counted, limits, now }),
-    counted,
-    left,
-    isLoose,
-    recipient,
-  };
+  const passed = limits.filter(({ most, orders }) => sumOf(orders) + counted > most);
+  const refusals = passed.map((limit) => beyond(limit, order, counted, now));
+  // What no wait makes fit counts first, and then the longest wait.
+  const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
+  const [worst] = refusals.toSorted((a, b) => waits(b) - waits(a));
+  const refusal = unweighable(order, recipient) ?? worst ?? null;
+  return { refusal, counted, left, isLoose, recipient };
+}
+
+/** Why an order is refused whatever it counts. */
+function unweighable(order: Ordering, recipient: Recipient | null): AppError | null {
+  if (order.value === undefined && order.by !== "owner" && order.by !== "tap")
+    return new AppError("upstream", UNPRICED);
+  if (!needsList(order) || recipient?.kind !== "unlisted") return null;
+  const { countsFrom } = recipient;
+  const how =
+    countsFrom === null
+      ? "is not: its owner adds it in the web application, or approves the send in the linked chat"
+      : `counts from ${dateTime(countsFrom + MINUTE)}`;
+  return new AppError("forbidden", `This send needs a recipient on the owner's list, and this one ${how}`);
 }
 
 /** Whether an order sends to a recipient that has to be on the owner's list, and is not: the owner may be asked about it. */
@@ -110,47 +123,39 @@ async function recipientOf(
 /** The caps of an order. */
 async function limitsOf(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: number): Promise<Limit[]> {
   const { userId, by, key, most = 0n } = order;
-  const table = () => ctx.db.query("orders");
-  const rows = await ofDay(
-    table().withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", now - DAY)),
-    now,
+  const orders = () => ctx.db.query("orders");
+  const since = now - DAY;
+  const all = await ofDay(
+    orders().withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", since)),
   );
   if (by === "free") {
     const cap = microUsd(setting("UNOWNED_DAILY_USD"));
-    const own = { about: " for a userId without an owner", most: cap, orders: rows };
+    const own = { about: " for a userId without an owner", most: cap, orders: all };
     const from = addressKey(order);
     if (from === undefined) return [own];
     const others = await ofDay(
-      table().withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", now - DAY)),
-      now,
+      orders().withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", since)),
     );
     return [own, { about: " for the short userIds of one network address", most: cap, orders: others }];
   }
-  const limits = [{ about: "", most: dailyAt(await accountOf(ctx, userId), now), orders: rows }];
-  const mine = credentialOf({ by, keyId: key?.id });
-  const orders = rows.filter((row) => credentialOf(row) === mine);
-  const daily = key?.daily ?? null;
-  if (key !== undefined && daily !== null)
-    limits.push({ about: ` by the key ${key.name}`, most: daily, orders });
-  if (by === "post") limits.push({ about: " by mention", most, orders });
-  if (mine === "chat" && isLoose) {
+  const limits = [{ about: "", most: dailyAt(await accountOf(ctx, userId), now), orders: all }];
+  const mine = all.filter((row) => credentialOf(row) === credentialOf({ by, keyId: key?.id }));
+  if (key !== undefined && key.daily !== null)
+    limits.push({ about: ` by the key ${key.name}`, most: key.daily, orders: mine });
+  if (by === "post") limits.push({ about: " by mention", most, orders: mine });
+  if ((by === "tap" || by === "chat") && isLoose) {
     const about = " that the chat approves to recipients off the owner's list, or lets swaps lose";
-    limits.push({ about, most: CHAT_DAILY, orders: orders.filter((row) => row.isLoose === true) });
+    limits.push({ about, most: CHAT_DAILY, orders: mine.filter((row) => row.isLoose === true) });
   }
   return limits;
 }
 
 /** The orders of a sum, oldest first. */
-async function ofDay(
-  orders: { take: (count: number) => Promise<Doc<"orders">[]> },
-  now: number,
-): Promise<Doc<"orders">[]> {
-  const rows = await orders.take(MOST_ORDERS);
-  const [first] = rows;
-  if (rows.length < MOST_ORDERS || first === undefined) return rows;
-  throw new AppError("rate_limited", `At most ${MOST_ORDERS} orders are carried out in 24 hours`, {
-    retryAfterMs: Math.max(1, (first.countedAt ?? now) + DAY - now),
-  });
+async function ofDay(range: { take: (count: number) => Promise<Doc<"orders">[]> }): Promise<Doc<"orders">[]> {
+  const rows = await range.take(MOST_ORDERS);
+  if (rows.length < MOST_ORDERS) return rows;
+  const message = `At most ${MOST_ORDERS} orders are carried out in 24 hours`;
+  throw new AppError("rate_limited", message, { retryAfterMs: HOUR });
 }
 
 /** The key of the network address against whose sum a free order counts: only of ids that are short. */
@@ -170,26 +175,6 @@ function countOf({ request, value = "0" }: Ordering, recipient: Recipient | null
   return (worth * tolerated + BPS - 1n) / BPS;
 }
 
-function refusalOf(
-  order: Ordering,
-  {
-    recipient,
-    counted,
-    limits,
-    now,
-  }: Pick<Weighed, "recipient" | "counted"> & { limits: Limit[]; now: number },
-): AppError | null {
-  if (order.value === undefined && order.by !== "owner" && order.by !== "tap")
-    return new AppError("upstream", UNPRICED);
-  if (needsList(order) && recipient?.kind === "unlisted")
-    return new AppError("forbidden", unlistedWords(recipient.countsFrom));
-  const passed = limits.filter(({ most, orders }) => sumOf(orders) + counted > most);
-  const refusals = passed.map((limit) => beyond(limit, order, counted, now));
-  // What no wait makes fit counts first, and then the longest wait.
-  const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
-  return refusals.toSorted((a, b) => waits(b) - waits(a))[0] ?? null;
-}
-
 /** A used-up cap. `rate_limited` says when there is room for this order again; what no wait makes fit is `forbidden`. */
 function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
   const { most, about, orders } = limit;
@@ -207,12 +192,6 @@ function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: nu
     });
   }
   return new AppError("forbidden", by === "free" ? `${message}. ${OWN_IT}` : message);
-}
-
-function unlistedWords(countsFrom: number | null): string {
-  const what = "This send needs a recipient on the owner's list";
-  if (countsFrom !== null) return `${what}, and this one counts from ${dateTime(countsFrom + MINUTE)}`;
-  return `${what}, and this one is not: its owner adds it in the web application, or approves the send in the linked chat`;
 }
 
 /** What orders count: while they are not failed what they move, and in any case the fees of what was signed. */

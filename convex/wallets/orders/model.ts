@@ -5,19 +5,17 @@ import { AppError, KEY_USED } from "../../lib/errors";
 import { MOST_FEE } from "../../lib/money/base";
 import { NOBODY } from "../../lib/records/records";
 import { rowsByBoth } from "../../lib/records/rows";
+import { NEVER } from "../../lib/time";
 import {
   byWalletId,
   insertWallet,
-  NOT_SENT,
-  openTrade,
   pauseOf,
   PREPARED_FOR_MS,
   serviceWalletId,
   walletById,
-  type Mentioned,
   type ServiceRole,
 } from "../model";
-import type { Request, UserRequest } from "../tables";
+import type { Found, Request, ServiceRequest } from "../tables";
 import { addressKey, credentialOf, weigh, type Ordering } from "./limits";
 
 /** The rows of orders, and opening them. Plain functions, steps of their caller's mutation. */
@@ -45,41 +43,33 @@ export function isEnded({ state }: Pick<Order, "state">): boolean {
   return state === "confirmed" || state === "failed";
 }
 
-/** Why an order did not do what it was for; `null` if it did, or may still. */
-export function faultOf({ state, error }: Order): string | null {
-  if (state === "failed") return error ?? NOT_SENT;
-  return state === "confirmed" ? (error ?? null) : null;
-}
+/** The social mention that ordered a trade, the word it used, and what to call with its id when the trade has ended. */
+type Mentioned = { mentionId: Id<"mentions">; action: "buy" | "sell" | "swap" | "send"; onSettled: string };
 
 /** `vPlacing`, with who orders. */
 export type NewOrder = Ordering & {
   walletId: string;
   etherPrice: string;
   idempotencyKey?: string | undefined;
-  minBuyAmount?: string | undefined;
-  mostFee?: string | undefined;
-  /** The social mention that ordered it. */
+  /** What its owner was shown. */
+  found?: Found | undefined;
   mentioned?: Mentioned;
 };
 
 /**
- * Opens an order: its idempotency key, its part of the limits, its row and its trade, in one step.
+ * Opens an order: its idempotency key, its part of the limits and its row, in one step.
  * @returns The order; if the key was used before with the same terms, the first one.
  * @throws AppError `conflict` if the key was used for other terms; `paused`; `invalid_request`, `forbidden`, `upstream`
  * as `weigh` refuses.
  */
-export async function openOrder(ctx: MutationCtx, order: NewOrder): Promise<Id<"orders">> {
+export async function openOrder(ctx: MutationCtx, order: NewOrder): Promise<Order> {
   const earlier = await earlierOf(ctx, order);
-  if (earlier !== null) return earlier._id;
-  const now = Date.now();
+  if (earlier !== null) return earlier;
   const id = await ctx.db.insert("orders", {
     ...(await newFields(ctx, order)),
-    ...(await countedFields(ctx, order, now)),
-    state: "prepared",
-    nextCheckAt: now + PREPARED_FOR_MS,
+    ...(await countedFields(ctx, order, Date.now())),
   });
-  await openTrade(ctx, await byId(ctx, id), order.mentioned);
-  return id;
+  return byId(ctx, id);
 }
 
 type Keyed = Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">;
@@ -102,7 +92,7 @@ export function isLike(row: Order, walletId: string, request: Request): boolean 
 }
 
 /** A key belongs to the account, the credential and the endpoint. */
-function scopedKey({ request, by, key, idempotencyKey }: Omit<Keyed, "walletId">): string | undefined {
+function scopedKey({ request, by, key, idempotencyKey }: Keyed): string | undefined {
   if (idempotencyKey === undefined) return undefined;
   return `${request.kind} ${credentialOf({ by, keyId: key?.id })} ${idempotencyKey}`;
 }
@@ -112,28 +102,43 @@ export function callersKey({ idempotencyKey = "" }: Pick<Order, "idempotencyKey"
   return idempotencyKey.replace(/^\S+ \S+ /, "");
 }
 
-/** The fields of a new row that both an opened and an asked order have. @throws AppError `paused`. */
+/** Of which nothing was counted or signed. */
+const BLANK = {
+  mostFee: MOST_FEE.toString(),
+  rules: 0,
+  etherPrice: "0",
+  counted: "0",
+  feeCounted: "0",
+  tries: [],
+};
+
+/** The fields of a new row of a user, opened or asked. @throws AppError `paused`. */
 export async function newFields(ctx: MutationCtx, order: NewOrder) {
-  const { userId, walletId, request, by, key, value, etherPrice, minBuyAmount, mostFee } = order;
+  const { userId, walletId, request, by, key, value, etherPrice, found, mentioned } = order;
   const paused = pauseOf();
   if (paused !== null) throw paused;
   const { address } = await byWalletId(ctx, walletId);
   const { version: rules } = await liveRules(ctx, userId);
-  const keyId = key === undefined ? null : ctx.db.normalizeId("keys", key.id);
   const idempotencyKey = scopedKey(order);
+  const source: "x" | "telegram" | "web" = by === "post" ? "x" : by === "chat" ? "telegram" : "web";
   return {
-    ...blankFields(mostFee),
-    ...{ walletId, userId, address, request, by, rules, etherPrice },
-    ...(keyId === null ? {} : { keyId }),
+    ...BLANK,
+    walletId,
+    userId,
+    address,
+    request,
+    by,
+    rules,
+    etherPrice,
+    action: request.kind,
+    source,
+    ...mentioned,
+    ...(key === undefined ? {} : { keyId: key.id }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(minBuyAmount === undefined ? {} : { minBuyAmount }),
+    ...(found === undefined ? {} : { mostFee: found.mostFee }),
+    ...(found?.minBuyAmount === undefined ? {} : { minBuyAmount: found.minBuyAmount }),
     ...(value === undefined ? {} : { value }),
   };
-}
-
-/** Of which nothing was counted or signed. */
-function blankFields(mostFee = MOST_FEE.toString()) {
-  return { mostFee, counted: "0", feeCounted: "0", tries: [] };
 }
 
 /** Counts an order, in the mutation that opens it or answers its question. @throws AppError as `weigh` refuses. */
@@ -142,11 +147,23 @@ export async function countedFields(ctx: MutationCtx, order: Ordering, now: numb
   if (refusal !== null) throw refusal;
   const countedFor = addressKey(order);
   return {
+    state: "prepared" as const,
+    nextCheckAt: now + PREPARED_FOR_MS,
     counted: counted.toString(),
     countedAt: now,
     isLoose,
     ...(countedFor === undefined ? {} : { countedFor }),
   };
+}
+
+/** Records a mention that nobody could read as a trade of unknown action, which is never executed. */
+export async function recordUnreadable(
+  ctx: MutationCtx,
+  trade: { userId: string; mentionId: Id<"mentions">; error: string },
+): Promise<Id<"orders">> {
+  const unknown = { request: { kind: "unknown" }, action: "unknown", source: "x", by: "post" } as const;
+  const ended = { state: "failed", endedAt: Date.now(), nextCheckAt: NEVER } as const;
+  return ctx.db.insert("orders", { ...BLANK, walletId: "", address: "", ...trade, ...unknown, ...ended });
 }
 
 /**
@@ -157,23 +174,13 @@ export async function openServiceOrder(
   ctx: MutationCtx,
   role: ServiceRole,
   address: string,
-  request: Exclude<Request, UserRequest>,
+  request: ServiceRequest,
 ): Promise<Id<"orders">> {
   const walletId = serviceWalletId(role, address);
   if ((await walletById(ctx, walletId)) === null)
     await insertWallet(ctx, { walletId, userId: NOBODY, kind: role, address });
-  return ctx.db.insert("orders", {
-    ...blankFields(),
-    walletId,
-    userId: NOBODY,
-    address,
-    request,
-    state: "prepared",
-    by: "service",
-    rules: 0,
-    etherPrice: "0",
-    nextCheckAt: Date.now() + PREPARED_FOR_MS,
-  });
+  const opened = { state: "prepared", by: "service", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
+  return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
 }
 
 /** The oldest signed row of an account, once it has as many as it may; `null` while another may be signed. */

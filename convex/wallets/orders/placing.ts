@@ -10,7 +10,7 @@ import { approvalFromNote, approvingLink } from "../../messenger/model";
 import { NO_WALLET, pauseOf, walletOf } from "../model";
 import { vFound, vOrderRow, vPlacing, vUserRequest, vWalletKind, type By } from "../tables";
 import { isOffList, weigh, type Ordering } from "./limits";
-import { byId, earlierOf, openOrder, type NewOrder, type Order } from "./model";
+import { earlierOf, openOrder, type NewOrder, type Order } from "./model";
 import { askInChat, openLike } from "./questions";
 
 /** Orders of HTTP callers, for actions: who pays, what would be refused, opening or asking, and how they stand. */
@@ -96,7 +96,7 @@ export const place = internalMutation({
     found: v.optional(vFound),
   },
   returns: v.union(vPlaced, v.null()),
-  handler: async (ctx, { keyHash, found, minBuyAmount, mostFee, ...given }) => {
+  handler: async (ctx, { keyHash, found, ...given }) => {
     const { userId, request } = given;
     const now = Date.now();
     const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
@@ -106,22 +106,15 @@ export const place = internalMutation({
     if (earlier !== null) return placed(earlier, true);
     // What a key may not send by itself, its owner may be asked about; not what is beyond its cap.
     if (await isOffList(ctx, order, now)) account = await approvingLink(ctx, userId, now);
-    if (account === null) return placed(await byId(ctx, await openOrder(ctx, order)), false);
+    if (account === null) return placed(await openOrder(ctx, order), false);
     // By the key of a question without one, a repeat finds its outcome.
     const { idempotencyKey = `approval_${crypto.randomUUID()}` } = given;
     const like = given.idempotencyKey === undefined ? await openLike(ctx, order, now) : null;
     if (like !== null) return placed(like, false);
     if (found === undefined) return null;
-    const shown = { ...order, minBuyAmount, mostFee, idempotencyKey };
-    return placed(await askInChat(ctx, { ...shown, account, found, asker: askerIn(verdict) }), false);
+    return placed(await askInChat(ctx, { ...order, idempotencyKey, found, account }), false);
   },
 });
-
-/** Who asks, for the card: whoever shows a key or the owner's token is no stranger. */
-function askerIn(verdict: Verdict): string {
-  if (verdict.kind !== "allowed" || verdict.by === "id") return "Somebody who knows your account id";
-  return verdict.key === undefined ? "Somebody with your login" : `Your key ${verdict.key.name}`;
-}
 
 /** A user's order by any hash that was told for it; `null` if there is none. */
 export const byHash = internalQuery({

@@ -13,20 +13,11 @@ import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { approvalFromNote, approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
 import { FREEZE } from "../../messenger/notices";
 import { vButton, vSpan } from "../../messenger/tables";
-import { byWalletId, openTrade, PREPARED_FOR_MS, walletOf } from "../model";
-import { vFound, vPlacing, type Found, type Question } from "../tables";
+import { walletOf } from "../model";
+import { vFound, vPlacing, type Found } from "../tables";
 import { endCard, lookAlikeIn, questionButtons, questionCard } from "./cards";
-import { cents, weigh, type Ordering } from "./limits";
-import {
-  byId,
-  countedFields,
-  earlierOf,
-  faultOf,
-  isLike,
-  newFields,
-  type NewOrder,
-  type Order,
-} from "./model";
+import { weigh } from "./limits";
+import { byId, countedFields, earlierOf, isLike, newFields, type NewOrder, type Order } from "./model";
 
 /**
  * Orders that wait for their owner's tap: the state `asked`. They count when they are tapped for, live ten minutes, and
@@ -37,43 +28,32 @@ const ASKED_MS = 10 * MINUTE;
 /** How often somebody may have an owner asked by their id alone: anybody who knows it could ask for ever. */
 const MOST_A_DAY = 10;
 
-const ENDED = {
-  refused: "The owner has refused this",
-  expired: "The owner has not answered within 10 minutes: ask again with another idempotency key",
-  void: "The owner's rules have changed since: ask again with another idempotency key",
-} as const;
+const REFUSED = "The owner has refused this";
+const EXPIRED = "The owner has not answered within 10 minutes";
+const VOID = "The owner's rules have changed since it was asked";
 
-type End = keyof typeof ENDED;
-
-/** How a question has ended by itself at `now`; `null` while its owner may still answer it. */
-export async function overAt(ctx: QueryCtx, row: Order, now: number): Promise<End | null> {
+/** Why a question has ended by itself at `now`; `null` while its owner may still answer it. */
+export async function overAt(ctx: QueryCtx, row: Order, now: number): Promise<string | null> {
   const { question, userId, rules, nextCheckAt } = row;
-  if (question === undefined || nextCheckAt <= now) return "expired";
+  if (question === undefined || nextCheckAt <= now) return EXPIRED;
   const { version, isFrozen } = await rulesOf(ctx, userId, now);
   const link = await approvingLink(ctx, userId, now);
-  return isFrozen || version !== rules || link?.messengerId !== question.messengerId ? "void" : null;
+  return isFrozen || version !== rules || link?.messengerId !== question.messengerId ? VOID : null;
 }
 
 /** An order as it is at `now`, whether its question has been ended yet or not. */
 export async function seenAt(ctx: QueryCtx, row: Order, now: number): Promise<Order> {
-  const how = row.state === "asked" ? await overAt(ctx, row, now) : null;
-  return how === null ? row : { ...row, ...endOf(row, how, now) };
+  const error = row.state === "asked" ? await overAt(ctx, row, now) : null;
+  return error === null ? row : { ...row, ...ended(error, now) };
 }
 
-function endOf({ question }: Order, how: End, now: number) {
-  return {
-    state: "failed" as const,
-    ...(question === undefined ? {} : { question: { ...question, end: how } }),
-    error: ENDED[how],
-    errorCode: "forbidden",
-    endedAt: now,
-    nextCheckAt: NEVER,
-  };
+function ended(error: string, now: number) {
+  return { state: "failed" as const, error, errorCode: "forbidden", endedAt: now, nextCheckAt: NEVER };
 }
 
-/** Ends a question without an order. */
-export async function end(ctx: MutationCtx, row: Order, how: End, now: number): Promise<void> {
-  await ctx.db.patch("orders", row._id, endOf(row, how, now));
+/** Ends a question that nobody answered, or that is void, without an order. */
+export async function expire(ctx: MutationCtx, row: Order, now: number): Promise<void> {
+  await ctx.db.patch("orders", row._id, ended((await overAt(ctx, row, now)) ?? EXPIRED, now));
 }
 
 /** The open question with the same terms, which a request without a key joins. */
@@ -88,52 +68,47 @@ export async function openLike(
   return null;
 }
 
-type Asking = NewOrder & {
-  account: Doc<"messengerLinks">;
-  found: Found;
-  /** Who asks, in words; `null`: the owner, in their chat. */
-  asker: string | null;
-};
+type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Found };
 
 /**
  * Stores a question. The order will stand on the owner's tap, whoever asks.
  * @returns The order and the card that asks.
  * @throws AppError `paused`, `rate_limited`, and the refusals of the limits.
  */
-async function ask(ctx: MutationCtx, asking: Asking) {
-  const { account, found, asker, key: _, ...order } = asking;
+async function ask(ctx: MutationCtx, { account, ...order }: Asking) {
+  const { userId, request, found, key } = order;
   const now = Date.now();
   const byIdAlone = order.by === "id";
-  if (byIdAlone) await refuseTooMany(ctx, order.userId, now);
-  const by = order.by === "chat" ? "chat" : "tap";
-  const { refusal, left, recipient } = await weigh(ctx, { ...order, by, address: null }, now);
+  if (byIdAlone) await refuseTooMany(ctx, userId, now);
+  const by: "chat" | "tap" = order.by === "chat" ? "chat" : "tap";
+  const { refusal, left, recipient } = await weigh(ctx, { ...order, by, key: undefined, address: null }, now);
   if (refusal !== null) throw refusal;
-  const expiresAt = now + ASKED_MS;
-  const question: Question = { messengerId: account.messengerId, byId: byIdAlone };
-  const { keyId: __, ...fields } = { keyId: null, ...(await newFields(ctx, asking)) };
-  const id = await ctx.db.insert("orders", {
-    ...fields,
+  const { keyId: _, ...fields } = await newFields(ctx, order);
+  const asked = {
     by,
-    state: "asked",
-    question,
-    nextCheckAt: expiresAt,
-  });
-  const row = await byId(ctx, id);
-  const payer = await byWalletId(ctx, row.walletId);
-  const lookAlike = await lookAlikeOf(ctx, row);
-  const facts = { found, expiresAt, asker, payer, recipient, lookAlike, leftUsd: cents(left) };
-  return { row, paragraphs: questionCard(row, facts), buttons: questionButtons(id) };
+    state: "asked" as const,
+    question: { messengerId: account.messengerId, byId: byIdAlone },
+    nextCheckAt: now + ASKED_MS,
+  };
+  const row = await byId(ctx, await ctx.db.insert("orders", { ...fields, ...asked }));
+  const lookAlike = request.kind === "send" ? await lookAlikeOf(ctx, userId, request.toAddress) : null;
+  const caller = key === undefined ? "Somebody who knows your account id" : `Your key ${key.name}`;
+  const asker = by === "chat" ? "You" : caller;
+  return {
+    row,
+    paragraphs: questionCard(row, { found, recipient, lookAlike, left, asker }),
+    buttons: questionButtons(row._id),
+  };
 }
 
-async function lookAlikeOf(ctx: QueryCtx, { userId, request }: Order): Promise<string | null> {
-  if (request.kind !== "send") return null;
+async function lookAlikeOf(ctx: QueryCtx, userId: string, toAddress: string): Promise<string | null> {
   const listed = await allListed(ctx, userId);
   const known = listed.map(({ address }) => ({ address, what: "which is on your list" }));
   for (const kind of ["basic", "custody"] as const) {
     const wallet = await walletOf(ctx, userId, kind);
     if (wallet !== null) known.push({ address: wallet.address, what: `your own ${kind} wallet` });
   }
-  return lookAlikeIn(known, request.toAddress);
+  return lookAlikeIn(known, toAddress);
 }
 
 /** Sends the question to the owner's chat. */
@@ -152,10 +127,9 @@ async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promis
     .order("desc")
     .take(MOST_A_DAY);
   const quota = (name: string, againAt: number) => usedUp(name, Math.max(1, againAt - now));
-  const refused = recent.filter(({ question }) => question?.end === "refused");
-  const refusedAt = Math.max(...refused.map(({ endedAt = 0 }) => endedAt), 0);
-  if (refusedAt > now - HOUR)
-    throw quota("the limit of questions to an owner who has refused", refusedAt + HOUR);
+  const refused = recent.find(({ error, endedAt = 0 }) => error === REFUSED && endedAt > now - HOUR);
+  if (refused?.endedAt !== undefined)
+    throw quota("the limit of questions to an owner who has refused", refused.endedAt + HOUR);
   const first = recent.at(MOST_A_DAY - 1);
   if (first !== undefined && first._creationTime > now - DAY)
     throw quota("the daily limit of questions to the owner", first._creationTime + DAY);
@@ -181,34 +155,30 @@ export async function answer(
   if (row?.question?.messengerId !== messengerId) return null;
   const now = Date.now();
   if (row.state === "asked" && (await overAt(ctx, row, now)) === null)
-    await (said === "yes" ? approve(ctx, row, now) : end(ctx, row, "refused", now));
+    await ctx.db.patch(
+      "orders",
+      row._id,
+      said === "yes" ? await approved(ctx, row, now) : ended(REFUSED, now),
+    );
   return seenAt(ctx, await byId(ctx, row._id), now);
 }
 
-async function approve(ctx: MutationCtx, row: Order, now: number): Promise<void> {
+/** What a tap makes of an order: it begins, unless the limits of this moment end it. */
+async function approved(ctx: MutationCtx, { _id: orderId, ...row }: Order, now: number) {
+  const { userId, request, by, value } = row;
+  if (request.kind !== "send" && request.kind !== "swap")
+    throw new AppError("internal", "Nobody is asked about this");
   try {
-    await ctx.db.patch("orders", row._id, {
-      ...(await countedFields(ctx, orderingOf(row), now)),
-      state: "prepared",
-      nextCheckAt: now + PREPARED_FOR_MS,
-    });
+    const counted = await countedFields(ctx, { userId, request, by, value, address: null }, now);
+    // Whoever asked may be gone.
+    await ctx.scheduler.runAfter(0, internal.wallets.actions.carry, { orderId });
+    return counted;
   } catch (error) {
     // The limits are checked before anything is written.
     const failure = failureOf(error);
     if (failure === null) throw error;
-    const { message, code: errorCode } = failure;
-    const ended = { state: "failed", error: message, errorCode, endedAt: now, nextCheckAt: NEVER } as const;
-    return ctx.db.patch("orders", row._id, ended);
+    return { ...ended(failure.message, now), errorCode: failure.code };
   }
-  await openTrade(ctx, row, undefined);
-  // Whoever asked may be gone.
-  await ctx.scheduler.runAfter(0, internal.wallets.actions.carry, { orderId: row._id });
-}
-
-function orderingOf({ userId, request, by, value }: Order): Ordering {
-  if (request.kind !== "send" && request.kind !== "swap")
-    throw new AppError("internal", "Nobody is asked about this");
-  return { userId, request, by, value, address: null };
 }
 
 /**
@@ -221,7 +191,7 @@ export const propose = internalMutation({
     v.object({ paragraphs: v.array(v.array(vSpan)), buttons: v.array(v.array(vButton)) }),
     v.null(),
   ),
-  handler: async (ctx, { messengerId, found, ...given }) => {
+  handler: async (ctx, { messengerId, ...given }) => {
     const { userId } = given;
     const order = { ...given, by: "chat" as const, address: null };
     if ((await earlierOf(ctx, order)) !== null) return null;
@@ -232,20 +202,20 @@ export const propose = internalMutation({
       const what = later === "" ? "orders nothing for that user" : "cannot order yet";
       throw new AppError("forbidden", `This account ${what}${later}`);
     }
-    const { paragraphs, buttons } = await ask(ctx, { ...order, account, found, asker: null });
+    const { paragraphs, buttons } = await ask(ctx, { ...order, account });
     return { paragraphs: parse(v.array(v.array(vSpan)), paragraphs), buttons };
   },
 });
 
 /** Tells the linked account of an owner what an order has come to; whoever ordered it may never look again. */
-export const ended = change({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+export const tellEnd = change({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
   const row = await byId(ctx, orderId);
   const { userId, keyId, question } = row;
   const chatId = await linkedChat(ctx, userId);
   if (chatId === null) return;
   const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
-  const paragraphs = endCard(row, faultOf(row), key?.name);
   // What was tapped for in the chat surprises nobody there.
   const buttons = question === undefined ? FREEZE : undefined;
+  const paragraphs = endCard(row, key?.name);
   await enqueueCard(ctx, { userId, chatId, bot: "default", kind: "order", paragraphs, buttons });
 });

@@ -4,25 +4,84 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { areLow, raisedFees, readMarket, type Fees } from "../../providers/chain/preparation";
+import { MINUTE } from "../../lib/time";
+import {
+  areLow,
+  raisedFees,
+  readMarket,
+  type Fees,
+  type Transaction,
+} from "../../providers/chain/preparation";
 import { UPSTREAM } from "../../providers/chain/rpc";
 import { broadcast, readMined } from "../../providers/chain/transactions";
-import { MINUTE } from "../../lib/time";
 import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
 import { asHex, serviceAccountOf, storedAddress } from "../model";
-import { isSame, isSoldBy, mayBeSigned, nothingFrom, permitData, type Message } from "./calls";
+import {
+  affordable,
+  GAS_OF_NOTHING,
+  isSame,
+  L1_FEE_MARGIN,
+  nothingFrom,
+  sendOf,
+  serviceCall,
+  tooDear,
+  transfer,
+  type Next,
+  type Payer,
+} from "./calls";
 import type { Order } from "./model";
-import { callsOf, GAS_OF_NOTHING, L1_FEE_MARGIN, termsOf, tooDear, type Next } from "./plan";
 import type { Turn } from "./steps";
+import { callsOfSwap, isSoldBy, isSwapCall, permitData, type Message, type Offer } from "./swaps";
 
-/** Signs an order's next transaction, and further ones at its nonce. For actions. */
+/** What an order signs, the check of it, and its signatures: the first at a nonce, and further ones there. For actions. */
 
 /** After this long, a transaction with fees below the current ones is sent again with higher ones. */
 const OUTBID_AFTER_MS = MINUTE;
-/** A service account's key may be in use elsewhere as well: so many of its transactions may be unknown here. */
-const FURTHEST_AHEAD = 16;
 /** After this long without a block, its nonce is used for a transaction that moves nothing. */
 const WITHDRAWN_AFTER_MS = 10 * MINUTE;
+
+const OTHER = "The transaction is not what was ordered: nothing was signed";
+
+/**
+ * The calls that an order needs and its wallet can pay for: of a swap the approvals that it needs first, then the swap.
+ * An order signs the first, and asks anew when it is mined; a rehearsal looks at all of them.
+ * @param permit Signs a swap's permit; a rehearsal has none.
+ * @throws AppError `invalid_request`, `upstream`
+ */
+export async function* callsOf(
+  ctx: ActionCtx,
+  payer: Payer & Pick<Order, "request" | "minBuyAmount">,
+  permit?: (message: Message) => Promise<Hex>,
+): AsyncGenerator<Next & { offer?: Offer }, undefined> {
+  const { request } = payer;
+  if (request.kind === "send") yield await sendOf(ctx, payer, request);
+  else if (request.kind === "swap") yield* callsOfSwap(ctx, payer, request, permit);
+  else if (request.kind !== "unknown") {
+    const call = serviceCall(request, storedAddress(payer.address));
+    yield await affordable(ctx, payer, call, { kind: request.kind });
+  }
+}
+
+/**
+ * The check of the exact bytes, once per signature: what is ordered, and nothing else.
+ * @param least The guaranteed minimum that a swap's owner will see.
+ * @throws AppError `internal` for our own mistakes; `upstream` if the price has moved below what was approved.
+ */
+export function mayBeSigned(
+  order: Pick<Order, "address" | "request" | "minBuyAmount">,
+  call: Transaction,
+  least: bigint | undefined,
+): void {
+  const owner = storedAddress(order.address);
+  const { request } = order;
+  const isOrdered =
+    isSame(call, nothingFrom(owner)) ||
+    (request.kind === "send" && isSame(call, transfer(request))) ||
+    (request.kind === "swap" && isSwapCall(call, request, order, least)) ||
+    ((request.kind === "settlement" || request.kind === "anchor") &&
+      isSame(call, serviceCall(request, owner)));
+  if (!isOrdered) throw new AppError("internal", OTHER);
+}
 
 /**
  * Signs an order's next transaction and stores its bytes; then it sends them. Nothing else signs for the first time.
@@ -42,7 +101,7 @@ export async function signNext(ctx: ActionCtx, turn: Turn): Promise<boolean> {
   return storeAndSend(ctx, row, {
     signed: { ...signed, kind },
     fee: mostFee.toString(),
-    ...(offer === undefined ? {} : { terms: termsOf(offer) }),
+    ...(offer === undefined ? {} : { terms: offer.terms }),
   });
 }
 
@@ -59,8 +118,7 @@ async function storeAndSend(
 
 function signPermit(ctx: ActionCtx, order: Order, message: Message): Promise<Hex> {
   const check = ({ request }: Order) => {
-    if (request.kind !== "swap" || !isSoldBy(message, request))
-      throw new AppError("internal", "The permit is not what was ordered: nothing was signed");
+    if (request.kind !== "swap" || !isSoldBy(message, request)) throw new AppError("internal", OTHER);
   };
   return signTypedData(ctx, { order, isEmpty: false, check }, permitData(message));
 }
@@ -92,11 +150,10 @@ async function nonceFor(
     return null;
   }
   // Answers differ between nodes and moments.
-  const isSure = (await readMined(address)) === mined;
-  if (isSure && serviceAccountOf(walletId) !== null && (isNew || mined - next <= FURTHEST_AHEAD))
-    return mined;
-  const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
-  if (!isSure) throw new AppError("upstream", unlikely);
+  if ((await readMined(address)) !== mined)
+    throw new AppError("upstream", `${UPSTREAM} counts this wallet's transactions twice: nothing was signed`);
+  // A service account's key may have signed elsewhere before.
+  if (isNew && serviceAccountOf(walletId) !== null) return mined;
   log.error("wallets.behind the chain", { address, mined });
   throw new AppError(
     "paused",
@@ -140,7 +197,7 @@ export function isLate({ tries, nonce }: Order): boolean {
 }
 
 /** Decodes stored bytes. @throws AppError `internal` if this service does not sign their kind. */
-function readBytes(raw: Hex): { call: Next["call"]; gas: bigint; fees: Fees } {
+function readBytes(raw: Hex): { call: Transaction; gas: bigint; fees: Fees } {
   const transaction = parseTransaction(raw);
   const { to, gas } = transaction;
   if (transaction.type !== "eip1559" || to === undefined || to === null || gas === undefined) {

@@ -1,5 +1,7 @@
+import type { FunctionHandle } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
 import { dueWork } from "../../lib/cronRuns";
 import { AppError, vErrorCode, type ErrorCode } from "../../lib/errors";
@@ -14,22 +16,12 @@ import {
   NOT_SENT,
   PREPARED_FOR_MS,
   refusalToSign,
-  settleTrade,
   walletAt,
   walletById,
 } from "../model";
 import { vOrderRow, vSwapTerms, vTry, type Try } from "../tables";
-import {
-  blockerOf,
-  byId,
-  faultOf,
-  isEnded,
-  MOST_SIGNED_SERVICE,
-  REVERTED,
-  signedOf,
-  type Order,
-} from "./model";
-import { end, overAt, seenAt } from "./questions";
+import { blockerOf, byId, isEnded, MOST_SIGNED_SERVICE, REVERTED, signedOf, type Order } from "./model";
+import { expire, seenAt } from "./questions";
 
 /**
  * Every step of an order from the signature to its end (`states.md`), for actions, and the cron. Each function is one
@@ -291,22 +283,23 @@ type Changes = { nextCheckAt: number; approvalTxHash?: string } & {
   [Field in "idempotencyKey" | "txHash" | "firstHash" | "usedSince"]?: Order[Field] | undefined;
 };
 
-/** Writes an order's end, with all that follows from it: its trade, the webhooks of whose it is, word to its owner. */
+/** Writes an order's end, with all that follows from it: its mention, the webhooks of whose it is, word to its owner. */
 async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: Changes): Promise<void> {
   const { state, error, errorCode, bought } = outcome;
-  const { _id: orderId, userId } = row;
+  const { _id: orderId, userId, request, question, by, mentionId, onSettled } = row;
   await ctx.db.patch("orders", orderId, { state, error, errorCode, bought, endedAt: Date.now(), ...further });
-  const ended = await byId(ctx, orderId);
-  const { request, txHash, approvalTxHash, question, by } = ended;
   if (request.kind !== "send" && request.kind !== "swap") return;
-  const fault = faultOf(ended);
-  const told = { status: state, error: fault, success: state === "confirmed" && fault === null };
-  const transaction = { transactionId: orderId, ...request, txHash, ...told, bought: ended.bought };
+  const { txHash, approvalTxHash } = await byId(ctx, orderId);
+  const told = { status: state, error: error ?? null, success: error === undefined };
+  const transaction = { transactionId: orderId, ...request, txHash, ...told, bought };
   await tellOwner(ctx, userId, "transaction.ended", transaction);
-  await settleTrade(ctx, ended, fault);
+  if (mentionId !== undefined && onSettled !== undefined) {
+    const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;
+    await ctx.scheduler.runAfter(0, handle, { mentionId });
+  }
   const hasMoved = (txHash ?? approvalTxHash) !== undefined;
   if (question !== undefined || (hasMoved && by !== "free"))
-    await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.ended, { orderId });
+    await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.tellEnd, { orderId });
 }
 
 /** Takes up what is due: checks what was signed, ends what was never answered or signed. */
@@ -315,7 +308,7 @@ export const takeUpDue = dueWork(async (ctx) => {
   const due = await rowsDue(ctx.db.query("orders"), "nextCheckAt", now).take(50);
   for (const row of due) {
     if (row.state === "prepared") await drop(ctx, row, {});
-    else if (row.state === "asked") await end(ctx, row, (await overAt(ctx, row, now)) ?? "expired", now);
+    else if (row.state === "asked") await expire(ctx, row, now);
     else {
       const age = now - (row.tries.at(-1)?.at ?? now);
       const pause = Math.min(Math.max(20 * SECOND, age), 5 * MINUTE);
