@@ -1,0 +1,297 @@
+import {
+  concat,
+  decodeAbiParameters,
+  encodeFunctionData,
+  erc20Abi,
+  isAddressEqual,
+  numberToHex,
+  parseAbi,
+  size,
+  slice,
+  type Address,
+  type Hex,
+} from "viem";
+import type { ActionCtx } from "../../_generated/server";
+import { setting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { BPS } from "../../lib/money/amounts";
+import { CHAIN_ID } from "../../lib/money/base";
+import { feedAddresses, livePrices } from "../../market/feeds";
+import { judgeSettler, readAccount, readAllowance } from "../../providers/chain/accounts";
+import type { Transaction } from "../../providers/chain/preparation";
+import { requestQuote, type Quote } from "../../providers/swap";
+import type { TypedData } from "../custody/signatures";
+import { storedAddress } from "../model";
+import type { Request } from "../tables";
+import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
+import { affordable, isSame, requireHeld, type Next, type Payer } from "./calls";
+import type { Order } from "./model";
+
+/** What only swaps need: their quotes, which are not trusted, and all checks of them before anything is signed. */
+
+export type SwapRequest = Extract<Request, { kind: "swap" }>;
+type Sides = Pick<SwapRequest, "fromToken" | "toToken" | "amount">;
+export type Message = NonNullable<Quote["permit2"]>["eip712"]["message"];
+
+/** A quote that was checked against its order, the price feeds and 0x's registry. */
+export type Offer = {
+  quote: Quote;
+  /** The least that the chain guarantees the wallet, in the bought token's smallest unit. */
+  least: bigint;
+  terms: NonNullable<Order["terms"]>;
+  /** How much less than the sold amount that least is worth by the feeds, in basis points; `null` without both prices. */
+  costBps: number | null;
+  /** Allowances that Permit2 needs first, one after another. */
+  approvals: bigint[];
+};
+
+/** The gas that 0x's API states for a swap whose gas it does not know. */
+const USUAL_SWAP_GAS = 300_000n;
+/** Replaces the signature that nobody gives in a rehearsal, for the fee of the call's data. */
+const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;
+/** No real quote has a permit that is valid for longer. */
+const LONGEST_PERMIT_SECONDS = 1_800n;
+
+const PRICE_MOVED = "The price has moved since it was approved: nothing was signed";
+const SUSPECT = "The swap provider sent a quote that does not match the request: nothing was signed";
+const UNGUARANTEED =
+  "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
+const WORSE = "The quote is worse than the market price allows: try a smaller amount or a larger slippage";
+const UNPRICED = "There is no live price to check the quote against: nothing was swapped";
+const NOT_ITS_OWN = {
+  counterfeit: "The swap provider's quote calls a contract that is not its own: nothing was signed",
+  paused: "The swap provider has paused its contract: nothing was signed",
+};
+
+/**
+ * The calls of a swap: the approvals that it needs first, then the swap.
+ * @param permit Signs its permit; a rehearsal has none.
+ * @throws AppError `invalid_request`, `upstream`
+ */
+export async function* callsOfSwap(
+  ctx: ActionCtx,
+  payer: Payer & Pick<Order, "minBuyAmount">,
+  swap: SwapRequest,
+  permit?: (message: Message) => Promise<Hex>,
+): AsyncGenerator<Next & { offer?: Offer }, undefined> {
+  const offer = await offerOf(ctx, payer, swap);
+  for (const amount of offer.approvals)
+    yield await affordable(ctx, payer, approval(swap.fromToken, amount), { kind: "approve" });
+  const { transaction, permit2 } = offer.quote;
+  const { gas, ...call } = transaction;
+  const signature = permit2 ? ((await permit?.(permit2.eip712.message)) ?? NO_SIGNATURE) : null;
+  // The permit's signature is appended: its length as a 32-byte word, then its bytes.
+  if (signature !== null)
+    call.data = concat([call.data, numberToHex(size(signature), { size: 32 }), signature]);
+  const isUnsigned = signature === NO_SIGNATURE;
+  const stated = gas ?? (isUnsigned ? USUAL_SWAP_GAS : 0n);
+  const spent = { token: swap.fromToken, amount: BigInt(swap.amount) };
+  yield { ...(await affordable(ctx, payer, call, { kind: "swap", spent, stated, isUnsigned })), offer };
+}
+
+function approval(token: Symbol, amount: bigint): Transaction {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [PERMIT2, amount] });
+  return { to: swapAddress(token), data, value: 0n };
+}
+
+/**
+ * A swap's balance, quote, price and called contract, checked.
+ * @throws AppError `invalid_request`, `upstream`
+ */
+async function offerOf(
+  ctx: ActionCtx,
+  payer: Payer & Pick<Order, "minBuyAmount">,
+  swap: SwapRequest,
+): Promise<Offer> {
+  const taker = storedAddress(payer.address);
+  const amount = BigInt(swap.amount);
+  const { address } = TOKENS[swap.fromToken];
+  const feeds = [TOKENS[swap.fromToken].feed, TOKENS[swap.toToken].feed] as const;
+  // Settled rather than awaited together, so that what the wallet lacks is reported before the provider's failures.
+  const [[asked], held, allowed] = await Promise.all([
+    Promise.allSettled([ask(taker, swap)]),
+    readAccount(taker, address === null ? [] : [address], feedAddresses(feeds)),
+    address === null ? 0n : readAllowance(address, taker, PERMIT2),
+  ]);
+  const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
+  await requireHeld(ctx, payer, { token: swap.fromToken, amount }, balance);
+  if (asked.status === "rejected") throw asked.reason;
+  let quote = asked.value;
+  let least = checkQuote(quote, swap, taker, Date.now());
+  const approved = BigInt(payer.minBuyAmount ?? 0);
+  if (least < approved && quote.buyAmount >= approved) {
+    // It would bring what the owner has approved: one with that much less slippage guarantees it.
+    const slippageBps = Number(((quote.buyAmount - approved) * BPS) / quote.buyAmount);
+    quote = await ask(taker, { ...swap, slippageBps });
+    least = checkQuote(quote, swap, taker, Date.now());
+  }
+  if (least < approved) throw new AppError("upstream", PRICE_MOVED);
+  const live = livePrices(feeds, held.rounds, Date.now());
+  const prices = { from: live.get(feeds[0]) ?? null, to: live.get(feeds[1]) ?? null };
+  const costBps = checkPrice(least, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
+  if (costBps === null && swap.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
+  // The called contract is the provider's own, by its registry on the chain.
+  const verdict = isWrapping(swap) ? "genuine" : await judgeSettler(quote.transaction.to);
+  if (verdict !== "genuine") throw new AppError("upstream", NOT_ITS_OWN[verdict]);
+  // Some tokens refuse to change an allowance that is not zero.
+  const needed = allowed > 0n ? [0n, amount] : [amount];
+  return {
+    quote,
+    least,
+    costBps,
+    terms: {
+      buyAmount: quote.buyAmount.toString(),
+      minBuyAmount: least.toString(),
+      priceChecked: costBps !== null,
+    },
+    approvals: quote.permit2 && allowed < amount ? needed : [],
+  };
+}
+
+function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: SwapRequest): Promise<Quote> {
+  const sides = { sellToken: swapAddress(fromToken), buyToken: swapAddress(toToken) };
+  return requestQuote({ ...sides, sellAmount: BigInt(amount), taker, slippageBps });
+}
+
+/**
+ * Whether a call is what a swap orders: the approval that it needs first (of exactly the sold amount, or of zero, where
+ * a token wants that before), or one that guarantees `least`.
+ * @throws AppError `upstream` if that is less than its owner has approved.
+ */
+export function isSwapCall(
+  call: Transaction,
+  swap: SwapRequest,
+  { address, minBuyAmount }: Pick<Order, "address" | "minBuyAmount">,
+  least: bigint | undefined,
+): boolean {
+  if (least !== undefined && least < BigInt(minBuyAmount ?? 0)) throw new AppError("upstream", PRICE_MOVED);
+  const approvals = [0n, BigInt(swap.amount)].map((amount) => approval(swap.fromToken, amount));
+  if (swap.fromToken !== "ETH" && approvals.some((one) => isSame(call, one))) return true;
+  const guaranteed = guaranteedBy(call, swap, storedAddress(address));
+  return guaranteed !== null && least !== undefined && guaranteed >= least;
+}
+
+/**
+ * What a quote claims counts for nothing: only its call, and the permit that it asks for.
+ * @param owner The swap's wallet.
+ * @returns The least that the chain guarantees the wallet.
+ * @throws AppError `upstream` if the call guarantees less than the slippage allows, or the permit is for anything else.
+ */
+export function checkQuote(quote: Quote, swap: SwapRequest, owner: Address, nowMs: number): bigint {
+  const { transaction, permit2, buyAmount } = quote;
+  const least = guaranteedBy(transaction, swap, owner);
+  if (least === null) throw new AppError("upstream", UNGUARANTEED);
+  const lowest = (buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
+  const isPermitted = !permit2 || isPermitOf(permit2.eip712.message, transaction.to, swap, nowMs);
+  // One unit for rounding.
+  if (least + 1n < lowest || !isPermitted) throw new AppError("upstream", SUSPECT);
+  return least;
+}
+
+const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint256 wad)"]);
+
+/** `execute((address recipient, address buyToken, uint256 minAmountOut) slippage, bytes[] actions, bytes32 zid)` */
+const EXECUTE = "0x1fff991f";
+const SLIPPAGE = [{ type: "address" }, { type: "address" }, { type: "uint256" }] as const;
+
+/**
+ * The least of the ordered token that a swap's call guarantees its wallet; `null` for a call that pays another amount,
+ * or guarantees anything else. 0x's settler reverts, whatever its actions do, unless they have gained `minAmountOut` of
+ * `buyToken` for it, and pays that to `recipient` (0x-settler, `SettlerBase._checkSlippageAndTransfer`); with both zero
+ * it checks nothing. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`.
+ */
+export function guaranteedBy({ to, data, value }: Transaction, swap: Sides, owner: Address): bigint | null {
+  const amount = BigInt(swap.amount);
+  if (value !== (TOKENS[swap.fromToken].address === null ? amount : 0n)) return null;
+  if (isWrapping(swap)) return isPlainWrap(to, data, swap) ? amount : null;
+  if (size(data) < 100 || slice(data, 0, 4).toLowerCase() !== EXECUTE) return null;
+  // The three words stand at fixed places of the call, whatever else is in it.
+  const words = slice(data, 4, 100);
+  if (![0, 32].every((at) => /^0x0*$/.test(slice(words, at, at + 12)))) return null;
+  const [recipient, buyToken, least] = decodeAbiParameters(SLIPPAGE, words);
+  const isOrdered = isAddressEqual(recipient, owner) && isAddressEqual(buyToken, swapAddress(swap.toToken));
+  return isOrdered && least > 0n ? least : null;
+}
+
+/** ETH and WETH are exchanged one to one, at the WETH contract itself. */
+export function isWrapping({ fromToken, toToken }: Pick<Sides, "fromToken" | "toToken">): boolean {
+  return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
+}
+
+function isPlainWrap(to: Address, data: Hex, { fromToken, amount }: Sides): boolean {
+  const plain =
+    fromToken === "ETH"
+      ? encodeFunctionData({ abi: wethAbi, functionName: "deposit" })
+      : encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [BigInt(amount)] });
+  return isAddressEqual(to, swapAddress("WETH")) && data.toLowerCase() === plain;
+}
+
+/**
+ * Checks the guarantee of a swap's call against the price feeds.
+ * @param least The least that the chain guarantees the wallet.
+ * @param prices USD with 8 decimals, `null` without a live price.
+ * @param maxImpactBps How much worse than the feeds, besides the slippage, is still accepted.
+ * @returns How much less than the sold amount it is worth, in whole basis points; `null` if that cannot be told.
+ * @throws AppError `invalid_request` if it is worse than slippage and impact allow.
+ */
+export function checkPrice(
+  least: bigint,
+  swap: SwapRequest,
+  { from, to }: { from: bigint | null; to: bigint | null },
+  maxImpactBps: bigint,
+): number | null {
+  if (isWrapping(swap)) return 0;
+  if (from === null || to === null) return null;
+  const scale = (symbol: Symbol) => 10n ** BigInt(18 - TOKENS[symbol].decimals);
+  const given = BigInt(swap.amount) * from * scale(swap.fromToken);
+  const got = least * to * scale(swap.toToken);
+  const share = BPS - BigInt(swap.slippageBps) - maxImpactBps;
+  if (got * BPS < given * share) throw new AppError("invalid_request", WORSE);
+  // The last digit of an amount must not turn 14 into 15.
+  return Math.round(Number(((given - got) * BPS * 100n) / given) / 100);
+}
+
+/**
+ * Permit2's SignatureTransfer: one transfer, of at most one amount of one token, by one spender, until a deadline.
+ * Source: Permit2's own `PermitHash.sol`. A provider's types are never signed: they could say anything.
+ */
+const TYPES = {
+  PermitTransferFrom: [
+    { name: "permitted", type: "TokenPermissions" },
+    { name: "spender", type: "address" },
+    { name: "nonce", type: "uint256" },
+    { name: "deadline", type: "uint256" },
+  ],
+  TokenPermissions: [
+    { name: "token", type: "address" },
+    { name: "amount", type: "uint256" },
+  ],
+};
+
+/** The typed data of a permit whose message was checked. */
+export function permitData({ permitted, spender, nonce, deadline }: Message): TypedData {
+  const { token, amount } = permitted;
+  return {
+    domain: { name: "Permit2", chainId: CHAIN_ID, verifyingContract: PERMIT2 },
+    types: TYPES,
+    primaryType: "PermitTransferFrom",
+    message: { permitted: { token, amount }, spender, nonce, deadline },
+  };
+}
+
+/** Whether a permit lets the called contract take exactly the sold amount, and expires soon. */
+function isPermitOf(message: Message, called: Address, swap: Sides, nowMs: number): boolean {
+  const { spender, deadline } = message;
+  const left = deadline - BigInt(Math.floor(nowMs / 1000));
+  return (
+    isSoldBy(message, swap) && isAddressEqual(spender, called) && left > 0n && left <= LONGEST_PERMIT_SECONDS
+  );
+}
+
+/** Whether a permit is for exactly the token and amount that a swap sells. */
+export function isSoldBy(
+  { permitted }: Message,
+  { fromToken, amount }: Pick<Sides, "fromToken" | "amount">,
+): boolean {
+  return isAddressEqual(permitted.token, swapAddress(fromToken)) && permitted.amount === BigInt(amount);
+}
