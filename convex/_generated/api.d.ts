@@ -237,6 +237,7 @@ import type * as wallets_actions from "../wallets/actions.js";
 import type * as wallets_app from "../wallets/app.js";
 import type * as wallets_custody_envelopes from "../wallets/custody/envelopes.js";
 import type * as wallets_custody_signatures from "../wallets/custody/signatures.js";
+import type * as wallets_custody_tables from "../wallets/custody/tables.js";
 import type * as wallets_holdings from "../wallets/holdings.js";
 import type * as wallets_http from "../wallets/http.js";
 import type * as wallets_inputs from "../wallets/inputs.js";
@@ -502,6 +503,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/app": typeof wallets_app;
   "wallets/custody/envelopes": typeof wallets_custody_envelopes;
   "wallets/custody/signatures": typeof wallets_custody_signatures;
+  "wallets/custody/tables": typeof wallets_custody_tables;
   "wallets/holdings": typeof wallets_holdings;
   "wallets/http": typeof wallets_http;
   "wallets/inputs": typeof wallets_inputs;

@@ -3,6 +3,7 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { ofUser, type RecordsOf } from "../lib/records/records";
 import { vPriceSource } from "../market/tables";
+import { custodyRecords, custodyTables } from "./custody/tables";
 import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = literals("basic", "custody");
@@ -171,6 +172,8 @@ const orderFields = {
 export const vOrderRow = v.object({ ...orderFields, _id: v.id("orders"), _creationTime: v.number() });
 
 export const walletTables = {
+  ...custodyTables,
+
   /**
    * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
    * anchor, which belong to nobody. Written by `wallets/model` (created) and `wallets/orders` (nonce). Kept.
@@ -203,17 +206,10 @@ export const walletTables = {
     .index("by_userId_and_firstHash", ["userId", "firstHash"])
     .index("by_userId_and_approvalTxHash", ["userId", "approvalTxHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),
-
-  /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
-  walletKeys: defineTable({
-    walletId: v.string(),
-    userId: v.string(),
-    /** AES-256-CBC and HMAC, bound to the wallet id (`lib/security/seals`). */
-    sealedKey: v.string(),
-  }).index("by_walletId", ["walletId"]),
 };
 
 export const walletRecords: RecordsOf<typeof walletTables> = {
+  ...custodyRecords,
   wallets: {
     keep: "they hold money, and the relayer's its next nonce",
     ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", onDeletion: "stay" },
@@ -223,5 +219,4 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
     ownedBy: { rows: ofUser("by_userId_and_txHash"), section: "trades", onDeletion: "stay" },
     withheld: ["tries", "onSettled"],
   },
-  walletKeys: { keep: "without it a wallet's money is lost" },
 };
