@@ -13,6 +13,7 @@ import { researchRecords, researchTables } from "./research/tables";
 import { runRecords, runTables } from "./runs/tables";
 import { socialRecords, socialTables } from "./social/tables";
 import { signalRecords, signalTables } from "./signals/tables";
+import { custodyRecords, custodyTables } from "./wallets/custody/tables";
 import { walletRecords, walletTables } from "./wallets/tables";
 import { whaleRecords, whaleTables } from "./whales/tables";
 
@@ -27,6 +28,7 @@ export default defineSchema({
   ...webhookTables,
   ...botTables,
   ...walletTables,
+  ...custodyTables,
   ...paymentTables,
   ...whaleTables,
   ...creditTables,
@@ -46,6 +48,7 @@ export const records: Records = {
   ...webhookRecords,
   ...botRecords,
   ...walletRecords,
+  ...custodyRecords,
   ...paymentRecords,
   ...whaleRecords,
   ...creditRecords,

@@ -3,7 +3,6 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { ofUser, type RecordsOf } from "../lib/records/records";
 import { vPriceSource } from "../market/tables";
-import { custodyRecords, custodyTables } from "./custody/tables";
 import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = literals("basic", "custody");
@@ -172,8 +171,6 @@ const orderFields = {
 export const vOrderRow = v.object({ ...orderFields, _id: v.id("orders"), _creationTime: v.number() });
 
 export const walletTables = {
-  ...custodyTables,
-
   /**
    * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
    * anchor, which belong to nobody. Written by `wallets/model` (created) and `wallets/orders` (nonce). Kept.
@@ -209,7 +206,6 @@ export const walletTables = {
 };
 
 export const walletRecords: RecordsOf<typeof walletTables> = {
-  ...custodyRecords,
   wallets: {
     keep: "they hold money, and the relayer's its next nonce",
     ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", onDeletion: "stay" },
