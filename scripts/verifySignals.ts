@@ -186,14 +186,10 @@ function bound(days: readonly number[], sign: 1 | -1): number {
   return 100 * within;
 }
 
-function resultsOf(values: readonly number[]) {
-  const [gains, falls] = [values.filter((one) => one > 0), values.filter((one) => one < 0)];
-  return {
-    totalPnlPercent: sum(values),
-    expectancyPercent: ratio(sum(values), values.length),
-    profitFactor: ratio(sum(gains), -sum(falls)),
-  };
-}
+const resultsOf = (values: readonly number[]) => ({
+  totalPnlPercent: sum(values),
+  expectancyPercent: ratio(sum(values), values.length),
+});
 
 function riskOf(results: readonly number[]) {
   if (results.length < 30) return { sharpe: null, sortino: null, maxDrawdownPercent: null };

@@ -42,20 +42,14 @@ export function weekCard(
   signals: readonly Signal[],
   { review, whole, head }: { review: string | null; whole: WholeRecord; head: PublishedHead | null },
 ): Paragraph[] {
-  const results = standingOf(signals);
-  const { averagePnlPercent: average, bestPnlPercent: best, worstPnlPercent: worst } = results;
   const of = (day: string, token: Signal["token"]) => {
     const one = signals.find((signal) => signal.day === day && signal.token === token);
     // A day is one line on a phone.
     return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${MARKS[one.status]}${result(one)}`;
   };
-  const spread =
-    average === null || best === null || worst === null
-      ? ""
-      : `\nA trade: average ${signed(average)}, best ${signed(best)}, worst ${signed(worst)} before costs`;
   return [
     [{ bold: "🏆 Weekly recap" }, `\n${week} to ${dayAfter(week, 6)}, UTC`],
-    [...standingLines(results), spread],
+    standingLines(standingOf(signals)),
     daysOfWeek(week).flatMap((day, index): Span[] => [
       index === 0 ? "" : "\n",
       { bold: new Date(day).toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" }) },

@@ -87,9 +87,6 @@ export function standingOf(signals: readonly Signal[]): Standing {
     trades,
     totalPnlPercent: beforeCosts.totalPnlPercent,
     totalAfterCostsPercent: after.totalPnlPercent,
-    averagePnlPercent: beforeCosts.expectancyPercent,
-    bestPnlPercent: beforeCosts.bestPnlPercent,
-    worstPnlPercent: beforeCosts.worstPnlPercent,
   };
 }
 
@@ -98,14 +95,9 @@ type Trade = Signal & { position: Position };
 const hasGaps = ({ gapMinutes = 0 }: Signal) => gapMinutes > MAX_GAP_MINUTES;
 
 function resultsOf(results: readonly number[]): SignalStats["afterCosts"] {
-  const gains = sum(results.filter((one) => one > 0));
-  const falls = -sum(results.filter((one) => one < 0));
   return {
     totalPnlPercent: rounded(sum(results)),
     expectancyPercent: ratio(sum(results), results.length),
-    bestPnlPercent: results.length === 0 ? null : Math.max(...results),
-    worstPnlPercent: results.length === 0 ? null : Math.min(...results),
-    profitFactor: ratio(gains, falls),
   };
 }
 

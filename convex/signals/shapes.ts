@@ -57,9 +57,6 @@ const result = z.object({
     .number()
     .describe("Sum of the signed percentages: the same stake on every signal, gains not reinvested"),
   expectancyPercent: numberOrNull.describe("The average result of a trade, expired ones included"),
-  bestPnlPercent: numberOrNull,
-  worstPnlPercent: numberOrNull,
-  profitFactor: numberOrNull.describe("Sum of the gains / sum of the losses; null without a losing trade"),
 });
 
 export const signalStats = z.object({
@@ -137,9 +134,6 @@ export const standing = z.object({
   trades: z.number().describe("BUY and SELL that were closed at a price: the n of the results"),
   totalPnlPercent: z.number(),
   totalAfterCostsPercent: z.number(),
-  averagePnlPercent: numberOrNull.describe("Of a trade, as best and worst before costs"),
-  bestPnlPercent: numberOrNull,
-  worstPnlPercent: numberOrNull,
 });
 export type Standing = z.output<typeof standing>;
 

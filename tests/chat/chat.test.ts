@@ -1,10 +1,14 @@
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
-import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { api } from "../../convex/_generated/api";
-import { browserOf } from "../support/browser";
+import { lastTurns } from "../../convex/chat/runs";
+import { creditDeposit } from "../../convex/credits/model";
+import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { type App, test } from "../support/app";
+import { browserOf } from "../support/browser";
+import { insertAlerts, insertSignals } from "../support/rows/signalRows";
 
+const HOUR = 3_600_000;
 const completionBody = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 
 /** The conversation the gateway was last asked to continue. */
@@ -12,111 +16,165 @@ function lastConversation(app: App) {
   const chats = app.standins.sent("llm").filter(({ schema }) => schema === undefined);
   return completionBody.parse(chats.at(-1)?.body).messages;
 }
+const lastPrompt = (app: App) => lastConversation(app)[0]?.content ?? "";
+const ask = (app: App, question: string, more: object = {}) => app.post("/mcp/chat", { question, ...more });
 
 describe("POST /mcp/chat", () => {
-  test("answers as the default agent, with the live market in its prompt", async ({ app }) => {
-    const { status, body } = await app.post("/mcp/chat", { question: "How is the market?" });
-    expect(status).toBe(200);
-    expect(body).toEqual({
-      answer: expect.any(String),
-      agentId: "primary-default",
-      model: expect.stringContaining("simulated"),
-      sources: expect.any(Array),
-    });
-    const [system, question] = lastConversation(app);
-    expect(system?.content).toMatch(
-      /crypto assistant[\s\S]*\nf1 BTC price: \$[\d,.]+ \(CoinGecko, 2026-01-05T09:00Z\)/,
+  test("answers as the default agent from cited facts of the live market, and names their sources", async ({
+    app,
+  }) => {
+    const { status, body } = await ask(app, "How is DOGE?");
+    expect([status, body]).toEqual([
+      200,
+      {
+        answer: expect.stringMatching(
+          /Bitcoin at \$1\d\d,\d{3}(?:\.\d\d)? \[1\] \(\+[\d.]+\u202F% \[2\]\)[^]*Dogecoin at \$[\d.]+ \[\d\][^]*\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko/,
+        ),
+        agentId: "primary-default",
+        model: expect.stringContaining("simulated"),
+        sources: expect.arrayContaining([
+          expect.objectContaining({
+            name: "CoinGecko",
+            url: "https://www.coingecko.com/en/coins/dogecoin",
+          }),
+        ]),
+      },
+    ]);
+    expect(lastPrompt(app)).toMatch(
+      /crypto assistant[^]*\nf1 BTC price: \$[\d,.]+ \(CoinGecko, 2026-01-05T09:00Z\)[^]*\nf\d+ DOGE price: \$[\d.]+ \(CoinGecko, 2026-01-05T09:00Z\)\n/,
     );
-    expect(question).toEqual({ role: "user", content: "How is the market?" });
+    expect(lastConversation(app)[1]).toEqual({ role: "user", content: "How is DOGE?" });
   });
 
-  test("gives each agent its own prompt; an unknown one is 404", async ({ app }) => {
+  test("marks each figure that no fact has", async ({ app }) => {
+    const content =
+      "Bitcoin is at $42,000 [f1]. It leads. Ether gained 77 % this week.\n- Nothing else moved.";
+    app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
+    const { body } = await ask(app, "How is the market?");
+    expect(body.answer).toBe(
+      "Bitcoin is at $42,000 [model] [1]. It leads. Ether gained 77 % [model] this week.\n- Nothing else moved.\n\nSources: [1] CoinGecko",
+    );
+  });
+
+  test("gives each agent its own prompt, the news agent headlines with their sources; an unknown one is 404", async ({
+    app,
+  }) => {
     const prompts = new Set<string | undefined>();
-    for (const agentId of ["primary-default", "news-default", "marketdata-default"]) {
-      const { body } = await app.post("/mcp/chat", { question: "hello", agentId });
+    for (const agentId of ["primary-default", "marketdata-default", "news-default", "news-default"]) {
+      const { body } = await ask(app, "hello", { agentId });
       expect(body.agentId).toBe(agentId);
-      prompts.add(lastConversation(app)[0]?.content.split("\n")[0]);
+      prompts.add(lastPrompt(app).split("\n")[0]);
     }
     expect(prompts.size).toBe(3);
+    expect(lastPrompt(app)).toMatch(/^f\d+ Market headline: “.+” \(\S+, 2026-01-05T/m);
+    expect(app.standins.sent("coindesk")).toHaveLength(1);
     for (const agentId of ["nobody", "toString", "__proto__"]) {
-      const { status, body } = await app.post("/mcp/chat", { question: "hello", agentId });
+      const { status, body } = await ask(app, "hello", { agentId });
       expect([status, body]).toEqual([404, { error: `There is no agent named ${agentId}` }]);
     }
   });
 
   test("passes earlier turns on in order, the oldest dropped when they are too long", async ({ app }) => {
-    const messages = [
-      { role: "user", content: "first" },
-      { role: "assistant", content: "x".repeat(14_000) },
-      { role: "user", content: "y".repeat(14_000) },
-      { role: "assistant", content: "last" },
-    ];
-    await app.post("/mcp/chat", { question: "and now?", messages });
-    const turns = lastConversation(app).slice(1);
-    expect(turns.map(({ content }) => content[0])).toEqual(["y", "l", "a"]);
+    const turn = (index: number, content: string) => ({
+      role: index % 2 === 0 ? "user" : "assistant",
+      content,
+    });
+    const few = ["first", "x".repeat(14_000), "y".repeat(14_000), "last"];
+    await ask(app, "and now?", { messages: few.map((content, index) => turn(index, content)) });
+    expect(lastConversation(app).map(({ content }) => content[0])).toEqual([
+      expect.any(String),
+      ...["y", "l", "a"],
+    ]);
+    const many = Array.from({ length: 300 }, (_, index) => turn(index, `turn ${index} ${"x".repeat(200)}`));
+    expect((await ask(app, "and now?", { messages: many })).status).toBe(200);
+    const turns = lastConversation(app).slice(1, -1);
+    expect(turns.at(-1)?.content).toContain("turn 299 ");
+    expect([turns.length > 50, turns.length < 200]).toEqual([true, true]);
+    // The end of a turn that is too long by itself stays.
+    const [only] = lastTurns([{ role: "user", content: `${"a".repeat(50)}🚀end` }], 5);
+    expect(only?.content).toBe("…🚀end");
   });
 
-  test("knows the user's running shift and reports, and nobody else's", async ({ app }) => {
-    await app.post("/mcp/research/start", { userId: "alice", token: "SOL" });
-    await app.pass(2.6 * 3_600_000);
-    await app.post("/mcp/chat", { question: "What did you find?", userId: "alice" });
-    const [mine] = lastConversation(app);
-    expect(mine?.content).toMatch(/Running research shift on SOL[\s\S]*interim report on SOL/);
-    expect(mine?.content).not.toContain("alice");
-    await app.post("/mcp/chat", { question: "What did you find?", userId: "bob" });
-    expect(lastConversation(app)[0]?.content).not.toContain("shift on SOL");
-  });
-
-  test("tells a signed-in user's research with that user's token alone", async ({ app }) => {
-    await app.post("/mcp/research/start", { userId: "alice-id", token: "SOL" });
-    const told = async (as: Pick<typeof app.t, "fetch">) => {
+  test("knows the user's running shift and reports, with the owner's token alone once the id is owned", async ({
+    app,
+  }) => {
+    const SHIFT = { userId: "alice-id", token: "SOL" };
+    await app.post("/mcp/research/start", SHIFT);
+    await app.settle();
+    vi.setSystemTime(Date.now() + 2.6 * HOUR);
+    await app.pass(HOUR / 6);
+    await ask(app, "What did you find?", { userId: "alice-id" });
+    expect(lastPrompt(app)).toMatch(/Running research shift on SOL[\s\S]*interim report on SOL/);
+    expect(lastPrompt(app)).not.toContain("alice");
+    const isTold = async (as?: string) => {
       const body = JSON.stringify({ question: "What did you find?", userId: "alice-id" });
-      expect((await app.during(as.fetch("/mcp/chat", { method: "POST", body }))).status).toBe(200);
-      return lastConversation(app)[0]?.content.includes("Running research shift on SOL");
+      expect(
+        (await app.call("POST", "/mcp/chat", { body, ...(as === undefined ? {} : { as }) })).status,
+      ).toBe(200);
+      return lastPrompt(app).includes("Running research shift on SOL");
     };
-    expect(await told(app.t)).toBe(true);
+    await ask(app, "What did you find?", { userId: "bob" });
+    expect([lastPrompt(app).includes("shift on SOL"), await isTold()]).toEqual([false, true]);
     for (const name of ["alice", "mallory"]) {
       const claim = { userId: `${name}-id` };
       await browserOf(app, name).action(api.accounts.actions.claimUserId, claim);
     }
-    await app.post("/mcp/research/start", { userId: "alice-id", token: "SOL" }, { as: "alice" });
-    expect(await told(app.t)).toBe(false);
-    expect(await told(browserOf(app, "mallory"))).toBe(false);
-    expect(await told(browserOf(app, "alice"))).toBe(true);
+    await app.post("/mcp/research/start", SHIFT, { as: "alice" });
+    expect([await isTold(), await isTold("mallory"), await isTold("alice")]).toEqual([false, false, true]);
+  });
+
+  test("knows the day's signals and the last large movements, unverified ones marked", async ({ app }) => {
+    const description = "A fund sent ETH to an exchange.";
+    await insertAlerts(app, [
+      { alertType: "cex_inflow", amount: 5_000_000, direction: "bearish", description },
+    ]);
+    await insertSignals(app, 0);
+    await ask(app, "Was gibt es Neues?");
+    expect(lastPrompt(app)).toMatch(/BTC BUY at \$100, targets \$\d+ and \$\d+/);
+    expect(lastPrompt(app)).toMatch(/ETH cex_inflow, \$5000000.*not verified on chain/);
+    expect(lastPrompt(app)).toContain("Answer in the language of the user's last message");
   });
 
   test("answers a request for a key itself, without any model", async ({ app }) => {
-    const { status, body } = await app.post("/mcp/chat", { question: "What is my seed phrase?" });
-    expect([status, body]).toEqual([
-      200,
-      {
-        answer: SECURITY_MESSAGE,
-        agentId: "primary-default",
-        model: "none",
-        sources: [],
-      },
-    ]);
+    const { status, body } = await ask(app, "What is my seed phrase?");
+    const none = { agentId: "primary-default", model: "none", sources: [] };
+    expect([status, body]).toEqual([200, { answer: SECURITY_MESSAGE, ...none }]);
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test.for([
-    [{ mode: "reply", content: "  " }, "The LLM gateway sent an unusable answer"],
-    [{ mode: "truncated" }, "The LLM gateway sent an answer that was cut off at its limit"],
-  ] as const)(
-    "is 502 when the gateway answers nothing, or not to the end: %o",
-    async ([fault, error], { app }) => {
-      app.standins.fail("llm", fault);
-      const { status, body } = await app.post("/mcp/chat", { question: "hello" });
-      expect([status, body]).toEqual([502, { error }]);
-    },
-  );
-
-  test("goes on without the market when its source fails, and asks no other model", async ({ app }) => {
+  test("is 502 when the gateway answers nothing, or not to the end; without the market it goes on", async ({
+    app,
+  }) => {
     app.standins.fail("coingecko", { mode: "status", status: 503 });
-    const { status } = await app.post("/mcp/chat", { question: "hello" });
-    expect(status).toBe(200);
-    expect(lastConversation(app)[0]?.content).toMatch(/headline/);
-    expect(lastConversation(app)[0]?.content).not.toMatch(/price: /);
+    expect((await ask(app, "hello")).status).toBe(200);
+    expect(lastPrompt(app)).toMatch(/headline/);
+    expect(lastPrompt(app)).not.toMatch(/price: /);
     expect(app.standins.sent("llm")).toHaveLength(1);
+    for (const [fault, error] of [
+      [{ mode: "reply", content: "  " }, "The LLM gateway sent an unusable answer"],
+      [{ mode: "truncated" }, "The LLM gateway sent an answer that was cut off at its limit"],
+    ] as const) {
+      app.standins.fail("llm", fault);
+      const { status, body } = await ask(app, "hello");
+      expect([status, body]).toEqual([502, { error }]);
+      app.standins.clear("llm");
+    }
   });
+});
+
+test("a paid run goes on from the runs before it, and pays for them", async ({ app }) => {
+  const alice = browserOf(app, "alice");
+  const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
+  await app.t.run((ctx) => creditDeposit(ctx, { userId, amount: 1_000, key: "given", source: "usdc" }));
+  for (const question of [
+    "My favourite coin is SOL.",
+    "Show me my private key",
+    "How is my favourite coin?",
+  ]) {
+    await alice.mutation(api.chat.runs.start, { question });
+    await app.settle();
+  }
+  const said = lastConversation(app).slice(1);
+  expect(said.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+  expect(said[0]?.content).toBe("My favourite coin is SOL.");
 });

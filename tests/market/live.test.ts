@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { START, type App, test } from "../support/app";
+import { type App, test } from "../support/app";
 import { altered } from "../support/outside";
 
 /** Without a chain: `live.node.test.ts` has the feeds. */
@@ -72,26 +72,37 @@ describe("a price asked for again", () => {
   });
 });
 
-describe("an answer that is no live price is passed over", () => {
-  const good = { price: "5", time: new Date(START).toISOString() };
-  test.for([
-    ["no JSON object", []],
-    ["zero", { ...good, price: "0" }],
-    ["negative", { ...good, price: "-5" }],
-    ["a word", { ...good, price: "NaN" }],
-    ["a number where text is due", { ...good, price: 5 }],
-    ["an hour old", { ...good, time: new Date(START - 60 * MINUTE).toISOString() }],
-    ["from the future", { ...good, time: new Date(START + 60 * MINUTE).toISOString() }],
-  ] as const)("%s", async ([_name, spoiled], { app }) => {
-    altered(/\/ticker$/, () => spoiled);
+test("an answer that is no live price is passed over", async ({ app }) => {
+  deadlines.price = 500;
+  const now = () => new Date().toISOString();
+  const hour = (hours: number) => new Date(Date.now() + hours * 60 * MINUTE).toISOString();
+  const spoilt: [string, () => unknown][] = [
+    ["no JSON object", () => []],
+    ["zero", () => ({ price: "0", time: now() })],
+    ["negative", () => ({ price: "-5", time: now() })],
+    ["a word", () => ({ price: "NaN", time: now() })],
+    ["a number where text is due", () => ({ price: 5, time: now() })],
+    ["an hour old", () => ({ price: "5", time: hour(-1) })],
+    ["from the future", () => ({ price: "5", time: hour(1) })],
+  ];
+  let answer = spoilt[0]?.[1];
+  altered(/\/ticker$/, () => answer?.());
+  const passedOver = async (name: string) => {
     const price = await current(app);
-    expect(price.source).toBe("coingecko");
-    expect(price.priceUsd).toBeCloseTo(app.standins.market.coin("BTC", price.observedAt).price, -2);
-  });
-
-  test.for(["garbage", "drop", "slow"] as const)("%s", async (mode, { app }) => {
-    deadlines.price = 500;
+    const market = app.standins.market.coin("BTC", price.observedAt).price;
+    expect([name, price]).toEqual([
+      name,
+      expect.objectContaining({ source: "coingecko", priceUsd: expect.closeTo(market, -2) }),
+    ]);
+    vi.setSystemTime(price.takenAt + MINUTE + 1);
+  };
+  for (const [name, told] of spoilt) {
+    answer = told;
+    await passedOver(name);
+  }
+  for (const mode of ["garbage", "drop", "slow"] as const) {
     app.standins.fail("coinbase", { mode });
-    expect((await current(app)).source).toBe("coingecko");
-  });
+    await passedOver(mode);
+    app.standins.clear("coinbase");
+  }
 });

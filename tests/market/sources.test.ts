@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { factsIn } from "../../convex/market/facts";
 import { type App, test } from "../support/app";
-import { altered } from "../support/outside";
+import { altered, intercept } from "../support/outside";
 
 /** What the public sources really answer on a first day: rules of their own, odd rows, and refusals. */
 
@@ -12,28 +12,22 @@ async function factsOf(app: App, key: string): Promise<Fact[]> {
   return rows.filter((row) => row.key === key).flatMap((row): Fact[] => factsIn(row));
 }
 
-const headlines = async (app: App, subject: string) =>
-  (await factsOf(app, `news:${subject}`)).map(({ value, source }) => ({ value: String(value), source }));
-
 describe("the sites' headlines", () => {
-  test("stand without a site that fails, each with its own", async ({ app }) => {
+  test("stand without a site that fails, and name a coin only where its name or its symbol stands", async ({
+    app,
+  }) => {
     app.standins.fail("decrypt", { mode: "garbage" });
     const { body } = await app.post("/mcp/research", {});
     expect(JSON.stringify(body)).not.toContain('"collector":"news"');
-    const found = await headlines(app, "");
-    expect(new Set(found.map(({ source }) => source))).toEqual(
-      new Set(["coindesk.com", "cointelegraph.com"]),
-    );
-  });
-
-  test("names a coin's headlines only where its name or its symbol stands", async ({ app }) => {
+    const sites = new Set((await factsOf(app, "news:")).map(({ source }) => source));
+    expect([...sites].toSorted()).toEqual(["coindesk.com", "cointelegraph.com"]);
     await app.post("/mcp/research", { token: "SOL" });
-    const found = await headlines(app, "SOL");
+    const found = await factsOf(app, "news:SOL");
     expect(found.length).toBeGreaterThan(0);
     for (const { value } of found) expect(value).toMatch(/\bSolana\b|\bSOL\b/);
   });
 
-  test("is missing where nobody answers, and the reason names each", async ({ app }) => {
+  test("are missing where nobody answers, and the reason names each", async ({ app }) => {
     for (const source of ["coindesk", "cointelegraph", "decrypt"] as const)
       app.standins.fail(source, { mode: "status", status: 503 });
     const { body } = await app.post("/mcp/research", {});
@@ -42,7 +36,7 @@ describe("the sites' headlines", () => {
     );
   });
 
-  test("reads Atom too, and leaves out articles that are none", async ({ app }) => {
+  test("are read from Atom too, without articles that are none", async ({ app }) => {
     const at = new Date(Date.now() - 60_000).toISOString();
     const entry = (title: string, href: string, date = at) =>
       `<entry><title>${title}</title><link rel="self" href="https://decrypt.co/self"/>` +
@@ -53,12 +47,7 @@ describe("the sites' headlines", () => {
       entry("Runs code", "javascript:alert(1)"),
       entry("Older news", "https://decrypt.co/3", new Date(Date.now() - 3_600_000).toISOString()),
     ].join("")}</feed>`;
-    const fetched = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) =>
-      (input instanceof Request ? input.url : input.toString()).endsWith("/feed")
-        ? Promise.resolve(new Response(text))
-        : fetched(input, init),
-    );
+    intercept(({ url }, pass) => (url.endsWith("/feed") ? Promise.resolve(new Response(text)) : pass()));
     await app.post("/mcp/research", {});
     const facts = await factsOf(app, "news:");
     expect(facts.find(({ source }) => source === "decrypt.co")).toMatchObject({
@@ -69,88 +58,61 @@ describe("the sites' headlines", () => {
   });
 });
 
-/** What goes out, as it is asked. */
-function watched(): Request[] {
+test("one odd row of a source is left out alone", async ({ app }) => {
+  const rowsChanged = (change: (rows: unknown[]) => unknown) => (body: unknown) =>
+    Array.isArray(body) ? change(body) : body;
+  /** The list of this name in a body, changed. */
+  const listChanged = (name: string, change: (rows: unknown[]) => unknown) => (body: unknown) => {
+    const list: unknown = Object(body)[name];
+    return Array.isArray(list) ? { ...Object(body), [name]: change(list) } : body;
+  };
+  altered(
+    /\/info$/,
+    rowsChanged(([meta, contexts]) => [
+      meta,
+      rowsChanged((all) => all.map((one, index) => (index === 1 ? { funding: null } : one)))(contexts),
+    ]),
+  );
+  altered(
+    /\/search\/trending/,
+    listChanged("coins", (coins) => coins.map((one, index) => (index === 0 ? { item: null } : one))),
+  );
+  altered(
+    /\/candles\?/,
+    rowsChanged((rows) => [...rows.slice(0, 5), ["soon", null], ...rows.slice(6)]),
+  );
+  altered(
+    /\/book\?/,
+    listChanged("bids", (bids) => [["none", "1", 2], ...bids]),
+  );
+  const { body } = await app.post("/mcp/research", {});
+  expect(JSON.stringify(body)).not.toMatch(/"collector":"(?:perpetuals|trending|candles|book)"/);
+  const funding = (await factsOf(app, "perpetuals:")).filter(({ kind }) => kind === "funding");
+  expect(funding.map(({ subject }) => subject)).toContain("BTC");
+  expect(funding.map(({ subject }) => subject)).not.toContain("ETH");
+  const places = (await factsOf(app, "trending:")).filter(({ kind }) => kind === "trendingPlace");
+  expect(places.map(({ value }) => value)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  expect(JSON.stringify(await factsOf(app, "candles:BTC"))).toContain("api.exchange.coinbase.com");
+});
+
+test.for([
+  ["CG-abcdefghij", "x-cg-demo-api-key", "api.coingecko.com"],
+  ["demo:CG-abcdefghij", "x-cg-demo-api-key", "api.coingecko.com"],
+  ["pro:CG-abcdefghij", "x-cg-pro-api-key", "pro-api.coingecko.com"],
+] as const)("CoinGecko's key %s is sent as %s to %s alone", async ([key, header, host], { app }) => {
+  vi.stubEnv("COINGECKO_API_KEY", key);
+  vi.stubEnv("EVIDENCE_API_URL", "");
   const asked: Request[] = [];
   const fetched = globalThis.fetch;
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
     asked.push(new Request(input, init));
     return fetched(input, init);
   });
-  return asked;
-}
-
-describe("one odd row", () => {
-  const rowsChanged = (change: (rows: unknown[]) => unknown) => (body: unknown) =>
-    Array.isArray(body) ? change(body) : body;
-
-  test("of Hyperliquid's markets is left out alone", async ({ app }) => {
-    altered(
-      /\/info$/,
-      rowsChanged(([meta, contexts]) => [
-        meta,
-        Array.isArray(contexts)
-          ? contexts.map((one: unknown, index) => (index === 1 ? { funding: null } : one))
-          : [],
-      ]),
+  await app.get("/mcp/market");
+  const gecko = asked.filter(({ url }) => new URL(url).host.includes("coingecko"));
+  expect(gecko.length).toBeGreaterThan(1);
+  for (const one of asked)
+    expect([new URL(one.url).host === host, one.headers.get(header)]).toEqual(
+      gecko.includes(one) ? [true, "CG-abcdefghij"] : [false, null],
     );
-    const { body } = await app.post("/mcp/research", {});
-    expect(JSON.stringify(body)).not.toContain('"collector":"perpetuals"');
-    const told = (await factsOf(app, "perpetuals:")).filter(({ kind }) => kind === "funding");
-    expect(told.map(({ subject }) => subject)).toContain("BTC");
-    expect(told.map(({ subject }) => subject)).not.toContain("ETH");
-  });
-
-  test("of the most searched coins keeps the others' places", async ({ app }) => {
-    altered(/\/search\/trending/, (body) =>
-      typeof body === "object" && body !== null && "coins" in body && Array.isArray(body.coins)
-        ? { ...body, coins: body.coins.map((one: unknown, index) => (index === 0 ? { item: null } : one)) }
-        : body,
-    );
-    await app.post("/mcp/research", {});
-    const places = (await factsOf(app, "trending:")).filter(({ kind }) => kind === "trendingPlace");
-    expect(places.map(({ value }) => value)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10]);
-  });
-
-  test("of an exchange's candles and of its book is left out alone", async ({ app }) => {
-    altered(
-      /\/candles\?/,
-      rowsChanged((rows) => [...rows.slice(0, 5), ["soon", null], ...rows.slice(6)]),
-    );
-    altered(/\/book\?/, (body) =>
-      typeof body === "object" && body !== null && "bids" in body && Array.isArray(body.bids)
-        ? { ...body, bids: [["none", "1", 2], ...body.bids.map((bid: unknown) => bid)] }
-        : body,
-    );
-    const { body } = await app.post("/mcp/research", {});
-    expect(JSON.stringify(body)).not.toMatch(/"collector":"(?:candles|book)"/);
-    expect(JSON.stringify(await factsOf(app, "candles:BTC"))).toContain("api.exchange.coinbase.com");
-  });
-});
-
-describe("CoinGecko's key", () => {
-  test.for([
-    ["CG-abcdefghij", "x-cg-demo-api-key"],
-    ["demo:CG-abcdefghij", "x-cg-demo-api-key"],
-    ["pro:CG-abcdefghij", "x-cg-pro-api-key"],
-  ] as const)("%s is sent as %s", async ([key, header], { app }) => {
-    vi.stubEnv("COINGECKO_API_KEY", key);
-    const asked = watched();
-    await app.post("/mcp/research", {});
-    const gecko = asked.filter(({ url }) => /\/(?:coins\/markets|trending)/.test(url));
-    expect(gecko.length).toBeGreaterThan(1);
-    for (const { headers } of gecko) expect(headers.get(header)).toBe("CG-abcdefghij");
-    for (const { url, headers } of asked) {
-      if (!gecko.some((one) => one.url === url)) expect(headers.get(header), url).toBeNull();
-    }
-  });
-
-  test("leads a paid plan's to its own address", async ({ app }) => {
-    vi.stubEnv("COINGECKO_API_KEY", "pro:CG-abcdefghij");
-    vi.stubEnv("EVIDENCE_API_URL", "");
-    const asked = watched();
-    await app.post("/mcp/research", {});
-    const hosts = asked.map(({ url }) => new URL(url).host).filter((host) => host.includes("coingecko"));
-    expect(new Set(hosts)).toEqual(new Set(["pro-api.coingecko.com"]));
-  });
 });

@@ -1,4 +1,4 @@
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { PUBLIC_SOURCES } from "../../convex/lib/publicSources";
 import { briefOf, describeBrief } from "../../convex/research/writing/brief";
@@ -81,10 +81,6 @@ describe("a figure that no fact has", () => {
     const { status, body: answer } = await app.post("/mcp/research", {});
     expect(status).toBe(502);
     expect(answer.error).toMatch(/figures are not those it was given/);
-    const kept = (await app.rows("answers")).filter(
-      ({ key, body }) => body !== undefined && key.startsWith("research:"),
-    );
-    expect(kept).toHaveLength(1);
   });
 });
 
@@ -107,14 +103,6 @@ describe("what a report is written from", () => {
     const [observed = "", told = ""] = asked.split("Said by language models and observed by nobody");
     expect(observed).not.toContain("unverified");
     expect(told).toMatch(/Social sentiment: .*said by a language model, unverified/);
-  });
-
-  test("has what moved since the shift began as a fact", async ({ app }) => {
-    await app.post("/mcp/research/start", { userId: "alice", token: "BTC" });
-    await app.pass(2.7 * HOUR, { cronsRun: false });
-    const asked = writings(app)[0]?.at(-1)?.content ?? "";
-    expect(asked).toMatch(/^f1 BTC price since the shift began: [+−][\d.]+\s%/m);
-    expect(asked).toMatch(/^f2 BTC price when the shift began: \$[\d,.]+ \(5 Jan 2026, 09:00 UTC\)/m);
   });
 
   test("has what whales moved on Base as measured facts", () => {
@@ -165,9 +153,10 @@ describe("what a report is written from", () => {
 
   test("is at most ten minutes old: a report waits for its collection", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice" });
-    await app.pass(2.4 * HOUR, { cronsRun: false });
+    await app.settle();
     app.standins.fail("sentiment", { mode: "slow", ms: 90_000 });
-    await app.pass(13 * MINUTE, { cronsRun: false });
+    vi.setSystemTime(Date.now() + 2.6 * HOUR);
+    await app.pass(8 * MINUTE);
     const [report] = await app.rows("reports");
     const latest = (await app.rows("observations")).at(-1);
     const waited = (report?.generatedAt ?? 0) - (latest?.at ?? 0);

