@@ -189,6 +189,7 @@ function bound(days: readonly number[], sign: 1 | -1): number {
 const resultsOf = (values: readonly number[]) => ({
   totalPnlPercent: sum(values),
   expectancyPercent: ratio(sum(values), values.length),
+  profitFactor: ratio(sum(values.filter((one) => one > 0)), -sum(values.filter((one) => one < 0))),
 });
 
 function riskOf(results: readonly number[]) {

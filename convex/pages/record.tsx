@@ -195,6 +195,7 @@ function Figures({ stats }: { stats: SignalStats }) {
             ["In all, after costs", signed(afterCosts.totalPnlPercent)],
             ["Before costs", signed(beforeCosts.totalPnlPercent)],
             ["Bought and held instead", orNone(stats.buyAndHoldPercent, signed)],
+            ["Gains to losses, after costs", ratio(afterCosts.profitFactor)],
             ["Sharpe ratio of a trade", ratio(risk.sharpe)],
             ["Sortino ratio of a trade", ratio(risk.sortino)],
             ["Trades whose path has gaps", stats.gaps],

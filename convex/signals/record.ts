@@ -95,14 +95,14 @@ type Trade = Signal & { position: Position };
 const hasGaps = ({ gapMinutes = 0 }: Signal) => gapMinutes > MAX_GAP_MINUTES;
 
 function resultsOf(results: readonly number[]): SignalStats["afterCosts"] {
+  const gains = sum(results.filter((one) => one > 0));
+  const falls = -sum(results.filter((one) => one < 0));
   return {
     totalPnlPercent: rounded(sum(results)),
     expectancyPercent: ratio(sum(results), results.length),
+    profitFactor: ratio(gains, falls),
   };
 }
-
-/** Deviations below this are rounding. */
-const LEAST_DEVIATION = 1e-9;
 
 function riskOf(results: readonly number[]): SignalStats["risk"] {
   const n = results.length;
@@ -111,7 +111,7 @@ function riskOf(results: readonly number[]): SignalStats["risk"] {
   const deviation = Math.sqrt(sum(results.map((one) => (one - mean) ** 2)) / (n - 1));
   const downside = Math.sqrt(sum(results.map((one) => Math.min(0, one) ** 2)) / n);
   return {
-    sharpe: deviation < LEAST_DEVIATION ? null : ratio(mean, deviation),
+    sharpe: rounded(deviation) === 0 ? null : ratio(mean, deviation),
     sortino: ratio(mean, downside),
     maxDrawdownPercent: deepestFallOf(results),
   };

@@ -57,6 +57,7 @@ const result = z.object({
     .number()
     .describe("Sum of the signed percentages: the same stake on every signal, gains not reinvested"),
   expectancyPercent: numberOrNull.describe("The average result of a trade, expired ones included"),
+  profitFactor: numberOrNull.describe("Sum of the gains / sum of the losses; null without a losing trade"),
 });
 
 export const signalStats = z.object({

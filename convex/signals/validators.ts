@@ -4,7 +4,11 @@ import { literals } from "../lib/literals";
 
 /** What is stored of the shapes of `signals/shapes`. Written by `npm run codegen`; a test holds both against one another. */
 
-const vResult = v.object({ totalPnlPercent: v.number(), expectancyPercent: v.union(v.number(), v.null()) });
+const vResult = v.object({
+  totalPnlPercent: v.number(),
+  expectancyPercent: v.union(v.number(), v.null()),
+  profitFactor: v.union(v.number(), v.null()),
+});
 
 export const vRecord = v.object({
   summary: v.string(),

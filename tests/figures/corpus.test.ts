@@ -11,9 +11,12 @@ import { numbered, partsOf, sceneNamed, writings, type Report } from "./corpus/r
 const CLOSED = /\{[^}]*\}|\[[^\]]*\]|[“«„][^”»“]*[”»“]|^\s*\d+[.)] |of 10\b/gmu;
 
 test("a true report whose figures are all slots keeps every word, and does not go back", () => {
-  const slots = writings().filter(({ text }) => !hasFigures(text.replace(CLOSED, "")));
+  // Those that were written so, and others with a slot in the place of each figure.
+  const slots = [...writings(), ...writings(["slots"])].filter(
+    ({ text }) => !hasFigures(text.replace(CLOSED, "")),
+  );
   const { reports, words, wordsKept, back, falseShown } = countsOf(slots);
-  expect([reports, words - wordsKept, back, falseShown]).toEqual([78, 0, 0, []]);
+  expect([reports, words - wordsKept, back, falseShown]).toEqual([145, 0, 0, []]);
 });
 
 test("a true report with plain figures goes back in half of the cases at most, and shows only what is true", () => {

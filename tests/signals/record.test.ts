@@ -116,9 +116,15 @@ test("a record of random histories with gaps and HOLDs is that of the textbook, 
       )
       .toSorted((a, b) => a.closedAt - b.closedAt)
       .map(({ result }) => result);
+    const [gains, losses] = [net.filter((one) => one > 0), net.filter((one) => one < 0)];
     const { afterCosts, risk, edge } = record;
     expect(record.trades).toBe(net.length);
     if (net.length > 0) expect(afterCosts.expectancyPercent).toBeCloseTo(mean(net), 6);
+    if (losses.length > 0)
+      expect(afterCosts.profitFactor).toBeCloseTo(
+        (mean(gains) * gains.length || 0) / -(mean(losses) * losses.length),
+        4,
+      );
     expect([risk.sharpe === null, risk.maxDrawdownPercent === null]).toEqual(Array(2).fill(net.length < 30));
     if (net.length >= 30) {
       const squares = net.map((one) => (one - mean(net)) ** 2);

@@ -118,6 +118,8 @@ function failureIn(body: unknown): Outcome | null {
 function statusIn(words: string): number {
   if (/rate.?limit|too many requests|RESOURCE_EXHAUSTED/i.test(words)) return 429;
   if (/insufficient|quota|credit|billing/i.test(words)) return 402;
+  if (/unauthori|invalid.{0,10}key|authentication/i.test(words)) return 401;
+  if (/invalid_request|bad.?request|INVALID_ARGUMENT/i.test(words)) return 400;
   return 502;
 }
 
@@ -250,10 +252,8 @@ export function cleaned(raw: string): string {
 
 /** Reads fields of a value that may be anything. */
 export function at(value: unknown): (name: string) => unknown {
-  const fields =
-    typeof value === "object" && value !== null
-      ? new Map<string, unknown>(Object.entries(value))
-      : new Map<string, unknown>();
+  const isObject = typeof value === "object" && value !== null;
+  const fields = new Map<string, unknown>(isObject ? Object.entries(value) : []);
   return (name) => fields.get(name) ?? undefined;
 }
 

@@ -179,9 +179,9 @@ export type Report = { name: string; scene: Scene; text: string };
 /** Paragraphs by their subject; and whole reports, each by one hand, as it was written. */
 const FILES = ["paragraphs", "reports", "heldout", "blind", "second"];
 
-/** Each part is titled with its language and its scene. */
-export function writings(): Report[] {
-  return FILES.flatMap((file) =>
+/** The parts of these files; each is titled with its language and its scene. */
+export function writings(files = FILES): Report[] {
+  return files.flatMap((file) =>
     partsOf(file).map(({ title, text }, at) => {
       const scene = sceneNamed(title.split(" ")[1] ?? "");
       return { name: `${title}, ${file} ${at}`, scene, text: numbered(text, scene) };
