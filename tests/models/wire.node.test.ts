@@ -1,9 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import type * as z from "zod";
+import * as z from "zod";
 import { restatementQuestion } from "../../convex/alerts/reading";
-import { readAnswer } from "../../convex/lib/answers/reader";
-import { wireSchema, type WireSchema } from "../../convex/lib/answers/schema";
+import { readAnswer, wireSchema } from "../../convex/lib/answers";
 import { snapshotQuestion, tokenCheck, tokenQuestion } from "../../convex/market/questions";
 import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
@@ -111,28 +110,26 @@ const SPELLINGS: Record<string, (value: unknown) => string> = {
 };
 
 /** The value with each of its parts in turn gone, or put in a way that nobody can read; never a part that may be null. */
-function broken(value: unknown, schema: WireSchema): unknown[] {
-  if ("anyOf" in schema) return broken(value, schema.anyOf[0]);
-  if (schema.type === "array" && Array.isArray(value) && value.length > 0)
-    return broken(value.at(-1), schema.items).map((last) => [...value.slice(0, -1), last]);
-  if (schema.type === "object" && typeof value === "object" && value !== null)
-    return Object.entries(schema.properties).flatMap(([name, part]) =>
-      "anyOf" in part
+function broken(value: unknown, shape: z.core.$ZodType): unknown[] {
+  if (shape instanceof z.ZodNullable) return broken(value, shape.unwrap());
+  if (shape instanceof z.ZodArray && Array.isArray(value) && value.length > 0)
+    return broken(value.at(-1), shape.element).map((last) => [...value.slice(0, -1), last]);
+  if (shape instanceof z.ZodObject && typeof value === "object" && value !== null)
+    return Object.entries<z.core.$ZodType>(shape.shape).flatMap(([name, part]) =>
+      part instanceof z.ZodNullable
         ? []
         : [
             ...broken(Object(value)[name], part).map((inner) => ({ ...value, [name]: inner })),
             Object.fromEntries(Object.entries(value).filter(([key]) => key !== name)),
           ],
     );
-  if (schema.type === "number" || schema.type === "integer")
-    return ["about 5", "1,234M", "5 ETH", "1-2M", {}, null];
-  return "enum" in schema ? ["sideways", "", 7, null, {}] : [{}, [], null, "", "  "];
+  if (shape instanceof z.ZodNumber) return ["about 5", "1,234M", "5 ETH", "1-2M", {}, null];
+  return shape instanceof z.ZodEnum ? ["sideways", "", 7, null, {}] : [{}, [], null, "", "  "];
 }
 
 test("every question has a schema that strict mode takes; its answer is read as meant or not at all", async () => {
   await questions(async ({ name, shape, ...question }) => {
-    const schema = wireSchema(shape);
-    expect([name, schemaProblem(name, schema)]).toEqual([name, null]);
+    expect([name, schemaProblem(name, wireSchema(shape))]).toEqual([name, null]);
     const right = await rightAnswer({ name, shape, ...question, demands: () => null, mend: () => null });
     const value = shape.parse(right);
     const read = (text: string) => readAnswer(shape, text, "");
@@ -140,7 +137,7 @@ test("every question has a schema that strict mode takes; its answer is read as 
       expect([name, spelling, read(spelt(right))]).toEqual([name, spelling, { value }]);
     const text = JSON.stringify(right);
     const cut = [0.1, 0.5, 0.9].map((part) => text.slice(0, Math.floor(text.length * part)));
-    const wrong = [...broken(right, schema), [right, right]].map((one) => JSON.stringify(one));
+    const wrong = [...broken(right, shape), [right, right]].map((one) => JSON.stringify(one));
     for (const one of [...cut, ...wrong, "I cannot know what happens on the chain."])
       expect([name, one, read(one)]).toEqual([name, one, { problem: expect.any(String) }]);
   });
