@@ -10,7 +10,7 @@ import { siteUrl } from "../lib/env";
 import { payerOf } from "../lib/limits/callers";
 import { isSymbol } from "../lib/money/tokens";
 import { dateTime, HOUR } from "../lib/time";
-import { end, vJob } from "../lib/work/jobs";
+import { end, vJob } from "../lib/work";
 import { listedSymbol } from "../market/facts";
 import type { Button } from "../messenger/format";
 import { configOf, linkOfAccount, placeIn } from "../messenger/model";

@@ -21,7 +21,7 @@ import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { reasonOf } from "../lib/text/failures";
 import { withoutTrailing } from "../lib/text/strings";
 import { MINUTE, roundedNow, SECOND, sleep } from "../lib/time";
-import { worker } from "../lib/work/desk";
+import { worker } from "../lib/work";
 import { focusOf } from "../market/listing";
 import { chatUser, isChatUser } from "../messenger/model";
 import { wordsAsParagraphs } from "../messenger/format";

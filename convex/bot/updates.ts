@@ -8,7 +8,7 @@ import { hasLeft } from "../lib/limits/charges";
 import { pseudonymOf } from "../lib/security/crypto";
 import { reasonOf } from "../lib/text/failures";
 import { dateTime, SECOND, MINUTE } from "../lib/time";
-import { failureHandler, open, rest, underWay, end, vFailure, vJob } from "../lib/work/jobs";
+import { failureHandler, open, rest, underWay, end, vFailure, vJob } from "../lib/work";
 import { moveChat } from "../messenger/outbox";
 import { codeByHash, codeHash, userOfAccount } from "../messenger/model";
 import { walletOf } from "../wallets/model";

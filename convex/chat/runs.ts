@@ -8,7 +8,7 @@ import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { charge } from "../lib/limits/charges";
-import { end, open, failureHandler, vFailure, vJob } from "../lib/work/jobs";
+import { end, open, failureHandler, vFailure, vJob } from "../lib/work";
 import { endRun, exchangesOf, recordRun, startedWith } from "../runs/model";
 import { cut } from "../lib/text/strings";
 import { DAY } from "../lib/time";

@@ -15,8 +15,7 @@ import { deadlines } from "./outside/deadlines";
 import { sha256Hex } from "./security/crypto";
 import { vPayer } from "./tables";
 import { MINUTE, SECOND, sleep } from "./time";
-import { worker } from "./work/desk";
-import { end, failureHandler, open, vFailure, vJob, type Job } from "./work/jobs";
+import { worker, end, failureHandler, open, vFailure, vJob, type Job } from "./work";
 
 /**
  * Cached answers: each key has one refresh at a time. The first caller's mutation claims the key and opens the work,

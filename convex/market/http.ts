@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { failureOf } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/http/described";
-import { endpoint, Written, type MountedEndpoint } from "../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, wholeNumberOr } from "../lib/http/input";
 import { questionKey, readThrough } from "../lib/cache";
 import { iso, SECOND } from "../lib/time";
@@ -77,12 +77,12 @@ const market: MountedEndpoint = endpoint({
         key: MARKET_KEY,
         begin: () => ctx.runMutation(internal.market.snapshot.begin, { caller }),
       });
-      return new Written(body);
+      return marketSnapshot.parse(JSON.parse(body));
     } catch (error) {
       if (failureOf(error)?.code !== "upstream") throw error;
       const stored = await ctx.runQuery(internal.lib.cache.answer, { key: MARKET_KEY });
       if (stored === null) throw error;
-      return new Written(stored.body);
+      return marketSnapshot.parse(JSON.parse(stored.body));
     }
   },
 });

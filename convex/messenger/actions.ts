@@ -9,7 +9,7 @@ import { counted, takeNoted } from "../lib/outside/calls";
 import { resealAll, vRotated } from "../lib/security/rotation";
 import { open } from "../lib/security/seals";
 import { iso, MINUTE } from "../lib/time";
-import { worker } from "../lib/work/desk";
+import { worker } from "../lib/work";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
 import type { Step, Try } from "./outbox";

@@ -10,7 +10,7 @@ import { NOBODY } from "../lib/records/records";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import type { SealContext } from "../lib/security/seals";
-import { cancel, open } from "../lib/work/jobs";
+import { cancel, open } from "../lib/work";
 import { dateTime } from "../lib/time";
 import { formerLinkOf } from "../accounts/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";

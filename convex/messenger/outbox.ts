@@ -10,7 +10,7 @@ import { log } from "../lib/log";
 import { keepNoted, vNoted } from "../lib/outside/calls";
 import { NOBODY } from "../lib/records/records";
 import { DAY, MINUTE, SECOND } from "../lib/time";
-import { end, rest, underWay, vJob, type Job } from "../lib/work/jobs";
+import { end, rest, underWay, vJob, type Job } from "../lib/work";
 import { formerLinkOf } from "../accounts/model";
 import { marked } from "./format";
 import { ANSWER, configOf, linkedChat, NOTIFICATION, placeIn, userOfAccount } from "./model";

@@ -7,7 +7,7 @@ import { recordCronRun } from "../lib/cronRuns";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { rowsDue } from "../lib/records/rows";
-import { lostSince } from "../lib/work/jobs";
+import { lostSince } from "../lib/work";
 import { MINUTE } from "../lib/time";
 import { sampleDue } from "../market/samples";
 import { beginReading } from "../payments/deposits";
@@ -31,7 +31,7 @@ const DUE: Record<string, Due> = {
   },
   alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
   "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.events.begin },
-  work: { since: lostSince, takeUp: internal.lib.work.jobs.resumeLost },
+  work: { since: lostSince, takeUp: internal.lib.work.resumeLost },
 };
 
 /** Work that has been due for longer is not being done. */

@@ -5,7 +5,7 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { rowsByBoth } from "../lib/records/rows";
 import { HOUR } from "../lib/time";
-import { end, failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work/jobs";
+import { end, failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work";
 import { ALREADY_USED, type Refusal } from "./terms";
 
 /** Claims of payments, as steps of their callers' mutations. `states.md` draws them. */

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { end, vFailure } from "../lib/work/jobs";
+import { end, vFailure } from "../lib/work";
 import { vResult } from "../research/tables";
 import { hasReverted, openServiceOrder } from "../wallets/orders/model";
 import { vOrderRow } from "../wallets/tables";

@@ -9,7 +9,7 @@ import { keepNoted, vNoted } from "../lib/outside/calls";
 import { namesIn } from "../lib/records/records";
 import { rowsBy } from "../lib/records/rows";
 import { MINUTE } from "../lib/time";
-import { end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
+import { end, failureHandler, open, vFailure, vJob } from "../lib/work";
 import { SHARED_FOR_MS } from "./model";
 import { MODELS, vAnswers, type Answers } from "./tables";
 

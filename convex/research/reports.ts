@@ -10,7 +10,7 @@ import { keepNoted, vNoted } from "../lib/outside/calls";
 import { rowsByBoth } from "../lib/records/rows";
 import { withoutCitations } from "../lib/text/strings";
 import { HOUR, iso, MINUTE } from "../lib/time";
-import { cancel, end, failureHandler, open, vFailure, vJob } from "../lib/work/jobs";
+import { cancel, end, failureHandler, open, vFailure, vJob } from "../lib/work";
 import { enqueueCard } from "../messenger/model";
 import { tellOwner } from "../messenger/webhooks/events";
 import { recordRun } from "../runs/model";

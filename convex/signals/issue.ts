@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { cron } from "../lib/cronRuns";
-import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work/jobs";
+import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work";
 import { DAY, dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/model";
 import { pictureOf, signalsCard } from "./cards";

@@ -12,7 +12,7 @@ import { checksummed } from "../lib/money/addresses";
 import { formatUnits } from "../lib/money/amounts";
 import { reasonOf } from "../lib/text/failures";
 import { MINUTE, SECOND } from "../lib/time";
-import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work/jobs";
+import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work";
 import { enqueueCard } from "../messenger/model";
 import { listedOf } from "../accounts/recipients";
 import { isEnded, openOrder, recordUnreadable } from "../wallets/orders/model";

@@ -63,7 +63,7 @@ describe("an agent run", () => {
   test("lost with its server is given up and given back; its late word changes nothing", async () => {
     const { app, alice, start, balance } = await withCredits(10);
     const runId = await start("How is the market?");
-    await app.t.mutation(internal.lib.work.jobs.next, { queue: "models" });
+    await app.t.mutation(internal.lib.work.next, { queue: "models" });
     const [work] = await app.rows("work");
     if (work === undefined) throw new Error("It is under way");
     const job = { workId: work._id, attempt: work.attempt };

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
-import { worker } from "../../convex/lib/work/desk";
 import {
+  worker,
   end,
   open,
   rest,
@@ -14,7 +14,7 @@ import {
   vJob,
   type Failure,
   type Job as Attempt,
-} from "../../convex/lib/work/jobs";
+} from "../../convex/lib/work";
 import { createApp, test } from "../support/app";
 
 const MINUTE = 60_000;
@@ -122,7 +122,7 @@ describe("a piece of work", () => {
         for (let round = 0; round < 20 && (await app.rows("work")).length > 0; round++) {
           await app.settle(3);
           await app.advance(LATER_MS);
-          await app.t.mutation(internal.lib.work.jobs.resumeLost, {});
+          await app.t.mutation(internal.lib.work.resumeLost, {});
         }
         expect(await app.rows("work")).toEqual([]);
         expect(did.map(({ runs, stored, told }) => ({ runs, stored, told }))).toEqual(jobs.map(promised));

@@ -15,7 +15,7 @@ describe("what is due", () => {
   test("costs nothing where nothing is", async ({ app }) => {
     await app.t.mutation(internal.ops.due.takeUp, {});
     const scheduled = await app.t.run(({ db }) => db.system.query("_scheduled_functions").collect());
-    expect(scheduled.map(({ name }) => name)).not.toContain("lib/work/jobs:resumeLost");
+    expect(scheduled.map(({ name }) => name)).not.toContain("lib/work:resumeLost");
     expect(await app.rows("cronRuns")).toMatchObject([{ name: NAME }]);
   });
 

@@ -36,11 +36,6 @@ export class Reply<Value> {
   ) {}
 }
 
-/** An answer that was checked and written as JSON when it was stored; it is sent unchanged. */
-export class Written {
-  constructor(readonly json: string) {}
-}
-
 /** A failure whose body has more fields than `error`. */
 export type Failure = {
   when: string;
@@ -111,7 +106,7 @@ export type Endpoint<
     ctx: ActionCtx,
     input: z.output<Input>,
     call: Call,
-  ) => Promise<z.input<Output> | Reply<z.input<Output>> | Written>;
+  ) => Promise<z.input<Output> | Reply<z.input<Output>>>;
 };
 
 /** An endpoint whose schema types no longer matter: `handle` closes over them. */
@@ -163,7 +158,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const reply = answer instanceof Reply ? answer : new Reply(answer, {});
       const text =
         media === "application/json"
-          ? jsonOf(returns, reply.value, known?.notes(caller.credential) ?? {})
+          ? JSON.stringify(Object.assign({}, returns.parse(reply.value), known?.notes(caller.credential)))
           : z.string().parse(reply.value);
       return respond(reply.status, media, text, requestId, reply.headers);
     }),
@@ -179,14 +174,6 @@ function keyIn({ header }: RequestHead): Pick<Caller, "keyHash"> {
 /** Whether the token is invalid: then the request never falls back to the `userId` alone. */
 function isTokenWrong({ header }: RequestHead, { signedIn }: Caller): boolean {
   return signedIn !== true && /^bearer\s+\S/i.test(header("authorization") ?? "");
-}
-
-/** @param notes Fields that the answer has in addition. */
-function jsonOf(returns: z.ZodType, value: unknown, notes: Readonly<Record<string, unknown>>): string {
-  const written = value instanceof Written ? value.json : JSON.stringify(returns.parse(value));
-  return Object.keys(notes).length === 0
-    ? written
-    : JSON.stringify(Object.assign({}, JSON.parse(written), notes));
 }
 
 /** The idempotency key of a request, from its header or its body; two different ones are refused. */

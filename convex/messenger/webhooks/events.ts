@@ -11,7 +11,7 @@ import { literals } from "../../lib/literals";
 import { rowsBy } from "../../lib/records/rows";
 import type { SealContext } from "../../lib/security/seals";
 import { HOUR, MINUTE } from "../../lib/time";
-import { open, workOn } from "../../lib/work/jobs";
+import { open, workOn } from "../../lib/work";
 import { vEvent, webhookTables, type Event, type EventType } from "./tables";
 
 /**

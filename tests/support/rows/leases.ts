@@ -10,7 +10,7 @@ export type Leases = ReadonlyMap<string, number>;
 /** A server dies before it has begun its scheduled work, and then the cron that resumes lost work runs. */
 export async function loseScheduled(app: World): Promise<void> {
   for (const queue of ["models", "messages"] as const)
-    await app.t.mutation(internal.lib.work.jobs.next, { queue });
+    await app.t.mutation(internal.lib.work.next, { queue });
   await app.t.run(async ({ db, scheduler }) => {
     const scheduled = await db.system.query("_scheduled_functions").collect();
     for (const { _id, state } of scheduled) if (state.kind === "pending") await scheduler.cancel(_id);
@@ -40,20 +40,14 @@ export async function leasesOf(app: World): Promise<Leases> {
 export async function expireLeases(app: World, dead?: Leases): Promise<void> {
   const held = await leasesOf(app);
   const ends = (id: string) => held.has(id) && (dead === undefined || dead.get(id) === held.get(id));
-  const lost = await app.t.run(async ({ db }) => {
-    const jobs = [];
-    for (const { _id, attempt, state, at } of await db.query("work").collect()) {
+  await app.t.run(async ({ db }) => {
+    for (const { _id, state, at } of await db.query("work").collect()) {
       // What was due and had not begun has waited for as long.
       if (state === "waiting" && at <= Date.now()) await db.patch("work", _id, { at: 1 });
-      if (!ends(_id)) continue;
-      await db.patch("work", _id, { at: 1 });
-      jobs.push({ workId: _id, attempt });
+      if (ends(_id)) await db.patch("work", _id, { at: 1 });
     }
     for (const { _id } of await db.query("answers").collect())
       if (ends(_id)) await db.patch("answers", _id, { leaseUntil: 1 });
-    return jobs;
   });
-  await app.t.mutation(internal.lib.work.jobs.resumeLost, {});
-  // The cron starts this immediately, each in a transaction of its own.
-  for (const job of lost) await app.t.mutation(internal.lib.work.jobs.lose, { job });
+  await app.t.mutation(internal.lib.work.resumeLost, {});
 }

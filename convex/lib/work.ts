@@ -1,17 +1,22 @@
-import { getFunctionName, makeFunctionReference, type FunctionReference } from "convex/server";
-import { v, type Infer, type ObjectType, type Value } from "convex/values";
+import {
+  getFunctionName,
+  makeFunctionReference,
+  type FunctionReference,
+  type RegisteredAction,
+} from "convex/server";
+import { v, type Infer, type ObjectType, type PropertyValidators, type Value } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { omit } from "convex-helpers";
-import { internal } from "../../_generated/api";
-import type { Doc } from "../../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { change } from "../changes";
-import { dueWork } from "../cronRuns";
-import { messageOf } from "../errors";
-import { literals } from "../literals";
-import { log } from "../log";
-import { keepNoted, vNoted } from "../outside/calls";
-import { MINUTE, SECOND } from "../time";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import type { ActionCtx, MutationCtx, QueryCtx } from "../_generated/server";
+import { change } from "./changes";
+import { dueWork } from "./cronRuns";
+import { failureOf, messageOf } from "./errors";
+import { literals } from "./literals";
+import { log } from "./log";
+import { keepNoted, providerAction, takeNoted, vNoted } from "./outside/calls";
+import { MINUTE, SECOND } from "./time";
 
 /**
  * One queue for every piece of leased work. A room opens it in the mutation that decides it, names the action that does
@@ -73,11 +78,7 @@ export function failureHandler<Args extends Record<string, Value>>(
   mutation: FunctionReference<"mutation", "internal", Args & Failure>,
   args: Args,
 ): NonNullable<Terms["onFailure"]> {
-  return named(mutation, args);
-}
-
-function named(reference: FunctionReference<"action" | "mutation", "internal">, args: Record<string, Value>) {
-  return { run: getFunctionName(reference), args };
+  return { run: getFunctionName(mutation), args };
 }
 
 /** Schedules an action to run as soon as it is due and has a place. */
@@ -91,7 +92,8 @@ export async function open<Args extends Record<string, Value>>(
   const fields = {
     queue: queue ?? ("free" as const),
     rank: RANKS[rank],
-    ...named(action, args),
+    run: getFunctionName(action),
+    args,
     ...terms,
     ...begun,
   };
@@ -160,7 +162,11 @@ async function failed(
 
 /** Starts what is due and has a place: the lowest rank first, and of the same the oldest. */
 async function fill(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
-  let free = WIDTHS[queue] - (await runningIn(ctx, queue)).length;
+  const running = await ctx.db
+    .query("work")
+    .withIndex("by_queue", (q) => q.eq("queue", queue).eq("state", "running"))
+    .take(WIDTHS[queue]);
+  let free = WIDTHS[queue] - running.length;
   for (const rank of Object.values(RANKS)) {
     const most = rank <= RANKS.service || queue === "messages" ? free : free - LEFT_TO_OTHERS;
     if (most <= 0) continue;
@@ -173,14 +179,6 @@ async function fill(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void>
     for (const row of due) await start(ctx, row);
     free -= due.length;
   }
-}
-
-/** What runs in a queue, as many rows as have a place. */
-async function runningIn(ctx: QueryCtx, queue: keyof typeof WIDTHS): Promise<Doc<"work">[]> {
-  return ctx.db
-    .query("work")
-    .withIndex("by_queue", (q) => q.eq("queue", queue).eq("state", "running"))
-    .take(WIDTHS[queue]);
 }
 
 type Opened = Omit<Doc<"work">, "_creationTime">;
@@ -207,13 +205,13 @@ async function putOff(ctx: MutationCtx, row: Doc<"work">, ms: number, failures =
 
 async function continueAfter(ctx: MutationCtx, row: Opened, ms: number): Promise<void> {
   const { _id: workId, queue } = row;
-  if (ms > 0) await ctx.scheduler.runAfter(ms, internal.lib.work.jobs.goOn, { workId });
+  if (ms > 0) await ctx.scheduler.runAfter(ms, internal.lib.work.goOn, { workId });
   else if (queue === "free") await start(ctx, row);
   else await scheduleNext(ctx, queue);
 }
 
 async function scheduleNext(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
-  await ctx.scheduler.runAfter(0, internal.lib.work.jobs.next, { queue });
+  await ctx.scheduler.runAfter(0, internal.lib.work.next, { queue });
 }
 
 async function callHandler(
@@ -229,8 +227,6 @@ async function callHandler(
     log.error("work.handlerFailed", { run, error: messageOf(thrown) });
   }
 }
-
-const INTERRUPTED = { error: "The attempt was interrupted", code: "upstream" };
 
 /** Starts what is due in a queue and has a place. */
 export const next = change({ queue: literals("models", "messages") }, (ctx, { queue }) => fill(ctx, queue));
@@ -255,50 +251,79 @@ export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, note
 
 /**
  * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and work
- * that nobody has begun. Each runs in a transaction of its own, so that a conflict delays no other.
+ * that nobody has begun.
  */
 export const resumeLost = dueWork(async (ctx) => {
-  const now = Date.now();
-  for (const row of await firstBy(ctx, "running", now)) {
-    const job = { workId: row._id, attempt: row.attempt };
-    if (await isLost(ctx, row, now)) await ctx.scheduler.runAfter(0, internal.lib.work.jobs.lose, { job });
-  }
-  const queues = new Set<"models" | "messages">();
-  for (const { _id: workId, queue } of await firstBy(ctx, "waiting", now)) {
-    if (queue === "free") await ctx.scheduler.runAfter(0, internal.lib.work.jobs.goOn, { workId });
-    else queues.add(queue);
-  }
-  for (const queue of queues) await ctx.scheduler.runAfter(0, internal.lib.work.jobs.next, { queue });
+  const { lost, waiting } = await overdue(ctx, Date.now());
+  const interrupted = { error: "The attempt was interrupted", code: "upstream" };
+  for (const row of lost) await failed(ctx, row, interrupted, "lost");
+  for (const row of waiting) if (row.queue === "free") await start(ctx, row);
+  for (const queue of ["models", "messages"] as const)
+    if (waiting.some((row) => row.queue === queue)) await scheduleNext(ctx, queue);
 });
-
-export const lose = change({ job: vJob }, async (ctx, { job }) => {
-  const row = await underWay(ctx, job);
-  if (row !== null && (await isLost(ctx, row, Date.now()))) await failed(ctx, row, INTERRUPTED, "lost");
-});
-
-/** Running work, and waiting work that should have begun a minute ago. */
-async function firstBy(ctx: QueryCtx, state: "running" | "waiting", now: number): Promise<Doc<"work">[]> {
-  return ctx.db
-    .query("work")
-    .withIndex("by_state_and_at", (q) => {
-      const inState = q.eq("state", state);
-      return state === "running" ? inState : inState.lt("at", now - MINUTE);
-    })
-    .take(BATCH);
-}
 
 /** Since when an attempt has been lost, or work that is due has not begun; `null` if there is neither. */
 export async function lostSince(ctx: QueryCtx, now: number): Promise<number | null> {
-  for (const row of await firstBy(ctx, "running", now)) {
-    if (await isLost(ctx, row, now)) return Math.min(now, row.at);
-  }
-  const [waiting] = await firstBy(ctx, "waiting", now);
-  return waiting?.at ?? null;
+  const { lost, waiting } = await overdue(ctx, now);
+  const [first] = [...lost, ...waiting].map(({ at }) => Math.min(now, at));
+  return first ?? null;
 }
 
-async function isLost(ctx: QueryCtx, { at, scheduled }: Doc<"work">, now: number): Promise<boolean> {
-  if (at <= now) return true;
-  if (scheduled === undefined) return false;
-  const run = await ctx.db.system.get("_scheduled_functions", scheduled);
-  return run?.state.kind !== "pending" && run?.state.kind !== "inProgress";
+/** Attempts that were lost, and waiting work that should have begun a minute ago. */
+async function overdue(ctx: QueryCtx, now: number) {
+  const inState = (state: "running" | "waiting", before: number) =>
+    ctx.db
+      .query("work")
+      .withIndex("by_state_and_at", (q) => q.eq("state", state).lt("at", before))
+      .take(BATCH);
+  const lost: Doc<"work">[] = [];
+  for (const row of await inState("running", Infinity)) {
+    const { at, scheduled } = row;
+    const run = scheduled === undefined ? null : await ctx.db.system.get("_scheduled_functions", scheduled);
+    const isOver =
+      scheduled !== undefined && run?.state.kind !== "pending" && run?.state.kind !== "inProgress";
+    if (at <= now || isOver) lost.push(row);
+  }
+  return { lost, waiting: await inState("waiting", now - MINUTE) };
+}
+
+/** `over`: nothing is left to do, and no mutation has ended the work. */
+type Outcome = void | "over";
+
+/**
+ * An action that does a piece of work. The mutation that stores its result ends the work; an action that throws fails the
+ * attempt. Its calls to providers are counted.
+ */
+export function worker<Args extends PropertyValidators>(
+  args: Args,
+  work: (ctx: ActionCtx, given: ObjectType<Args> & { job: Job }) => Promise<Outcome>,
+): RegisteredAction<"internal", ObjectType<Args> & { job: Job }, Promise<null>>;
+export function worker(
+  args: PropertyValidators,
+  work: (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => Promise<Outcome>,
+) {
+  return providerAction(
+    { ...args, job: vJob },
+    async (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => {
+      const { job } = given;
+      try {
+        if ((await work(ctx, given)) === "over")
+          await ctx.runMutation(internal.lib.work.drop, { job, noted: takeNoted() });
+      } catch (thrown) {
+        await ctx.runMutation(internal.lib.work.fail, { job, ...reasonOf(thrown, job) });
+      }
+    },
+  );
+}
+
+function reasonOf(thrown: unknown, { workId }: Job): Omit<Failure, "isLast"> {
+  const error = messageOf(thrown);
+  const failure = failureOf(thrown);
+  if (failure === null) {
+    log.error("work.unexpected", { workId, error });
+    return { error };
+  }
+  const { code, retryAfterMs } = failure;
+  const isLimited = code === "rate_limited" && retryAfterMs !== undefined;
+  return { error, code, ...(isLimited ? { limitedUntil: Date.now() + retryAfterMs } : {}) };
 }
