@@ -89,7 +89,6 @@ import type * as lib_security_keyRequests from "../lib/security/keyRequests.js";
 import type * as lib_security_rotation from "../lib/security/rotation.js";
 import type * as lib_security_seals from "../lib/security/seals.js";
 import type * as lib_tables from "../lib/tables.js";
-import type * as lib_text_failures from "../lib/text/failures.js";
 import type * as lib_text_json from "../lib/text/json.js";
 import type * as lib_text_numbers from "../lib/text/numbers.js";
 import type * as lib_text_prose from "../lib/text/prose.js";
@@ -354,7 +353,6 @@ declare const fullApi: ApiFromModules<{
   "lib/security/rotation": typeof lib_security_rotation;
   "lib/security/seals": typeof lib_security_seals;
   "lib/tables": typeof lib_tables;
-  "lib/text/failures": typeof lib_text_failures;
   "lib/text/json": typeof lib_text_json;
   "lib/text/numbers": typeof lib_text_numbers;
   "lib/text/prose": typeof lib_text_prose;

@@ -6,7 +6,7 @@ import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { hasLeft } from "../lib/limits/charges";
 import { pseudonymOf } from "../lib/security/crypto";
-import { reasonOf } from "../lib/text/failures";
+import { reasonOf } from "../lib/errors";
 import { dateTime, SECOND, MINUTE } from "../lib/time";
 import { failureHandler, open, rest, underWay, end, vFailure, vJob } from "../lib/work";
 import { moveChat } from "../messenger/outbox";

@@ -14,7 +14,7 @@ import { log } from "./log";
 import { deadlines } from "./outside/deadlines";
 import { sha256Hex } from "./security/crypto";
 import { vPayer } from "./tables";
-import { MINUTE, SECOND, sleep } from "./time";
+import { createPauses, MINUTE, SECOND } from "./time";
 import { worker, end, failureHandler, open, vFailure, vJob, type Job } from "./work";
 
 /**
@@ -204,11 +204,10 @@ export async function awaitRefresh(
   key: string,
   signal: AbortSignal,
 ): Promise<"done" | "late"> {
-  let pause = FIRST_LOOK_MS;
+  const pause = createPauses(FIRST_LOOK_MS, LATER_LOOKS, LONGEST_LOOK_MS);
   while (!signal.aborted) {
     if (await hasEnded(ctx, key)) return "done";
-    await sleep(pause);
-    pause = Math.min(pause * LATER_LOOKS, LONGEST_LOOK_MS);
+    await pause();
   }
   return "late";
 }

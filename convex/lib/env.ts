@@ -158,18 +158,6 @@ export function required(name: Variable): string {
   return value;
 }
 
-/**
- * For secrets that only writing needs: a missing key is reported while nothing is stored.
- * @param stored What is stored; called only if the variable is missing.
- * @throws AppError `not_configured`
- */
-export async function needsWhileEmpty(
-  name: Variable,
-  stored: () => Promise<readonly unknown[]>,
-): Promise<void> {
-  if (!isSet(name) && (await stored()).length === 0) required(name);
-}
-
 /** Whether a variable is set and well-formed, for transactions that a malformed one must not undo. */
 export function isSet(name: Variable): boolean {
   try {

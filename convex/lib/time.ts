@@ -60,21 +60,17 @@ export async function unlessLate<Value extends object>(
   return value;
 }
 
-/** After this much waiting, the pauses grow. */
-const EAGER_MS = 2 * SECOND;
-const LONGEST_PAUSE_MS = SECOND;
-
 /**
- * The pauses between reads of a row that others change: short at first, when most work ends, then a tenth of the time
- * waited, at most a second. Each read is a call that the deployment's owner pays for.
- * @param first In ms.
+ * The pauses between reads of a row that others change: short at first, when most work ends, then longer. Each read is a
+ * call that the deployment's owner pays for.
+ * @param first In ms, as `longest`; each pause is `growth` times the one before.
  */
-export function createPauses(first: number): () => Promise<void> {
-  let waited = 0;
+export function createPauses(first: number, growth = 1.25, longest = SECOND): () => Promise<void> {
+  let pause = first;
   return () => {
-    const pause = waited < EAGER_MS ? first : Math.max(first, Math.min(LONGEST_PAUSE_MS, waited / 10));
-    waited += pause;
-    return sleep(pause);
+    const now = pause;
+    pause = Math.min(pause * growth, longest);
+    return sleep(now);
   };
 }
 

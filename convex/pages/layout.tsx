@@ -3,7 +3,7 @@ import { raw } from "hono/html";
 import { siteUrl } from "../lib/env";
 import { Reply } from "../lib/http/endpoint";
 import type { Failing } from "../lib/http/router";
-import { spokenFailure } from "../lib/text/failures";
+import { spokenFailure } from "../lib/errors";
 import { typeset } from "../lib/text/numbers";
 import { iso } from "../lib/time";
 import { ICON, pageHeaders } from "../ops/html";

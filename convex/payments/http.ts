@@ -4,7 +4,7 @@ import { deadlines } from "../lib/outside/deadlines";
 import { required } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint, type Asker } from "../lib/http/endpoint";
-import { absentWhenEmpty, closedInput, optionalToken, userId } from "../lib/http/input";
+import { absentWhenEmpty, optionalToken, userId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { bodyInput, parseInput } from "../lib/http/request";
 import { resultExample, resultFields, shownResult } from "../research/views";
@@ -16,7 +16,7 @@ const listing = () => import("../market/listing");
 /** Only imported for purchases. */
 const proofs = () => import("./proofs");
 
-const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });
+const input = z.strictObject({ userId: absentWhenEmpty(userId), token: optionalToken });
 
 /** Why an unpaid body, which may be anything, would buy nothing; `null` if it may buy something. */
 async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<string | null> {

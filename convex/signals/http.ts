@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { needsWhileEmpty, optional } from "../lib/env";
+import { isSet, optional, required } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { EXAMPLE_USER } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
@@ -23,9 +23,9 @@ import type { Signal } from "./tables";
 /** @throws AppError `not_configured` if none of these tokens has a signal and none can be issued. */
 export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {
   const tokens = token === undefined ? [...TOKENS] : [token];
-  await needsWhileEmpty("LLM_GATEWAY_API_KEY", () =>
-    ctx.runQuery(internal.signals.history.latest, { tokens }),
-  );
+  if (isSet("LLM_GATEWAY_API_KEY")) return;
+  const stored = await ctx.runQuery(internal.signals.history.latest, { tokens });
+  if (stored.length === 0) required("LLM_GATEWAY_API_KEY");
 }
 
 /**

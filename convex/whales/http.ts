@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { needsWhileEmpty } from "../lib/env";
+import { isSet, required } from "../lib/env";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/http/described";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, numberFrom, optionalUserId } from "../lib/http/input";
@@ -126,9 +126,10 @@ const whaleAlerts: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { hours, userId }, { caller }) => {
     const since = wholeMinute(Date.now()) - hours * HOUR;
-    await needsWhileEmpty("LLM_GATEWAY_API_KEY", () =>
-      ctx.runQuery(internal.whales.alerts.since, { since: 0, limit: 1 }),
-    );
+    if (!isSet("LLM_GATEWAY_API_KEY")) {
+      const stored = await ctx.runQuery(internal.whales.alerts.since, { since: 0, limit: 1 });
+      if (stored.length === 0) required("LLM_GATEWAY_API_KEY");
+    }
     if (userId !== undefined) await charge(ctx, "card", caller);
     const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
     const answer = { hours, count: alerts.length, alerts };

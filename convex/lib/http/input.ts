@@ -131,21 +131,6 @@ export function wholeNumberOr(otherwise: number, min: number, max: number) {
   return absentWhenEmpty(numberFrom(min, max, "int")).transform((given) => given ?? otherwise);
 }
 
-/**
- * Input of endpoints that move money: an unknown field is refused rather than ignored, because it may have meant that
- * nothing should move. Messages complete the sentence "<field> …".
- */
-export function closedInput<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
-  const known = Object.keys(fields).join(", ");
-  return z.strictObject(fields, {
-    error: (issue) => {
-      if (issue.code !== "unrecognized_keys") return undefined;
-      const are = issue.keys.length === 1 ? "is not a field" : "are not fields";
-      return `${are} here, where money moves: there are ${known}`;
-    },
-  });
-}
-
 /** Accepts a field under several names; the first that is present is moved to the proper name. */
 export function withAliases<Shape extends z.ZodType>(aliases: Record<string, string>, shape: Shape) {
   const rename = (value: unknown) => {

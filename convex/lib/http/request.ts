@@ -93,7 +93,12 @@ export function parseInput<Shape extends z.ZodType>(
   const [issue] = parsed.error.issues;
   const [name, ...inner] = issue?.path ?? [];
   const refuse = (problem: string) => new AppError("invalid_request", problem);
-  if (issue?.code === "unrecognized_keys") throw refuse(`${namesShown(issue.keys)} ${issue.message}`);
+  // Ignoring an unknown field of an order may move what its caller meant to stay.
+  if (issue?.code === "unrecognized_keys" && shape instanceof z.ZodObject) {
+    const are = issue.keys.length === 1 ? "is not a field" : "are not fields";
+    const known = Object.keys(shape.shape).join(", ");
+    throw refuse(`${namesShown(issue.keys)} ${are} here, where money moves: there are ${known}`);
+  }
   if (issue === undefined || name === undefined) throw refuse(`The input ${issue?.message ?? MALFORMED}`);
   const isMissing = ({ input }: z.core.$ZodIssue) => input === undefined || input === null;
   const missing = parsed.error.issues.filter((one) => isMissing(one) && one.path.length === 1);

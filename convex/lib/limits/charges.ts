@@ -78,17 +78,6 @@ export type LimitName = Infer<typeof vLimitName>;
 
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
-/** A limit in words, and the caller that it counts, hashed: a `userId` is a credential and stays out of the table. */
-type Counted = { limit: string; of: string; key: string; config: Bucket };
-
-function ofAddress(name: LimitName, caller: Pick<Caller, "address">): Counted[] {
-  if (caller.address === null) return [];
-  const { of, address: config } = LIMITS[name];
-  // Who guesses codes has at most the network that one customer can own.
-  const network = name === "link" ? networkOf(caller.address) : caller.address;
-  return [counted(`${name}Address`, `your network address's limit of ${of}`, `address:${network}`, config)];
-}
-
 /** An IPv4 address; of an IPv6 address the /48. */
 function networkOf(address: string): string {
   return address.endsWith("::/64") ? `${address.split(":").slice(0, 3).join(":")}::/48` : address;
@@ -98,19 +87,11 @@ function networkOf(address: string): string {
  * Anybody can name a `userId`, so strangers who name it do not use up its owner's limit (counted by token or own chat).
  * They share one of their own.
  */
-function ofUser(name: LimitName, { userId, address, identity, credential }: Caller): Counted[] {
-  if (identity === undefined && userId === undefined) return [];
+function subjectOf({ userId, address, identity, credential }: Caller): string | null {
+  if (identity !== undefined) return `token:${identity}`;
+  if (userId === undefined) return null;
   const isProven = credential !== undefined && credential !== "id";
-  const by =
-    identity !== undefined
-      ? `token:${identity}`
-      : `${address === null ? "own" : isProven ? "user" : "named"}:${userId}`;
-  const { of, user } = LIMITS[name];
-  return [counted(`${name}User`, `this user's limit of ${of}`, by, user)];
-}
-
-function counted(limit: string, of: string, subject: string, config: Bucket): Counted {
-  return { limit, of, key: sha256Hex(subject), config };
+  return `${address === null ? "own" : isProven ? "user" : "named"}:${userId}`;
 }
 
 const vPart = literals("address", "user");
@@ -140,11 +121,22 @@ export async function charge(
   }
 }
 
-function limitsOf(name: LimitName, caller: Caller, part?: Part): Counted[] {
-  return [
-    ...(part === "user" ? [] : ofAddress(name, caller)),
-    ...(part === "address" ? [] : ofUser(name, caller)),
-  ];
+/** The limits that count a use. A `userId` is a credential: it stands in no key. */
+function limitsOf(name: LimitName, caller: Caller, part?: Part) {
+  const { of, user, address: config } = LIMITS[name];
+  const limits: { limit: string; of: string; key: string; config: Bucket }[] = [];
+  if (part !== "user" && caller.address !== null) {
+    // Who guesses codes has at most the network that one customer can own.
+    const network = name === "link" ? networkOf(caller.address) : caller.address;
+    const own = { of: `your network address's limit of ${of}`, key: sha256Hex(`address:${network}`) };
+    limits.push({ limit: `${name}Address`, ...own, config });
+  }
+  const subject = part === "address" ? null : subjectOf(caller);
+  if (subject !== null) {
+    const own = { of: `this user's limit of ${of}`, key: sha256Hex(subject) };
+    limits.push({ limit: `${name}User`, ...own, config: user });
+  }
+  return limits;
 }
 
 async function takeAll(ctx: MutationCtx, name: LimitName, caller: Caller, part?: Part): Promise<void> {

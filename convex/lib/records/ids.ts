@@ -12,17 +12,9 @@ export const NOT_SHARED =
 /** A `userId` as `lib/http/input` takes it. @throws AppError `invalid_request` */
 export function userIdFrom(text: string): string {
   const userId = text.trim();
-  const problem =
-    Array.from(text).length > MAX_USER_ID
-      ? `must be at most ${MAX_USER_ID} characters`
-      : userId === ""
-        ? "is required"
-        : PRINTABLE.test(userId)
-          ? userId === SHARED_ID
-            ? NOT_SHARED
-            : null
-          : "must consist of printable characters";
-  if (problem !== null) throw new AppError("invalid_request", `userId ${problem}`);
+  if (userId === SHARED_ID) throw new AppError("invalid_request", `userId ${NOT_SHARED}`);
+  if (Array.from(userId).length > MAX_USER_ID || !PRINTABLE.test(userId))
+    throw new AppError("invalid_request", "userId must be 1 to 128 printable characters");
   return userId;
 }
 

@@ -13,8 +13,8 @@ import { isCurrent, open, seal } from "./seals";
 
 /** Seals the secrets that rows keep under another master key. */
 
-/** Secrets per transaction. */
-const BATCH = 50;
+/** Secrets that are read at once. */
+const PAGE = 50;
 
 /** A row's sealed secret and its context; `id` is the row's name in the report. */
 const vSealed = v.object({
@@ -41,7 +41,7 @@ export function sealedIn<Row>(
     args: { cursor: vCursor },
     returns: vPage,
     handler: async (ctx, { cursor }) => {
-      const { page, isDone, continueCursor } = await rows(ctx.db).paginate({ cursor, numItems: BATCH });
+      const { page, isDone, continueCursor } = await rows(ctx.db).paginate({ cursor, numItems: PAGE });
       const sealed = page.map(secretOf).filter((one) => one !== null);
       return { sealed, next: isDone ? null : continueCursor };
     },
@@ -50,41 +50,32 @@ export function sealedIn<Row>(
 
 /** @param replace Stores an envelope; `false` where the secret has changed meanwhile. */
 export function replacing(replace: (ctx: MutationCtx, resealed: Resealed) => Promise<boolean>) {
-  return internalMutation({
-    args: { resealed: v.array(vResealed) },
-    returns: v.number(),
-    handler: async (ctx, { resealed }) => {
-      let replaced = 0;
-      for (const one of resealed) if (await replace(ctx, one)) replaced++;
-      return replaced;
-    },
-  });
+  return internalMutation({ args: vResealed, returns: v.boolean(), handler: replace });
 }
 
 /**
- * Seals every secret of a kind again that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; the
- * previous key is `WALLET_ENCRYPTION_KEY_PREVIOUS`. It is safe to run twice, and to resume after a crash.
+ * Seals every secret of a kind again that is not under the current `WALLET_ENCRYPTION_KEY`; the previous key is
+ * `WALLET_ENCRYPTION_KEY_PREVIOUS`. It is safe to run twice, and to resume after a crash.
  */
 export async function resealAll(
   ctx: ActionCtx,
   read: FunctionReference<"query", "internal", { cursor: string | null }, Infer<typeof vPage>>,
-  replace: FunctionReference<"mutation", "internal", { resealed: Resealed[] }, number>,
+  replace: FunctionReference<"mutation", "internal", Resealed, boolean>,
 ): Promise<Infer<typeof vRotated>> {
   const failed: string[] = [];
   let rotated = 0;
   for (let cursor: string | null = null; ;) {
     const { sealed, next }: Infer<typeof vPage> = await ctx.runQuery(read, { cursor });
-    const resealed: Resealed[] = [];
     for (const { id, sealedSecret: from, context } of sealed) {
       if (isCurrent(from)) continue;
       try {
-        resealed.push({ id, from, to: await seal(await open(from, context), context) });
+        const to = await seal(await open(from, context), context);
+        if (await ctx.runMutation(replace, { id, from, to })) rotated++;
       } catch (error) {
         log.error("sealing.not opened", { purpose: context.purpose, error: messageOf(error) });
         failed.push(id);
       }
     }
-    if (resealed.length > 0) rotated += await ctx.runMutation(replace, { resealed });
     if (next === null) return { rotated, failed };
     cursor = next;
   }

@@ -13,7 +13,7 @@ import {
   USER_TOKEN_ERRORS,
 } from "../../lib/http/described";
 import { endpoint, Reply, type Call, type MountedEndpoint } from "../../lib/http/endpoint";
-import { closedInput, idempotencyKey, userId } from "../../lib/http/input";
+import { idempotencyKey, userId } from "../../lib/http/input";
 import { waitingAs } from "../../lib/limits/slots";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { deadlines } from "../../lib/outside/deadlines";
@@ -257,7 +257,7 @@ const send: MountedEndpoint = endpoint({
     input: { userId: EXAMPLE_USER, ...EXAMPLE_SEND },
     output: { ...DONE, ...EXAMPLE_SEND },
   },
-  input: closedInput({
+  input: z.strictObject({
     userId,
     toAddress: addressInput,
     token: swapToken,
@@ -297,19 +297,21 @@ const swap: MountedEndpoint = endpoint({
       priceChecked: true,
     },
   },
-  input: closedInput({
-    userId,
-    fromToken: swapToken,
-    toToken: swapToken,
-    amount,
-    slippageBps,
-    acceptUnpriced,
-    dryRun,
-    idempotencyKey,
-  }).refine(({ fromToken, toToken }) => fromToken !== toToken, {
-    path: ["toToken"],
-    error: "must differ from fromToken",
-  }),
+  input: z
+    .strictObject({
+      userId,
+      fromToken: swapToken,
+      toToken: swapToken,
+      amount,
+      slippageBps,
+      acceptUnpriced,
+      dryRun,
+      idempotencyKey,
+    })
+    .refine(({ fromToken, toToken }) => fromToken !== toToken, {
+      path: ["toToken"],
+      error: "must differ from fromToken",
+    }),
   returns: z.object({
     ...orderFields,
     fromToken: z.string(),
