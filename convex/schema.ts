@@ -3,7 +3,7 @@ import { accountRecords, accountTables } from "./accounts/tables";
 import { alertRecords, alertTables } from "./alerts/tables";
 import { botRecords, botTables } from "./bot/tables";
 import { creditRecords, creditTables } from "./credits/tables";
-import type { Records } from "./lib/records/records";
+import type { Records } from "./lib/records";
 import { libRecords, libTables } from "./lib/tables";
 import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";

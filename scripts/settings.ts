@@ -3,7 +3,7 @@ import { distance } from "fastest-levenshtein";
 import { bytesToHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { complaintAbout, isVariable, variableNames, type Variable } from "../convex/lib/env";
-import { checksummed } from "../convex/lib/money/addresses";
+import { checksummed } from "../convex/lib/money/base";
 
 /** The operator's settings: the lines of `.env.local`, and what is wrong with them. Messages never hold a value. */
 

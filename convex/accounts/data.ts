@@ -9,7 +9,7 @@ import { internal } from "../_generated/api";
 import type { TableNames } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { tablesOf, type Going, type TableRecord } from "../lib/records/records";
+import { tablesOf, type Going, type TableRecord } from "../lib/records";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
 import { accountOf, changeRules, requireSetter, requireUser, saveAccount } from "./model";

@@ -6,7 +6,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError, FROZEN } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
-import { rowsBy, rowsByBoth } from "../lib/records/rows";
+import { rowsBy, rowsByBoth } from "../lib/records";
 import { requireIdentity } from "../lib/limits/callers";
 import { HOUR } from "../lib/time";
 

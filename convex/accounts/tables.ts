@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { ofUser, type RecordsOf } from "../lib/records/records";
+import { ofUser, type RecordsOf } from "../lib/records";
 
 /** What a key may do beyond what its owner's `userId` alone may. Every key reads. */
 export const vScope = literals("read", "trade", "withdraw");

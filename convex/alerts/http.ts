@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN_ERRORS } from "../lib/http/described";
+import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN_ERRORS, text, userId } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { text, userId } from "../lib/http/input";
 import { AppError } from "../lib/errors";
 import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";

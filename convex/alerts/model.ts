@@ -5,7 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
-import { rowsBy, rowsByBoth } from "../lib/records/rows";
+import { rowsBy, rowsByBoth } from "../lib/records";
 import { DAY } from "../lib/time";
 import { isChatUser } from "../messenger/model";
 import { ownerOf } from "../accounts/model";

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { made, ofUser, type RecordsOf } from "../lib/records/records";
+import { made, ofUser, type RecordsOf } from "../lib/records";
 
 /** What an alert waits for (`reading` has the rules). */
 export const vCondition = v.union(

@@ -8,7 +8,7 @@ import { listCard } from "../alerts/cards";
 import { alertsOf } from "../alerts/model";
 import { siteUrl } from "../lib/env";
 import { payerOf } from "../lib/limits/callers";
-import { isSymbol } from "../lib/money/tokens";
+import { isSymbol } from "../lib/money/coins";
 import { dateTime, HOUR } from "../lib/time";
 import { end, vJob } from "../lib/work";
 import { listedSymbol } from "../market/facts";
@@ -26,8 +26,17 @@ import { answer } from "../wallets/orders/questions";
 import { alertCard } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
 import { needsAccount, notice, ONLY_LOGIN, recipientsCard, recordCard, statusCard } from "./cards";
-import { help, orReason, putAnswer, reply, whichToken, type Outcome, type Request } from "./commands";
-import { focusIn, vMessage } from "./commands";
+import {
+  help,
+  orReason,
+  putAnswer,
+  reply,
+  whichToken,
+  type Outcome,
+  type Request,
+  focusIn,
+  vMessage,
+} from "./commands";
 
 /**
  * Commands that need no provider: each is done, and its answer queued, in one transaction, for one update once. They read

@@ -1,8 +1,8 @@
 import { v, type Infer } from "convex/values";
 import type { MutationCtx } from "../_generated/server";
 import { failureOf, reasonOf } from "../lib/errors";
-import { symbolIn } from "../lib/money/tokens";
-import { PRINTABLE } from "../lib/records/ids";
+import { symbolIn } from "../lib/money/coins";
+import { PRINTABLE } from "../lib/records";
 import type { Button, Paragraph } from "../messenger/format";
 import { ANSWER, enqueueCard, linkOfAccount, written } from "../messenger/model";
 import { vButtons, vPicture, vSpan, type Picture } from "../messenger/tables";

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { older, type RecordsOf } from "../lib/records/records";
+import { older, type RecordsOf } from "../lib/records";
 
 export const botTables = {
   /**

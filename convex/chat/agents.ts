@@ -1,6 +1,6 @@
 import { AppError } from "../lib/errors";
 import { SLOT_RULES } from "../lib/figures/ledger";
-import { namesIn } from "../lib/records/records";
+import { namesIn } from "../lib/records";
 
 /** The named agents and their prompts. */
 

@@ -15,9 +15,9 @@ import {
 } from "../lib/figures/ledger";
 import { settle } from "../lib/figures/settle";
 import { payerOf, type Caller } from "../lib/limits/callers";
-import { namesOf } from "../lib/money/names";
+import { namesOf } from "../lib/money/coins";
 import { deadlines } from "../lib/outside/deadlines";
-import { ownWords } from "../lib/text/prose";
+import { ownWords } from "../lib/text/strings";
 import { iso, MINUTE, roundedNow } from "../lib/time";
 import { worker } from "../lib/work";
 import { gather } from "../market/collectors";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/described";
+import { EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS, text, userId } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { text, userId } from "../lib/http/input";
 import { settingsEndpoint } from "../messenger/http";
 import { awaitDelivery } from "../messenger/notices";
 

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { literals } from "../lib/literals";
-import { ofUser, type RecordsOf } from "../lib/records/records";
+import { ofUser, type RecordsOf } from "../lib/records";
 
 export const vGameResult = v.object({
   levelReached: v.number(),

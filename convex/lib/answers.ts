@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { jsonValues } from "./text/json";
-import { inOwnWords } from "./text/prose";
-import { cut, wellFormed } from "./text/strings";
+import { inOwnWords, cut, wellFormed } from "./text/strings";
 
 /**
  * What a model is asked for in JSON, and how its answer is read: tolerant of form (code fences and prose around it, keys

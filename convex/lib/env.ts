@@ -1,6 +1,6 @@
 import { env } from "../_generated/server";
 import { AppError } from "./errors";
-import { namesIn } from "./records/records";
+import { namesIn } from "./records";
 import { withoutTrailing } from "./text/strings";
 
 /**

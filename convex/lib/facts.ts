@@ -1,5 +1,5 @@
 import { v, type Infer } from "convex/values";
-import { namesIn } from "./records/records";
+import { namesIn } from "./records";
 import { bigUsd, dollars, grouped, percent, smallFigure } from "./text/numbers";
 
 /** Facts: what the service has observed, each with subject, kind, value, source and time; and how they are worded. */

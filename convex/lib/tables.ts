@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { literals } from "./literals";
 import { PUBLIC_SOURCES } from "./publicSources";
-import { older, type RecordsOf } from "./records/records";
+import { older, type RecordsOf } from "./records";
 import { dayOf } from "./time";
 
 /** The providers that bill by the call, or by the token. */
@@ -93,7 +93,7 @@ export const libTables = {
     .index("by_key", ["key"])
     .index("by_beganAt", ["beganAt"]),
 
-  /** When each cron last did its work: one row per cron, written by `lib/cronRuns` in the cron's own transaction. Kept. */
+  /** When each cron last did its work: one row per cron, written by `lib/changes` in the cron's own transaction. Kept. */
   cronRuns: defineTable({
     /** As in `convex/crons.ts`. */
     name: v.string(),

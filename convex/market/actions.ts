@@ -5,7 +5,7 @@ import type { Payer } from "../lib/limits/callers";
 import { failureOf, messageOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
 import { log, reached } from "../lib/log";
-import { namesOf } from "../lib/money/names";
+import { namesOf } from "../lib/money/coins";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted, counted, providerAction } from "../lib/outside/calls";
 import { turnsOf } from "../lib/outside/sourceTurns";

@@ -4,9 +4,8 @@ import { internalMutation, internalQuery, type QueryCtx } from "../_generated/se
 import { claimRefresh, findRefresh, finishRefresh } from "../lib/cache";
 import { change } from "../lib/changes";
 import { KINDS, vFact, type Fact, type Kind } from "../lib/facts";
-import { mentionsIn, type Names } from "../lib/money/names";
-import { isMajor, symbolIn } from "../lib/money/tokens";
-import { namesIn } from "../lib/records/records";
+import { mentionsIn, type Names, isMajor, symbolIn } from "../lib/money/coins";
+import { namesIn } from "../lib/records";
 import { plain } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
 import { vWanted, type Collector, type Wanted } from "./tables";

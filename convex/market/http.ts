@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { failureOf } from "../lib/errors";
-import { EXAMPLE_TIME } from "../lib/http/described";
+import { EXAMPLE_TIME, text, wholeNumberOr } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { text, wholeNumberOr } from "../lib/http/input";
 import { questionKey, readThrough } from "../lib/cache";
 import { iso, SECOND } from "../lib/time";
 import { marketSnapshot, tokenAnswer } from "./shapes";

@@ -4,7 +4,7 @@ import { AppError, failureOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
-import { isMajor, isSymbol } from "../lib/money/tokens";
+import { isMajor, isSymbol } from "../lib/money/coins";
 import { deadlines } from "../lib/outside/deadlines";
 import { DAY, HOUR, roundedNow } from "../lib/time";
 import { gather } from "./collectors";

@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError, messageOf } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
-import { COIN_IDS, type Major } from "../lib/money/tokens";
+import { COIN_IDS, type Major } from "../lib/money/coins";
 import { deadlines } from "../lib/outside/deadlines";
 import { readRounds } from "../providers/chain/accounts";
 import { askTrade } from "../providers/data/coinbase";

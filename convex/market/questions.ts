@@ -3,7 +3,7 @@ import { leftoverProblem, settle } from "../lib/figures/settle";
 import { counted, ledgerOf, sourceOfFact, type Ledger } from "../lib/figures/ledger";
 import { text } from "../lib/answers";
 import { factsOf, type Fact } from "../lib/facts";
-import { namesOf } from "../lib/money/names";
+import { namesOf } from "../lib/money/coins";
 import { MINUTE } from "../lib/time";
 import type { Question } from "../providers/models/structure";
 import { coinsNamed } from "./facts";

@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { keepNoted, vNoted } from "../lib/outside/calls";
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsByBoth } from "../lib/records";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import {
   PRICED_TOKENS,

@@ -4,7 +4,7 @@ import { internalMutation } from "../_generated/server";
 import { beginRefresh, questionKey } from "../lib/cache";
 import type { Fact, Kind } from "../lib/facts";
 import { vCaller } from "../lib/limits/callers";
-import { MAJORS, COIN_NAMES, type Major } from "../lib/money/tokens";
+import { MAJORS, COIN_NAMES, type Major } from "../lib/money/coins";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { iso } from "../lib/time";
 import { bareName } from "./facts";

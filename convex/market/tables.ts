@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { namesIn, older, type RecordsOf } from "../lib/records/records";
+import { namesIn, older, type RecordsOf } from "../lib/records";
 
 /** The collections of facts, by their names for readers. */
 export const COLLECTIONS = {

@@ -5,8 +5,18 @@ import type { ActionCtx } from "../_generated/server";
 import { isSet, optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
-import { EXAMPLE_ADDRESS, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/described";
-import { absentWhenEmpty, atMost, chatId, text, userId, withAliases } from "../lib/http/input";
+import {
+  EXAMPLE_ADDRESS,
+  EXAMPLE_USER,
+  USER_TOKEN,
+  USER_TOKEN_ERRORS,
+  absentWhenEmpty,
+  atMost,
+  chatId,
+  text,
+  userId,
+  withAliases,
+} from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { equalBytes } from "../lib/security/crypto";
 import { ensureWallet } from "../wallets/wallets";

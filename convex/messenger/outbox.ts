@@ -8,7 +8,7 @@ import { messageOf } from "../lib/errors";
 import { hasLeft } from "../lib/limits/charges";
 import { log } from "../lib/log";
 import { keepNoted, vNoted } from "../lib/outside/calls";
-import { NOBODY } from "../lib/records/records";
+import { NOBODY } from "../lib/records";
 import { DAY, MINUTE, SECOND } from "../lib/time";
 import { end, rest, underWay, vJob, type Job } from "../lib/work";
 import { formerLinkOf } from "../accounts/model";

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { made, ofUser, older, type RecordsOf } from "../lib/records/records";
+import { made, ofUser, older, type RecordsOf } from "../lib/records";
 
 /** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });

@@ -1,5 +1,5 @@
 import { spentToday, NEARLY_USED } from "../lib/limits/budget";
-import { cron } from "../lib/cronRuns";
+import { cron } from "../lib/changes";
 import { hasLeft } from "../lib/limits/charges";
 import { log } from "../lib/log";
 import { dateTime } from "../lib/time";

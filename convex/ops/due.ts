@@ -1,12 +1,11 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
+import { change, recordCronRun } from "../lib/changes";
 import type { FunctionReference } from "convex/server";
-import { recordCronRun } from "../lib/cronRuns";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { rowsDue } from "../lib/records/rows";
+import { rowsDue } from "../lib/records";
 import { lostSince } from "../lib/work";
 import { MINUTE } from "../lib/time";
 import { sampleDue } from "../market/samples";

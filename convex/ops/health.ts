@@ -1,9 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday } from "../lib/limits/budget";
-import { CRON_PERIODS } from "../lib/cronRuns";
+import { CRON_PERIODS } from "../lib/changes";
 import { FAILS_FROM } from "../lib/outside/calls";
-import { rowsBy, rowsDue } from "../lib/records/rows";
+import { rowsBy, rowsDue } from "../lib/records";
 import { HOUR, iso, MINUTE, SECOND } from "../lib/time";
 import { isLate } from "./troubles";
 import { vOwnChecks } from "./validators";

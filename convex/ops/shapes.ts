@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EXAMPLE_TIME } from "../lib/http/described";
+import { EXAMPLE_TIME } from "../lib/http/input";
 import { VERSION } from "./version";
 
 const age = z.number().nonnegative().nullable();

@@ -1,6 +1,6 @@
 import type { ActionCtx } from "../_generated/server";
 import { optional, siteUrl } from "../lib/env";
-import { checksummed } from "../lib/money/addresses";
+import { checksummed } from "../lib/money/base";
 import { settlesAuthorizations } from "../payments/challenge";
 import { PROXY_PATH } from "../ops/version";
 import { PAID_PATH } from "../payments/terms";

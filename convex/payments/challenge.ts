@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { optional, required, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_ADDRESS } from "../lib/http/described";
-import { checksummed } from "../lib/money/addresses";
-import { CHAIN_ID, USDC } from "../lib/money/base";
+import { EXAMPLE_ADDRESS } from "../lib/http/input";
+import { checksummed, CHAIN_ID, USDC } from "../lib/money/base";
 import { NETWORK, NETWORK_V2, PAID_PATH, PRICE, PRICE_SHOWN, REASONS, type Reason } from "./terms";
 
 /** How to pay, for callers: the 402, and the receipt headers of x402. */

@@ -3,7 +3,7 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated
 import { mayActAs } from "../accounts/access";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { rowsBy } from "../lib/records/rows";
+import { rowsBy } from "../lib/records";
 import { DAY, SECOND } from "../lib/time";
 import { userIdByAddress } from "../wallets/model";
 import { buyReport, transferKey } from "./deposits";

@@ -5,7 +5,7 @@ import type { ActionCtx } from "../_generated/server";
 import { optional } from "../lib/env";
 import { AppError, messageOf } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
-import { EXAMPLE_TX } from "../lib/http/described";
+import { EXAMPLE_TX } from "../lib/http/input";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
 import { equalBytes, hmacSha256 } from "../lib/security/crypto";

@@ -9,7 +9,7 @@ import { change } from "../lib/changes";
 import { isSet, required } from "../lib/env";
 import { formatUnits } from "../lib/money/amounts";
 import { isWorking } from "../lib/outside/calls";
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsByBoth } from "../lib/records";
 import { HOUR } from "../lib/time";
 import { userIdByAddress } from "../wallets/model";
 import { claimsOf } from "./model";

@@ -3,7 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsByBoth } from "../lib/records";
 import { HOUR } from "../lib/time";
 import { end, failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work";
 import { ALREADY_USED, type Refusal } from "./terms";

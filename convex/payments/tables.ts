@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { ofUser, type RecordsOf } from "../lib/records/records";
+import { ofUser, type RecordsOf } from "../lib/records";
 import { vResult } from "../research/tables";
 import { vRefusal } from "./terms";
 

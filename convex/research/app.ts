@@ -1,4 +1,4 @@
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsByBoth } from "../lib/records";
 import { ownRows } from "../accounts/lists";
 import { shownReport, shownShift, vReport, vShift } from "./model";
 

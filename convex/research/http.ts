@@ -9,9 +9,6 @@ import {
   IDEMPOTENCY_KEY,
   USER_TOKEN,
   USER_TOKEN_ERRORS,
-} from "../lib/http/described";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import {
   absentWhenEmpty,
   atMost,
   chatId,
@@ -21,6 +18,7 @@ import {
   userId,
   withAliases,
 } from "../lib/http/input";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { log } from "../lib/log";
 import { payerOf } from "../lib/limits/callers";
 import { readThrough } from "../lib/cache";

@@ -7,7 +7,7 @@ import { beginRefresh } from "../lib/cache";
 import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
 import { keepNoted, vNoted } from "../lib/outside/calls";
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsByBoth } from "../lib/records";
 import { withoutCitations } from "../lib/text/strings";
 import { HOUR, iso, MINUTE } from "../lib/time";
 import { cancel, end, failureHandler, open, vFailure, vJob } from "../lib/work";

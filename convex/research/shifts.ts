@@ -1,10 +1,10 @@
 import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { cron, dueWork } from "../lib/cronRuns";
+import { cron, dueWork } from "../lib/changes";
 import { AppError, KEY_USED } from "../lib/errors";
 import { refuseBeyond } from "../lib/limits/budget";
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsByBoth } from "../lib/records";
 import { vCallersPart } from "../lib/tables";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, stopButton } from "./cards";

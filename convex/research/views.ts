@@ -1,7 +1,7 @@
 import { pick } from "convex-helpers";
 import * as z from "zod";
 import { shownSource, shownSources } from "../lib/figures/shapes";
-import { EXAMPLE_TIME } from "../lib/http/described";
+import { EXAMPLE_TIME } from "../lib/http/input";
 import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE } from "../lib/time";
 import type { Shift, Standing } from "./model";

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { query } from "../_generated/server";
-import { rowsBy } from "../lib/records/rows";
+import { rowsBy } from "../lib/records";
 import { ownRows } from "../accounts/lists";
 import { requireUser } from "../accounts/model";
 import { runTables } from "./tables";

@@ -1,7 +1,7 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { rowsByBoth } from "../lib/records/rows";
+import { rowsByBoth } from "../lib/records";
 
 /** How many runs are searched for a conversation: reports of research shifts are among them. */
 const LOOK_AT = 30;

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { ofUser, type RecordsOf } from "../lib/records/records";
+import { ofUser, type RecordsOf } from "../lib/records";
 
 const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
 

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { cron } from "../lib/cronRuns";
+import { cron } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { sha256Hex } from "../lib/security/crypto";
 import { iso } from "../lib/time";

@@ -1,8 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { change } from "../lib/changes";
-import { cron } from "../lib/cronRuns";
+import { change, cron } from "../lib/changes";
 import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work";
 import { DAY, dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/model";

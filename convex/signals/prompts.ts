@@ -12,7 +12,7 @@ import {
   type Ledger,
 } from "../lib/figures/ledger";
 import { leftoverProblem, settle } from "../lib/figures/settle";
-import { namesOf } from "../lib/money/names";
+import { namesOf } from "../lib/money/coins";
 import { sourceName } from "../lib/publicSources";
 import { HOUR, iso } from "../lib/time";
 import type { Candle } from "../providers/data/coinbase";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_TIME, EXAMPLE_TX } from "../lib/http/described";
+import { EXAMPLE_TIME, EXAMPLE_TX, wholeNumberOr } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { wholeNumberOr } from "../lib/http/input";
 import { issuedStatement, linked } from "./chain";
 import { signalView } from "./record";
 import { chainHead, eventContent, publicSignal, signalEvent, type PublicSignal } from "./shapes";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { absentWhenEmpty, symbolOf } from "../lib/http/input";
-import { symbolIn } from "../lib/money/tokens";
+import { symbolIn } from "../lib/money/coins";
 import { TOKENS } from "./rules";
 
 /** What callers see of signals. Percentages are numbers: 1.5 is 1.5 %. Figures are rounded to ten decimals. */

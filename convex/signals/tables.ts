@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import type { RecordsOf } from "../lib/records/records";
+import type { RecordsOf } from "../lib/records";
 import { vPriceSource } from "../market/tables";
 import { vRecord } from "./validators";
 

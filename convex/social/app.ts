@@ -4,7 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { rowsBy } from "../lib/records/rows";
+import { rowsBy } from "../lib/records";
 import { ownRows } from "../accounts/lists";
 import { changeRules, requireUser } from "../accounts/model";
 import { allListed } from "../accounts/recipients";

@@ -3,7 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { microUsd } from "../lib/money/amounts";
-import { rowsBy } from "../lib/records/rows";
+import { rowsBy } from "../lib/records";
 import { sha256Hex } from "../lib/security/crypto";
 import { MINUTE } from "../lib/time";
 import { codeByHash, newCode, replaceCode } from "../messenger/model";

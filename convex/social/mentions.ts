@@ -8,7 +8,7 @@ import { change } from "../lib/changes";
 import { isOn, setting } from "../lib/env";
 import { AppError, failureOf, isErrorCode, reasonOf } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { checksummed } from "../lib/money/addresses";
+import { checksummed } from "../lib/money/base";
 import { formatUnits } from "../lib/money/amounts";
 import { MINUTE, SECOND } from "../lib/time";
 import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work";

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { checksummed } from "../lib/money/addresses";
+import { checksummed } from "../lib/money/base";
 import { counted, providerAction } from "../lib/outside/calls";
 import { resealAll, vRotated } from "../lib/security/rotation";
 import { UPSTREAM } from "../providers/chain/rpc";

@@ -9,9 +9,9 @@ import {
   EXAMPLE_USER,
   USER_TOKEN,
   USER_TOKEN_ERRORS,
-} from "../lib/http/described";
+  userId,
+} from "../lib/http/input";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
-import { userId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { iso } from "../lib/time";
 import { txHash, warned, weakId } from "./inputs";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Call } from "../lib/http/endpoint";
-import { isShort } from "../lib/records/ids";
-import { checksummed } from "../lib/money/addresses";
+import { isShort } from "../lib/records";
+import { checksummed } from "../lib/money/base";
 import { absentWhenEmpty, symbolOf } from "../lib/http/input";
 import { parseUnits } from "../lib/money/amounts";
 import { recipientProblem, SYMBOLS } from "./tokens";

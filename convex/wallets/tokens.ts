@@ -1,7 +1,6 @@
 import type { Address } from "viem";
 import { AppError } from "../lib/errors";
-import { checksummed, isAddress } from "../lib/money/addresses";
-import { USDC } from "../lib/money/base";
+import { checksummed, isAddress, USDC } from "../lib/money/base";
 
 /**
  * The tokens that can be held, sent and swapped, on Base (chain id 8453), and the addresses to which nothing is sent.

@@ -1,9 +1,15 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { isSet, required } from "../lib/env";
-import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/http/described";
+import {
+  EXAMPLE_ADDRESS,
+  EXAMPLE_TX,
+  EXAMPLE_USER,
+  absentWhenEmpty,
+  numberFrom,
+  optionalUserId,
+} from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { absentWhenEmpty, numberFrom, optionalUserId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";

@@ -2,7 +2,7 @@ import { parse } from "convex-helpers/validators";
 import * as z from "zod";
 import { hasFigures } from "../lib/figures/written";
 import { jsonValues } from "../lib/text/json";
-import { inOwnWords } from "../lib/text/prose";
+import { inOwnWords } from "../lib/text/strings";
 import { line, readValue, symbol, usd } from "../lib/answers";
 import { ALERT_TYPES, DIRECTIONS, FLOOR_USD } from "./coins";
 import { vReported, type Reported } from "./tables";

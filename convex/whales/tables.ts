@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import type { RecordsOf } from "../lib/records/records";
+import type { RecordsOf } from "../lib/records";
 import { ALERT_TYPES, DIRECTIONS } from "./coins";
 
 const vEnd = v.object({

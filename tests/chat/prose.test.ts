@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { factsIn, storedForm } from "../../convex/market/facts";
-import { ownWords } from "../../convex/lib/text/prose";
+import { ownWords } from "../../convex/lib/text/strings";
 import { test } from "../support/app";
 
 /** Posts are read by models, and may have been written for that. */

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { creditDeposit } from "../../convex/credits/model";
 import type { TableNames } from "../../convex/_generated/dataModel";
-import { tablesOf } from "../../convex/lib/records/records";
+import { tablesOf } from "../../convex/lib/records";
 import schema, { records } from "../../convex/schema";
 import { type App, test } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";

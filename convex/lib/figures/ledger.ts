@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { sayingOf, unitOf, vFact, vUnit, type Fact } from "../facts";
-import { escaped, namesOf, type Names } from "../money/names";
+import { escaped, namesOf, type Names } from "../money/coins";
 import { plain } from "../text/sentences";
 import { iso } from "../time";
 

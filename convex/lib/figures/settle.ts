@@ -1,5 +1,5 @@
 import { amountOf as figureOf, measureOf, numeral, percentOf } from "../facts";
-import { mentionsIn } from "../money/names";
+import { mentionsIn } from "../money/coins";
 import { linesOf, plain } from "../text/sentences";
 import type { Ledger, Source } from "./ledger";
 import { NAMES, replaceFigures } from "./written";

@@ -6,7 +6,7 @@ import { change } from "../changes";
 import { AppError, failureOf, messageOf } from "../errors";
 import { literals } from "../literals";
 import { log } from "../log";
-import { namesIn } from "../records/records";
+import { namesIn } from "../records";
 import { sha256Hex } from "../security/crypto";
 import { many } from "../text/strings";
 import { SECOND } from "../time";

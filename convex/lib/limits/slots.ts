@@ -6,7 +6,7 @@ import { change } from "../changes";
 import { AppError, failureOf, messageOf } from "../errors";
 import { log } from "../log";
 import { afterwards, keepNoted, takeNoted, vNoted } from "../outside/calls";
-import { rowsBy } from "../records/rows";
+import { rowsBy } from "../records";
 import { sha256Hex } from "../security/crypto";
 import { vPayer } from "../tables";
 import { SECOND } from "../time";

@@ -1,8 +1,17 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
-import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/described";
-import { absentWhenEmpty, numberFrom, publicAddress, text, userId } from "../../lib/http/input";
+import {
+  EXAMPLE_TIME,
+  EXAMPLE_USER,
+  USER_TOKEN,
+  USER_TOKEN_ERRORS,
+  absentWhenEmpty,
+  numberFrom,
+  publicAddress,
+  text,
+  userId,
+} from "../../lib/http/input";
 import { charge } from "../../lib/limits/charges";
 import { parseJson } from "../../lib/text/json";
 import { DAY, iso } from "../../lib/time";

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../../lib/literals";
-import { made, ofUser, type RecordsOf } from "../../lib/records/records";
+import { made, ofUser, type RecordsOf } from "../../lib/records";
 
 /** The first two are for everybody, the others for their own user only. */
 const vEventType = literals(

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { lazy } from "../../lib/lazy";
-import { COIN_IDS, isMajor } from "../../lib/money/tokens";
+import { COIN_IDS, isMajor } from "../../lib/money/coins";
 import { rowsOf } from "../call";
 import { askPublic, isLive, type Turns } from "./publicData";
 

@@ -12,9 +12,9 @@ import {
   vSource,
   type Uncounted,
 } from "../../lib/figures/ledger";
-import { MAJORS } from "../../lib/money/tokens";
+import { MAJORS } from "../../lib/money/coins";
 import { SOURCE_NAMES } from "../../lib/publicSources";
-import { namesIn } from "../../lib/records/records";
+import { namesIn } from "../../lib/records";
 import { dateTime, HOUR, MINUTE } from "../../lib/time";
 import { LISTS, standing } from "../../market/facts";
 import type { Wanted } from "../../market/tables";

@@ -4,7 +4,7 @@ import { AppError } from "../../lib/errors";
 import { citedOf, ledgerOf, type Ledger } from "../../lib/figures/ledger";
 import { leftoverProblem, settle } from "../../lib/figures/settle";
 import { log } from "../../lib/log";
-import { namesOf } from "../../lib/money/names";
+import { namesOf } from "../../lib/money/coins";
 import { deadlines } from "../../lib/outside/deadlines";
 import { iso } from "../../lib/time";
 import { completeStructured } from "../../providers/models/structure";

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import type { RecordsOf } from "../../lib/records/records";
+import type { RecordsOf } from "../../lib/records";
 
 export const custodyTables = {
   /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */

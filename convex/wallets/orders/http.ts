@@ -11,9 +11,10 @@ import {
   REPLAYED,
   USER_TOKEN,
   USER_TOKEN_ERRORS,
-} from "../../lib/http/described";
+  idempotencyKey,
+  userId,
+} from "../../lib/http/input";
 import { endpoint, Reply, type Call, type MountedEndpoint } from "../../lib/http/endpoint";
-import { idempotencyKey, userId } from "../../lib/http/input";
 import { waitingAs } from "../../lib/limits/slots";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { deadlines } from "../../lib/outside/deadlines";

@@ -6,7 +6,7 @@ import { listedOf } from "../../accounts/recipients";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { BPS, formatUnits, microUsd } from "../../lib/money/amounts";
-import { isShort } from "../../lib/records/ids";
+import { isShort } from "../../lib/records";
 import { sha256Hex } from "../../lib/security/crypto";
 import { DAY, dateTime, HOUR, MINUTE } from "../../lib/time";
 import { walletAt } from "../model";

@@ -3,8 +3,7 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { liveRules } from "../../accounts/model";
 import { AppError, KEY_USED } from "../../lib/errors";
 import { MOST_FEE } from "../../lib/money/base";
-import { NOBODY } from "../../lib/records/records";
-import { rowsByBoth } from "../../lib/records/rows";
+import { NOBODY, rowsByBoth } from "../../lib/records";
 import { NEVER } from "../../lib/time";
 import {
   byWalletId,

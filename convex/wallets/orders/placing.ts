@@ -5,7 +5,7 @@ import { rulesOf } from "../../accounts/model";
 import { AppError, failureOf, vErrorCode, FROZEN } from "../../lib/errors";
 import { literals } from "../../lib/literals";
 import { usdValue } from "../../lib/money/amounts";
-import { rowsByBoth } from "../../lib/records/rows";
+import { rowsByBoth } from "../../lib/records";
 import { approvalFromNote, approvingLink } from "../../messenger/model";
 import { NO_WALLET, pauseOf, walletOf } from "../model";
 import { vFound, vOrderRow, vPlacing, vUserRequest, vWalletKind, type By } from "../tables";

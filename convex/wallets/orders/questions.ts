@@ -8,7 +8,7 @@ import { allListed } from "../../accounts/recipients";
 import { change } from "../../lib/changes";
 import { AppError, failureOf } from "../../lib/errors";
 import { usedUp } from "../../lib/limits/charges";
-import { rowsByBoth } from "../../lib/records/rows";
+import { rowsByBoth } from "../../lib/records";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { approvalFromNote, approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
 import { FREEZE } from "../../messenger/notices";

@@ -3,11 +3,10 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { dueWork } from "../../lib/cronRuns";
+import { dueWork } from "../../lib/changes";
 import { AppError, vErrorCode, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { NOBODY } from "../../lib/records/records";
-import { rowsByBoth, rowsDue } from "../../lib/records/rows";
+import { NOBODY, rowsByBoth, rowsDue } from "../../lib/records";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
 import { tellOwner } from "../../messenger/webhooks/events";
 import {

@@ -10,8 +10,8 @@ import {
   type Uncounted,
 } from "../../../convex/lib/figures/ledger";
 import { amountOf, factsOf, KINDS, unitOf, type Fact, type Kind } from "../../../convex/lib/facts";
-import { namesIn } from "../../../convex/lib/records/records";
-import { namesOf } from "../../../convex/lib/money/names";
+import { namesIn } from "../../../convex/lib/records";
+import { namesOf } from "../../../convex/lib/money/coins";
 
 /**
  * Texts written by hand, without a look at the code that reads them, and the moments that they were written from:

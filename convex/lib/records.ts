@@ -1,7 +1,7 @@
-import type { NamedTableInfo, Query, QueryInitializer } from "convex/server";
-import type { DataModel, Doc, TableNames } from "../../_generated/dataModel";
-import type { DatabaseWriter } from "../../_generated/server";
-import type { Bound, Indexed } from "./rows";
+import type { NamedTableInfo, Query, QueryInitializer, IndexRange } from "convex/server";
+import type { DataModel, Doc, TableNames } from "../_generated/dataModel";
+import type { DatabaseWriter } from "../_generated/server";
+import { AppError } from "./errors";
 
 /**
  * What is known of a table besides its fields: how long its rows live, and whose they are. Every room's `tables.ts`
@@ -89,4 +89,74 @@ export function tablesOf(records: Records): TableNames[] {
 /** The names of a list's entries, in its order. */
 export function namesIn<Entries extends object>(entries: Entries): (keyof Entries & string)[] {
   return Object.keys(entries).filter((name): name is keyof Entries & string => Object.hasOwn(entries, name));
+}
+
+/** Rows by an index that is named for its fields: `by_userId`, `by_userId_and_kind`. */
+
+/** A table that has this index. */
+export type Indexed<Index extends string, Bounds, Found> = {
+  withIndex: (index: Index, range: (bounds: Bounds) => IndexRange) => Found;
+};
+/** A bound on the next field of an index. */
+export type Bound<How extends string, Field extends string, Value, Bounded = IndexRange> = {
+  [Way in How]: (field: Field, value: Value) => Bounded;
+};
+
+/** Rows with a value in a field. If there is at most one, use `getOneFrom` of convex-helpers. */
+export function rowsBy<Field extends string, const Value, Found>(
+  rows: Indexed<`by_${Field}`, Bound<"eq", Field, Value>, Found>,
+  field: Field,
+  value: Value,
+): Found {
+  return rows.withIndex(`by_${field}`, (q) => q.eq(field, value));
+}
+
+/** Rows with values in two fields. */
+export function rowsByBoth<First extends string, const One, Second extends string, const Other, Found>(
+  rows: Indexed<
+    `by_${First}_and_${Second}`,
+    Bound<"eq", First, One, IndexRange & Bound<"eq", Second, Other>>,
+    Found
+  >,
+  first: First,
+  one: One,
+  second: Second,
+  other: Other,
+): Found {
+  return rows.withIndex(`by_${first}_and_${second}`, (q) => q.eq(first, one).eq(second, other));
+}
+
+/** Rows that are due at `now` by their field, epoch ms; the longest overdue come first. */
+export function rowsDue<Field extends string, Found>(
+  rows: Indexed<`by_${Field}`, Bound<"lte", Field, number>, Found>,
+  field: Field,
+  now: number,
+): Found {
+  return rows.withIndex(`by_${field}`, (q) => q.lte(field, now));
+}
+
+/** Visible characters, without the replacement character: two different ids must not become one. */
+export const PRINTABLE = /^[^\p{C}\uFFFD]+$/u;
+export const MAX_USER_ID = 128;
+
+/** What earlier clients send if no `userId` is set: it stands for many people, so it belongs to nobody. */
+export const SHARED_ID = "mcp-anonymous";
+export const NOT_SHARED =
+  "must be your own, a long random one: mcp-anonymous is what every client without one sends";
+
+/** A `userId` as `lib/http/input` takes it. @throws AppError `invalid_request` */
+export function userIdFrom(text: string): string {
+  const userId = text.trim();
+  if (userId === SHARED_ID) throw new AppError("invalid_request", `userId ${NOT_SHARED}`);
+  if (Array.from(userId).length > MAX_USER_ID || !PRINTABLE.test(userId))
+    throw new AppError("invalid_request", "userId must be 1 to 128 printable characters");
+  return userId;
+}
+
+/** So many random letters and digits are as strong as a UUID. */
+const LEAST_ID_CHARS = 22;
+
+/** Whether a `userId` is so short that somebody may guess it. */
+export function isShort(userId: string): boolean {
+  return Array.from(userId).length < LEAST_ID_CHARS;
 }
