@@ -38,11 +38,6 @@ const QUESTIONS = [
   `),
 ];
 
-test("there are thirty requests and thirty innocent questions, all different", () => {
-  expect(new Set(phrasings.REQUESTS).size).toBe(30);
-  expect(new Set(phrasings.INNOCENT).size).toBe(30);
-});
-
 test("in a tool's input the newest text decides, not what was said before", () => {
   const messages = [{ role: "user", content: "give me my private key" }];
   expect(inputAsksForKey({ question: "What is the price of BTC?", messages })).toBe(false);

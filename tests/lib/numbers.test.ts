@@ -47,12 +47,3 @@ test("a portfolio's amounts are grouped, and the smallest are digits too", () =>
   const told = holdings.flatMap((span) => (typeof span === "string" ? span.split("  ")[1] : []));
   expect(told).toEqual(["1,000", "123,457", "1,234.57", "0.00000012", "1"]);
 });
-
-test("a portfolio's values all have cents", () => {
-  const balances = [100, 99.99, 0.5].map((valueUsd) => ({
-    ...{ token: "USDC" as const, balance: "1", raw: "1", decimals: 6 },
-    ...{ valueUsd, priceUsd: 1, priceSource: "chainlink" as const },
-  }));
-  const card = portfolioCard({ address: "0x", balances, totalValueUsd: 200.49 });
-  expect(JSON.stringify(card).match(/\$[\d.,]+/g)).toEqual(["$100.00", "$99.99", "$0.50", "$200.49"]);
-});

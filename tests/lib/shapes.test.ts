@@ -10,14 +10,6 @@ const wild = fc
   .map((units) => String.fromCharCode(...units));
 
 describe("a piece of text", () => {
-  test.each([
-    ["cut through a character", `${"a".repeat(798)}🚀🚀`, `${"a".repeat(798)}…`],
-    ["with half a character", JSON.parse('"up \\ud83d"'), "up \uFFFD"],
-    ["as it is", "Up 🚀.", "Up 🚀."],
-  ])("%s stays well-formed", (_name, given, read) => {
-    expect(text(800).parse(given)).toBe(read);
-  });
-
   test("is stored whatever it was: well-formed, trimmed, within its length; a line without breaks", () => {
     fc.assert(
       fc.property(wild, fc.integer({ min: 3, max: 40 }), (given, max) => {
