@@ -36,7 +36,7 @@ export const CRON_PERIODS = {
   "delete what has aged": DAY,
 } as const satisfies Readonly<Record<string, number>>;
 
-export type CronName = keyof typeof CRON_PERIODS;
+type CronName = keyof typeof CRON_PERIODS;
 
 /** A cron's mutation: does its work, and records that it ran. */
 export function cron(name: CronName, work: (ctx: MutationCtx) => Promise<void>) {

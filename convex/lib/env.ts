@@ -7,7 +7,10 @@ import { withoutTrailing } from "./text/strings";
  * The form of a variable, and what is wrong with another. Written without zod, whose code would be evaluated at every
  * call of every function that reads a setting.
  */
-type Form = readonly [fits: RegExp | ((value: string) => boolean), complaint: string];
+type Form = readonly [fits: RegExp | ((value: string) => boolean), complaint: string, otherwise?: string];
+
+/** The same form, with a value where the operator sets none. */
+const or = ([fits, complaint]: Form, otherwise: string): Form => [fits, complaint, otherwise];
 
 /** Keys are sent in headers and addresses, which allow no spaces and only ASCII. */
 const secret: Form = [/^[\x21-\x7e]{8,}$/, "must be a key: 8 printable characters or more, without spaces"];
@@ -33,15 +36,18 @@ const privateKey: Form = [
 const usdAmount: Form = [/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50"];
 const count: Form = [/^[1-9]\d{0,6}$/, "must be a positive whole number"];
 
-/** Every environment variable the service reads, with its form. An empty one counts as absent. */
+/**
+ * Every environment variable the service reads, with its form and its default. An empty one counts as absent. Addresses
+ * are the providers' own, from their documentation; the local stack sets others.
+ */
 const FORMS = {
   LLM_GATEWAY_API_KEY: secret,
-  LLM_ENDPOINT: base,
-  LLM_MODEL: model,
-  AGENT_API_URL: base,
+  LLM_ENDPOINT: or(base, "https://llm.bankr.bot"),
+  LLM_MODEL: or(model, "claude-haiku-4.5"),
+  AGENT_API_URL: or(base, "https://api.bankr.bot"),
   SENTIMENT_API_KEY: secret,
-  SENTIMENT_ENDPOINT: base,
-  SENTIMENT_MODEL: model,
+  SENTIMENT_ENDPOINT: or(base, "https://api.x.ai/v1"),
+  SENTIMENT_MODEL: or(model, "grok-4.3"),
   /** The Bot API's tokens stand in the path of every call. */
   MESSENGER_BOT_TOKEN: [
     /^\d{3,20}:[A-Za-z0-9_-]{8,128}$/,
@@ -53,7 +59,7 @@ const FORMS = {
   ],
   MESSENGER_BOT_NAME: [/^[A-Za-z0-9_]{5,32}$/, "must be the bot's name, without @"],
   WEB_APP_URL: address,
-  MESSENGER_API_URL: base,
+  MESSENGER_API_URL: or(base, "https://api.telegram.org"),
   /** What the Bot API's `setWebhook` accepts. */
   MESSENGER_WEBHOOK_SECRET: [
     /^[A-Za-z0-9_-]{8,256}$/,
@@ -61,10 +67,10 @@ const FORMS = {
   ],
   MESSENGER_CONNECT_SECRET: secret,
   SOCIAL_WEBHOOK_SECRET: secret,
-  SOCIAL_TRADE_CONFIDENCE: [/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"],
+  SOCIAL_TRADE_CONFIDENCE: [/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1", "0.8"],
   WALLET_ENCRYPTION_KEY: encryptionKey,
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
-  CHAIN_RPC_URL: address,
+  CHAIN_RPC_URL: or(address, "https://mainnet.base.org"),
   EVIDENCE_API_URL: base,
   /** CoinGecko's two kinds of keys look alike: `pro:` marks one of a paid plan. */
   COINGECKO_API_KEY: [
@@ -72,55 +78,36 @@ const FORMS = {
     "must be a key, with pro: before it if it belongs to a paid plan",
   ],
   SWAP_API_KEY: secret,
-  SWAP_API_URL: base,
-  UNOWNED_DAILY_USD: usdAmount,
+  SWAP_API_URL: or(base, "https://api.0x.org"),
+  UNOWNED_DAILY_USD: or(usdAmount, "500"),
   /** A higher limit would protect from nothing. */
-  MAX_PRICE_IMPACT_BPS: [/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"],
+  MAX_PRICE_IMPACT_BPS: [/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000", "100"],
   TRADING_PAUSED: [/^(?:true|false|1|0)$/i, "must be true or false"],
-  ROUND_TRIP_COST_BPS: [/^\d{1,4}$/, "must be basis points such as 15"],
+  ROUND_TRIP_COST_BPS: [/^\d{1,4}$/, "must be basis points such as 15", "15"],
   ANCHOR_PRIVATE_KEY: privateKey,
-  DAILY_BUDGET_USD: [/^(?!0*(?:\.0*)?$)\d{1,12}(?:\.\d{1,6})?$/, "must be an amount of more than 0 USD"],
-  TRUSTED_PROXY_HOPS: [/^\d$/, "must be a number of proxies from 0 to 9"],
+  DAILY_BUDGET_USD: [
+    /^(?!0*(?:\.0*)?$)\d{1,12}(?:\.\d{1,6})?$/,
+    "must be an amount of more than 0 USD",
+    "25",
+  ],
+  TRUSTED_PROXY_HOPS: [/^\d$/, "must be a number of proxies from 0 to 9", "0"],
   PLATFORM_WALLET_ADDRESS: [
     /^0x(?!0{40}$)[0-9a-fA-F]{40}$/,
     "must be an address: 0x and 40 hex digits, not all zero",
   ],
   /** A thousand blocks are half an hour. */
-  CONFIRMATIONS: [/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000"],
+  CONFIRMATIONS: [/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000", "10"],
   /** The first block whose deposits are read. */
   DEPOSITS_FROM_BLOCK: [/^[1-9]\d{0,9}$/, "must be a block's number"],
-  CREDITS_PER_USDC: count,
-  TOKENS_PER_CREDIT: count,
+  CREDITS_PER_USDC: or(count, "100"),
+  TOKENS_PER_CREDIT: or(count, "1000"),
   DEPOSIT_WEBHOOK_SECRET: secret,
   X402_RELAYER_PRIVATE_KEY: privateKey,
   X402_FACILITATOR_URL: base,
-  BARE_HASH_PROOFS: [/^(?:on|off)$/i, "must be on or off"],
+  BARE_HASH_PROOFS: [/^(?:on|off)$/i, "must be on or off", "on"],
 } satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, Form>;
 
 export type Variable = keyof typeof FORMS;
-
-/** The real addresses of the providers, from their own documentation; the local stack sets others. */
-export const defaults = {
-  LLM_ENDPOINT: "https://llm.bankr.bot",
-  LLM_MODEL: "claude-haiku-4.5",
-  AGENT_API_URL: "https://api.bankr.bot",
-  SENTIMENT_ENDPOINT: "https://api.x.ai/v1",
-  SENTIMENT_MODEL: "grok-4.3",
-  MESSENGER_API_URL: "https://api.telegram.org",
-  CHAIN_RPC_URL: "https://mainnet.base.org",
-  SWAP_API_URL: "https://api.0x.org",
-  UNOWNED_DAILY_USD: "500",
-  /** Together with a swap's own slippage 2 %. */
-  MAX_PRICE_IMPACT_BPS: "100",
-  SOCIAL_TRADE_CONFIDENCE: "0.8",
-  CONFIRMATIONS: "10",
-  ROUND_TRIP_COST_BPS: "15",
-  CREDITS_PER_USDC: "100",
-  TOKENS_PER_CREDIT: "1000",
-  BARE_HASH_PROOFS: "on",
-  TRUSTED_PROXY_HOPS: "0",
-  DAILY_BUDGET_USD: "25",
-} as const satisfies Partial<Record<Variable, string>>;
 
 /** The names of all variables that the service reads. */
 export function variableNames(): Variable[] {
@@ -167,9 +154,14 @@ export function isSet(name: Variable): boolean {
   }
 }
 
-/** The variable's value, or the real provider's address or model. */
-export function setting(name: keyof typeof defaults): string {
-  return optional(name) ?? defaults[name];
+/** The variable's value, or its default. @throws AppError `not_configured` if it has none. */
+export function setting(name: Variable): string {
+  return optional(name) ?? defaultOf(name) ?? required(name);
+}
+
+function defaultOf(name: Variable): string | undefined {
+  const [, , otherwise]: Form = FORMS[name];
+  return otherwise;
 }
 
 /**
@@ -178,8 +170,9 @@ export function setting(name: keyof typeof defaults): string {
  * @returns `null` if there is none.
  */
 export function agentApiUrl(): string | null {
-  const isForeign = new URL(setting("LLM_ENDPOINT")).origin !== new URL(defaults.LLM_ENDPOINT).origin;
-  return optional("AGENT_API_URL") ?? (isForeign ? null : defaults.AGENT_API_URL);
+  const own = setting("LLM_ENDPOINT");
+  const isForeign = new URL(own).origin !== new URL(defaultOf("LLM_ENDPOINT") ?? own).origin;
+  return optional("AGENT_API_URL") ?? (isForeign ? null : setting("AGENT_API_URL"));
 }
 
 /** The address of this deployment's HTTP endpoints, from the platform, without a slash at its end. */

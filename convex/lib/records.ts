@@ -94,7 +94,7 @@ export function namesIn<Entries extends object>(entries: Entries): (keyof Entrie
 /** Rows by an index that is named for its fields: `by_userId`, `by_userId_and_kind`. */
 
 /** A table that has this index. */
-export type Indexed<Index extends string, Bounds, Found> = {
+type Indexed<Index extends string, Bounds, Found> = {
   withIndex: (index: Index, range: (bounds: Bounds) => IndexRange) => Found;
 };
 /** A bound on the next field of an index. */

@@ -129,13 +129,7 @@ function dayForms(date: string): string[] {
 }
 
 /** A fact as readers find it: its number in the text's citations, and where it is from. */
-export const vCitedSource = v.object({
-  id: v.number(),
-  name: vSource.fields.name,
-  url: vSource.fields.url,
-  observedAt: vSource.fields.observedAt,
-  says: vSource.fields.says,
-});
+export const vCitedSource = vSource.pick("id", "name", "url", "observedAt", "says");
 export type CitedSource = Infer<typeof vCitedSource>;
 
 /** The cited facts, in the order of their numbers. */

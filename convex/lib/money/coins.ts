@@ -58,7 +58,7 @@ export type Names = {
 };
 
 /** `isExact`: it can only mean that name. */
-export type Mention = { subject: string; isExact: boolean; start: number; end: number };
+type Mention = { subject: string; isExact: boolean; start: number; end: number };
 
 /** Symbols that are also ordinary words: only `$AI` is a coin. */
 const WORDS = new Set(["USD", "EUR", "US", "UK", "EU", "AI", "OI", "ETF", "SEC", "IP", "AM", "PM", "UTC"]);
