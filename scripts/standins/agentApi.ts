@@ -6,7 +6,7 @@ import type { Fault } from "./faults";
 import { json, type Call } from "./http";
 import type { Scene } from "./market";
 import { hash, random } from "./random";
-import { bigUsd, percent } from "./words";
+import { usd } from "./writer";
 
 const PROMPT_LIMIT = 10_000;
 const JOBS_KEPT = 1_000;
@@ -98,34 +98,21 @@ const HALF_HOUR = 30 * 60_000;
 /** With less volume, no transfer of a coin would be as large as the prompt requires. */
 const LEAST_VOLUME = 400_000_000;
 
-const VERBS = {
-  cex_inflow: "moved to exchange wallets",
-  cex_outflow: "left exchange wallets",
-  large_transfer: "moved between unlabelled wallets",
-  smart_money: "were traded by profitable wallets",
-};
-
-/** A report of transfers that fit the market's moves, the same for half an hour. */
+/** Transfers that fit the market's moves, in prose, the same for half an hour. */
 function whaleReport({ seed, market }: Scene, at: number): string {
   const period = Math.floor(at / HALF_HOUR);
   const chance = random(seed, "whales", period);
   // Figures of the period's start, so that the same transfer is always reported alike.
   const coins = chance.shuffled(market.mood(period * HALF_HOUR).byChange).slice(0, chance.whole(2, 5));
   const alerts = coins.map(({ symbol: token, change24h, volume24h }) => {
-    const rising = change24h >= 0;
-    const alertType = chance.pick([
-      rising ? "cex_outflow" : "cex_inflow",
-      "large_transfer",
-      "smart_money",
-    ] as const);
+    const [own, direction] = change24h >= 0 ? ["cex_outflow", "bullish"] : ["cex_inflow", "bearish"];
+    const alertType = chance.pick([own, "large_transfer", "smart_money"]);
     const amount = Math.round(Math.max(volume24h, LEAST_VOLUME) * chance.between(0.003, 0.03));
-    const direction = alertType === "large_transfer" ? "neutral" : rising ? "bullish" : "bearish";
-    const description = `${bigUsd(amount)} of ${token} ${VERBS[alertType]}; ${percent(change24h)} on the day.`;
+    const description = `${usd(amount)} of ${token} moved, on a day of ${change24h.toFixed(2)} %.`;
     const transaction = chance.between(0, 1) < 0.7 ? { txHash: `0x${chance.hex(64)}` } : {};
     return { token, alertType, amount, direction, description, ...transaction };
   });
-  const list = JSON.stringify(alerts, null, 2);
-  return `**Whale activity** (simulated), ${alerts.length} notable transfers:\n\n\`\`\`json\n${list}\n\`\`\`\n\nNone of this is advice.`;
+  return `**Whale activity** (simulated):\n\n\`\`\`json\n${JSON.stringify(alerts, null, 2)}\n\`\`\``;
 }
 
 export function agentError(error: string, message: string): unknown {

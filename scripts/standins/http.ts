@@ -1,6 +1,6 @@
 /** Part of the stand-ins for local use: what they share of HTTP. */
 
-import type * as z from "zod";
+import * as z from "zod";
 
 /** One request to a stand-in, with a path without the stand-in's prefix. */
 export type Call = {
@@ -26,6 +26,15 @@ export function json(body: unknown, status = 200, headers: Record<string, string
 export function bearer(headers: Headers): string | null {
   return /^Bearer\s+(\S+)$/i.exec(headers.get("Authorization") ?? "")?.[1] ?? null;
 }
+
+const part = z.looseObject({ type: z.string(), text: z.string().optional() });
+
+/** What is said to a language model: a text, or parts of one. */
+export const contentShape = z
+  .union([z.string(), z.array(part)])
+  .transform((content) =>
+    typeof content === "string" ? content : content.map(({ text = "" }) => text).join(""),
+  );
 
 /** The first problem of a rejected body, in one line. */
 export function problemOf(error: z.ZodError): string {

@@ -3,12 +3,10 @@
 import * as z from "zod";
 import { parseJson } from "../json";
 import type { Fault } from "./faults";
-import { bearer, json, problemOf, tokensOf, withinTokens, type Call } from "./http";
+import { bearer, contentShape, json, problemOf, tokensOf, withinTokens, type Call } from "./http";
 import type { Scene } from "./market";
-import { answerTo } from "./model";
 import { hash } from "./random";
-
-const part = z.looseObject({ type: z.string(), text: z.string().optional() });
+import { answerTo } from "./writer";
 
 const formatShape = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text") }),
@@ -29,7 +27,7 @@ const requestShape = z.looseObject({
     .array(
       z.looseObject({
         role: z.enum(["system", "developer", "user", "assistant", "tool"]),
-        content: z.union([z.string(), z.array(part)]).nullish(),
+        content: contentShape.nullish(),
       }),
     )
     .min(1),
@@ -50,7 +48,7 @@ export function createLlm(scene: Scene) {
     const { model, max_tokens: most, max_completion_tokens: limit, response_format: format } = parsed.data;
     const messages = parsed.data.messages.map(({ role, content }) => ({
       role,
-      content: typeof content === "string" ? content : (content ?? []).map(({ text }) => text ?? "").join(""),
+      content: content ?? "",
     }));
     const prompt = messages.map(({ content }) => content).join("\n");
     if (format?.type === "json_object" && !/json/i.test(prompt))

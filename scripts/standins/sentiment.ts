@@ -3,18 +3,16 @@
 import * as z from "zod";
 import { parseJson } from "../json";
 import type { Fault } from "./faults";
-import { bearer, json, problemOf, tokensOf, withinTokens, type Call } from "./http";
-import { outlookOf, type Scene } from "./market";
+import { bearer, contentShape, json, problemOf, tokensOf, withinTokens, type Call } from "./http";
+import type { Scene } from "./market";
 import { hash, random } from "./random";
-import { focusToken } from "./words";
-
-const part = z.looseObject({ type: z.string(), text: z.string().optional() });
+import { answerTo } from "./writer";
 
 const requestShape = z.looseObject({
   model: z.string().min(1),
   input: z.union([
     z.string().min(1),
-    z.array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(part)]) })).min(1),
+    z.array(z.looseObject({ role: z.string(), content: contentShape })).min(1),
   ]),
   max_output_tokens: z.int().positive().nullish(),
   tools: z
@@ -35,8 +33,9 @@ export function createSentiment(scene: Scene) {
     if (!parsed.success) return refuse(400, "invalid-argument", problemOf(parsed.error));
     const request = parsed.data;
     const at = scene.now();
-    const prompt = promptOf(request);
-    const whole = fault?.mode === "reply" ? (fault.content ?? "") : JSON.stringify(moods(prompt, scene, at));
+    const messages = messagesOf(request);
+    const prompt = messages.map(({ content }) => content).join("\n");
+    const whole = fault?.mode === "reply" ? (fault.content ?? "") : answerTo(messages, undefined, scene);
     const most = (request.max_output_tokens ?? Infinity) - REASONING_TOKENS;
     const { text, isCut } = withinTokens(whole, most, fault?.mode === "truncated");
     const id = hash(`${at} ${call.body}`).toString(16);
@@ -83,13 +82,9 @@ function refuse(status: number, code: string, error: string): Response {
   return json(sentimentError(code, error), status);
 }
 
-function promptOf({ input }: Request): string {
-  if (typeof input === "string") return input;
-  return input
-    .map(({ content }) =>
-      typeof content === "string" ? content : content.map(({ text }) => text ?? "").join(""),
-    )
-    .join("\n");
+function messagesOf({ input }: Request): { role: string; content: string }[] {
+  if (typeof input === "string") return [{ role: "user", content: input }];
+  return input;
 }
 
 /** Like the real one, malformed dates pass silently and no search is made. */
@@ -116,31 +111,4 @@ function output(id: string, text: string, links: readonly string[]): unknown[] {
     // Cut off during reasoning, it has written nothing.
     ...(text === "" ? [] : [{ type: "message", id: `msg_${id}`, role: "assistant", status, content }]),
   ];
-}
-
-const NARRATIVES = {
-  bullish: "Traders post breakout charts and talk of rotation into {name}.",
-  bearish: "Posts complain about selling pressure on {name}.",
-  neutral: "Mentions of {name} are mostly memes and waiting.",
-} as const;
-const TONES = { bullish: "optimistic", bearish: "anxious", neutral: "undecided" } as const;
-
-const HALF_HOUR = 30 * 60_000;
-
-/** The sentiment of people's posts: it follows prices, with exceptions now and then. */
-function moods(prompt: string, { seed, market }: Scene, at: number): unknown {
-  const focus = focusToken(prompt);
-  const chance = random(seed, "sentiment", Math.floor(at / HALF_HOUR), focus ?? "");
-  const trending = chance.shuffled(market.trending(at)).map(({ symbol }) => symbol);
-  const symbols = [...new Set([...(focus === null ? [] : [focus]), "BTC", "ETH", ...trending])];
-  const coins = symbols.slice(0, chance.whole(5, 8)).map((symbol) => market.coin(symbol, at));
-  const loudest = coins[focus === null ? 2 : 0]?.symbol ?? "BTC";
-  const tokens = coins.map(({ symbol: token, name, change24h }) => {
-    const sentiment = chance.between(0, 1) < 0.15 ? "neutral" : outlookOf(change24h);
-    const buzz = Math.min(10, chance.whole(2, 6) + Math.round(Math.abs(change24h) / 2));
-    return { token, sentiment, buzz, narrative: NARRATIVES[sentiment].replace("{name}", () => name) };
-  });
-  const tone = TONES[market.mood(at).outlook];
-  const overall = `The mood on the network is ${tone}, with most of the attention on ${loudest} and the majors.`;
-  return { overall, tokens };
 }

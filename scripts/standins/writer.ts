@@ -1,0 +1,304 @@
+/**
+ * Part of the stand-ins for local use: what the simulated models write. A writer answers in the shape that was asked, by the
+ * usual names of fields and by their descriptions, from the numbered facts in the prompt and from the simulated market. It
+ * knows nothing of who asks.
+ */
+
+import * as z from "zod";
+import { parseJson } from "../json";
+import { outlookOf, type Coin, type Scene } from "./market";
+import { random, type Random } from "./random";
+
+type Message = { role: string; content: string };
+
+/** A task as the writer has understood it. */
+type Task = {
+  prompt: string;
+  facts: Fact[];
+  coins: Coin[];
+  /** Those that the question names, the first one first. */
+  named: Coin[];
+  /** What it is about where nothing else is said: the first named coin, else Bitcoin. */
+  topic: Coin;
+  scene: Scene;
+  /** The same for half an hour. */
+  chance: Random;
+};
+
+/** Where in the answer a value stands. */
+type Place = { field: string; coin: Coin | null; rank: number };
+
+const schemaShape = z.looseObject({
+  type: z.string().optional(),
+  description: z.string().default(""),
+  properties: z.record(z.string(), z.unknown()).default({}),
+  items: z.unknown().optional(),
+  enum: z.array(z.string()).optional(),
+  anyOf: z.array(z.unknown()).optional(),
+});
+type Schema = z.infer<typeof schemaShape>;
+
+const HALF_HOUR = 30 * 60_000;
+
+/** @param given The schema sent with the prompt; without it, the writer keeps to one in the system's message. */
+export function answerTo(messages: readonly Message[], given: unknown, scene: Scene): string {
+  const system = messages.find(({ role }) => role === "system")?.content ?? "";
+  const form = system.split("\n").find((line) => /^\{.*"additionalProperties":false\}$/.test(line));
+  const schema = given ?? (form === undefined ? undefined : parseJson(form));
+  const ofUser = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  // What follows the task in a structured conversation is corrections.
+  const prompt = (schema === undefined ? ofUser.at(-1) : ofUser[0]) ?? "";
+  const task = taskIn(prompt, `${system}\n${prompt}`, scene);
+  if (schema === undefined) return prose(task);
+  return JSON.stringify(valueOf(schema, { field: "", coin: null, rank: 1 }, task));
+}
+
+function taskIn(prompt: string, whole: string, scene: Scene): Task {
+  const { seed, now, market } = scene;
+  const told = (coin: Coin): Coin => {
+    const [, price = coin.price, change = coin.change24h] =
+      new RegExp(
+        `(?:^Live price: \\$|[ :]${coin.symbol} )([\\d.e-]+) (?:USD \\(([+-]?[\\d.e-]+) %|USD|\\()`,
+        "m",
+      ).exec(prompt) ?? [];
+    return { ...coin, price: Number(price), change24h: Number(change) };
+  };
+  const focus = /(?:Focus t|^T)oken: *\$?([A-Za-z0-9][A-Za-z0-9$-]*)/m.exec(prompt)?.[1];
+  const coins = market.coins();
+  // Without a mark, the first paragraph is the question; data follow.
+  const question = /Question: ([^]*)/.exec(prompt)?.[1] ?? prompt.split("\n\n")[0] ?? "";
+  const about = focus === undefined ? coinsIn(question, coins) : [market.coin(focus)];
+  const named = about.map(told);
+  const topic = named[0] ?? told(market.coin("BTC"));
+  const chance = random(seed, "writer", topic.symbol, Math.floor(now() / HALF_HOUR));
+  return { prompt, facts: factsIn(whole), coins, named, topic, scene, chance };
+}
+
+/** English words, which name a coin only in capitals. */
+const EVERYDAY = new Set("NEAR LINK DOT TON APT OP HYPE RENDER".split(" "));
+
+/** The coins that a text names, in its order. At one place the longer name wins: "Bitcoin Cash" is not Bitcoin. */
+function coinsIn(text: string, coins: readonly Coin[]): Coin[] {
+  const places = coins.map((coin) => {
+    const forms = EVERYDAY.has(coin.symbol) ? coin.symbol : `${coin.symbol}|${coin.name}`;
+    const flags = EVERYDAY.has(coin.symbol) ? "" : "i";
+    const found = new RegExp(`(?<![A-Za-z0-9])(?:${forms})(?![A-Za-z0-9])`, flags).exec(text);
+    return { coin, at: found?.index ?? Infinity, length: found?.[0].length ?? 0 };
+  });
+  return places
+    .filter(({ at }) => at !== Infinity)
+    .sort((a, b) => a.at - b.at || b.length - a.length)
+    .filter(({ at }, index, all) => at !== all[index - 1]?.at)
+    .map(({ coin }) => coin);
+}
+
+type Fact = {
+  /** Its slot: the place that its figure or its words take. */
+  slot: string;
+  /** `BTC price` */
+  about: string;
+  isFigure: boolean;
+  isModels: boolean;
+};
+
+/** The numbered facts of a prompt, as a model has to cite them. */
+function factsIn(prompt: string): Fact[] {
+  const lines = prompt.matchAll(/^ *f(\d+) (.+?)(?:: (.*))? \(([^()]+), \d{4}-\d\d-\d\dT\d\d:\d\dZ\)$/gm);
+  return Array.from(lines, ([, id, about = "", figure = "", source = ""]) => ({
+    slot: `{f${id}}`,
+    about: about.replace("24 hours", "the day"),
+    isFigure: /^[+−]?\$?\d/.test(figure),
+    isModels: source.includes("language model"),
+  }));
+}
+
+function valueOf(node: unknown, place: Place, task: Task): unknown {
+  const schema = schemaShape.parse(node);
+  const { type, description, properties, items, enum: words, anyOf: options } = schema;
+  if (options !== undefined) {
+    const inner = schemaShape.parse(options[0]);
+    return optional({ ...inner, description: inner.description || description }, place, task);
+  }
+  if (words !== undefined) return wordOf(words, place, task);
+  if (type === "array")
+    return coinsFor(description, task).map((coin, index) =>
+      valueOf(items, { ...place, coin, rank: index + 1 }, task),
+    );
+  if (type === "object")
+    return Object.fromEntries(
+      Object.entries(properties).map(([field, part]) => {
+        const coin = task.coins.find(({ name }) => name.toLowerCase() === field) ?? place.coin;
+        return [field, valueOf(part, { ...place, field, coin }, task)];
+      }),
+    );
+  if (type === "number" || type === "integer") return numberOf(description, place, task);
+  return type === "boolean" ? true : textOf(description, place, task);
+}
+
+/** What may be left out is, where the question says nothing of it. */
+function optional(schema: Schema, place: Place, task: Task): unknown {
+  if (schema.type === "object")
+    return task.named[0] === undefined ? null : valueOf(schema, { ...place, coin: task.named[0] }, task);
+  if (schema.type === "string") return place.field === "line" ? wishIn(task) : null;
+  return sideOf(task) === 0 ? null : valueOf(schema, place, task);
+}
+
+/** A wish in English for an alert on a price, in one line; `null` for any other. */
+function wishIn({ prompt, named }: Task): string | null {
+  const [, digits, thousands] = /\$?(\d[\d,]*(?:\.\d+)?)(k\b)?/i.exec(prompt) ?? [];
+  const [side] = /below|under|drops|falls|above|over|rises|hits|reaches/i.exec(prompt) ?? [];
+  if (named[0] === undefined || digits === undefined || side === undefined) return null;
+  const level = Number(digits.replaceAll(",", "")) * (thousands === undefined ? 1 : 1_000);
+  return `${named[0].symbol} ${/[bufd]/i.test(side.charAt(0)) ? "below" : "above"} ${level}`;
+}
+
+/** A day's move below this, in percent, says nothing about direction. */
+const FLAT = 0.3;
+
+function sideOf({ topic }: Task): 1 | -1 | 0 {
+  if (Math.abs(topic.change24h) < FLAT) return 0;
+  return topic.change24h > 0 ? 1 : -1;
+}
+
+function wordOf(words: readonly string[], { coin }: Place, task: Task): string {
+  const trade = ["HOLD", "BUY", "SELL"].at(sideOf(task)) ?? "";
+  const apt = words.find((word) => word === trade || word === outlookOf((coin ?? task.topic).change24h));
+  return apt ?? task.chance.pick(words);
+}
+
+/** The coins that a list is of: the most searched, the largest, or those that move, the question's before them. */
+function coinsFor(description: string, { scene, facts, named, chance }: Task): Coin[] {
+  const { market } = scene;
+  const [, least, , most] = /(\d+|ten)( to (\d+))?/.exec(description.replace("ten", "10")) ?? [];
+  const isUpTo = description.includes("at most");
+  const count =
+    most === undefined && !isUpTo
+      ? Number(least ?? 3)
+      : chance.whole(isUpTo ? 3 : Number(least), Math.min(6, Number(most ?? least)));
+  const searched = () => market.trending().map(({ symbol }) => market.coin(symbol));
+  if (description.includes("largest")) return market.coins().slice(0, count);
+  if (description.includes("searched")) return searched().slice(0, count);
+  const majors = ["BTC", "ETH"].map((symbol) => market.coin(symbol));
+  const all = [...named, ...majors, ...chance.shuffled([...searched(), ...market.mood().byChange])];
+  const isKnown = ({ symbol }: Coin) => facts.some(({ about }) => about.startsWith(`${symbol} `));
+  const chosen = new Map(all.filter(isKnown).map((coin) => [coin.symbol, coin]));
+  const usual = new Map(all.map((coin) => [coin.symbol, coin]));
+  return [...(chosen.size === 0 ? usual : chosen).values()].slice(0, count);
+}
+
+function numberOf(description: string, { field, coin: given, rank }: Place, task: Task): number {
+  const { topic, chance } = task;
+  const coin = given ?? topic;
+  if (field === "rank") return rank;
+  if (/change/i.test(field)) return coin.change24h;
+  if (/cap/i.test(field)) return coin.marketCap;
+  if (/volume/i.test(field)) return coin.volume24h;
+  if (/amount/i.test(field)) return Math.round(coin.volume24h * chance.between(0.002, 0.02));
+  const [, from, to] = /(\d+)(?: \(.*?\))?,? to (\d+)/.exec(description) ?? [];
+  if (from !== undefined && to !== undefined) {
+    const score = Number(from) + (Number(to) - Number(from)) * chance.between(0.64, 0.86);
+    return Number(to) > 1 ? Math.round(score) : Number(score.toFixed(2));
+  }
+  const level = { tp1: 0.9, tp2: 1.6, sl: -0.7 }[field] ?? 0;
+  const price = coin.price * (1 + (sideOf(task) * level) / 100);
+  return price < 1 ? price : Math.round(price * 100) / 100;
+}
+
+function textOf(description: string, { field, coin }: Place, task: Task): string {
+  const about = coin ?? task.topic;
+  if (["symbol", "token"].includes(field)) return about.symbol;
+  if (field === "name") return about.name;
+  if (field === "title") return `${about.name} (${about.symbol})`;
+  const outlook = outlookOf(about.change24h);
+  const [, least] = /(\d+) to \d+ words/.exec(description) ?? [];
+  if (least !== undefined) return essay(Number(least) + 5, task);
+  const [, mark] = new RegExp(`(\\S+) for ${outlook}`).exec(description) ?? [];
+  if (mark !== undefined) return `${mark} ${sentenceOn(about, task, 1) || `${about.name} has no figure.`}`;
+  const coins = coin === null && task.named.length > 0 ? task.named : [about];
+  const others = coin === null ? recordSentences(task) : [];
+  const said = coins.map((one) => sentenceOn(one, task)).filter((one) => one !== "");
+  return [...said, ...others, `The simulated analyst is ${outlook}.`].slice(0, 4).join(" ");
+}
+
+/** The first figures of a coin by the facts; by the market only where the prompt has no facts. */
+function sentenceOn({ symbol, name, price, change24h }: Coin, task: Task, most = 2): string {
+  if (task.facts.length === 0)
+    return `${name} (${symbol}) trades at ${usd(price)}, ${change24h < 0 ? "" : "+"}${change24h.toFixed(2)} % over 24 hours.`;
+  const own = figuresIn(task).filter(({ about }) => about.startsWith(`${symbol} `));
+  return listed(own.slice(0, most));
+}
+
+/** Figures that the service measured, under names without digits of their own. */
+const figuresIn = ({ facts }: Task): Fact[] =>
+  facts.filter(({ isFigure, isModels, about }) => isFigure && !isModels && !/\d/.test(about));
+
+const listed = (facts: readonly Fact[]): string =>
+  facts.length === 0 ? "" : `${facts.map(({ about, slot }) => `${about} ${slot}`).join(", ")}.`;
+
+/** What is known of no coin in particular, where that is what was asked about. */
+function recordSentences(task: Task): string[] {
+  const record = figuresIn(task).filter(({ about }) => about.startsWith("Market "));
+  return record.length === 0 ? [] : [listed(record.slice(0, 3))];
+}
+
+/** A text of this many words, and those of its quotations: what the facts say, and remarks that are true of any market. */
+function essay(words: number, task: Task): string {
+  const { facts, topic, chance } = task;
+  const isOn = ({ about }: Fact) => about.startsWith(`${topic.symbol} `);
+  const figures = figuresIn(task).toSorted((a, b) => Number(isOn(b)) - Number(isOn(a)));
+  const quoted = facts.filter(({ isFigure }) => !isFigure);
+  const quotes = [...quoted.filter(({ isModels }) => !isModels).slice(0, 2), ...quoted.slice(-2)];
+  const told = [
+    ...[0, 3, 6, 9, 12, 15].map((from) => listed(figures.slice(from, from + 3))),
+    ...[...new Set(quotes)].map(({ slot, isModels }) => `${isModels ? "Models say" : "On record"}: ${slot}.`),
+  ].filter((one) => one !== "");
+  const sentences = [`The market is ${outlookOf(topic.change24h)} on ${topic.name} (${topic.symbol}).`];
+  const count = () => sentences.join(" ").split(" ").length;
+  const remarks = chance.shuffled(REMARKS);
+  while (told.length > 0 || (count() < words && remarks.length > 0))
+    sentences.push(...told.splice(0, 1), ...(count() < words ? remarks.splice(0, 1) : []));
+  const paragraphs = [0, 8, 16, 24].map((from) => sentences.slice(from, from + 8).join(" "));
+  return paragraphs.filter((one) => one !== "").join("\n\n");
+}
+
+const REMARKS = [
+  "The majors still absorb most of the day's turnover, so that their direction sets the tone for everything further out on the risk curve.",
+  "Breadth of this kind has tended to persist for several hours before it turns, which argues for patience with positions that already work.",
+  "Stablecoin prices hold their peg closely, so that the funding side of the market shows no sign of stress.",
+  "Macroeconomic releases remain the obvious outside risk, and a surprise in rates or the dollar would overrule every signal discussed here.",
+  "Intraday swings in the majors remain modest by historical standards, and short-dated volatility has little reason to reprice from here alone.",
+  "Smaller capitalisations react with a wider amplitude than Bitcoin, and their moves should be sized with that leverage in mind.",
+  "Exchange balances deserve attention over the next sessions, because transfers ahead of a move tend to cluster and seldom come alone.",
+  "Leverage is the quieter risk: crowded positions unwind quickly, and a cascade of liquidations rarely stops at a tidy technical level.",
+  "Order books around the current price look balanced, which leaves the next impulse to flows rather than to positioning already in place.",
+  "Rotation between sectors continues under the surface, with capital leaving yesterday's winners rather than the market as a whole.",
+  "Narratives spread faster than fundamentals change, and the desk discounts any story that has not yet appeared in volume.",
+  "Position sizes should reflect the possibility that correlations rise towards one exactly when diversification is needed the most.",
+  "Time of day matters as well: liquidity thins between the American close and the Asian open, when moves tend to overshoot.",
+  "A narrow advance is fragile, and the number of coins that take part says more than the size of the largest gain.",
+  "Where mood and flows disagree, the desk gives flows more weight, since they commit capital while opinions commit nothing.",
+  "Nothing here is certain, and a plan that survives being wrong is worth more than a forecast that happens to be right.",
+  "What moves the majors first tends to reach the rest within the session, and the order in which coins follow is worth watching.",
+  "Depth near the price is what large orders meet first, and a thin book turns an ordinary order into a headline.",
+  "Liquidity is deepest where everybody looks, and the desk trusts a move less the further it happens from there.",
+];
+
+/** An answer without a shape. */
+function prose(task: Task): string {
+  const asked = task.prompt.replace(/\s+/g, " ").trim();
+  const quoted = asked.length > 120 ? `${asked.slice(0, 119)}…` : asked;
+  const majors = ["BTC", "ETH"].map((symbol) => task.scene.market.coin(symbol));
+  const coins = task.named.length === 0 ? majors : task.named;
+  const said = coins.map((coin) => sentenceOn(coin, task)).filter((one) => one !== "");
+  return [
+    `This is the simulated assistant of the local stack. You asked: “${quoted}”.`,
+    ...(said.length === 0 ? ["No source tells a figure of that."] : said),
+  ].join(" ");
+}
+
+/** `$104,512`, `$2.31`, `$0.0000057`. */
+export function usd(value: number): string {
+  if (value < 1) return `$${value.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
+  const decimals = value >= 1_000 ? 0 : 2;
+  return `$${value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })}`;
+}
