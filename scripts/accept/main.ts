@@ -135,6 +135,7 @@ function worldAt(url: string | null, { user, proxy }: { user: string; proxy: str
     now: () => Date.now(),
     proxy: () => ({ file: proxy, serviceUrl: site }),
     advance: absent,
+    outage: absent,
     configure: absent,
     setPrices: absent,
     from: absent,

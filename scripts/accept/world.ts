@@ -44,6 +44,8 @@ export type World = Service & {
   payerKey: () => Hex;
   /** Lets the service's time pass. */
   advance: (ms: number) => Promise<void>;
+  /** Lets it pass while nothing starts by itself, as in an outage: hours of it cost next to nothing. */
+  outage: (ms: number) => Promise<void>;
   now: () => Awaitable<number>;
   /** Lets the service work on for a moment. */
   rest: () => Promise<void>;

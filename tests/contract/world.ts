@@ -48,7 +48,12 @@ function onTime(): World {
     app,
     (method, path, init) => app.during(app.call(method, path, init)),
     { chain: "needs the chain", proxy: "needs a process" },
-    { advance: (ms) => passing(app, ms), setPrices: marketOf(app), rest: () => app.settle() },
+    {
+      advance: (ms) => passing(app, ms),
+      outage: (ms) => app.pass(ms, { cronsRun: false }),
+      setPrices: marketOf(app),
+      rest: () => app.settle(),
+    },
   );
 }
 
@@ -126,6 +131,7 @@ function worldOf(
     rpc: missing,
     payerKey: missing,
     advance: missing,
+    outage: missing,
     proxy: missing,
     setPrices: missing,
     ...more,

@@ -97,10 +97,7 @@ describe("an answer cut off at its limit", () => {
     app.standins.forget();
     app.standins.fail("llm", { mode: "truncated", times: 1, schema: "chat" });
     const { status, body } = await app.post("/mcp/chat", { question: "hello" });
-    expect([status, body.answer]).toEqual([
-      200,
-      expect.stringMatching(/\[4\]\)\.\n\nSources: .* CoinGecko$/),
-    ]);
+    expect([status, body.answer]).toEqual([200, expect.stringMatching(/\[4\]\.\n\nSources: .* CoinGecko$/)]);
     expect(requests(app)).toHaveLength(2);
   });
 });

@@ -43,9 +43,9 @@ describe("POST /mcp/research", () => {
         {
           id: 1,
           name: "CoinGecko",
-          url: "https://www.coingecko.com/en/coins/bitcoin",
+          url: "https://www.coingecko.com/en/coins/ethereum",
           observedAt: expect.stringMatching(/^2026-01-05T09:00/),
-          says: expect.stringMatching(/^BTC price: \$1[\d,.]+$/),
+          says: expect.stringMatching(/^ETH price: \$3[\d,.]+$/),
         },
       ]),
       missing: [{ collector: "base", subject: "", reason: "The chain RPC could not be reached" }],

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { privateKeyToAccount } from "viem/accounts";
 import { internal } from "../../convex/_generated/api";
 import { closeSignal, issueSignal } from "../../convex/signals/model";
-import { main } from "../../scripts/verifySignals";
+import { main } from "../../scripts/verify/signals";
 import { buy } from "./support";
 import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";

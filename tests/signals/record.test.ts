@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { chanceOf, positionOf } from "../../convex/signals/rules";
 import { recordOf, verdictOf, type Excess } from "../../convex/signals/record";
 import type { Signal } from "../../convex/signals/tables";
-import { differences, signalFrom, statisticsOf } from "../../scripts/verifySignals";
+import { differences, statisticsOf } from "../../scripts/verify/figures";
+import { signalFrom } from "../../scripts/verify/record";
 
 /** The record's figures against textbook definitions and another program, and its verdicts on histories without an edge. */
 

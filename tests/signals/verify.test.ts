@@ -2,7 +2,9 @@ import { stringToHex } from "viem";
 import { beforeAll, expect, test } from "vitest";
 import { linked, type Statement } from "../../convex/signals/chain";
 import type { Head } from "../../convex/signals/tables";
-import { main, recordFrom, verify, type Market, type SignalRecord } from "../../scripts/verifySignals";
+import type { Market } from "../../scripts/verify/outside";
+import { recordFrom, type SignalRecord } from "../../scripts/verify/record";
+import { main, verify } from "../../scripts/verify/signals";
 import { closeApp, createApp, type App } from "../support/app";
 import { DAY, decided, EIGHT, hold, HOUR, issued, MINUTE, sell, track, wait } from "./support";
 

@@ -50,7 +50,7 @@ afterAll(() => {
   closeApp();
 });
 
-const verify = (...args: string[]) => ranHere("scripts/verifyWhales.ts", args);
+const verify = (...args: string[]) => ranHere("scripts/verify/whales.ts", args);
 
 /** Checks what the deployment shows when one of its alerts was changed. */
 async function verifyWith(change: (alerts: Alert[]) => Alert[]) {

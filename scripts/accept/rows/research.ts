@@ -157,26 +157,8 @@ export const research: Row[] = [
     },
   },
   {
-    id: "shift-collections",
-    says: "active: at least 30 minutes since last collection: a data point is stored",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      await start(world, { userId: world.user, token: "SOL" });
-      await world.advance(MINUTE);
-      for (const [minutes, expected] of [
-        [24, 1],
-        [12, 2],
-        [30, 3],
-        [60, 5],
-      ] as const) {
-        await world.advance(minutes * MINUTE);
-        same(`collections ${minutes} minutes later`, await collections(world), expected);
-      }
-    },
-  },
-  {
     id: "shift-whole",
-    says: "interim report 1 at 2.5 hours, 2 at 5 hours, final report at 8 hours; job completes; finalReportSent becomes true. A report's card: title with checkpoint, elapsed time and date, outlook line, short summary, key signals, full analysis. Each report is one agent run. Reports are synthesised from: most persistent trending tokens, the 8 latest movers by 24h change, the last 2 cycles of sentiment and of on-chain signals",
+    says: "active: at least 30 minutes since last collection: a data point is stored; interim report 1 at 2.5 hours, 2 at 5 hours, final report at 8 hours; job completes; finalReportSent becomes true. A report's card: title with checkpoint, elapsed time and date, outlook line, short summary, key signals, full analysis. Each report is one agent run. Reports are synthesised from: most persistent trending tokens, the 8 latest movers by 24h change, the last 2 cycles of sentiment and of on-chain signals",
     needs: ["standins", "time", "people"],
     check: async (world) => {
       const { userId, person } = await signedIn(world, "shift");
@@ -185,7 +167,16 @@ export const research: Row[] = [
         const { activeJob, recentReports } = await status(world, userId);
         return `${activeJob?.interimReportsCount ?? "ended"} ${recentReports.map(({ type }) => type).join()}`;
       };
-      await world.advance(2.4 * HOUR);
+      await world.advance(MINUTE);
+      for (const [minutes, expected] of [
+        [24, 1],
+        [12, 2],
+        [30, 3],
+        [75, 5],
+      ] as const) {
+        await world.advance(minutes * MINUTE);
+        same(`collections ${minutes} minutes later`, await collections(world), expected);
+      }
       same("before 2.5 hours", await counts(), "0 ");
       await world.advance(0.3 * HOUR);
       same("after 2.5 hours", await counts(), "1 interim");
@@ -241,7 +232,8 @@ export const research: Row[] = [
     check: async (world) => {
       const userId = world.fresh();
       await start(world, { userId, token: "SOL", messengerChatId: CHAT });
-      await world.advance(2.3 * HOUR);
+      await world.outage(2.2 * HOUR);
+      await world.advance(0.1 * HOUR);
       await world.control({ provider: "llm", mode: "slow", ms: 20_000 });
       await world.advance(0.2 * HOUR + 20_000);
       const before = (await textsTo(world, CHAT)).length;
@@ -258,9 +250,9 @@ export const research: Row[] = [
     check: async (world) => {
       const userId = world.fresh();
       await start(world, { userId, token: "SOL" });
-      await world.advance(7.8 * HOUR);
+      await world.outage(7.9 * HOUR);
       await world.control({ provider: "llm", mode: "status", status: 400 });
-      await world.advance(6 * HOUR);
+      await world.advance(HOUR);
       const { activeJob, lastJob } = await status(world, userId);
       same("activeJob", activeJob, null);
       same("lastJob.status", lastJob?.status, "completed");

@@ -111,7 +111,9 @@ export const signals: Row[] = [
     check: async (world) => {
       await world.setPrices({ BTC: 100, ETH: 100 });
       await world.control(planned("BUY"));
-      await world.advance(5.9 * HOUR);
+      await world.advance(5 * MINUTE);
+      await world.outage(5.7 * HOUR);
+      await world.advance(5 * MINUTE);
       same("status before", (await latest(world)).BTC?.status, "PENDING");
       await world.setPrices({ BTC: 100, ETH: 101.5 });
       await world.advance(0.7 * HOUR);
@@ -191,7 +193,9 @@ export const signals: Row[] = [
     says: "Recap: win count, loss count, total PnL, AI-written review; Sunday 23:55 UTC: recap over the Monday-to-Sunday window stored (per-day map of BTC and ETH signals, wins, losses, PnL, AI review); full card sent to the messenger",
     needs: ["standins", "time"],
     check: async (world) => {
-      await world.advance(15.9 * HOUR);
+      await world.advance(5 * MINUTE);
+      await world.outage(15 * HOUR);
+      await world.advance(0.8 * HOUR);
       for (const body of await both(world, `${PATH}/recap`, {}, dailyRecap)) {
         require((body.review ?? "").length > 0, "There is no review");
         same("signals", body.wins + body.losses + body.expired + body.pending, 2);

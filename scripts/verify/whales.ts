@@ -1,11 +1,11 @@
 import { isHash } from "viem";
 import * as z from "zod";
-import { failureOf } from "../convex/lib/errors";
-import { readOutcomes, type Mined } from "../convex/providers/chain/transactions";
-import { COINS } from "../convex/whales/coins";
-import { measuredIn } from "../convex/whales/movements";
-import { publicAlertShape } from "../convex/whales/http";
-import { command, Misuse } from "./command";
+import { failureOf } from "../../convex/lib/errors";
+import { readOutcomes, type Mined } from "../../convex/providers/chain/transactions";
+import { COINS } from "../../convex/whales/coins";
+import { measuredIn } from "../../convex/whales/movements";
+import { publicAlertShape } from "../../convex/whales/http";
+import { command, Misuse } from "../command";
 
 /** `npm run verify-whales`: derives the measured whale alerts of a deployment's last week again, from the chain alone. */
 
