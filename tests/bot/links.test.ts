@@ -1,8 +1,10 @@
-import { codeHash } from "../../convex/messenger/model";
-import { loseScheduled } from "../support/rows/leases";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import type { App } from "../support/app";
+import { charge } from "../../convex/lib/limits/charges";
+import { sha256Hex } from "../../convex/lib/security/crypto";
+import { codeHash } from "../../convex/messenger/model";
+import { closeApp, type App } from "../support/app";
+import { loseScheduled } from "../support/rows/leases";
 import {
   ALICE,
   arrived,
@@ -22,11 +24,9 @@ import {
 /** Whose account is whose: what anybody can say over HTTP, and what the account itself says to the bot. */
 
 const UNCONFIRMED = expect.stringContaining("was linked to a user of the web application outside this chat");
-const link = async (app: App) => (await app.rows("messengerLinks"))[0];
-const exported = async ({ browser }: Awaited<ReturnType<typeof linkedUser>>) => {
-  const paginationOpts = { numItems: 50, cursor: null };
-  return (await browser.query(api.accounts.data.page, { section: "messages", paginationOpts })).page;
-};
+const UNKNOWN = expect.stringContaining(
+  "This code is unknown: it was used, mistyped or replaced by a newer one.",
+);
 
 /** Alice's account, bound over HTTP to a stranger who knows its id. */
 async function bound() {
@@ -36,53 +36,47 @@ async function bound() {
 }
 
 describe("a link that the account has not made itself", () => {
-  test("shows it nothing of that user's and that user nothing of it, and is told of", async () => {
-    const { app, mallory } = await bound();
-    for (const command of ["/portfolio", "/status", "/stop", "/alerts"]) {
-      const [told = "", ...more] = await say(app, command);
-      expect([command, told, more]).toEqual([command, UNCONFIRMED, []]);
-      expect(told).not.toContain(mallory.walletAddress);
-    }
-    const answers = await say(app, "/ask my-private-question");
-    expect(answers).toEqual([UNCONFIRMED]);
-    expect(answers[0]).toContain("my-private-question");
-    expect(await exported(mallory)).toEqual([]);
-    expect((await app.rows("messages")).map(({ userId }) => userId)).not.toContain(mallory.userId);
-    // In a group it says nothing.
-    const inGroup = await say(app, `/help@${BOT_NAME}`, { chat: GROUP });
-    expect(inGroup.join()).not.toContain("was linked to a user");
-  });
-
-  test("is sent nothing of that user's, and whoever asks is told that it is not confirmed", async () => {
+  test("shows and sends it nothing of that user's, and that user nothing of it, and is told of", async () => {
     const { app, mallory } = await bound();
     const { userId } = mallory;
-    const init = { as: "mallory" };
-    expect((await app.post("/mcp/research/start", { userId, token: "BTC" }, init)).status).toBe(200);
-    const message = "send /connect to keep your funds";
-    expect((await app.post("/user/telegram/notify", { userId, message }, init)).body).toEqual({
+    for (const command of ["/portfolio", "/status", "/ask my-private-question"])
+      expect([command, await say(app, command)]).toEqual([command, [UNCONFIRMED]]);
+    expect(JSON.stringify(app.cards())).not.toContain(mallory.walletAddress);
+    const paginationOpts = { numItems: 50, cursor: null };
+    const exported = await mallory.browser.query(api.accounts.data.page, {
+      section: "messages",
+      paginationOpts,
+    });
+    expect(exported.page).toEqual([]);
+    // In a group it says nothing.
+    expect((await say(app, `/help@${BOT_NAME}`, { chat: GROUP })).join()).not.toContain("was linked to");
+    const before = app.cards().length;
+    expect((await app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "mallory" })).status).toBe(
+      200,
+    );
+    const notice = { userId, message: "send /connect to keep your funds" };
+    expect((await app.post("/user/telegram/notify", notice, { as: "mallory" })).body).toEqual({
       sent: false,
       reason: "no_config",
     });
     await app.settle();
-    expect(app.cards().filter(({ chatId }) => chatId === String(ALICE))).toEqual([]);
-    expect((await app.get(`/messenger/wallet?messengerId=${ALICE}`)).body).toMatchObject({
-      ...{ linked: true, confirmed: false, userId },
-    });
+    expect(
+      app
+        .cards()
+        .slice(before)
+        .map(({ chatId }) => chatId),
+    ).not.toContain(String(ALICE));
   });
 
-  test("gives way to the account's own", async () => {
+  test("gives way to the account's own, which gives way to nothing", async () => {
     const { app } = await bound();
     const { userId, code } = await userWithCode(app, "alice");
     const [told = ""] = await say(app, `/connect ${code}`);
-    expect(told).toContain("Linked");
     expect(told).toContain("If you did not make this code yourself, send /unlink");
     expect(await app.rows("messengerLinks")).toMatchObject([
       { userId, messengerId: String(ALICE), confirmedAt: expect.any(Number) },
     ]);
-    // And that one gives way to nothing.
     const again = await userWithCode(app, "mallory");
-    const body = { linkToken: again.code, messengerId: String(ALICE) };
-    expect((await app.post("/messenger/connect", body)).status).toBe(409);
     expect(await say(app, `/connect ${again.code}`)).toEqual([expect.stringContaining("already linked")]);
   });
 
@@ -90,105 +84,138 @@ describe("a link that the account has not made itself", () => {
     const { app, mallory } = await bound();
     // Who has not made the link cannot know its code; whose it is, is named.
     expect((await say(app, "/connect ABCDEFGH"))[0]).toContain("This code is unknown");
-    expect((await link(app))?.confirmedAt).toBeUndefined();
     const [confirmed = ""] = await say(app, `/connect ${mallory.code}`);
     expect(confirmed).toContain(mallory.walletAddress);
     const [account] = /usr_\w+/.exec(confirmed) ?? [];
     expect(account).toBe((await mallory.browser.mutation(api.messenger.linking.createCode, {})).account);
-    expect(account).not.toBe(mallory.userId);
     expect(await say(app, "/status")).toEqual(["No research shift is running."]);
-    expect((await say(app, `/connect ${mallory.code}`))[0]).toContain("Linked");
+    expect(await say(app, `/connect ${mallory.code}`)).toEqual([confirmed]);
     expect(await say(app, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
-    expect(await app.rows("messengerLinks")).toEqual([]);
     expect(await say(app, "/unlink")).toEqual(["This account is not linked."]);
+    closeApp();
     const { app: other } = await bound();
     expect(await say(other, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
-    expect(await say(other, "/help")).not.toContainEqual(UNCONFIRMED);
     expect(await other.rows("messengerLinks")).toEqual([]);
   });
 });
 
-test.for([
-  ["/connect CODE", { forward_origin: { type: "user", sender_user: { id: 666 } } }],
-  ["/start CODE", { forward_origin: { type: "hidden_user", sender_user_name: "A" } }],
-  ["/connect CODE", { forward_from: { id: 666 }, forward_date: 1 }],
-] as const)("a forwarded %s binds nobody", async ([command, forwarding], { app }) => {
-  const { code } = await userWithCode(app, "mallory");
-  const update = updateOf(command.replace("CODE", code));
-  await deliver(app, { ...update, message: { ...update.message, ...forwarding } });
-  await arrived(app, 1);
-  expect(app.cards().at(-1)?.text).toContain("I do not accept that from a forwarded message");
-  expect(await underWay(app)).toEqual([]);
-  expect((await app.rows("messengerLinks")).filter((one) => one.confirmedAt !== undefined)).toEqual([]);
+describe("a code", () => {
+  test("links the account that sends it, dashes and all, and what the chat had is its user's", async ({
+    app,
+  }) => {
+    expect(await say(app, "/connect")).toEqual([expect.stringContaining("/connect CODE")]);
+    await say(app, "/alert BTC above 110000");
+    await tap(app, "Set");
+    const { userId, browser, code } = await userWithCode(app, "alice");
+    const answers = await say(app, `/start ${code.slice(0, 4)}-${code.slice(4)}`);
+    const [wallet] = await app.rows("wallets");
+    expect(answers).toEqual([expect.stringContaining(wallet?.address ?? "none")]);
+    const { link } = await browser.query(api.messenger.linking.status, {});
+    expect(link).toMatchObject({ messengerId: String(ALICE), messengerUsername: `user_${ALICE}` });
+    expect(await say(app, "/connect ABCDEFGH")).toEqual([expect.stringContaining("already linked")]);
+    const { body } = await app.get(`/alerts?userId=${userId}`, { as: "alice" });
+    expect(body["alerts"]).toMatchObject([{ state: "active", words: "BTC at $110,000 or above" }]);
+    expect((await say(app, "/alerts"))[0]).toContain("110,000");
+  });
+
+  test("that is wrong is said to be, guesses are limited, and HTTP's count apart", async ({ app }) => {
+    const { code } = await userWithCode(app, "alice");
+    for (let i = 0; i < 24; i++) {
+      const guess = { linkToken: `GUESS${i}`, messengerId: String(ALICE) };
+      await app.post("/messenger/connect", guess, { ip: `198.51.100.${i}` });
+    }
+    expect(await say(app, "/connect ABCDEFGH")).toEqual([UNKNOWN]);
+    const guesses = Array.from({ length: 18 }, (_, i) => `/connect GUESS${i}`);
+    for (let minute = 0; minute < 2; minute++) {
+      await Promise.all(guesses.map((guess) => deliver(app, updateOf(guess))));
+      await app.pass(60_000, { cronsRun: false });
+    }
+    const told = app.cards().map(({ text }) => text);
+    expect(told).toContain("Too many codes were tried. Wait a minute, then try again.");
+    expect(await app.rows("messengerLinks")).toEqual([]);
+    await app.pass(120_000, { cronsRun: false });
+    expect((await say(app, `/connect ${code}`))[0]).toContain("Linked");
+  });
+
+  test.for([
+    ["/connect CODE", { forward_origin: { type: "user", sender_user: { id: 666 } } }],
+    ["/start CODE", { forward_from: { id: 666 }, forward_date: 1 }],
+  ] as const)("in a forwarded %s binds nobody", async ([command, forwarding], { app }) => {
+    const { code } = await userWithCode(app, "mallory");
+    const update = updateOf(command.replace("CODE", code));
+    await deliver(app, { ...update, message: { ...update.message, ...forwarding } });
+    await arrived(app, 1);
+    expect(app.cards().at(-1)?.text).toContain("I do not accept that from a forwarded message");
+    expect(await app.rows("messengerLinks")).toEqual([]);
+  });
+
+  test("shown in a group, to whichever bot, is worth nothing any more", async ({ app }) => {
+    for (const [name, text] of [
+      ["alice", (code: string) => `/connect@${BOT_NAME} ${code}`],
+      ["bob", (code: string) => `/connect ${code}`],
+      ["carol", (code: string) => `/start@another_bot ${code.toLowerCase()}`],
+    ] as const) {
+      const { code } = await userWithCode(app, name);
+      await deliver(app, updateOf(text(code), { chat: GROUP }));
+      await app.settle();
+      expect([name, await app.rows("codes")]).toEqual([name, []]);
+      expect(await say(app, `/connect ${code}`, { from: 666 })).toEqual([UNKNOWN]);
+    }
+  });
+
+  test("that nobody can check is refused at once, and no update is lost in a group", async () => {
+    const app = createBotApp({ env: { WALLET_ENCRYPTION_KEY: "" } });
+    expect(await say(app, "/connect ABCDEFGH")).toEqual([
+      "That does not work right now. The problem has been recorded.",
+    ]);
+    const inGroup = await say(app, `/connect@${BOT_NAME} ABCDEFGH`, { chat: GROUP });
+    expect(inGroup).toEqual([expect.stringContaining("in a private chat only")]);
+  });
+
+  test("is written down nowhere, and whoever was cut off behind the link is told of it on the next try", async ({
+    app,
+  }) => {
+    const { code } = await userWithCode(app, "alice");
+    await deliver(app, updateOf(`/connect ${code}`));
+    const [work] = await underWay(app);
+    expect(JSON.stringify(work?.args)).toContain(codeHash(code));
+    expect(JSON.stringify(work)).not.toContain(code);
+    // A server took it, linked the account, and was lost before it could say so.
+    await loseScheduled(app);
+    const account = { codeHash: codeHash(code), messengerId: String(ALICE), by: "account" as const };
+    await app.t.mutation(internal.messenger.linking.link, account);
+    await arrived(app, 1);
+    expect(app.cards().map(({ text }) => text)).toEqual([expect.stringContaining("Linked")]);
+    expect(await app.rows("codes")).toEqual([]);
+  });
 });
 
-test.for([
-  ["to the bot", (code: string) => `/connect@${BOT_NAME} ${code}`],
-  ["to nobody", (code: string) => `/connect ${code}`],
-  ["to another bot", (code: string) => `/start@another_bot ${code.toLowerCase()}`],
-] as const)("a code shown in a group %s is worth nothing any more", async ([_name, text], { app }) => {
-  const { code } = await userWithCode(app, "alice");
-  await deliver(app, updateOf(text(code), { chat: GROUP }));
-  await app.settle();
-  expect(await app.rows("codes")).toEqual([]);
-  const body = { linkToken: code, messengerId: "666" };
-  expect((await app.post("/messenger/connect", body)).status).toBe(404);
-  expect((await say(app, `/connect ${code}`, { from: 666 }))[0]).toContain("This code is unknown");
+test("questions of one account are limited, in however many groups it asks them", async ({ app }) => {
+  const caller = { identity: sha256Hex(`messenger:${ALICE}`), address: null };
+  const usedUp = (app: App) =>
+    app.t
+      .run((ctx) => charge(ctx, "question", caller))
+      .then(
+        () => false,
+        () => true,
+      );
+  for (let asked = 0; asked < 200 && !(await usedUp(app)); asked++);
+  for (const chat of [GROUP, GROUP - 1])
+    expect(await say(app, `/ask@${BOT_NAME} Why?`, { chat })).toEqual([
+      expect.stringMatching(/ is used up: there is more in \d+ seconds?\.$/),
+    ]);
+  expect(app.standins.sent("llm")).toEqual([]);
 });
 
-test("what a chat had is its user's once it is linked, however it is", async ({ app }) => {
-  await say(app, "/alert BTC above 110000");
-  await tap(app, "Set");
-  const { userId } = await linkedUser(app, "alice");
-  const { body } = await app.get(`/alerts?userId=${userId}`, { as: "alice" });
-  expect(body["alerts"]).toMatchObject([{ state: "active", words: "BTC at $110,000 or above" }]);
-  expect((await say(app, "/alerts"))[0]).toContain("110,000");
-});
-
-test("a code that nobody can check is refused at once, and no update is lost in a group", async () => {
-  const app = createBotApp({ env: { WALLET_ENCRYPTION_KEY: "" } });
-  expect(await say(app, "/connect ABCDEFGH")).toEqual([
-    "That does not work right now. The problem has been recorded.",
-  ]);
-  const inGroup = await say(app, `/connect@${BOT_NAME} ABCDEFGH`, { chat: GROUP });
-  expect(inGroup).toEqual([expect.stringContaining("in a private chat only")]);
-});
-
-test("a code is written down nowhere, and whoever was cut off behind the link is told of it on the next try", async ({
+test("where an account is needed, a button leads to the web application where there is one, else words", async ({
   app,
 }) => {
-  const { code } = await userWithCode(app, "alice");
-  await deliver(app, updateOf(`/connect ${code}`));
-  const [work] = await underWay(app);
-  expect(JSON.stringify(work?.args)).toContain(codeHash(code));
-  expect(JSON.stringify(work)).not.toContain(code);
-  // A server took it, linked the account, and was lost before it could say so.
-  await loseScheduled(app);
-  const account = { codeHash: codeHash(code), messengerId: String(ALICE), by: "account" as const };
-  await app.t.mutation(internal.messenger.linking.link, account);
-  await app.pass(5 * 60_000);
-  await arrived(app, 1);
-  expect(app.cards().map(({ text }) => text)).toEqual([expect.stringContaining("Linked")]);
-  expect(await app.rows("messengerLinks")).toHaveLength(1);
-  expect(await app.rows("codes")).toEqual([]);
-});
-
-test("questions of one account in many groups are limited", async ({ app }) => {
-  let asked = 0;
-  for (let group = 0; group < 9; group++) {
-    for (let i = 0; i < 10; i++) {
-      const update = updateOf(`/ask@${BOT_NAME} Why?`, { chat: GROUP - group });
-      if ((await deliver(app, update)).status === 200) asked++;
-    }
-  }
-  for (let i = 0; i < 400 && (await underWay(app)).length > 0; i++) await app.settle(8);
-  expect(asked).toBe(90);
-  const calls = app.standins.sent("llm").length;
-  expect(calls).toBeGreaterThanOrEqual(60);
-  expect(calls).toBeLessThan(85);
-  // The answers leave a few at a time.
-  await app.pass(5 * 60_000);
-  expect(
-    app.cards().filter(({ text }) => / is used up: there is more in \d+ seconds?\.$/.test(text)),
-  ).not.toEqual([]);
+  expect(await say(app, "/portfolio")).toEqual([expect.stringContaining("ownerUrl")]);
+  closeApp();
+  const web = createBotApp({ env: { WEB_APP_URL: "https://app.example/me?theme=dark" } });
+  const [card = ""] = await say(web, "/follow SOL");
+  expect(card).toContain("This needs your account: link it, and send that again.");
+  expect(web.cards().at(-1)?.keyboard?.flat()).toMatchObject([
+    { text: "Link my account", url: "https://app.example/me?theme=dark&link=messenger" },
+  ]);
 });

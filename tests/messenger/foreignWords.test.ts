@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
 import { renderCard, type Paragraph } from "../../convex/messenger/format";
 import { linkedUser, say, test } from "../bot/support";
-import { withoutListings } from "./support";
 
 /** What others wrote stands in cards as words: the messenger makes no link, name or command of it. */
 
@@ -70,19 +69,6 @@ describe("what a model says after what it has read", () => {
     expect(answer).toContain("Claim at base-airdrop.\u2060exchange");
     expect(foundIn(answer)).toEqual([]);
   });
-});
-
-test("what a stranger has sent to a chat they named is text", async ({ app }) => {
-  withoutListings(app);
-  const order = { userId: "a-stranger-nobody-knows", token: "CLAIM.XYZ", messengerChatId: "4711" };
-  expect((await app.post("/mcp/research/start", order)).status).toBe(200);
-  const settings = { userId: order.userId, messengerChatId: "4711" };
-  await app.post("/user/messenger", settings);
-  await app.post("/user/telegram/notify", { userId: order.userId, message: POST });
-  await app.settle();
-  expect(app.cards()).toHaveLength(2);
-  expect(app.cards().map(({ text }) => text)).toContainEqual(expect.stringContaining("CLAIM.\u2060XYZ"));
-  for (const { text } of app.cards()) expect(foundIn(text)).toEqual([]);
 });
 
 test("a command that somebody copies from a card works", async ({ app }) => {

@@ -16,7 +16,9 @@ export type Posted = {
 };
 
 /** Users' webhooks: they answer what a test says, and keep what they were sent. */
-export function receiver(answer: (posted: Posted) => Response | Promise<Response>): Posted[] {
+export function receiver(
+  answer: (posted: Posted) => Response | Promise<Response> = () => new Response(),
+): Posted[] {
   const others = globalThis.fetch;
   const posted: Posted[] = [];
   vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
