@@ -64,6 +64,7 @@ describe("a linked user", () => {
     const { userId } = await linkedUser(app, "alice");
     const as = { as: "alice" };
     await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT, messengerChatId: "7" }, as);
+    await app.settle();
     expect(await say(app, "/status")).toEqual(["No research shift is running."]);
     expect(app.cards().find(({ text }) => text.startsWith("No research"))).toMatchObject({
       chatId: String(ALICE),

@@ -29,7 +29,7 @@ test("/signals shows the latest of both tokens or of one, to anybody, in groups 
   expect(await say(app, "/signals")).toEqual([expect.stringContaining("No signal has been issued yet")]);
   await issued(app, buy);
   const [both = ""] = await say(app, "/signals");
-  expect(both).toMatch(/<b>🟢 BTC BUY<\/b> · confidence 70 %[^]*ETH BUY/);
+  expect(both).toMatch(/<b>🟢 BTC BUY<\/b> · confidence 70\s%[^]*ETH BUY/);
   expect((await say(app, "/record"))[0]).toMatch(/Record 2: <code>[0-9a-f]{64}/);
   const [one = ""] = await say(app, "/signals $eth", { from: 43 });
   expect([one.includes("ETH BUY"), one.includes("BTC BUY")]).toEqual([true, false]);

@@ -93,7 +93,7 @@ describe.each(
           }
         },
       ),
-      { numRuns: 1_500 },
+      { numRuns: 400 },
     );
     expect(seen.taken).toBeGreaterThan(0);
     expect(seen.refused).toBeGreaterThan(0);

@@ -8,7 +8,7 @@ import http from "../../convex/http";
 import { openApi } from "../../scripts/reference/document";
 import type { Operation } from "../../scripts/reference/types";
 import { createApp, test } from "../support/app";
-import { documented, validatorOf } from "../support/document";
+import { assertDocumented, documented, validatorOf } from "../support/document";
 
 const { document } = documented();
 type Placed = { path: string; method: "get" | "post"; operation: Operation };
@@ -19,11 +19,20 @@ const operations: Placed[] = Object.entries(document.paths).flatMap(([path, { ge
 ]);
 
 describe("the API document", () => {
-  test("is what /openapi.json answers, with this deployment's address", async () => {
+  test("is what /openapi.json answers, with this deployment's address, and valid OpenAPI 3.1 of this version", async () => {
     const app = createApp({ env: { CONVEX_SITE_URL: "https://other.convex.site/" } });
     const { status, headers, body } = await app.get("/openapi.json");
     expect([status, headers.get("cache-control")]).toEqual([200, "public, max-age=60"]);
     expect(body).toEqual(JSON.parse(JSON.stringify(openApi(offered, "https://other.convex.site"))));
+    const validator = new Validator();
+    const result = await validator.validate(z.looseObject({}).parse(JSON.parse(JSON.stringify(document))));
+    expect([result.errors ?? [], result.valid, validator.version]).toEqual([[], true, "3.1"]);
+    expect(document.info).toMatchObject({
+      version: packageFile.version,
+      contact: { name: expect.any(String), url: `${document.servers[0]?.url}/docs` },
+      license: { name: expect.any(String), identifier: expect.stringMatching(/^LicenseRef-/) },
+    });
+    expect((await app.get("/health")).body.version).toBe(packageFile.version);
   });
 
   test.each(["/openapi.json", "/docs/signals"])(
@@ -49,13 +58,7 @@ describe("the API document", () => {
     },
   );
 
-  test("is valid OpenAPI 3.1", async () => {
-    const validator = new Validator();
-    const result = await validator.validate(z.looseObject({}).parse(JSON.parse(JSON.stringify(document))));
-    expect([result.errors ?? [], result.valid, validator.version]).toEqual([[], true, "3.1"]);
-  });
-
-  test("has every route of the router and nothing else", () => {
+  test("has every route of the router and nothing else, each named once and described", () => {
     // The router knows no names of fields, and takes what nobody else does at "/*".
     const routes = http.getRoutes().filter(([path]) => path !== "/*");
     const told = operations.map(
@@ -63,39 +66,17 @@ describe("the API document", () => {
     );
     expect(told.toSorted()).toEqual(routes.map(([path, method]) => `${method} ${path}`).toSorted());
     expect(told).toHaveLength(endpoints.flatMap(({ methods }) => methods).length);
-  });
-
-  test("names every operation once, and describes every tag", () => {
-    const ids = operations.map(({ operation }) => operation.operationId);
-    expect(new Set(ids).size).toBe(ids.length);
+    expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(told.length);
+    for (const { path, operation } of operations)
+      expect([path, (operation.description ?? operation.summary).length >= 20]).toEqual([path, true]);
     expect(document.tags.filter(({ name, description }) => name === description)).toEqual([]);
-  });
-
-  test("says of every operation what it does, and of all whether a token is needed", () => {
-    const silent = operations.filter(
-      ({ operation }) => (operation.description ?? operation.summary).length < 20,
-    );
-    expect(silent.map(({ path, method }) => `${method} ${path}`)).toEqual([]);
     expect(document.security).toEqual([{}]);
     expect(operations.flatMap(({ operation }) => operation.security ?? [])).toEqual(
       expect.arrayContaining([{}, { userToken: [] }]),
     );
   });
 
-  test("says whom to ask and what is licensed", () => {
-    const [server] = document.servers;
-    expect(document.info).toMatchObject({
-      contact: { name: expect.any(String), url: `${server?.url}/docs` },
-      license: { name: expect.any(String), identifier: expect.stringMatching(/^LicenseRef-/) },
-    });
-  });
-
-  test("has the version of package.json, as /health has", async () => {
-    expect(document.info.version).toBe(packageFile.version);
-    expect((await createApp().get("/health")).body.version).toBe(packageFile.version);
-  });
-
-  test("gives GET and POST of one path the same fields", () => {
+  test("gives GET and POST of one path the same fields, and tells two endpoints of one path apart", () => {
     const both = endpoints.filter(({ methods }) => methods.length === 2);
     expect(both.length).toBeGreaterThan(3);
     for (const { path } of both) {
@@ -105,13 +86,9 @@ describe("the API document", () => {
       const query = (get.parameters ?? []).filter((one) => one.in === "query").map(({ name }) => name);
       expect([path, query]).toEqual([path, Object.keys(body?.properties ?? {})]);
     }
-  });
-
-  test("tells two endpoints of one path apart", () => {
     const { get, post } = document.paths["/social/mention"] ?? {};
-    const answerOf = (operation: Operation | undefined) =>
-      operation?.responses["200"]?.content["application/json"]?.schema;
-    expect([answerOf(get), answerOf(post)]).toEqual([
+    const answers = [get, post].map((one) => one?.responses["200"]?.content["application/json"]?.schema);
+    expect(answers).toEqual([
       { $ref: "#/components/schemas/GetSocialMentionAnswer" },
       { $ref: "#/components/schemas/PostSocialMentionAnswer" },
     ]);
@@ -119,31 +96,79 @@ describe("the API document", () => {
 
   test("shows examples that its own schemas accept", () => {
     let shown = 0;
+    const expectValid = (at: string[], value: unknown) => {
+      if (value === undefined) return;
+      shown++;
+      const validate = validatorOf(...at);
+      validate(value);
+      expect([at.join(" "), validate.errors ?? []]).toEqual([at.join(" "), []]);
+    };
+    const json = ["content", "application/json", "schema"];
     for (const { path, method, operation } of operations) {
       const at = ["paths", path, method];
       const body = operation.requestBody?.content["application/json"]?.example;
-      if (body !== undefined) {
-        expectValid([...at, "requestBody", "content", "application/json", "schema"], body);
-        shown++;
-      }
-      for (const [index, { example }] of (operation.parameters ?? []).entries()) {
-        if (example === undefined) continue;
+      expectValid([...at, "requestBody", ...json], body);
+      for (const [index, { example }] of (operation.parameters ?? []).entries())
         expectValid([...at, "parameters", String(index), "schema"], example);
-        shown++;
-      }
-      for (const [status, { content }] of Object.entries(operation.responses)) {
-        const example = content["application/json"]?.example;
-        if (example === undefined) continue;
-        expectValid([...at, "responses", status, "content", "application/json", "schema"], example);
-        shown++;
-      }
+      for (const [status, { content }] of Object.entries(operation.responses))
+        expectValid([...at, "responses", status, ...json], content["application/json"]?.example);
     }
     expect(shown).toBeGreaterThan(operations.length);
   });
 });
 
-function expectValid(at: string[], value: unknown): void {
-  const validate = validatorOf(...at);
-  validate(value);
-  expect([at.join(" "), validate.errors ?? []]).toEqual([at.join(" "), []]);
-}
+const COMMON = {
+  "content-type": "application/json",
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "X-Request-Id",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "x-request-id": "5f785860-76ba-42f3-a1ab-56ae85180260",
+};
+const STOP = "POST /mcp/research/stop";
+const stopped = { success: true, stopped: 0 };
+const no = { error: "no" };
+
+/** Answers, and what the check of every answer in a test has against them: `null` for nothing. */
+const ANSWERS: readonly [
+  request: string,
+  status: number,
+  body: unknown,
+  problem: string | null,
+  headers?: Record<string, string | null>,
+][] = [
+  [STOP, 200, stopped, null],
+  [`${STOP}?x=1`, 400, no, null],
+  ["GET /nowhere", 404, no, null],
+  ["GET /mcp/research/stop", 405, no, null, { allow: "POST" }],
+  ["OPTIONS /any", 204, "", null, { "access-control-allow-methods": "GET" }],
+  [STOP, 418, no, "status is not documented"],
+  [STOP, 200, { success: true }, "stopped"],
+  [STOP, 200, { ...stopped, stopped: "0" }, "must be integer"],
+  [STOP, 200, { ...stopped, more: 1 }, "additional properties"],
+  [STOP, 400, { ...no, key: 1 }, "additional"],
+  [STOP, 200, "<html>", "not JSON"],
+  ["GET /nowhere", 404, no, "X-Request-Id", { "x-request-id": null }],
+  ["GET /nowhere", 404, no, "any origin", { "access-control-allow-origin": null }],
+  [STOP, 200, stopped, "set-cookie is not documented", { "set-cookie": "a=b" }],
+  [STOP, 200, stopped, "Cache-Control is missing", { "cache-control": null }],
+  ["POST /mcp/chat", 429, no, "Retry-After is missing"],
+  [STOP, 200, stopped, "content type", { "content-type": "text/plain" }],
+  ["GET /nowhere", 200, {}, "should be 404"],
+  ["GET /mcp/research/stop", 200, stopped, "allowed methods"],
+  ["OPTIONS /any", 204, {}, "preflight"],
+];
+
+test.for(ANSWERS)(
+  "every answer in a test is held against it: %s %i %j",
+  ([request, status, body, problem, own]) => {
+    const [method = "", path = ""] = request.split(" ");
+    const headers = new Headers();
+    for (const [name, value] of Object.entries({ ...COMMON, ...own }))
+      if (value !== null) headers.set(name, value);
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const check = () => assertDocumented(method, path, { status, headers, text });
+    if (problem === null) expect(check).not.toThrow();
+    else expect(check).toThrow(problem);
+  },
+);

@@ -1,18 +1,8 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { confirm } from "../bot/support";
 import { createApp } from "../support/app";
-import {
-  ALICE,
-  browserOf,
-  decided,
-  deliver,
-  event,
-  FRIEND,
-  linkedUser,
-  mention,
-  SECRET,
-  test,
-} from "./support";
+import { ALICE, browserOf, decided, deliver, event, linkedUser, mention, SECRET, test } from "./support";
 
 const MINUTE = 60_000;
 const world = () => createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
@@ -153,30 +143,33 @@ describe("a mention", () => {
   });
 });
 
-describe("settings", () => {
-  test("mentions are listed to their user alone, and leave with the user's data", async ({ app }) => {
-    const { browser } = await linkedUser(app, () => app.settle());
-    await mention(app, "good morning");
-    await mention(app, "good morning", MALLORY);
-    await decided(app);
-    const paginationOpts = { numItems: 10, cursor: null };
-    const { page } = await browser.query(api.social.app.mentions, { paginationOpts });
-    expect(page).toMatchObject([
-      { text: "@bot good morning", status: "ignored", authorHandle: "alice" },
-      { text: expect.stringContaining("my code is"), reason: "It proved its author's account" },
-    ]);
-    const bob = await signedIn(app, "bob");
-    expect((await bob.query(api.social.app.mentions, { paginationOpts })).page).toEqual([]);
-    await browser.mutation(api.accounts.recipients.add, { address: FRIEND });
-    for (const section of ["mentions", "socialAccounts"] as const) {
-      const rows = section === "mentions" ? 2 : 1;
-      const exported = await browser.query(api.accounts.data.page, { section, paginationOpts });
-      expect([section, exported.page.length]).toEqual([section, rows]);
-    }
-    await browser.mutation(api.accounts.data.erase, {});
-    await app.pass(MINUTE);
-    expect(await browser.query(api.accounts.recipients.mine, {})).toEqual([]);
-    expect(await app.rows("socialAuthors")).toEqual([]);
-    expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([MALLORY.id]);
-  });
+test("what became of a mention is told in its author's linked chat; mentions are listed to their user alone, and leave with them", async ({
+  app,
+}) => {
+  const { browser, userId } = await linkedUser(app, () => app.settle());
+  // No chat is set: the linked account's own is all there is.
+  await app.post("/user/messenger", { userId, messengerChatId: "" }, { as: "alice" });
+  const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+  await app.post("/messenger/connect", { linkToken: code, messengerId: "4242" });
+  await confirm(app, "4242");
+  await app.settle();
+  const before = app.cards().length;
+  const tweetId = await mention(app, "good morning, buy 10 USD of ETH if you like");
+  await mention(app, "good morning", MALLORY);
+  await decided(app);
+  expect(app.cards().slice(before)).toMatchObject([
+    { chatId: "4242", text: expect.stringContaining(`Post ${tweetId} by @\u2060alice`) },
+  ]);
+  const paginationOpts = { numItems: 10, cursor: null };
+  const { page } = await browser.query(api.social.app.mentions, { paginationOpts });
+  expect(page).toMatchObject([
+    { tweetId, status: "ignored", authorHandle: "alice" },
+    { text: expect.stringContaining("my code is"), reason: "It proved its author's account" },
+  ]);
+  const bob = await signedIn(app, "bob");
+  expect((await bob.query(api.social.app.mentions, { paginationOpts })).page).toEqual([]);
+  await browser.mutation(api.accounts.data.erase, {});
+  await app.pass(MINUTE);
+  expect(await app.rows("socialAuthors")).toEqual([]);
+  expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([MALLORY.id]);
 });
