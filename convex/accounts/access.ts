@@ -190,7 +190,7 @@ export async function knownId(ctx: ActionCtx, name: string, question: IdQuestion
       if (claimDueAt === null) return {};
       return {
         claimPending: iso(claimDueAt),
-        claimEndUrl: `${siteUrl()}/claim/end?id=${encodeURIComponent(name)}`,
+        claimEndUrl: `${siteUrl()}/claim/end`,
       };
     },
   };

@@ -1,20 +1,21 @@
-import { iso } from "../lib/time";
 import { notice } from "./layout";
-import { Moment } from "./parts";
 
 /** The pages that end a claim of an id. Looking at the first ends nothing: previews of links look, too. */
 
-/** @param dueAt When the claim takes effect, epoch ms. */
-export function claimPage(id: string, dueAt: number) {
+/** It asks for the id: an id in an address would stay in histories and logs. */
+export function claimPage() {
   const words = (
     <>
-      Somebody has claimed <code>{id}</code>: what is in its wallet is theirs from <Moment at={iso(dueAt)} />{" "}
-      on. If that is not you, end the claim; the id stays as it is then.
+      Has somebody else claimed your account id? Until the time in every answer to the id you can end that
+      claim; the id stays as it is then.
     </>
   );
   const form = (
     <form action="/claim/end" method="post">
-      <input type="hidden" name="id" value={id} />
+      <label>
+        Your account id
+        <input name="id" required autocomplete="off" maxlength={128} />
+      </label>
       <button>End the claim</button>
     </form>
   );

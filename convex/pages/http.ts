@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { AppError } from "../lib/errors";
 import { endpoint, Reply, type Endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { optionalToken, text, userId } from "../lib/http/input";
 import type { Page } from "./layout";
@@ -40,13 +39,6 @@ function page<Input extends z.ZodType>({ show, isPrivate = false, ...described }
     },
   });
 }
-
-const CLAIM = {
-  path: "/claim/end",
-  input: z.object({ id: userId.describe("The userId whose claim waits") }),
-  errors: { not_found: "No claim of this userId waits." },
-  isPrivate: true,
-} as const;
 
 export const pageEndpoints: MountedEndpoint[] = [
   page({
@@ -94,24 +86,24 @@ export const pageEndpoints: MountedEndpoint[] = [
     show: async (ctx) => (await import("./status")).statusPage(ctx),
   }),
   page({
-    ...CLAIM,
-    summary: "Asks whether the claim of a userId that waits is to end.",
+    path: "/claim/end",
+    summary: "Asks for the userId whose claim is to end.",
     description:
       "While somebody's claim of a `userId` with a wallet waits, every answer to the `userId` has `claimPending` (when it takes effect) and `claimEndUrl` (this address). Looking ends nothing.",
-    show: async (ctx, { id: name }, now) => {
-      const known = await ctx.runQuery(internal.accounts.access.named, { name, now });
-      if (known === null || known.claimDueAt === null)
-        throw new AppError("not_found", "No claim of this userId waits");
-      return (await import("./claim")).claimPage(name, known.claimDueAt);
-    },
+    isPrivate: true,
+    input: z.object({}),
+    show: async () => (await import("./claim")).claimPage(),
   }),
   page({
-    ...CLAIM,
+    path: "/claim/end",
     methods: ["POST"],
     limit: "settings",
     summary: "Ends the claim of a userId that waits: it stays without an owner.",
     description:
       "The button of the page before it, or a JSON body. Whoever knows the `userId` may end the claim; nobody can claim it for a week then.",
+    errors: { not_found: "No claim of this userId waits." },
+    isPrivate: true,
+    input: z.object({ id: userId.describe("The userId whose claim waits") }),
     show: async (ctx, { id }) => {
       await ctx.runMutation(internal.accounts.claims.end, { name: id });
       return (await import("./claim")).endedPage(id);

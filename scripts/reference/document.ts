@@ -65,7 +65,7 @@ const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   },
   claimEndUrl: {
     type: "string",
-    description: "Beside claimPending: a page whose button ends that claim.",
+    description: "Beside claimPending: a page that asks for the id and ends that claim.",
   },
 };
 

@@ -111,7 +111,7 @@ describe.for([ID, "kq3vX9tLw2bTz7RfYh5MnP-is-long"])("a claim of an id that has 
       expect([status, body.claimPending, body.claimEndUrl]).toEqual([
         200,
         expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-        `https://some.convex.site/claim/end?id=${id}`,
+        "https://some.convex.site/claim/end",
       ]);
     // Whoever of the two orders: past the guard the chain is missing here.
     expect([401, 403]).not.toContain((await send(app, id)).status);
@@ -130,22 +130,20 @@ describe.for([ID, "kq3vX9tLw2bTz7RfYh5MnP-is-long"])("a claim of an id that has 
   }) => {
     await claimed(app);
     const { body } = await app.post("/mcp/defi/connect", { userId: id });
-    const { pathname, search } = new URL(String(body.claimEndUrl));
+    const { pathname } = new URL(String(body.claimEndUrl));
     // What previews a link looks, and ends nothing.
     for (const method of ["GET", "GET", "HEAD"]) {
-      expect((await app.call(method, pathname + search, { headers })).status).toBe(200);
+      expect((await app.call(method, pathname, { headers })).status).toBe(200);
     }
-    const page = await app.get(pathname + search, { headers });
+    const page = await app.get(pathname, { headers });
     expect(page.headers.get("cache-control")).toBe("no-store");
     expect(page.text).toContain('<form action="/claim/end" method="post">');
-    const [, field = ""] = /<input type="hidden" name="id" value="([^"]+)"/.exec(page.text) ?? [];
-    const press = () => app.call("POST", pathname, { headers: { ...headers, ...FORM }, body: `id=${field}` });
+    expect(page.text).toContain('<input name="id"');
+    const press = () => app.call("POST", pathname, { headers: { ...headers, ...FORM }, body: `id=${id}` });
     const ended = await press();
     expect([ended.status, ended.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(ended.text).toContain("The claim has ended");
-    expect([(await press()).status, (await app.get(pathname + search, { headers })).status]).toEqual([
-      404, 404,
-    ]);
+    expect((await press()).status).toBe(404);
     await app.pass(49 * HOUR, { cronsRun: false });
     expect([401, 403]).not.toContain((await send(app, id)).status);
     expect(await planted(app, "mallory", id)).toMatchObject({ alerts: 1, webhooks: 1 });

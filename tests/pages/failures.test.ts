@@ -1,43 +1,38 @@
-import { describe, expect } from "vitest";
-import { test } from "../signals/support";
+import { expect } from "vitest";
+import { EIGHT, test } from "../signals/support";
 import { createApp } from "../support/app";
 import { BROWSER, openPage } from "./support";
 
 /** What a browser sees where something fails. */
 
-describe("a failure", () => {
-  test.for([
+test("a failure is a page for a browser and JSON for programs, for who sent a body, and for who has to pay", async () => {
+  const app = createApp({ now: EIGHT, env: { PLATFORM_WALLET_ADDRESS: `0x${"1".repeat(40)}` } });
+  for (const [path, status, words] of [
     ["/nowhere", 404, "There is no page at this address"],
     ["/signals/BTC-2020-01-01", 404, "There is no signal BTC-2020-01-01"],
     ["/mcp/token", 400, "question is required"],
     ["/messenger/webhook", 405, "This address is for programs"],
-  ] as const)(
-    "at %s is a page for a browser and JSON for programs",
-    async ([path, status, words], { app }) => {
-      const page = await openPage(app, path);
-      expect([page.status, page.headers.get("content-type")]).toEqual([status, "text/html; charset=utf-8"]);
-      expect(page.text).toContain(words);
-      expect(page.text).toContain('<a href="/record">');
-      expect([page.headers.get("cache-control"), page.headers.get("vary")]).toEqual(["no-store", "Accept"]);
-      expect(page.text).not.toMatch(/endpoint|userId/);
-      const plain = await app.get(path);
-      expect([plain.status, Object.keys(plain.body)]).toEqual([status, ["error"]]);
-      expect(page.headers.get("allow")).toBe(plain.headers.get("allow"));
-    },
-  );
-
-  test("is JSON where a body was sent", async ({ app }) => {
-    const headers = { Accept: BROWSER };
-    const posted = await app.post("/mcp/chat", {}, { headers });
-    expect([posted.status, Object.keys(posted.body)]).toEqual([400, ["error"]]);
-  });
-
-  test("is JSON for who has to pay", async () => {
-    const app = createApp({ env: { PLATFORM_WALLET_ADDRESS: `0x${"1".repeat(40)}` } });
-    const paid = await app.get("/agent/research/paid", { headers: { Accept: BROWSER } });
-    expect(paid.body).toHaveProperty("paymentDetails");
-    expect(paid.status).toBe(402);
-  });
+  ] as const) {
+    const page = await openPage(app, path);
+    expect([path, page.status, page.headers.get("content-type")]).toEqual([
+      path,
+      status,
+      "text/html; charset=utf-8",
+    ]);
+    expect(page.text).toContain(words);
+    expect(page.text).toContain('<a href="/record">');
+    expect([page.headers.get("cache-control"), page.headers.get("vary")]).toEqual(["no-store", "Accept"]);
+    expect(page.text).not.toMatch(/endpoint|userId/);
+    const plain = await app.get(path);
+    expect([plain.status, Object.keys(plain.body)]).toEqual([status, ["error"]]);
+    expect(page.headers.get("allow")).toBe(plain.headers.get("allow"));
+  }
+  const headers = { Accept: BROWSER };
+  const posted = await app.post("/mcp/chat", {}, { headers });
+  expect([posted.status, Object.keys(posted.body)]).toEqual([400, ["error"]]);
+  const paid = await app.get("/agent/research/paid", { headers });
+  expect(paid.body).toHaveProperty("paymentDetails");
+  expect(paid.status).toBe(402);
 });
 
 test("a page is HTML for everybody, and none of its neighbours is hidden", async ({ app }) => {

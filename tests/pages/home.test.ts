@@ -49,20 +49,9 @@ describe("the first page", () => {
     says(words, `PEPE: ${bigUsd(7_300_000)} went to exchanges`, "bearish");
   });
 
-  test("shows the market of the last hour, none that is older, and has no newer one made", async ({
+  test("takes whatever strangers wrote as text, and shows the market of the last hour, none that is older", async ({
     app,
   }) => {
-    await app.get("/mcp/market");
-    const asked = app.standins.sent("llm").length;
-    await app.advance(50 * 60_000);
-    says(soundWords(await openPage(app, "/")), "The market", "50 minutes ago");
-    await app.advance(11 * 60_000);
-    expect(soundWords(await openPage(app, "/"))).not.toContain("The market");
-    await app.settle();
-    expect(app.standins.sent("llm")).toHaveLength(asked);
-  });
-
-  test("takes whatever strangers wrote as text", async ({ app }) => {
     await app.get("/mcp/market");
     await issued(app, { ...buy, reasoning: `Up ${HOSTILE}` });
     const market = (await app.rows("answers")).find(({ key }) => key === "market:");
@@ -78,6 +67,13 @@ describe("the first page", () => {
     const answer = await openPage(app, "/");
     says(soundWords(answer), `Moved ${HOSTILE}`, HOSTILE, "The model's view “Up");
     says(answer.text, "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&lt;img");
+    const asked = app.standins.sent("llm").length;
+    await app.advance(50 * 60_000);
+    says(soundWords(await openPage(app, "/")), "The market", "50 minutes ago");
+    await app.advance(11 * 60_000);
+    expect(soundWords(await openPage(app, "/"))).not.toContain("The market");
+    await app.settle();
+    expect(app.standins.sent("llm")).toHaveLength(asked);
   });
 
   test("has prices with a day's line of the exchange five minutes after the first start", async ({ app }) => {
@@ -93,28 +89,24 @@ describe("the first page", () => {
   });
 });
 
-describe("/mcp/prices", () => {
-  test("tells the newest prices, the closes of the hours asked for, and the change over a day", async ({
+test("/mcp/prices tells the newest prices, the closes of the hours asked for, and the change over a day, once there are some", async ({
+  app,
+}) => {
+  expect((await app.get("/mcp/prices")).body).toEqual({ hours: 48, prices: { BTC: null, ETH: null } });
+  expect((await app.get("/mcp/prices?hours=721")).status).toBe(400);
+  const told = async () => shownPrices.parse((await app.get("/mcp/prices?hours=3")).body);
+  await samplePrices(app, [50, 100, 101]);
+  expect((await told()).prices.ETH?.change24hPercent).toBeNull();
+  await samplePrices(
     app,
-  }) => {
-    await samplePrices(app, [50, ...Array.from({ length: 50 }, (_, index) => 100 + index)]);
-    const { prices, hours } = shownPrices.parse((await app.get("/mcp/prices?hours=3")).body);
-    expect(hours).toBe(3);
-    // Half-hourly from 50 at 08:00: an hour's close is its half hour's price.
-    expect(prices.BTC?.closes.map(({ priceUsd }) => priceUsd)).toEqual([144, 146, 148]);
-    expect(prices.BTC?.closes.at(-1)?.at).toBe("2026-01-06T09:00:00.000Z");
-    expect(prices.BTC?.priceUsd).toBe(149);
-    // At 09:30 the day before it was half way from 100 at nine to 102 at ten.
-    expect(prices.BTC?.change24hPercent).toBeCloseTo((149 / 101 - 1) * 100, 5);
-  });
-
-  test("tells no price before the first one, and no change over a day in the first hours", async ({
-    app,
-  }) => {
-    expect((await app.get("/mcp/prices")).body).toEqual({ hours: 48, prices: { BTC: null, ETH: null } });
-    await samplePrices(app, [100, 101, 102]);
-    const young = shownPrices.parse((await app.get("/mcp/prices")).body);
-    expect(young.prices.ETH?.change24hPercent).toBeNull();
-    expect((await app.get("/mcp/prices?hours=721")).status).toBe(400);
-  });
+    Array.from({ length: 48 }, (_, index) => 102 + index),
+  );
+  const { prices, hours } = await told();
+  expect(hours).toBe(3);
+  // Half-hourly from 50 at 08:00: an hour's close is its half hour's price.
+  expect(prices.BTC?.closes.map(({ priceUsd }) => priceUsd)).toEqual([144, 146, 148]);
+  expect(prices.BTC?.closes.at(-1)?.at).toBe("2026-01-06T09:00:00.000Z");
+  expect(prices.BTC?.priceUsd).toBe(149);
+  // At 09:30 the day before it was half way from 100 at nine to 102 at ten.
+  expect(prices.BTC?.change24hPercent).toBeCloseTo((149 / 101 - 1) * 100, 5);
 });

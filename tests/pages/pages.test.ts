@@ -17,7 +17,12 @@ const movement = z.object({
 });
 const whales = z.object({ alerts: z.array(movement) });
 
-async function reportOn(app: App, jobToken: string, shortSummary: string): Promise<void> {
+async function reportOn(
+  app: App,
+  jobToken: string,
+  shortSummary: string,
+  urls: readonly (string | null)[] = [],
+): Promise<void> {
   await insertShifts(app, 1);
   await app.t.run(async ({ db }) => {
     const report = await db.query("reports").order("desc").first();
@@ -27,7 +32,9 @@ async function reportOn(app: App, jobToken: string, shortSummary: string): Promi
       shortSummary,
       marketOutlook: "bearish" as const,
       impacts: [{ title: HOSTILE, detail: "A detail.", sentiment: "bullish" as const, confidence: 0.65 }],
-      sources: [],
+      sources: urls.map((url, i) => {
+        return { id: i + 1, name: `Source ${i + 1}`, url, observedAt: Date.now(), says: `It says ${i + 1}.` };
+      }),
       missing: [],
     };
     await db.patch("reports", report._id, { jobToken, generatedAt: Date.now(), result });
@@ -35,46 +42,31 @@ async function reportOn(app: App, jobToken: string, shortSummary: string): Promi
 }
 
 describe("research", () => {
-  test("says how to have some written where there is none, and writes none itself", async ({ app }) => {
+  test("says how to have some written where there is none, writes none itself, and sells where a wallet takes the payment", async ({
+    app,
+  }) => {
     for (const [path, subject] of [
       ["/research", "the whole market"],
       ["/research?token=doge", "DOGE"],
-    ] as const) {
-      const words = soundWords(await openPage(app, path));
-      says(words, `Research on ${subject}`, `Nothing has been written on ${subject} yet`, "free by a call");
-    }
+    ] as const)
+      says(
+        soundWords(await openPage(app, path)),
+        ...[`Research on ${subject}`, `Nothing has been written on ${subject} yet`, "free by a call"],
+      );
+    says(soundWords(await openPage(app, "/research?token=%3Cb%3E")), "Nothing has been written on <B> yet");
     await app.settle();
     expect(app.standins.sent("llm")).toEqual([]);
-    says(soundWords(await openPage(app, "/research?token=%3Cb%3E")), "Nothing has been written on <B> yet");
-  });
-
-  test("is offered for sale where a wallet of the platform takes the payment, and only there", async ({
-    app,
-  }) => {
-    const paths = ["/", "/research"];
-    for (const path of paths) expect((await openPage(app, path)).text).not.toContain("#buy");
     const selling = createApp({ env: { PLATFORM_WALLET_ADDRESS: `0x${"1".repeat(40)}` } });
-    for (const path of paths) expect((await openPage(selling, path)).text).toContain('href="/start#buy"');
+    for (const path of ["/", "/research"]) {
+      expect((await openPage(app, path)).text).not.toContain("#buy");
+      expect((await openPage(selling, path)).text).toContain('href="/start#buy"');
+    }
   });
 
-  test("shows the report and the measured prices that the JSON tells, what a model wrote as text", async ({
+  test("shows the report and the measured prices that the JSON tells, what others wrote as text, and links over TLS alone", async ({
     app,
   }) => {
     await samplePrices(app, [100, 101, 102, 103, 104, 105]);
-    await reportOn(app, "BTC", "🔴 Falling <b>fast</b>");
-    await app.advance(3 * HOUR);
-    const words = soundWords(await openPage(app, "/research?token=btc"));
-    says(words, "Final report of a shift", "▼ bearish Falling <b>fast</b>", "3 hours ago");
-    says(words, `First ${HOSTILE} Second part.`, `${HOSTILE} ▲ bullish confidence 65 %`, "A detail.");
-    says(words, "Measured", "$105.00", "Chainlink", "3 hours ago");
-    says(words, "outlook, causes and forecasts are its view");
-    expect(words.indexOf("Measured")).toBeLessThan(words.indexOf("A language model wrote this"));
-  });
-
-  test("leads to the pages that its sources gave, to those over TLS alone, whatever they wrote", async ({
-    app,
-  }) => {
-    await reportOn(app, "BTC", "🔴 Falling");
     const urls = [
       "https://www.coingecko.com/en/coins/bitcoin",
       'https://news.example/a?b=c&d="><script>alert(1)</script>',
@@ -84,16 +76,15 @@ describe("research", () => {
       "not an address",
       null,
     ];
-    await app.t.run(async ({ db }) => {
-      const report = await db.query("reports").order("desc").first();
-      if (report?.result === undefined) throw new Error("A report was inserted");
-      const sources = urls.map((url, i) => {
-        return { id: i + 1, name: `Source ${i + 1}`, url, observedAt: Date.now(), says: `It says ${i + 1}.` };
-      });
-      await db.patch("reports", report._id, { result: { ...report.result, sources } });
-    });
-    const answer = await openPage(app, "/research?token=BTC");
+    await reportOn(app, "BTC", "🔴 Falling <b>fast</b>", urls);
+    await app.advance(3 * HOUR);
+    const answer = await openPage(app, "/research?token=btc");
     const words = soundWords(answer);
+    says(words, "Final report of a shift", "▼ bearish Falling <b>fast</b>", "3 hours ago");
+    says(words, `First ${HOSTILE} Second part.`, `${HOSTILE} ▲ bullish confidence 65 %`, "A detail.");
+    says(words, "Measured", "$105.00", "Chainlink", "3 hours ago");
+    says(words, "outlook, causes and forecasts are its view");
+    expect(words.indexOf("Measured")).toBeLessThan(words.indexOf("A language model wrote this"));
     for (const i of urls.keys()) says(words, `It says ${i + 1}. `, `Source ${i + 1}`);
     const links = answer.text.matchAll(/<a href="(https:[^"]*)" rel="noopener nofollow">([^<@]*)<\/a>/g);
     expect(Array.from(links, ([, href, name]) => [name, href])).toEqual([
@@ -102,76 +93,61 @@ describe("research", () => {
     ]);
   });
 
-  test("shows the last on-demand result however old, and the newer writing first", async ({ app }) => {
+  test("shows the last on-demand result however old, the newer writing first, and never what is its user's own", async ({
+    app,
+  }) => {
     await app.post("/mcp/research", { token: "ETH" });
     const calls = app.standins.sent("llm").length;
     await app.advance(5 * HOUR);
     await reportOn(app, "ETH", "🔴 Falling");
+    await reportOn(app, "", "🔴 A secret");
     const words = soundWords(await openPage(app, "/research?token=ETH"));
     says(words, "On-demand result", "5 hours ago", "Its view of what moves", " sources ");
     // A citation is a small number without its brackets.
     expect(words).not.toMatch(/\[\d/);
     expect(words.indexOf("Final report")).toBeLessThan(words.indexOf("On-demand result"));
+    expect(soundWords(await openPage(app, "/research"))).not.toContain("A secret");
     await app.settle();
     expect(app.standins.sent("llm")).toHaveLength(calls);
   });
-
-  test("never shows a report on the whole market, which is its user's own", async ({ app }) => {
-    await reportOn(app, "", "🔴 A secret");
-    for (const path of ["/research", "/research?token="]) {
-      expect(soundWords(await openPage(app, path))).not.toContain("A secret");
-    }
-  });
 });
 
-describe("whales", () => {
-  test("says so where nothing was reported", async ({ app }) => {
-    says(soundWords(await openPage(app, "/whales")), "Nothing was seen in the last week");
+test("whales are those that the JSON tells, strangers' words as text; the page stays small however many there are", async ({
+  app,
+}) => {
+  const none = "Nothing was seen in the last week";
+  says(soundWords(await openPage(app, "/whales")), none);
+  const told = [
+    alert({ token: "PEPE", amount: 7_300_000, description: HOSTILE }),
+    alert({ token: "ETH", alertType: "cex_outflow", amount: 45_000_000, direction: "bullish" }),
+  ];
+  agentSays(app, told);
+  await watchNow(app);
+  const words = soundWords(await openPage(app, "/whales"));
+  const { alerts } = whales.parse((await app.get("/mcp/whale-alerts?hours=6")).body);
+  expect(alerts).toHaveLength(2);
+  for (const { token, amount, direction, description } of alerts)
+    says(words, `${token}: ${bigUsd(amount)}`, direction, description);
+  await app.advance(7 * 24 * HOUR + MINUTE);
+  says(soundWords(await openPage(app, "/whales")), none);
+  const many = Array.from({ length: 300 }, (_, i) => {
+    const found = { token: `T${i}`, alertType: "smart_money" as const, amount: 1e6 + i * 1e5 };
+    return { ...found, description: `${HOSTILE} `.repeat(8), detectedAt: Date.now() - i * MINUTE };
   });
-
-  test("shows what the JSON tells, strangers' words as text", async ({ app }) => {
-    const told = [
-      alert({ token: "PEPE", amount: 7_300_000, description: HOSTILE }),
-      alert({ token: "ETH", alertType: "cex_outflow", amount: 45_000_000, direction: "bullish" }),
-    ];
-    agentSays(app, told);
-    await watchNow(app);
-    const words = soundWords(await openPage(app, "/whales"));
-    const { alerts } = whales.parse((await app.get("/mcp/whale-alerts?hours=6")).body);
-    expect(alerts).toHaveLength(2);
-    for (const { token, amount, direction, description } of alerts) {
-      says(words, `${token}: ${bigUsd(amount)}`, direction, description);
-    }
-    await app.advance(7 * 24 * HOUR + MINUTE);
-    says(soundWords(await openPage(app, "/whales")), "Nothing was seen in the last week");
-  });
-
-  test("stay small and readable however many there are", async ({ app }) => {
-    const now = Date.now();
-    const description = `${HOSTILE} `.repeat(8);
-    await insertAlerts(
-      app,
-      Array.from({ length: 300 }, (_, i) => {
-        const found = { token: `T${i}`, alertType: "smart_money" as const, amount: 1e6 + i * 1e5 };
-        return { ...found, description, detectedAt: now - i * MINUTE };
-      }),
-    );
-    const words = soundWords(await openPage(app, "/whales"));
-    says(words, "T0: $1.00M", "T29: ");
-    expect(words).not.toContain("T30: ");
-  });
+  await insertAlerts(app, many);
+  const long = soundWords(await openPage(app, "/whales"));
+  says(long, "T0: $1.00M", "T29: ");
+  expect(long).not.toContain("T30: ");
 });
 
-describe("the status", () => {
-  test("says what works now, and within two failed calls what does not", async ({ app }) => {
-    says(soundWords(await openPage(app, "/status")), "Everything works");
-    app.standins.fail("llm", { mode: "status", status: 500 });
-    for (const question of ["How is Bitcoin?", "And Ether?"]) await app.post("/mcp/chat", { question });
-    const words = soundWords(await openPage(app, "/status"));
-    says(words, "Not everything works", "Questions and research fail.");
-    expect(words).not.toMatch(/LLM_GATEWAY|cron|budget/);
-    app.standins.clear("llm");
-    await app.post("/mcp/chat", { question: "And now?" });
-    says(soundWords(await openPage(app, "/status")), "Everything works");
-  });
+test("the status says what works now, and within two failed calls what does not", async ({ app }) => {
+  says(soundWords(await openPage(app, "/status")), "Everything works");
+  app.standins.fail("llm", { mode: "status", status: 500 });
+  for (const question of ["How is Bitcoin?", "And Ether?"]) await app.post("/mcp/chat", { question });
+  const words = soundWords(await openPage(app, "/status"));
+  says(words, "Not everything works", "Questions and research fail.");
+  expect(words).not.toMatch(/LLM_GATEWAY|cron|budget/);
+  app.standins.clear("llm");
+  await app.post("/mcp/chat", { question: "And now?" });
+  says(soundWords(await openPage(app, "/status")), "Everything works");
 });
