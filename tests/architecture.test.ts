@@ -141,10 +141,9 @@ function inCircles(knows: ReadonlyMap<string, ReadonlySet<string>>): string[] {
 }
 
 describe("the house", () => {
-  test("has modules to look at", () => expect(modules.length).toBeGreaterThan(20));
-
   test("nothing imports the lists at the top, and nothing reaches out of convex/", () => {
     const known = new Set(modules.map(({ path }) => path));
+    expect(known.size).toBeGreaterThan(20);
     for (const { path, imports } of modules) {
       expect([path, imports.filter((target) => !known.has(target))]).toEqual([path, []]);
       const lists = imports.filter((target) => ROOT_LISTS.includes(target));
@@ -155,15 +154,10 @@ describe("the house", () => {
   test("rooms know those of lower floors only, by imports and by the functions that they call", () => {
     expect(modules.flatMap(upward)).toEqual([]);
     for (const planted of [
-      'import { latestRow } from "../market/snapshot";',
       'import type { Snapshot } from "../market/snapshot";',
       "internal.market.samples.newest",
-    ]) {
+    ])
       expect(upward(moduleOf("lib/planted.ts", planted))).toHaveLength(1);
-    }
-    expect(upward(moduleOf("market/planted.ts", 'import { settle } from "../lib/figures/settle";'))).toEqual(
-      [],
-    );
   });
 
   test("no file comes back to itself, by types neither", () => {
@@ -194,17 +188,9 @@ describe("the house", () => {
   });
 
   test("a file registers transactions or actions, never both", () => {
-    expect(
-      modules
-        .filter(registersBoth)
-        .map(({ path }) => path)
-        .sort(),
-    ).toEqual([]);
+    expect(modules.filter(registersBoth).map(({ path }) => path)).toEqual([]);
     const planted = "export const a = internalQuery({});\nexport const b = providerAction({});\n";
     expect(registersBoth(moduleOf("market/planted.ts", planted))).toBe(true);
-    expect(registersBoth(moduleOf("market/planted.ts", planted.replace("internalQuery", "action")))).toBe(
-      false,
-    );
   });
 
   test("a module keeps nothing from one call to the next but what the next can do without", () => {
@@ -216,7 +202,6 @@ describe("the house", () => {
       "const waiting: string[] = [];",
     ])
       expect([planted, keepsState(moduleOf("market/planted.ts", planted))]).toEqual([planted, true]);
-    expect(keepsState(moduleOf("market/planted.ts", 'const KINDS = new Set(["a"]);'))).toBe(false);
   });
 
   test("the comment above each table names every file that writes it, or the folder of that file", () => {
@@ -224,10 +209,7 @@ describe("the house", () => {
       all.flatMap(({ path, source }) =>
         Array.from(
           source.matchAll(/\bdb\s*\.(?:insert|patch|replace|delete)\(\s*"(\w+)"/g),
-          ([, table = ""]) => ({
-            path,
-            table,
-          }),
+          ([, table = ""]) => ({ path, table }),
         ),
       );
     const comments = new Map(
@@ -253,20 +235,13 @@ describe("the house", () => {
     expect(unnamed([moduleOf("market/planted.ts", 'ctx.db.patch("messages", id, {})')])).toHaveLength(1);
   });
 
-  test("only providers/ calls the network", () => {
+  test("only providers/ calls the network, and only wallets/custody sees a key", () => {
+    const key = /viem\/accounts|walletKeys|keySeal|required\("(?:X402_RELAYER|ANCHOR)_PRIVATE_KEY"/;
     for (const { path, room, source } of modules) {
       if (room !== "providers") expect([path, /\bfetch\(/.test(source)]).toEqual([path, false]);
-    }
-  });
-
-  test("only wallets/custody sees a key", () => {
-    for (const { path, source } of modules) {
       // The start shows the program of somebody who pays with a key of their own.
       if (path.startsWith("wallets/custody/") || path === "pages/start") continue;
-      expect([
-        path,
-        /viem\/accounts|walletKeys|keySeal|required\("(?:X402_RELAYER|ANCHOR)_PRIVATE_KEY"/.test(source),
-      ]).toEqual([path, false]);
+      expect([path, key.test(source)]).toEqual([path, false]);
     }
   });
 

