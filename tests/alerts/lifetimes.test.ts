@@ -1,5 +1,6 @@
-import { describe, expect, vi } from "vitest";
+import { expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
+import type { Id } from "../../convex/_generated/dataModel";
 import { chatUser } from "../../convex/messenger/model";
 import { START, type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
@@ -7,125 +8,103 @@ import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./supp
 
 /** How many alerts somebody may have, for how long, and whose they are. */
 
+const MOST = "At most 20 alerts can be active: switch one off first";
+
 /** What the service says to one more, which has been proposed. */
-async function oneMore(app: App, text: string, userId: string, init = {}): Promise<[number, unknown]> {
-  const { alertId } = proposed.parse((await ask(app, text, userId, init)).body).alert;
+async function oneMore(app: App, userId: string, init = {}): Promise<[number, unknown]> {
+  const { alertId } = proposed.parse((await ask(app, "BTC above 300", userId, init)).body).alert;
   const { status, body } = await app.post("/alerts/confirm", { userId, alertId }, init);
   return [status, body["error"]];
 }
 
-describe("active alerts", () => {
-  test("are twenty of a signed-in user, and five of a stranger", async ({ app }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
-    for (let i = 0; i < 20; i++) await setAlert(app, `BTC above ${200 + i}`, userId, { as: "alice" });
-    expect(await oneMore(app, "BTC above 300", userId, { as: "alice" })).toEqual([
-      409,
-      "At most 20 alerts can be active: switch one off first",
-    ]);
-    for (let i = 0; i < 5; i++) await setAlert(app, `BTC above ${200 + i}`, "bob");
-    expect(await oneMore(app, "BTC above 300", "bob")).toEqual([
-      409,
-      "At most 5 alerts can be active: switch one off first; a signed-in user can have 20",
-    ]);
-    const [first] = (await app.rows("alerts")).filter((row) => row.userId === "bob");
-    await app.post("/alerts/off", { userId: "bob", alertId: first?._id });
-    expect(await oneMore(app, "BTC above 300", "bob")).toEqual([200, undefined]);
+/** As many more of a user's alerts as that one, at other levels. */
+async function copies(app: App, alertId: string, count: number): Promise<void> {
+  await app.t.run(async ({ db }) => {
+    const id = db.normalizeId("alerts", alertId);
+    const row = id === null ? null : await db.get("alerts", id);
+    if (row === null) throw new Error("There is such an alert");
+    const { _id, _creationTime, ...alert } = row;
+    for (let i = 1; i <= count; i++) await db.insert("alerts", { ...alert, level: alert.level + i });
   });
+}
 
-  test("are proposed at most sixty times an hour by one user", async ({ app }) => {
-    const statuses = [];
-    for (let i = 0; i < 62; i++) statuses.push((await ask(app, `BTC above ${200 + i}`)).status);
-    expect(statuses.filter((status) => status === 429)).toHaveLength(2);
-  });
+test("five of a stranger, twenty of a signed-in user, and what a linked chat had besides: all of it, with what has fired", async ({
+  app,
+}) => {
+  await copies(app, await setAlert(app, "BTC above 200", "bob"), 4);
+  expect(await oneMore(app, "bob")).toEqual([
+    409,
+    "At most 5 alerts can be active: switch one off first; a signed-in user can have 20",
+  ]);
+  const [first] = (await app.rows("alerts")).filter(({ userId }) => userId === "bob");
+  await app.post("/alerts/off", { userId: "bob", alertId: first?._id });
+  expect(await oneMore(app, "bob")).toEqual([200, undefined]);
 
-  test("end after 30 days, or 90 of a signed-in user, and say so then; a yes before keeps them", async ({
-    app,
-  }) => {
-    await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
-    const { userId } = await browserOf(app, "bob").mutation(api.accounts.profile.signIn, {});
-    await setAlert(app, "BTC above 110", userId, { as: "bob" });
-    const kept = await setAlert(app, "BTC above 110");
-    await setAlert(app, "BTC above 120");
-    vi.setSystemTime(START + 20 * DAY);
-    await app.post("/alerts/confirm", { userId: "alice", alertId: kept });
-    vi.setSystemTime(START + 30 * DAY + MINUTE);
-    await tick(app);
-    await tick(app);
-    await app.settle();
-    const ended = app.cards().filter(({ text }) => text.includes("has ended"));
-    expect(ended.map(({ chatId, keyboard }) => [chatId, keyboard])).toEqual([
-      ["777", [[{ text: "Set again", callback_data: "alert BTC above 120" }]]],
-    ]);
-    await priced(app, START + 31 * DAY, 100);
-    await priced(app, START + 31 * DAY + 2 * MINUTE, 130);
-    await tick(app);
-    expect((await app.rows("alerts")).map(({ state, fired }) => [state, fired])).toEqual([
-      ["active", 1],
-      ["active", 1],
-      ["off", 0],
-    ]);
-  });
+  const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
+  const init = { as: "alice" };
+  await copies(app, await setAlert(app, "BTC above 200", userId, init), 19);
+  expect(await oneMore(app, userId, init)).toEqual([409, MOST]);
 
-  test("fire once, or until a moment, where their user wants that", async ({ app }) => {
-    const set = async (choice: object) => {
-      const { body } = await app.post("/alerts", { userId: "alice", text: "BTC above 110", ...choice });
-      const { alertId } = proposed.parse(body).alert;
-      await app.post("/alerts/confirm", { userId: "alice", alertId });
-      return alertId;
-    };
-    const crossings = async (hours: readonly number[]) => {
-      for (const hour of hours) {
-        await priced(app, START + hour * HOUR, 100);
-        await priced(app, START + hour * HOUR + 2 * MINUTE, 120);
-        await tick(app);
-      }
-    };
-    const once = await set({ once: true });
-    await crossings([2, 4]);
-    const until = await set({ until: new Date(START + 9 * HOUR).toISOString() });
-    await crossings([6, 8]);
-    vi.setSystemTime(START + 10 * HOUR);
-    await tick(app);
-    await crossings([12]);
-    const fired = Object.fromEntries((await app.rows("alerts")).map((row) => [row._id, row]));
-    expect(fired[once]).toMatchObject({ state: "off", fired: 1 });
-    expect(fired[until]).toMatchObject({ state: "off", fired: 2 });
-    const past = { userId: "alice", text: "BTC above 110", until: new Date(START).toISOString() };
-    expect((await app.post("/alerts", past)).status).toBe(400);
-  });
+  const chat = chatUser("42");
+  const propose = async (levelUsd: number): Promise<Id<"alerts">> => {
+    const condition = { kind: "price", token: "BTC", direction: "above", levelUsd } as const;
+    return (await app.t.mutation(internal.alerts.model.propose, { userId: chat, condition }))._id;
+  };
+  for (let i = 0; i < 4; i++)
+    await app.t.mutation(internal.alerts.model.accept, { userId: chat, alertId: await propose(110 + i) });
+  await propose(120);
+  await priced(app, START + MINUTE, 100);
+  await priced(app, START + 4 * MINUTE, 115);
+  await tick(app);
+  await app.t.mutation(internal.alerts.model.adopt, { from: chat, to: userId });
+  const rows = await app.t.query(internal.alerts.model.all, { userId });
+  expect(rows.filter(({ state }) => state === "active")).toHaveLength(24);
+  expect(rows.filter(({ state }) => state === "proposed")).toHaveLength(2);
+  expect((await app.rows("alertFirings")).map((row) => row.userId)).toEqual(Array(4).fill(userId));
+  const last = rows.find(({ level }) => level === 113);
+  const off = await app.post("/alerts/off", { userId, alertId: last?._id }, init);
+  expect(off.body).toMatchObject({ alert: { state: "off" } });
+});
 
-  test("of a chat are its user's when it is linked: all of them, proposals, and what has fired", async ({
-    app,
-  }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
-    for (let i = 0; i < 18; i++) await setAlert(app, `BTC above ${200 + i}`, userId, { as: "alice" });
-    const chat = chatUser("42");
-    const propose = (level: number) =>
-      app.t.action(async (ctx) => {
-        const condition = { kind: "price", token: "BTC", direction: "above", levelUsd: level } as const;
-        const args = { userId: chat, condition };
-        return ctx.runMutation(internal.alerts.model.propose, args);
-      });
-    for (let i = 0; i < 4; i++) {
-      const { _id: alertId } = await propose(110 + i);
-      await app.t.mutation(internal.alerts.model.accept, { userId: chat, alertId });
-    }
-    await propose(120);
-    await priced(app, START + MINUTE, 100);
-    await priced(app, START + 4 * MINUTE, 115);
+test("an alert ends after 30 days, or 90 of a signed-in user, and says so then; a yes before keeps it; one may fire once, or until a moment", async ({
+  app,
+}) => {
+  await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
+  const { userId } = await browserOf(app, "bob").mutation(api.accounts.profile.signIn, {});
+  await setAlert(app, "BTC above 110", userId, { as: "bob" });
+  const kept = await setAlert(app, "BTC above 110");
+  await setAlert(app, "BTC above 120");
+  vi.setSystemTime(START + 20 * DAY);
+  await app.post("/alerts/confirm", { userId: "alice", alertId: kept });
+  vi.setSystemTime(START + 30 * DAY + MINUTE);
+  await tick(app);
+  await tick(app);
+  await app.settle();
+  const ended = app.cards().filter(({ text }) => text.includes("has ended"));
+  expect(ended.map(({ chatId, keyboard }) => [chatId, keyboard])).toEqual([
+    ["777", [[{ text: "Set again", callback_data: "alert BTC above 120" }]]],
+  ]);
+  await priced(app, START + 31 * DAY, 100);
+  const set = async (userId: string, choice: object) => {
+    const { status, body } = await app.post("/alerts", { userId, text: "BTC above 110", ...choice });
+    if (status !== 200) return status;
+    const { alertId } = proposed.parse(body).alert;
+    return (await app.post("/alerts/confirm", { userId, alertId })).status;
+  };
+  const until = (hours: number) => new Date(START + 31 * DAY + hours * HOUR).toISOString();
+  expect(await set("carol", { once: true })).toBe(200);
+  expect(await set("dave", { until: until(2) })).toBe(200);
+  expect(await set("dave", { until: until(-1) })).toBe(400);
+  for (const hours of [1, 3]) {
+    await priced(app, START + 31 * DAY + hours * HOUR, 100);
+    await priced(app, START + 31 * DAY + hours * HOUR + 2 * MINUTE, 130);
     await tick(app);
-    await app.t.mutation(internal.alerts.model.adopt, { from: chat, to: userId });
-    const rows = await app.t.query(internal.alerts.model.all, { userId });
-    expect(rows.filter(({ state }) => state === "active")).toHaveLength(22);
-    expect(rows.filter(({ state }) => state === "proposed")).toHaveLength(1);
-    expect((await app.rows("alertFirings")).map((row) => row.userId)).toEqual([
-      userId,
-      userId,
-      userId,
-      userId,
-    ]);
-    const [last] = rows.filter(({ condition }) => "levelUsd" in condition && condition.levelUsd === 113);
-    const off = await app.post("/alerts/off", { userId, alertId: last?._id }, { as: "alice" });
-    expect(off.body).toMatchObject({ alert: { state: "off" } });
-  });
+  }
+  expect((await app.rows("alerts")).map(({ state, fired }) => [state, fired])).toEqual([
+    ["active", 2],
+    ["active", 2],
+    ["off", 0],
+    ["off", 1],
+    ["off", 1],
+  ]);
 });

@@ -4,14 +4,18 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import * as z from "zod";
+import { v } from "convex/values";
 import { internal } from "../../convex/_generated/api";
+import { internalMutation, type MutationCtx } from "../../convex/_generated/server";
 import { publicAddress } from "../../convex/lib/http/input";
 import { seal } from "../../convex/lib/security/seals";
-import { secretSeal, tellEverybody, tellOwner } from "../../convex/messenger/webhooks/events";
+import * as events from "../../convex/messenger/webhooks/events";
 import { buy, HOUR, issued, marketAt, MINUTE, test, track, wait } from "../signals/support";
-import type { App } from "../support/app";
+import { createApp, type App } from "../support/app";
 import { expireLeases } from "../support/rows/leases";
 import { addWebhook, receiver, silence, type Posted } from "./receivers";
+
+const { secretSeal, tellEverybody, tellOwner } = events;
 
 /** What programs are told of: signals to whoever asks, a report to the user whose shift it is; and how often. */
 
@@ -216,20 +220,37 @@ describe("a post", () => {
 });
 
 describe("many webhooks", () => {
-  test("are all posted to, a page and a batch after the other", async ({ app }) => {
+  test("of strangers cost two writes each for an event, and all are posted to, a batch after the other", async () => {
+    let writes = 0;
+    const counting = (path: "spread" | "mark") =>
+      internalMutation({
+        args: v.any(),
+        handler: async (ctx: MutationCtx, given: unknown): Promise<null> => {
+          const db = new Proxy(ctx.db, {
+            get: (target, name): unknown => {
+              if (name === "insert" || name === "patch") writes++;
+              return Reflect.get(target, name, target);
+            },
+          });
+          return z
+            .custom<(ctx: MutationCtx, given: unknown) => Promise<null>>()
+            .parse(Reflect.get(events[path], "_handler"))({ ...ctx, db }, given);
+        },
+      });
+    const counted = { ...events, spread: counting("spread"), mark: counting("mark") };
+    const app = createApp({ replaced: { "messenger/webhooks/events": () => Promise.resolve(counted) } });
     const posted = receiver();
     await app.t.run(async ({ db }) => {
-      const row = { userId: "stranger", url: "" };
-      for (let n = 0; n < 210; n++) {
-        const own = { ...row, url: `https://s${n % 50}.example.com/${n}` };
-        const sealedSigning = await seal(`whsec_${btoa("k".repeat(32))}`, secretSeal(own));
-        await db.insert("webhooks", { ...own, sealedSigning });
+      for (let n = 0; n < 250; n++) {
+        const row = { userId: `stranger-${n}`, url: `https://s${n % 50}.example.com/${n}` };
+        const sealedSigning = await seal(`whsec_${btoa("k".repeat(32))}`, secretSeal(row));
+        await db.insert("webhooks", { ...row, sealedSigning });
       }
     });
     await app.t.run((ctx) => tellEverybody(ctx, "signal.issued", { token: "BTC" }));
     await app.settle(2);
     for (let n = 0; n < 3; n++) await tick(app);
-    expect([posted.length, new Set(posted.map(({ url }) => url)).size]).toEqual([210, 210]);
+    expect([posted.length, new Set(posted.map(({ url }) => url)).size, writes]).toEqual([250, 250, 500]);
   });
 
   test("that are silent for ten seconds hold up nobody who answers; a host gets ten at once", async ({
@@ -255,6 +276,31 @@ describe("many webhooks", () => {
     await toldAlice(app);
     expect(counts()).toEqual([10, 2]);
   });
+});
+
+test("the events of the last seven days are read page after page without repeats, in a user's own order", async ({
+  app,
+}) => {
+  receiver();
+  await addWebhook(app);
+  await app.t.run(async (ctx) => {
+    for (let n = 0; n < 120; n++) await tellOwner(ctx, "alice", "report.ready", { n });
+    await tellOwner(ctx, "bob", "report.ready", {});
+  });
+  const shape = z.object({ events: z.array(z.object({ id: z.string() })), next: z.string().nullable() });
+  const page = async (query = "") =>
+    shape.parse((await app.get(`/webhooks/events?userId=alice${query}`)).body);
+  const first = await page();
+  const second = await page(`&since=${first.next}`);
+  expect([first.events.length, second.events.length, second.next]).toEqual([100, 20, null]);
+  expect(new Set([...first.events, ...second.events].map(({ id }) => id)).size).toBe(120);
+  expect((await page(`&since=${new Date(Date.now() + 1_000).toISOString()}`)).events).toEqual([]);
+  for (const since of ["2026-01-05", "next"])
+    expect((await app.get(`/webhooks/events?userId=alice&since=${since}`)).body["error"]).toMatch(
+      /^since must be an ISO 8601 time with a zone/,
+    );
+  await wait(app, 8 * 24 * HOUR);
+  expect((await page()).events).toEqual([]);
 });
 
 test("a webhook's address is at a public name over https, however else it is written, and not this deployment itself", async ({

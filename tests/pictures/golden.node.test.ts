@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
 import { expect, test } from "vitest";
-import { HEIGHT, WIDTH } from "../../convex/pages/picture";
+import { alertPicture, HEIGHT, WIDTH } from "../../convex/pages/picture";
 import { pngOf } from "../../convex/pages/pictures";
 import { embeddedModules } from "../../scripts/pictures/embed";
 import { PICTURES } from "./examples";
@@ -31,5 +31,18 @@ test("renderer and font are those of the package and of the repository", async (
   for (const [file, source] of Object.entries(await embeddedModules())) {
     const kept = await readFile(new URL(`../../${file}`, import.meta.url), "utf8");
     expect([file, kept === source]).toEqual([file, true]);
+  }
+});
+
+test("an alert's picture says in its title what it waits for, in dollars where it is worth some", () => {
+  for (const [condition, title] of [
+    [{ kind: "flow", token: "CBBTC", direction: "out", overUsd: 1e7 }, "Outflow of CBBTC over $10,000,000"],
+    [
+      { kind: "funding", token: "ETH", direction: "above", percentPerHour: 0.01 },
+      "ETH funding above 0.08\u202F% per 8 h",
+    ],
+  ] as const) {
+    const svg = alertPicture({ condition, now: 0, path: [], fired: [], level: 1 }, "some.convex.site");
+    expect(/<text class="title"[^>]*>([^<]*)</.exec(svg)?.[1]).toBe(title);
   }
 });
