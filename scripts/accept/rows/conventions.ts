@@ -55,20 +55,24 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** A required key of the service, and the requests that need it; `null` is a GET. */
-const KEYS: readonly [variable: string, path: string, body: Record<string, string> | null][] = [
-  ["LLM_GATEWAY_API_KEY", "/mcp/chat", { question: "What moves the market?" }],
-  ["LLM_GATEWAY_API_KEY", "/mcp/research", { token: "ETH" }],
-  ["LLM_GATEWAY_API_KEY", "/mcp/research/start", { userId: "alice" }],
-  ["SENTIMENT_API_KEY", "/mcp/research/start", { userId: "alice" }],
-  ["WALLET_ENCRYPTION_KEY", "/mcp/defi/connect", { userId: "alice" }],
-  ["WALLET_ENCRYPTION_KEY", "/mcp/wallet/create", { userId: "alice" }],
-  ["WALLET_ENCRYPTION_KEY", "/mcp/defi/swap", { userId: "alice", ...SWAP }],
-  ["WALLET_ENCRYPTION_KEY", "/mcp/defi/send", { userId: "alice", ...SEND }],
-  ["WALLET_ENCRYPTION_KEY", "/mcp/defi/portfolio?userId=alice", null],
-  ["SWAP_API_KEY", "/mcp/defi/swap", { userId: "alice", ...SWAP }],
-  ["PLATFORM_WALLET_ADDRESS", "/agent/research/paid", { userId: "alice", token: "BTC" }],
-];
+/** The required keys of the service, and the requests that need each; `null` is a GET. */
+const KEYS: Readonly<Record<string, readonly [path: string, body: Record<string, string> | null][]>> = {
+  LLM_GATEWAY_API_KEY: [
+    ["/mcp/chat", { question: "What moves the market?" }],
+    ["/mcp/research", { token: "ETH" }],
+    ["/mcp/research/start", { userId: "alice" }],
+  ],
+  SENTIMENT_API_KEY: [["/mcp/research/start", { userId: "alice" }]],
+  WALLET_ENCRYPTION_KEY: [
+    ["/mcp/defi/connect", { userId: "alice" }],
+    ["/mcp/wallet/create", { userId: "alice" }],
+    ["/mcp/defi/swap", { userId: "alice", ...SWAP }],
+    ["/mcp/defi/send", { userId: "alice", ...SEND }],
+    ["/mcp/defi/portfolio?userId=alice", null],
+  ],
+  SWAP_API_KEY: [["/mcp/defi/swap", { userId: "alice", ...SWAP }]],
+  PLATFORM_WALLET_ADDRESS: [["/agent/research/paid", { userId: "alice", token: "BTC" }]],
+};
 
 export const conventions: Row[] = [
   {
@@ -190,27 +194,17 @@ export const conventions: Row[] = [
     },
   },
   {
-    id: "any-content-type",
-    says: "The body is parsed as JSON whatever its content type; no body is {}",
-    check: async ({ send }) => {
+    id: "bodies",
+    says: "The body is parsed as JSON whatever its content type; no body is {}; invalid JSON or a body that is no object: 400; more than 1 MiB: 413",
+    check: async ({ send, post }) => {
       const init = { headers: { "Content-Type": "text/plain" } };
       const stop = { ...init, body: '{"userId":"alice"}' };
       same("status as text/plain", (await send("POST", "/mcp/research/stop", stop)).status, 200);
       require((await send("POST", "/mcp/research/stop")).error(400).includes("userId"), "no body is not {}");
-    },
-  },
-  {
-    id: "invalid-json",
-    says: "Invalid JSON or a body that is no object: 400",
-    check: async ({ send }) => {
       for (const body of ["{", "[]", "null", '"text"', "7", "{'a':1}"])
         (await send("POST", "/mcp/research/start", { body })).error(400);
+      (await post("/mcp/chat", { question: "x".repeat(1_048_577) })).error(413);
     },
-  },
-  {
-    id: "too-large",
-    says: "More than 1 MiB: 413",
-    check: async ({ post }) => void (await post("/mcp/chat", { question: "x".repeat(1_048_577) })).error(413),
   },
   {
     id: "trimmed",
@@ -235,24 +229,18 @@ export const conventions: Row[] = [
     },
   },
   {
-    id: "words-for-nothing",
-    says: "The words for nothing (null, undefined, None, NaN, [object Object]) are absent where optional and 400 where required",
-    check: async ({ post, get }) => {
-      for (const userId of ["null", "undefined", "None", "NaN", "[object Object]"]) {
-        (await post("/mcp/research/stop", { userId })).error(400);
-        (await get("/mcp/research/status", { userId })).error(400);
-      }
-      same("status", (await get("/mcp/whale-alerts", { hours: "undefined", userId: "None" })).status, 200);
-    },
-  },
-  {
     id: "user-ids",
-    says: "userId: 1 to 128 printable characters; short ones such as alice work everywhere",
+    says: "userId: 1 to 128 printable characters; short ones such as alice work everywhere; the words for nothing (null, undefined, None, NaN, [object Object]) are absent where optional and 400 where required",
     check: async ({ post, get }) => {
       for (const userId of ["a", "alice", "x".repeat(128), "üñí-✓"])
         same(`status of ${userId}`, (await get("/mcp/research/status", { userId })).status, 200);
       for (const userId of ["x".repeat(129), "a\u0000b", "a\nb"])
         (await post("/mcp/research/stop", { userId })).error(400);
+      for (const userId of ["null", "undefined", "None", "NaN", "[object Object]"]) {
+        (await post("/mcp/research/stop", { userId })).error(400);
+        (await get("/mcp/research/status", { userId })).error(400);
+      }
+      same("status", (await get("/mcp/whale-alerts", { hours: "undefined", userId: "None" })).status, 200);
     },
   },
   {
@@ -273,14 +261,16 @@ export const conventions: Row[] = [
       }
     },
   },
-  ...KEYS.map(([variable, path, body]): Row => ({
-    id: `missing-key:${variable}:${path}`,
+  ...Object.entries(KEYS).map(([variable, requests]): Row => ({
+    id: `missing-key:${variable}`,
     says: `When a required key is missing, the affected endpoint answers 500 (${variable} is not configured)`,
     needs: ["settings"],
     check: async ({ get, post, configure, sent, cards }) => {
       await configure({ [variable]: null });
-      const answer = body === null ? await get(path) : await post(path, body);
-      same("the error", answer.error(500), `${variable} is not configured`);
+      for (const [path, body] of requests) {
+        const answer = body === null ? await get(path) : await post(path, body);
+        same(`the error of ${path}`, answer.error(500), `${variable} is not configured`);
+      }
       same("requests to the gateway", (await sent("llm")).length, 0);
       same("cards", (await cards()).length, 0);
     },

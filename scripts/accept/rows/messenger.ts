@@ -34,31 +34,17 @@ export const messenger: Row[] = [
   },
   {
     id: "messenger-independent",
-    says: "When set, the user's own bot is used for their reports instead of the default bot; each field updates independently",
+    says: "When set, the user's own bot is used for their reports instead of the default bot; each field updates independently; telegramChatId/telegramBotToken are accepted as input aliases everywhere",
     needs: ["standins", "time"],
     check: async (world) => {
       const userId = world.fresh();
-      await world.post("/user/messenger", { userId, messengerBotToken: OWN_BOT, messengerChatId: "7001" });
-      await world.post("/user/messenger", { userId, messengerChatId: "7002" });
+      await world.post("/user/messenger", { userId, telegramBotToken: OWN_BOT, messengerChatId: "7001" });
+      (await world.post("/user/messenger", { userId, telegramChatId: "7002" })).as(settings);
       await world.post("/mcp/research/start", { userId });
       await world.advance(MINUTE);
       const cards = (await world.cards()).filter(({ text }) => /shift started/i.test(text));
       same("the bot", cards.find(({ chatId }) => chatId === "7002")?.botToken, OWN_BOT);
       require(!cards.some(({ chatId }) => chatId === "7001"), "The old chat got the card");
-    },
-  },
-  {
-    id: "messenger-aliases",
-    says: "telegramChatId/telegramBotToken are accepted as input aliases everywhere",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      const userId = world.fresh();
-      (await world.post("/user/messenger", { userId, telegramBotToken: OWN_BOT, telegramChatId: "7003" })).as(
-        settings,
-      );
-      await world.post("/mcp/research/start", { userId });
-      await world.advance(MINUTE);
-      same("the bot", (await world.cards()).find(({ chatId }) => chatId === "7003")?.botToken, OWN_BOT);
     },
   },
   {
@@ -92,14 +78,16 @@ export const messenger: Row[] = [
   },
   {
     id: "connect-links",
-    says: "POST /messenger/connect: success, walletAddress; GET /messenger/wallet: linked, walletAddress, userId",
+    says: "POST /messenger/connect: success, walletAddress; GET /messenger/wallet: linked, walletAddress, userId; beyond the contract, confirmed: a link by connect alone is not",
     needs: ["people"],
     check: async (world) => {
       const { userId, linkToken } = await linkCode(world, "link-one");
       const one = account();
       const answer = await world.post("/messenger/connect", { linkToken, ...one });
       const { walletAddress } = answer.as(z.object({ success: z.literal(true), walletAddress: z.string() }));
-      const known = (await world.get("/messenger/wallet", { messengerId: one.messengerId })).as(linkedWallet);
+      const shown = await world.get("/messenger/wallet", { messengerId: one.messengerId });
+      require(shown.text.includes('"confirmed":false'), shown.text);
+      const known = shown.as(linkedWallet);
       same("userId", known.userId, userId);
       same("walletAddress", known.walletAddress, walletAddress);
       same(
@@ -111,25 +99,15 @@ export const messenger: Row[] = [
   },
   {
     id: "connect-linked",
-    says: "When the account is already linked: 409 (whatever the code)",
+    says: "judges the messenger account first: when it is already linked, 409 (whatever the code)",
     needs: ["people"],
     check: async (world) => {
       const { linkToken } = await linkCode(world, "link-two");
       const one = account();
       await world.post("/messenger/connect", { linkToken, ...one });
       const other = await linkCode(world, "link-three");
-      (await world.post("/messenger/connect", { linkToken: other.linkToken, ...one })).error(409);
-    },
-  },
-  {
-    id: "connect-linked-first",
-    says: "judges the messenger account first (409 if it is linked, whatever the code)",
-    needs: ["people"],
-    check: async (world) => {
-      const { linkToken } = await linkCode(world, "link-four");
-      const one = account();
-      await world.post("/messenger/connect", { linkToken, ...one });
-      (await world.post("/messenger/connect", { linkToken: "ZZZZZZZZ", ...one })).error(409);
+      for (const code of [other.linkToken, "ZZZZZZZZ"])
+        (await world.post("/messenger/connect", { linkToken: code, ...one })).error(409);
     },
   },
   {
@@ -144,18 +122,6 @@ export const messenger: Row[] = [
         [first, second].map((one) => world.post("/messenger/connect", { linkToken, ...one })),
       );
       same("links", tried.filter(({ status }) => status === 200).length, 1);
-    },
-  },
-  {
-    id: "connect-confirmed",
-    says: "/messenger/wallet says, beyond the contract, confirmed; a link by connect alone is not confirmed",
-    needs: ["people"],
-    check: async (world) => {
-      const { linkToken } = await linkCode(world, "link-six");
-      const one = account();
-      await world.post("/messenger/connect", { linkToken, ...one });
-      const { text } = await world.get("/messenger/wallet", { messengerId: one.messengerId });
-      require(text.includes('"confirmed":false'), text);
     },
   },
   {

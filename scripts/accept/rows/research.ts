@@ -87,33 +87,28 @@ export const research: Row[] = [
     },
   },
   {
-    id: "shift-status-none",
-    says: "activeJob: null when there is none; lastJob the newest that ended, with how",
-    check: async (world) => {
-      const userId = world.fresh();
-      same("activeJob", (await status(world, userId)).activeJob, null);
-      const { jobId } = await start(world, { userId });
-      await stop(world, userId);
-      const { activeJob, lastJob } = await status(world, userId);
-      same("activeJob", activeJob, null);
-      same("lastJob.jobId", lastJob?.jobId, jobId);
-      same("lastJob.status", lastJob?.status, "stopped");
-    },
-  },
-  {
     id: "shift-stop",
-    says: "every start makes a new shift; activeJob: the newest active shift; all of the user's active jobs stop; response stopped is the count",
+    says: "every start makes a new shift; activeJob: the newest active shift; all of the user's active jobs stop; response stopped is the count; an Idempotency-Key makes a repeated start return the first one; activeJob: null when there is none; lastJob the newest that ended, with how",
     check: async (world) => {
       const userId = world.fresh();
       const other = world.fresh();
+      same("activeJob before", (await status(world, userId)).activeJob, null);
       const first = await start(world, { userId, token: "BTC" });
-      const second = await start(world, { userId, token: "ETH" });
+      const once = async () =>
+        (await world.post("/mcp/research/start", { userId, token: "ETH" }, { "Idempotency-Key": "one" })).as(
+          started,
+        );
+      const second = await once();
+      same("jobId of a repeat", (await once()).jobId, second.jobId);
       require(first.jobId !== second.jobId, "Both starts name one job");
       same("activeJob", (await status(world, userId)).activeJob?.jobId, second.jobId);
       await start(world, { userId: other, token: "BTC" });
       same("stopped", await stop(world, userId), 2);
       same("stopped the second time", await stop(world, userId), 0);
       same("stopped of another user", await stop(world, other), 1);
+      const { activeJob, lastJob } = await status(world, userId);
+      same("activeJob after", activeJob, null);
+      same("lastJob", `${lastJob?.jobId} ${lastJob?.status}`, `${second.jobId} stopped`);
     },
   },
   {
@@ -128,37 +123,8 @@ export const research: Row[] = [
     },
   },
   {
-    id: "shift-key",
-    says: "an Idempotency-Key makes a repeated start return the first one",
-    check: async (world) => {
-      const userId = world.fresh();
-      const once = async () =>
-        (await world.post("/mcp/research/start", { userId }, { "Idempotency-Key": "one" })).as(started).jobId;
-      same("jobId", await once(), await once());
-      same("stopped", await stop(world, userId), 1);
-    },
-  },
-  {
-    id: "shift-first-collection",
-    says: "initial data collection runs immediately, of three sources; start notification: the token being tracked, duration 8 hours, data collection every 30 minutes, reports at 2.5h, 5h and 8h",
-    needs: ["standins", "time"],
-    check: async (world) => {
-      await start(world, { userId: world.user, token: "SOL", messengerChatId: CHAT });
-      await world.advance(MINUTE);
-      same("questions to the sentiment model", await collections(world), 1);
-      const schemas = (await world.sent("llm")).map(({ body }) => JSON.stringify(body));
-      require(schemas.length >= 2, `The gateway was asked ${schemas.length} times`);
-      require(schemas.some((body) => /whale/i.test(body)), "Nobody asked for on-chain signals");
-      require(schemas.some((body) => /SOL|Solana/.test(body)), "Nobody asked for the focus token");
-      const [text = "", ...more] = await textsTo(world, CHAT);
-      same("further cards", more.length, 0);
-      for (const part of [/SOL/, /8.?h/i, /30.min/i, /2\.5.?h/, /5.?h/])
-        matches("The notification", text, part);
-    },
-  },
-  {
     id: "shift-whole",
-    says: "active: at least 30 minutes since last collection: a data point is stored; interim report 1 at 2.5 hours, 2 at 5 hours, final report at 8 hours; job completes; finalReportSent becomes true. A report's card: title with checkpoint, elapsed time and date, outlook line, short summary, key signals, full analysis. Each report is one agent run. Reports are synthesised from: most persistent trending tokens, the 8 latest movers by 24h change, the last 2 cycles of sentiment and of on-chain signals",
+    says: "initial data collection runs immediately, of three sources; start notification: the token being tracked, duration 8 hours, data collection every 30 minutes, reports at 2.5h, 5h and 8h; active: at least 30 minutes since last collection: a data point is stored; interim report 1 at 2.5 hours, 2 at 5 hours, final report at 8 hours; job completes; finalReportSent becomes true. A report's card: title with checkpoint, elapsed time and date, outlook line, short summary, key signals, full analysis. Each report is one agent run. Reports are synthesised from: most persistent trending tokens, the 8 latest movers by 24h change, the last 2 cycles of sentiment and of on-chain signals",
     needs: ["standins", "time", "people"],
     check: async (world) => {
       const { userId, person } = await signedIn(world, "shift");
@@ -168,6 +134,7 @@ export const research: Row[] = [
         return `${activeJob?.interimReportsCount ?? "ended"} ${recentReports.map(({ type }) => type).join()}`;
       };
       await world.advance(MINUTE);
+      await begun(world);
       for (const [minutes, expected] of [
         [24, 1],
         [12, 2],
@@ -270,6 +237,20 @@ export const research: Row[] = [
     },
   },
 ];
+
+/** What a shift's first minute does. */
+async function begun(world: World): Promise<void> {
+  same("questions to the sentiment model", await collections(world), 1);
+  const asked = (await world.sent("llm")).map(({ body }) => JSON.stringify(body));
+  for (const [what, pattern] of [
+    ["on-chain signals", /whale/i],
+    ["the focus token", /SOL|Solana/],
+  ] as const)
+    require(asked.some((body) => pattern.test(body)), `Nobody asked for ${what}`);
+  const [text = "", ...more] = await textsTo(world, CHAT);
+  same("further cards", more.length, 0);
+  for (const part of [/SOL/, /8.?h/i, /30.min/i, /2\.5.?h/, /5.?h/]) matches("The notification", text, part);
+}
 
 /** What the cards of a whole shift show. */
 async function sharedByCards(world: World): Promise<void> {

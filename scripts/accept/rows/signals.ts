@@ -122,27 +122,18 @@ export const signals: Row[] = [
     },
   },
   {
-    id: "signals-bad-levels",
-    says: "A signal whose levels are out of order is sent back to the model once and then refused (nothing stored)",
+    id: "signals-refused",
+    says: "A signal whose levels are out of order is sent back to the model once and then refused (nothing stored); a signal whose entry is more than 3 % from the live price is refused",
     needs: ["standins", "time", "market"],
     check: async (world) => {
       await world.setPrices({ BTC: 100, ETH: 100 });
+      const far = { entry: 104, tp1: 106, tp2: 108, sl: 102 };
+      await world.control({ ...planned("BUY", far), times: 2 });
       await world.control(planned("BUY", { sl: 100.5 }));
       await world.advance(5 * MINUTE);
       same("signals", (await history(world)).count, 0);
       const asked = (await world.sent("llm")).filter(({ schema }) => schema === "trading_signal");
       require(asked.length >= 4, `The model was asked ${asked.length} times for two tokens`);
-    },
-  },
-  {
-    id: "signals-far-entry",
-    says: "a signal whose entry is more than 3 % from the live price is refused",
-    needs: ["standins", "time", "market"],
-    check: async (world) => {
-      await world.setPrices({ BTC: 100, ETH: 100 });
-      await world.control(planned("BUY", { entry: 104, tp1: 106, tp2: 108, sl: 102 }));
-      await world.advance(5 * MINUTE);
-      same("signals", (await history(world)).count, 0);
     },
   },
   {

@@ -20,7 +20,7 @@ const sendOf = (userId: string, toAddress: string, rest: object = {}) => {
 export const wallets: Row[] = [
   {
     id: "wallet-create",
-    says: "POST /mcp/wallet/create: address, existing (true when a wallet already existed); idempotent per user",
+    says: "POST /mcp/wallet/create: address, existing (true when a wallet already existed); idempotent per user; two kinds per user, each at most once, race-safe",
     check: async ({ post, fresh }) => {
       const userId = fresh();
       const first = (await post("/mcp/wallet/create", { userId })).as(created);
@@ -29,14 +29,8 @@ export const wallets: Row[] = [
       same("address", second.address, first.address);
       require((await post("/mcp/wallet/create", { userId: fresh() })).as(created).address !==
         first.address, "Shared");
-    },
-  },
-  {
-    id: "wallet-create-race",
-    says: "Two kinds per user, each at most once, race-safe",
-    check: async ({ post, fresh }) => {
-      const userId = fresh();
-      const all = await Promise.all([1, 2, 3, 4].map(() => post("/mcp/wallet/create", { userId })));
+      const racer = fresh();
+      const all = await Promise.all([1, 2, 3, 4].map(() => post("/mcp/wallet/create", { userId: racer })));
       same("addresses", new Set(all.map((answer) => answer.as(created).address)).size, 1);
     },
   },
@@ -114,10 +108,14 @@ export const wallets: Row[] = [
   },
   {
     id: "portfolio",
-    says: "GET /mcp/defi/portfolio: the wallet address, all token balances and total USD value",
+    says: "GET /mcp/defi/portfolio: the wallet address, all token balances and total USD value; a wallet is created automatically when none exists",
     needs: ["chain"],
     check: async (world) => {
       const { user } = world;
+      const userId = world.fresh();
+      const { address: made } = (await world.get("/mcp/defi/portfolio", { userId })).as(portfolio);
+      const known = (await world.post("/mcp/defi/connect", { userId })).as(connected);
+      same("created", `${known.address} ${known.existing}`, `${made} true`);
       const wallet = await funded(world, user, { usdc: 7n * ONE_USDC });
       const told = (await world.get("/mcp/defi/portfolio", { userId: user })).as(portfolio);
       same("address", told.address, wallet);
@@ -132,18 +130,6 @@ export const wallets: Row[] = [
       require(Math.abs(sum - told.totalValueUsd) < 0.02, `totalValueUsd ${told.totalValueUsd}, not ${sum}`);
       for (const { priceUsd, priceSource } of told.balances)
         require((priceUsd === null) === (priceSource === null), "A price without a source");
-    },
-  },
-  {
-    id: "portfolio-creates",
-    says: "A wallet is created automatically when none exists",
-    needs: ["chain"],
-    check: async ({ get, post, fresh }) => {
-      const userId = fresh();
-      const { address } = (await get("/mcp/defi/portfolio", { userId })).as(portfolio);
-      const known = (await post("/mcp/defi/connect", { userId })).as(connected);
-      same("address", known.address, address);
-      same("existing", known.existing, true);
     },
   },
   {
@@ -193,7 +179,7 @@ export const wallets: Row[] = [
   },
   {
     id: "send-erc20",
-    says: "ERC-20: transfer calldata is encoded, signed and sent",
+    says: "ERC-20: transfer calldata is encoded, signed and sent; insufficient balance is a 400 that says what is missing",
     needs: ["chain"],
     check: async (world) => {
       await funded(world, world.user, { usdc: 3n * ONE_USDC });
@@ -201,17 +187,8 @@ export const wallets: Row[] = [
       const order = { userId: world.user, toAddress, token: "USDC", amount: "2500000" };
       (await world.post("/mcp/defi/send", order)).as(sendOrder);
       same("what arrived", await chainOf(world).usdcOf(toAddress), 2_500_000n);
-    },
-  },
-  {
-    id: "send-too-much",
-    says: "Insufficient balance is a 400 that says what is missing",
-    needs: ["chain"],
-    check: async (world) => {
-      const userId = world.fresh();
-      await funded(world, userId, { usdc: ONE_USDC });
-      const order = { userId, toAddress: nobody(), token: "USDC", amount: "400000000" };
-      matches("The error", (await world.post("/mcp/defi/send", order)).error(400), /USDC/);
+      const much = { ...order, amount: "400000000" };
+      matches("The error", (await world.post("/mcp/defi/send", much)).error(400), /USDC/);
     },
   },
   {
