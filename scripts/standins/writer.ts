@@ -29,14 +29,13 @@ type Task = {
 type Place = { field: string; coin: Coin | null; rank: number };
 
 const schemaShape = z.looseObject({
-  type: z.string().optional(),
+  type: z.union([z.string(), z.array(z.string())]).default([]),
   description: z.string().default(""),
   properties: z.record(z.string(), z.unknown()).default({}),
   items: z.unknown().optional(),
   enum: z.array(z.string()).optional(),
   anyOf: z.array(z.unknown()).optional(),
 });
-type Schema = z.infer<typeof schemaShape>;
 
 const HALF_HOUR = 30 * 60_000;
 
@@ -112,13 +111,19 @@ function factsIn(prompt: string): Fact[] {
   }));
 }
 
-function valueOf(node: unknown, place: Place, task: Task): unknown {
+/** A part of a schema: its type, and whether it may be `null`. */
+function partOf(node: unknown) {
   const schema = schemaShape.parse(node);
-  const { type, description, properties, items, enum: words, anyOf: options } = schema;
-  if (options !== undefined) {
-    const inner = schemaShape.parse(options[0]);
-    return optional({ ...inner, description: inner.description || description }, place, task);
-  }
+  const inner = schema.anyOf === undefined ? schema : schemaShape.parse(schema.anyOf[0]);
+  const [type = "", ...others] = [inner.type].flat();
+  const isOptional = schema.anyOf !== undefined || others.includes("null");
+  return { ...inner, type, isOptional, description: inner.description || schema.description };
+}
+
+function valueOf(node: unknown, place: Place, task: Task): unknown {
+  const part = partOf(node);
+  const { type, description, properties, items, enum: words } = part;
+  if (part.isOptional && isLeftOut(part, place, task)) return null;
   if (words !== undefined) return wordOf(words, place, task);
   if (type === "array")
     return coinsFor(description, task).map((coin, index) =>
@@ -126,21 +131,22 @@ function valueOf(node: unknown, place: Place, task: Task): unknown {
     );
   if (type === "object")
     return Object.fromEntries(
-      Object.entries(properties).map(([field, part]) => {
-        const coin = task.coins.find(({ name }) => name.toLowerCase() === field) ?? place.coin;
-        return [field, valueOf(part, { ...place, field, coin }, task)];
+      Object.entries(properties).map(([field, inner]) => {
+        const named = task.coins.find(({ name }) => name.toLowerCase() === field);
+        const coin = named ?? place.coin ?? (place.field === "" ? null : task.topic);
+        return [field, valueOf(inner, { ...place, field, coin }, task)];
       }),
     );
   if (type === "number" || type === "integer") return numberOf(description, place, task);
-  return type === "boolean" ? true : textOf(description, place, task);
+  return place.field === "line" ? wishIn(task) : textOf(description, place, task);
 }
 
-/** What may be left out is, where the question says nothing of it. */
-function optional(schema: Schema, place: Place, task: Task): unknown {
-  if (schema.type === "object")
-    return task.named[0] === undefined ? null : valueOf(schema, { ...place, coin: task.named[0] }, task);
-  if (schema.type === "string") return place.field === "line" ? wishIn(task) : null;
-  return sideOf(task) === 0 ? null : valueOf(schema, place, task);
+/** Whether a value that may be left out is: where the question has nothing for it. */
+function isLeftOut({ type, description }: ReturnType<typeof partOf>, { field }: Place, task: Task): boolean {
+  if (type === "object") return task.named.length === 0;
+  if (type === "string") return field !== "line";
+  const [, word] = /null for (\w+)/.exec(description) ?? [];
+  return word !== undefined && word === tradeOf(task);
 }
 
 /** A wish in English for an alert on a price, in one line; `null` for any other. */
@@ -160,9 +166,12 @@ function sideOf({ topic }: Task): 1 | -1 | 0 {
   return topic.change24h > 0 ? 1 : -1;
 }
 
+const tradeOf = (task: Task): string => ["HOLD", "BUY", "SELL"].at(sideOf(task)) ?? "";
+
 function wordOf(words: readonly string[], { coin }: Place, task: Task): string {
-  const trade = ["HOLD", "BUY", "SELL"].at(sideOf(task)) ?? "";
-  const apt = words.find((word) => word === trade || word === outlookOf((coin ?? task.topic).change24h));
+  const apt = words.find(
+    (word) => word === tradeOf(task) || word === outlookOf((coin ?? task.topic).change24h),
+  );
   return apt ?? task.chance.pick(words);
 }
 
@@ -215,9 +224,10 @@ function textOf(description: string, { field, coin }: Place, task: Task): string
   const [, mark] = new RegExp(`(\\S+) for ${outlook}`).exec(description) ?? [];
   if (mark !== undefined) return `${mark} ${sentenceOn(about, task, 1) || `${about.name} has no figure.`}`;
   const coins = coin === null && task.named.length > 0 ? task.named : [about];
-  const others = coin === null ? recordSentences(task) : [];
-  const said = coins.map((one) => sentenceOn(one, task)).filter((one) => one !== "");
-  return [...said, ...others, `The simulated analyst is ${outlook}.`].slice(0, 4).join(" ");
+  // What is known of no coin in particular, where none was asked about.
+  const record = coin === null ? figuresIn(task).filter(({ about }) => about.startsWith("Market ")) : [];
+  const said = [...coins.map((one) => sentenceOn(one, task)), listed(record.slice(0, 3))];
+  return [...said.filter((one) => one !== ""), `The simulated analyst is ${outlook}.`].slice(0, 4).join(" ");
 }
 
 /** The first figures of a coin by the facts; by the market only where the prompt has no facts. */
@@ -234,12 +244,6 @@ const figuresIn = ({ facts }: Task): Fact[] =>
 
 const listed = (facts: readonly Fact[]): string =>
   facts.length === 0 ? "" : `${facts.map(({ about, slot }) => `${about} ${slot}`).join(", ")}.`;
-
-/** What is known of no coin in particular, where that is what was asked about. */
-function recordSentences(task: Task): string[] {
-  const record = figuresIn(task).filter(({ about }) => about.startsWith("Market "));
-  return record.length === 0 ? [] : [listed(record.slice(0, 3))];
-}
 
 /** A text of this many words, and those of its quotations: what the facts say, and remarks that are true of any market. */
 function essay(words: number, task: Task): string {
