@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { command, Misuse } from "./command";
+import { command, Misuse, OperatorError } from "./command";
 import { bold, dim, framedCard } from "./terminal";
 import { isNamed } from "./standins/messengerForms";
 
@@ -22,8 +22,6 @@ Environment: PROVIDERS_PORT (3299)`;
 const POLL_MS = 250;
 /** Longer than a queued answer takes. */
 const ANSWER_WAIT_MS = 30_000;
-
-class ChatError extends Error {}
 
 const messageShape = z.object({
   chatId: z.string(),
@@ -98,7 +96,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
     // A button that is gone, or an update that was refused, is no end of the chat.
     if (line.trim() !== "")
       await say(line, answers, options).catch((error: unknown) => {
-        if (!(error instanceof ChatError)) throw error;
+        if (!(error instanceof OperatorError)) throw error;
         console.log(dim(error.message));
       });
     if (open) lines.prompt();
@@ -178,7 +176,7 @@ async function say(text: string, answers: Answers, { base, chat }: Options): Pro
   const body = JSON.stringify({ chatId: Number(chat), ...deed });
   const url = `${base}/_control/messenger/${isTap ? "tap" : "say"}`;
   const { status } = saidShape.parse(await call(url, { method: "POST", body }));
-  if (status !== 200) throw new ChatError(`The bot's webhook answered with status ${status}`);
+  if (status !== 200) throw new OperatorError(`The bot's webhook answered with status ${status}`);
 }
 
 /** Opening a link that leads to the bot says this; any other line is said as it is. */
@@ -189,13 +187,13 @@ function openedLink(line: string): string {
 
 async function call(url: string, init?: RequestInit): Promise<unknown> {
   const { status, body } = await answerOf(url, init).catch((cause: unknown) => {
-    throw new ChatError(
+    throw new OperatorError(
       `There is no local stack behind ${new URL(url).origin}: start it with npm start, or set PROVIDERS_PORT to the ` +
         "port of its stand-ins.",
       { cause },
     );
   });
-  if (status !== 200) throw new ChatError(`The stand-ins answered ${status}: ${JSON.stringify(body)}`);
+  if (status !== 200) throw new OperatorError(`The stand-ins answered ${status}: ${JSON.stringify(body)}`);
   return body;
 }
 
@@ -205,6 +203,4 @@ async function answerOf(url: string, init?: RequestInit): Promise<{ status: numb
   return { status: response.status, body: await response.json() };
 }
 
-await command({ usage: USAGE, flags: FLAGS, forOperator: [ChatError] }, ({ values }) =>
-  main(optionsOf(values)),
-);
+await command({ usage: USAGE, flags: FLAGS }, ({ values }) => main(optionsOf(values)));

@@ -11,7 +11,6 @@ type Given<F extends Flags> = ReturnType<
 /**
  * Runs a command: with `--help` it only shows how it is used. Sets the process's exit code.
  * @param about.most How many arguments besides options it takes; none by default.
- * @param about.forOperator Failures whose message says what its operator can do: no trace is shown.
  * @param about.failure The exit code of a failure.
  * @param run Returns the exit code, if that is not 0.
  */
@@ -20,12 +19,11 @@ export async function command<const F extends Flags>(
     usage: string;
     flags: F;
     most?: number;
-    forOperator?: readonly (abstract new (...args: never[]) => Error)[];
     failure?: 1 | 2;
   },
   run: (given: Given<F>) => Promise<number | void> | number | void,
 ): Promise<void> {
-  const { usage, flags, most = 0, forOperator = [], failure = 1 } = about;
+  const { usage, flags, most = 0, failure = 1 } = about;
   const args = process.argv.slice(2);
   if (args.includes("--help")) return console.log(usage);
   try {
@@ -35,10 +33,12 @@ export async function command<const F extends Flags>(
     const code = await run(given);
     if (code !== undefined) process.exitCode = code;
   } catch (error) {
-    const code = failed(error, (one) => forOperator.some((kind) => one instanceof kind));
-    process.exitCode = Math.max(code, failure);
+    process.exitCode = Math.max(failed(error), failure);
   }
 }
+
+/** What only whoever runs a command can mend: the message says how, and no trace is shown. */
+export class OperatorError extends Error {}
 
 /** A command was not called as it can be; the message is a sentence without its full stop, for whoever called it. */
 export class Misuse extends Error {}
@@ -47,10 +47,10 @@ export class Misuse extends Error {}
  * Tells why a command ends: one line where it was called wrongly, the message of what is its operator's to mend, else
  * the error as it is. @returns The exit code, 2 where it was called wrongly.
  */
-function failed(error: unknown, isForOperator: (error: unknown) => boolean = () => false): 1 | 2 {
+function failed(error: unknown): 1 | 2 {
   const wrong = misuse(error);
   if (wrong !== null) console.error(`${wrong}. --help says how it is used.`);
-  else console.error(error instanceof Error && isForOperator(error) ? error.message : error);
+  else console.error(error instanceof OperatorError ? error.message : error);
   return wrong === null ? 1 : 2;
 }
 

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
-import { command, Misuse } from "./command";
+import { command, Misuse, OperatorError } from "./command";
 import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
@@ -45,8 +45,6 @@ const statusOf = (path: string): number => (path === "/nowhere" ? 404 : 200);
  * the reference, every other page goes out as it is.
  */
 const MOST_BYTES = 50_000;
-
-class ScreenshotError extends Error {}
 
 type Options = { url: string; paths: string[]; out: string | undefined; whole: boolean };
 
@@ -164,7 +162,7 @@ async function main(options: Options): Promise<void> {
     const views = await look(browser, options);
     if (out !== undefined) console.log(nextStep(`look at the pictures in ${out}`));
     const bad = views.filter(({ problems }) => problems.length > 0).length;
-    if (bad > 0) throw new ScreenshotError(`${bad} of ${views.length} views are not as they should be`);
+    if (bad > 0) throw new OperatorError(`${bad} of ${views.length} views are not as they should be`);
   } finally {
     await browser.close();
   }
@@ -177,7 +175,6 @@ const about = {
     whole: { type: "boolean", default: false },
   },
   most: Infinity,
-  forOperator: [ScreenshotError],
 } as const;
 await command(about, ({ values: { out, whole }, positionals: [url, ...paths] }) => {
   if (url === undefined || !URL.canParse(url)) throw new Misuse("Name a service by its URL");

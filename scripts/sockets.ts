@@ -1,5 +1,6 @@
 import { Agent, createServer, request as send, type IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { OperatorError } from "./command";
 import { real } from "./real";
 
 /** What the stack serves on this machine, and how it asks itself. */
@@ -7,12 +8,9 @@ import { real } from "./real";
 export type Handler = (request: Request, from: IncomingMessage) => Promise<Response>;
 export type Listener = { url: string; close: () => Promise<void> };
 
-/** The port is taken. The message is one line for the operator. */
-export class PortInUseError extends Error {
-  constructor(port: number, variable: string) {
-    super(`Port ${port} is in use: stop what is using it, or set ${variable} to another port.`);
-  }
-}
+/** A port is taken. */
+export const portInUse = (port: number, variable: string): OperatorError =>
+  new OperatorError(`Port ${port} is in use: stop what is using it, or set ${variable} to another port.`);
 
 /** The connection fails instead of an answer: what `fetch` reports as a TypeError. */
 export class ConnectionLost extends TypeError {}
@@ -47,7 +45,7 @@ export async function listen(port: number, variable: string, handle: Handler): P
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) => {
-      reject("code" in error && error.code === "EADDRINUSE" ? new PortInUseError(port, variable) : error);
+      reject("code" in error && error.code === "EADDRINUSE" ? portInUse(port, variable) : error);
     });
     server.listen(port, HOST, resolve);
   });

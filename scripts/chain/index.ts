@@ -20,7 +20,6 @@ import { existsSync } from "node:fs";
  * addresses of Base. It follows the application's clock and the simulated market.
  */
 
-export { ChainStartError } from "./node";
 export type { Prices } from "./miner";
 export type { Amounts } from "./place";
 
@@ -74,7 +73,7 @@ const DAY = 86_400;
 /** The node calls a block safe when so many have come after it. */
 const SAFE_AFTER = 32;
 
-/** @throws PortInUseError, ChainStartError */
+/** @throws OperatorError */
 export async function startChain(options: ChainOptions): Promise<Chain> {
   const { port, clock, speed, prices, log, stateFile } = options;
   const isKept = stateFile !== null && existsSync(stateFile);

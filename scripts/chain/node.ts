@@ -4,14 +4,11 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import * as z from "zod";
 import { real } from "../real";
-import { PortInUseError } from "../sockets";
-import { loopbackFetch } from "../sockets";
+import { OperatorError } from "../command";
+import { loopbackFetch, portInUse } from "../sockets";
 import { CHAIN_ID } from "./addresses";
 
 /** The process of the EVM node, and JSON-RPC to it: in real time, whatever the application's clock shows. */
-
-/** The node cannot run here, with the reason. */
-export class ChainStartError extends Error {}
 
 export type Anvil = {
   url: string;
@@ -48,7 +45,7 @@ exit "$status"`;
  * @param options.port 0 for any free one.
  * @param options.stateFile Where the chain is kept; none to keep nothing.
  * @param options.genesisTime Seconds; for a new chain.
- * @throws PortInUseError, ChainStartError
+ * @throws OperatorError
  */
 export async function startAnvil(options: {
   port: number;
@@ -89,8 +86,8 @@ export async function startAnvil(options: {
       const kept = stateFile === null ? "" : ` If ${stateFile} is damaged, delete its folder.`;
       reject(
         isTaken
-          ? new PortInUseError(port, "CHAIN_PORT")
-          : new ChainStartError(`The chain did not start: ${reason}.${kept}`),
+          ? portInUse(port, "CHAIN_PORT")
+          : new OperatorError(`The chain did not start: ${reason}.${kept}`),
       );
     });
   });
@@ -118,7 +115,7 @@ function anvilBinary(): string {
     return inside.resolve(`${name}/bin/anvil`);
   } catch (cause) {
     const remedy = `The chain needs the package ${name}: run npm install without --omit=optional`;
-    throw new ChainStartError(remedy, { cause });
+    throw new OperatorError(remedy, { cause });
   }
 }
 

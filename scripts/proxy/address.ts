@@ -1,9 +1,7 @@
-/** A setting that the proxy cannot start with; the message is for whoever made it. */
-export class SettingsError extends Error {}
-
+import { OperatorError } from "../command";
 /**
  * The service's address: `NOELCLAW_CONVEX_URL` if it is set, otherwise the built-in one; without trailing slashes.
- * @throws SettingsError naming what is wrong with the setting.
+ * @throws OperatorError naming what is wrong with the setting.
  */
 export function serviceUrlOf(setting: string | undefined, builtIn: string): string {
   const given = setting?.trim() ?? "";
@@ -19,5 +17,5 @@ export function serviceUrlOf(setting: string | undefined, builtIn: string): stri
 }
 
 function refuse(problem: string): never {
-  throw new SettingsError(`NOELCLAW_CONVEX_URL ${problem}`);
+  throw new OperatorError(`NOELCLAW_CONVEX_URL ${problem}`);
 }

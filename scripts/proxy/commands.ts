@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { command, Misuse } from "../command";
-import { serviceUrlOf, SettingsError } from "./address";
+import { serviceUrlOf } from "./address";
 import type { BuiltIn } from "./server";
 
 /** The commands for people, in contrast to calls by a client. */
@@ -31,7 +31,7 @@ const flags = {
 } as const;
 
 export function run(builtIn: BuiltIn): Promise<void> {
-  const about = { usage: usageOf(builtIn), flags, most: 1, forOperator: [SettingsError] };
+  const about = { usage: usageOf(builtIn), flags, most: 1 };
   return command(about, async ({ values: { client, version }, positionals: [word = ""] }) => {
     if (version) return console.log(builtIn.version);
     if (word !== "install") throw new Misuse(`'${word}' is not a command`);

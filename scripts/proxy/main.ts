@@ -1,5 +1,6 @@
+import { OperatorError } from "../command";
+import { serviceUrlOf } from "./address";
 import { run } from "./commands";
-import { serviceUrlOf, SettingsError } from "./address";
 import { serve, type BuiltIn } from "./server";
 
 /** The stdio proxy for AI clients. Standard output belongs to the protocol alone; with words it is a command. */
@@ -13,7 +14,7 @@ else {
     process.stdout.on("error", () => process.exit());
     serve(BUILT_IN, serviceUrl);
   } catch (error) {
-    if (!(error instanceof SettingsError)) throw error;
+    if (!(error instanceof OperatorError)) throw error;
     console.error(error.message);
     process.exitCode = 1;
   }

@@ -1,3 +1,4 @@
+import { OperatorError } from "../command";
 import { spawn, type SpawnOptions } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -13,9 +14,6 @@ import type { Variables } from "./env";
  * account and pushes a copy of the functions to it. It keeps nothing after it ends.
  */
 
-/** The message is for the operator. */
-export class BackendError extends Error {}
-
 export type Backend = { siteUrl: string; apiUrl: string; stop: () => Promise<void> };
 
 const LOOK_MS = 250;
@@ -26,7 +24,7 @@ const COPIED = ["convex", "package.json", "tsconfig.json"];
 /**
  * @param options.port Port of the HTTP actions; 0 takes a free one, here and for `apiPort`, that of the functions.
  * @param options.variables The deployment's environment variables, by the addresses that it gets.
- * @throws BackendError if it cannot be downloaded, started or pushed to; PortInUseError.
+ * @throws OperatorError if it cannot be downloaded, started or pushed to, or a port is taken.
  */
 export async function startBackend(options: {
   port: number;
@@ -66,7 +64,7 @@ export async function startBackend(options: {
       linesOf(Object.fromEntries(values)),
     );
     if ((await set.ended) !== 0)
-      throw new BackendError(`The backend did not accept its settings: ${lastOf(set.said)}`);
+      throw new OperatorError(`The backend did not accept its settings: ${lastOf(set.said)}`);
     await reached(() => answers(`${urls.siteUrl}/health`), dev);
   } catch (error) {
     await stop();
@@ -127,7 +125,7 @@ async function reached(isSo: () => Promise<boolean>, { said, ended }: Cli): Prom
   const until = Date.now() + PATIENCE_MS;
   while (!(await isSo())) {
     if (hasEnded || Date.now() > until)
-      throw new BackendError(
+      throw new OperatorError(
         `The platform's own backend could not be started: ${lastOf(said)}. The Convex CLI fetches it from the internet the first time. Without --backend, npm start needs no network.`,
       );
     await new Promise((done) => real.setTimeout(done, LOOK_MS));

@@ -1,11 +1,9 @@
+import { OperatorError } from "../command";
 import { readFile } from "node:fs/promises";
 import { problemsOf, settingsIn, unknownNames } from "../settings";
 import type { Keys } from "./keys";
 
 export type Variables = Record<string, string | undefined>;
-
-/** Settings that cannot be used; the message names each, and its correct form. */
-export class SettingsError extends Error {}
 
 /**
  * The providers that the application calls, each with the variable of its key (or address), and of its addresses: with
@@ -52,7 +50,7 @@ export function shownProviders(names: readonly Provider[]): string[] {
 /**
  * The operator's settings: from `file` (if there is one); the environment's variables take precedence.
  * @param warn Receives a line for each setting without effect.
- * @throws SettingsError for an impossible value: every request that needs it would get 500.
+ * @throws OperatorError for an impossible value: every request that needs it would get 500.
  */
 export async function checkedSettings(file: string | null, warn: (line: string) => void): Promise<Variables> {
   const own = settingsIn(file === null ? "" : await readFile(file, "utf8").catch(() => ""));
@@ -64,7 +62,7 @@ export async function checkedSettings(file: string | null, warn: (line: string) 
     ({ name, says }) => `${where(name)}: ${name} ${says}`,
   );
   if (problems.length > 0)
-    throw new SettingsError(`${lines.join("\n")}\nFix these lines, or leave them empty.`);
+    throw new OperatorError(`${lines.join("\n")}\nFix these lines, or leave them empty.`);
   const keyless = realProviders(settings).filter((name) => !settings[PROVIDERS[name].key]);
   for (const name of keyless)
     lines.push(

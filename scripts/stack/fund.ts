@@ -10,7 +10,7 @@ import {
 import { mnemonicToAccount } from "viem/accounts";
 import { base } from "viem/chains";
 import { CHAIN_ID, DECIMALS, DEV_MNEMONIC, TOKENS } from "../chain/addresses";
-import { command, Misuse } from "../command";
+import { command, Misuse, OperatorError } from "../command";
 
 /**
  * `npm run fund -- 0xADDRESS`: sends ether and tokens of the developer's account on the running local chain, with
@@ -26,10 +26,7 @@ Environment: CHAIN_PORT (8545)`;
 const AMOUNTS = { USDC: "1000", DAI: "100", USDT: "100", WETH: "0.5" } as const;
 const SYMBOLS = ["USDC", "DAI", "USDT", "WETH"] as const satisfies readonly (keyof typeof AMOUNTS)[];
 
-/** A request that cannot be done; the message is for the operator. */
-class FundError extends Error {}
-
-const about = { usage: USAGE, flags: {}, most: 1, forOperator: [FundError] };
+const about = { usage: USAGE, flags: {}, most: 1 };
 await command(about, async ({ positionals: [to = ""] }) => {
   if (!isAddress(to) || to === zeroAddress)
     throw new Misuse(
@@ -40,9 +37,9 @@ await command(about, async ({ positionals: [to = ""] }) => {
   const client = createPublicClient({ chain: base, transport, pollingInterval: 50, cacheTime: 0 });
   const id = await client.getChainId().catch((cause: unknown) => {
     const remedy = "start it with npm start, or set CHAIN_PORT to its port.";
-    throw new FundError(`There is no local chain at ${url}: ${remedy}`, { cause });
+    throw new OperatorError(`There is no local chain at ${url}: ${remedy}`, { cause });
   });
-  if (id !== CHAIN_ID) throw new FundError(`The chain at ${url} is ${id}, not the local stack's`);
+  if (id !== CHAIN_ID) throw new OperatorError(`The chain at ${url} is ${id}, not the local stack's`);
 
   const wallet = createWalletClient({ account: mnemonicToAccount(DEV_MNEMONIC), chain: base, transport });
   console.log(`To ${to} on ${url}`);
@@ -52,7 +49,7 @@ await command(about, async ({ positionals: [to = ""] }) => {
     const transfer = { address: TOKENS[symbol], abi: erc20Abi, functionName: "transfer", args } as const;
     const hash = await wallet.writeContract(transfer);
     const { status } = await client.waitForTransactionReceipt({ hash });
-    if (status !== "success") throw new FundError(`${hash} was reverted`);
+    if (status !== "success") throw new OperatorError(`${hash} was reverted`);
     console.log(`  ${AMOUNTS[symbol]} ${symbol} ${hash}`);
   }
 });

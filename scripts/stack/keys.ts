@@ -1,3 +1,4 @@
+import { OperatorError } from "../command";
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -25,10 +26,7 @@ const keysShape = z.object({
 });
 export type Keys = z.infer<typeof keysShape>;
 
-/** Stored keys that cannot be used, with a remedy. */
-export class KeysError extends Error {}
-
-/** The keys stored in `directory`, made at the first call. @throws KeysError if the file is damaged. */
+/** The keys stored in `directory`, made at the first call. @throws OperatorError if the file is damaged. */
 export async function keptKeys(directory: string): Promise<Keys> {
   const file = path.join(directory, "keys.json");
   const text = await readFile(file, "utf8").catch(() => null);
@@ -40,7 +38,7 @@ export async function keptKeys(directory: string): Promise<Keys> {
   }
   const parsed = keysShape.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
-  throw new KeysError(
+  throw new OperatorError(
     `${file} is damaged. Put back a copy of it; without one, delete ${directory} to start afresh: its wallets cannot be opened any more.`,
   );
 }

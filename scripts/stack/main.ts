@@ -1,22 +1,10 @@
 import * as z from "zod";
-import { ChainStartError } from "../chain/index";
-import { command } from "../command";
+import { command, OperatorError } from "../command";
 import { real } from "../real";
 import { settingsFile } from "../settings";
-import { PortInUseError } from "../sockets";
 import { STOPPED } from "./application";
-import { BackendError } from "./backend";
-import { SettingsError, shownProviders, stateDirectory } from "./env";
-import { KeysError } from "./keys";
-import { SnapshotError } from "./snapshot";
-import {
-  MAX_SPEED,
-  OptionsError,
-  startBesideBackend,
-  startStack,
-  type BesideBackend,
-  type StackOptions,
-} from "./stack";
+import { shownProviders, stateDirectory } from "./env";
+import { MAX_SPEED, startBesideBackend, startStack, type BesideBackend, type StackOptions } from "./stack";
 
 const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--backend] [--json]
 
@@ -50,7 +38,7 @@ type Given = Record<Exclude<keyof typeof FLAGS, "speed">, boolean> & { speed: st
 async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
   const ports = environmentShape.safeParse(process.env);
   if (!ports.success)
-    throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
+    throw new OperatorError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
   const dataDir = stateDirectory(process.env);
   const options: StackOptions = {
     port: ports.data.PORT,
@@ -157,9 +145,5 @@ function commandAt(variable: string, standard: string, url: string, command: str
   return port === standard ? command : `${variable}=${port} ${command}`;
 }
 
-const forOperator = [
-  ...[BackendError, PortInUseError, OptionsError, SettingsError],
-  ...[KeysError, SnapshotError, ChainStartError],
-];
-await command({ usage: USAGE, flags: FLAGS, forOperator }, ({ values }) => main(values));
+await command({ usage: USAGE, flags: FLAGS }, ({ values }) => main(values));
 if (process.exitCode !== undefined) process.exit();

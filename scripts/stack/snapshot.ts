@@ -1,3 +1,4 @@
+import { OperatorError } from "../command";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -11,9 +12,6 @@ import type { DueTimes } from "./crons";
 
 /** The rows of the local stack in a file: written each second when something ran, and at a clean stop. */
 
-/** A snapshot that cannot be used, with a remedy. */
-export class SnapshotError extends Error {}
-
 const PERIOD_MS = 1_000;
 
 const snapshotShape = z.object({
@@ -26,16 +24,16 @@ export type Snapshot = { rows: Rows; dueTimes: DueTimes };
 
 /**
  * The snapshot in `directory`; `null` if there is none.
- * @throws SnapshotError if it is damaged, or of another schema: there are no migrations here.
+ * @throws OperatorError if it is damaged, or of another schema: there are no migrations here.
  */
 export async function readSnapshot(directory: string): Promise<Snapshot | null> {
   const file = fileIn(directory);
   const text = await readFile(file, "utf8").catch(() => null);
   if (text === null) return null;
   const parsed = snapshotShape.safeParse(parseJson(text));
-  if (!parsed.success) throw new SnapshotError(`${file} is damaged: delete ${directory} to start afresh.`);
+  if (!parsed.success) throw new OperatorError(`${file} is damaged: delete ${directory} to start afresh.`);
   if (parsed.data.schema !== fingerprint()) {
-    throw new SnapshotError(
+    throw new OperatorError(
       `${file} was written by another version of this repository, whose tables differ: delete ${directory} to start afresh, or set LOCAL_STATE_DIR to another directory.`,
     );
   }

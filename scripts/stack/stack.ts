@@ -3,7 +3,7 @@ import { toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { DEV_MNEMONIC } from "../chain/addresses";
 import { startChain, type Chain, type Prices } from "../chain/index";
-import { Misuse } from "../command";
+import { Misuse, OperatorError } from "../command";
 import { real } from "../real";
 import { listen } from "../sockets";
 import { createStandins, type Standins } from "../standins/index";
@@ -69,9 +69,6 @@ export type Stack = {
 /** A stack with the platform's own backend: its functions are not in this process. */
 export type BesideBackend = Omit<Stack, "application">;
 
-/** A combination of options that is not possible. */
-export class OptionsError extends Error {}
-
 /** Finished jobs are deleted after a minute, not after a week: every query passes all rows of its table. */
 const JOBS_KEPT_MS = 60_000;
 const HOUSEKEEPING_MS = 5_000;
@@ -87,7 +84,7 @@ let running = false;
 async function begun<Begun extends object>(
   begin: (ending: Ending) => Promise<Begun>,
 ): Promise<Begun & { stop: () => Promise<void> }> {
-  if (running) throw new OptionsError("A process can run one stack at a time");
+  if (running) throw new OperatorError("A process can run one stack at a time");
   running = true;
   const ending: Ending = { quiet: [], leave: [] };
   const stop = async () => {
@@ -107,8 +104,7 @@ async function begun<Begun extends object>(
  * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and stand-ins
  * for the outside providers; in another process the chain. For development and checks; production is a Convex
  * deployment.
- * @throws PortInUseError, OptionsError, SettingsError, KeysError, SnapshotError, ChainStartError with
- * messages for the operator.
+ * @throws OperatorError
  */
 export function startStack(options: StackOptions = {}): Promise<Stack> {
   return begun(async (ending) => {
@@ -141,20 +137,20 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
  * Starts the local stack with the platform's own backend in place of Convex's test library. Stand-ins and chain are
  * the same. Nothing is kept, the clock is the machine's, and nobody can sign in, because the backend asks an issuer on
  * the internet.
- * @throws BackendError, OptionsError, PortInUseError, SettingsError, ChainStartError with messages for the operator.
+ * @throws OperatorError
  */
 export function startBesideBackend(options: StackOptions): Promise<BesideBackend> {
   return begun(async (ending) => {
     const { port = 0, apiPort = 0, speed = 1, log = console.log } = options;
     if (speed !== 1)
-      throw new OptionsError("The platform's backend has no clock of its own: leave --speed out");
+      throw new OperatorError("The platform's backend has no clock of its own: leave --speed out");
     let siteUrl = "";
     const { variables, ...rest } = await startSurroundings({ ...options, speed, kept: null }, ending, {
       deliver: (update) => fetch(siteUrl + WEBHOOK, update),
       usage: () => Promise.resolve({ error: "The platform's backend does not offer this" }),
     });
     if (rest.chain === null)
-      throw new OptionsError(
+      throw new OperatorError(
         "With --backend the chain and its swaps are simulated: remove CHAIN_RPC_URL and SWAP_*",
       );
     const { stop, ...urls } = await startBackend({ port, apiPort, log, variables });
@@ -241,13 +237,13 @@ async function startApplication(kept: string | null, clock: Clock, ending: Endin
 function checkOptions(speed: number, outside: readonly Provider[]): void {
   if (!(speed >= 1 && speed <= MAX_SPEED)) throw new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
   if (speed > 1 && outside.length > 0)
-    throw new OptionsError(
+    throw new OperatorError(
       `A speed above 1 is refused if a provider is real (${outside.join(", ")}): it would be called that ` +
         "many times more often. Take its variables out of the environment and of .env.local.",
     );
   // A real quote names contracts and balances of the real chain.
   if (outside.includes("swap provider") && !outside.includes("chain"))
-    throw new OptionsError(
+    throw new OperatorError(
       "A real swap provider (SWAP_API_KEY, SWAP_API_URL) needs a real chain: set CHAIN_RPC_URL as well, or take " +
         "its variables out of the environment and of .env.local.",
     );

@@ -1,7 +1,5 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { createIssuer } from "../../../scripts/stack/api";
-import { keptKeys } from "../../../scripts/stack/keys";
 import { ranHere } from "../../support/commands";
 import { addressesOf, startMain, temporaryDirectory } from "../processes";
 
@@ -9,9 +7,6 @@ import { addressesOf, startMain, temporaryDirectory } from "../processes";
 function token(args: string[], env: Record<string, string>) {
   return ranHere("scripts/stack/token.ts", args, { env });
 }
-
-/** Nobody listens here. */
-const NOBODY = { PROVIDERS_PORT: "9" };
 
 test("the banner's token command works on a stack that keeps nothing", async () => {
   const LOCAL_STATE_DIR = await temporaryDirectory();
@@ -43,15 +38,10 @@ test("the banner's token command works on a stack that keeps nothing", async () 
   expect((await fetch(`${standins}/_token`, { method: "POST", body: "{}" })).status).toBe(400);
 });
 
-test("without a running stack it is of the kept keys, and without those it makes none", async () => {
-  const LOCAL_STATE_DIR = await temporaryDirectory();
-  const without = await token(["alice"], { ...NOBODY, LOCAL_STATE_DIR });
-  expect(without.code).toBe(1);
-  expect(without.stderr).toContain("No local stack answers at http://127.0.0.1:9: start it with npm start");
-  expect(await readdir(LOCAL_STATE_DIR)).toEqual([]);
-
-  const issuer = await createIssuer(await keptKeys(LOCAL_STATE_DIR));
-  const { code, stdout } = await token(["alice"], { ...NOBODY, LOCAL_STATE_DIR });
-  expect(code).toBe(0);
-  expect(await issuer.verify(stdout.trim())).toMatchObject({ subject: "alice" });
+test("without a running stack it says so", async () => {
+  const { code, stderr } = await token(["alice"], { PROVIDERS_PORT: "9" });
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining("No local stack answers at http://127.0.0.1:9: start it with npm start"),
+  ]);
 });
