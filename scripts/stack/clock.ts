@@ -36,43 +36,10 @@ export function createClock(speed: number): Clock {
   };
 }
 
-/** A timer handle with the members of Node's own. */
-class VirtualTimer {
-  static readonly byId = new Map<number, VirtualTimer>();
-  static #nextId = 1;
-  readonly id = VirtualTimer.#nextId++;
-
-  constructor(
-    readonly time: VirtualTime,
-    readonly fire: () => void,
-    readonly delay: number,
-    readonly period: number | null,
-    public due: number,
-  ) {}
-
-  ref(): this {
-    return this;
-  }
-  unref(): this {
-    return this;
-  }
-  hasRef(): boolean {
-    return true;
-  }
-  refresh(): this {
-    this.time.cancel(this);
-    this.due = this.time.now() + this.delay;
-    this.time.add(this);
-    return this;
-  }
-  close(): this {
-    this.time.cancel(this);
-    return this;
-  }
-  [Symbol.toPrimitive](): number {
-    return this.id;
-  }
-}
+/** Handles are numbers, as in browsers; no virtual time shares one. */
+type VirtualTimer = { id: number; fire: () => void; period: number | null; due: number };
+const times = new Map<number, VirtualTime>();
+let lastId = 0;
 
 class VirtualTime {
   /** The virtual time at the real moment `anchor`. */
@@ -93,24 +60,25 @@ class VirtualTime {
     return due === undefined || time < due ? time : Math.max(this.#time, due);
   }
 
-  schedule(callback: () => void, delay: number, period: number | null): VirtualTimer {
-    const timer = new VirtualTimer(this, AsyncResource.bind(callback), delay, period, this.now() + delay);
-    this.add(timer);
-    return timer;
+  /** @returns Its handle. */
+  schedule(callback: () => void, delay: number, period: number | null): number {
+    const id = ++lastId;
+    times.set(id, this);
+    this.#add({ id, fire: AsyncResource.bind(callback), period, due: this.now() + delay });
+    return id;
   }
 
-  add(timer: VirtualTimer): void {
+  #add(timer: VirtualTimer): void {
     this.#settle();
     const after = this.#timers.findIndex((other) => other.due > timer.due);
     this.#timers.splice(after === -1 ? this.#timers.length : after, 0, timer);
-    VirtualTimer.byId.set(timer.id, timer);
     this.#arm();
   }
 
-  cancel(timer: VirtualTimer): void {
+  cancel(id: number): void {
     this.#settle();
-    this.#timers = this.#timers.filter((other) => other !== timer);
-    VirtualTimer.byId.delete(timer.id);
+    this.#timers = this.#timers.filter((other) => other.id !== id);
+    times.delete(id);
     this.#arm();
   }
 
@@ -130,7 +98,7 @@ class VirtualTime {
     this.#settle();
     this.#stopped = true;
     this.#disarm();
-    for (const timer of this.#timers) VirtualTimer.byId.delete(timer.id);
+    for (const { id } of this.#timers) times.delete(id);
     this.#timers = [];
   }
 
@@ -160,12 +128,8 @@ class VirtualTime {
     const next = this.#timers[0];
     if (next === undefined || this.#time < next.due) return this.#arm();
     this.#timers.shift();
-    if (next.period === null) {
-      VirtualTimer.byId.delete(next.id);
-    } else {
-      next.due += next.period;
-      this.add(next);
-    }
+    if (next.period === null) times.delete(next.id);
+    else this.#add({ ...next, due: next.due + next.period });
     try {
       next.fire();
     } finally {
@@ -192,10 +156,10 @@ function replacements(current: AsyncLocalStorage<VirtualTime>) {
       const delay = Math.max(1, Number(ms) || 0);
       return time.schedule(() => callback(...args), delay, repeats ? delay : null);
     };
-  const cancel = (handle?: VirtualTimer | RealTimer | string | number) => {
-    const known = typeof handle === "number" ? VirtualTimer.byId.get(handle) : handle;
-    if (known instanceof VirtualTimer) known.close();
-    else real.clearTimeout(known);
+  const cancel = (handle?: RealTimer | string | number) => {
+    const time = typeof handle === "number" ? times.get(handle) : undefined;
+    if (time === undefined) real.clearTimeout(handle);
+    else time.cancel(Number(handle));
   };
   return {
     Date: new Proxy(real.Date, {
