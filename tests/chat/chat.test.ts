@@ -28,7 +28,7 @@ describe("POST /mcp/chat", () => {
       200,
       {
         answer: expect.stringMatching(
-          /Bitcoin at \$1\d\d,\d{3}(?:\.\d\d)? \[1\] \(\+[\d.]+\u202F% \[2\]\)[^]*Dogecoin at \$[\d.]+ \[\d\][^]*\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko/,
+          /DOGE price \$[\d.]+ \[1\], DOGE price change over the day \+[\d.]+\u202F% \[2\]\.\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko$/,
         ),
         agentId: "primary-default",
         model: expect.stringContaining("simulated"),
