@@ -45,9 +45,9 @@ const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
   // A deletion ends the link, and what runs.
   "accounts/data": ["messenger", "research"],
   // A new link credits what came from the address before.
-  "accounts/addresses": "payments",
+  "accounts/profile": "payments",
   // To which addresses nothing may be sent is known where it is sent.
-  "accounts/recipients": "wallets",
+  "accounts/keys": "wallets",
   // What a chat had is its user's once it is linked.
   "messenger/linking": "alerts",
   // A link answers with the user's wallet, which is made for it.
@@ -126,7 +126,7 @@ function upward({ path, room, imports, source }: Module): string[] {
 /** Whether a file registers functions of both kinds. Every call evaluates all that its file imports. */
 function registersBoth({ source }: Module): boolean {
   const registered = Array.from(source.matchAll(/^export const \w+ = (\w+)[<(]/gm), ([, by = ""]) => by);
-  const transactions = /^(?:internalQuery|internalMutation|query|mutation|change|ownRows|cron|dueWork)$/;
+  const transactions = /^(?:internalQuery|internalMutation|query|mutation|change|cron|dueWork)$/;
   const actions = /^(?:internalAction|action|providerAction|httpAction|worker)$/;
   return registered.some((by) => transactions.test(by)) && registered.some((by) => actions.test(by));
 }

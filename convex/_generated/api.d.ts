@@ -10,14 +10,11 @@
 
 import type * as accounts_access from "../accounts/access.js";
 import type * as accounts_actions from "../accounts/actions.js";
-import type * as accounts_addresses from "../accounts/addresses.js";
 import type * as accounts_claims from "../accounts/claims.js";
 import type * as accounts_data from "../accounts/data.js";
 import type * as accounts_keys from "../accounts/keys.js";
-import type * as accounts_lists from "../accounts/lists.js";
 import type * as accounts_model from "../accounts/model.js";
 import type * as accounts_profile from "../accounts/profile.js";
-import type * as accounts_recipients from "../accounts/recipients.js";
 import type * as accounts_tables from "../accounts/tables.js";
 import type * as alerts_cards from "../alerts/cards.js";
 import type * as alerts_desk from "../alerts/desk.js";
@@ -183,7 +180,6 @@ import type * as providers_sendOutcome from "../providers/sendOutcome.js";
 import type * as providers_swap from "../providers/swap.js";
 import type * as providers_webhooks from "../providers/webhooks.js";
 import type * as research_actions from "../research/actions.js";
-import type * as research_app from "../research/app.js";
 import type * as research_cards from "../research/cards.js";
 import type * as research_http from "../research/http.js";
 import type * as research_model from "../research/model.js";
@@ -267,14 +263,11 @@ import type {
 declare const fullApi: ApiFromModules<{
   "accounts/access": typeof accounts_access;
   "accounts/actions": typeof accounts_actions;
-  "accounts/addresses": typeof accounts_addresses;
   "accounts/claims": typeof accounts_claims;
   "accounts/data": typeof accounts_data;
   "accounts/keys": typeof accounts_keys;
-  "accounts/lists": typeof accounts_lists;
   "accounts/model": typeof accounts_model;
   "accounts/profile": typeof accounts_profile;
-  "accounts/recipients": typeof accounts_recipients;
   "accounts/tables": typeof accounts_tables;
   "alerts/cards": typeof alerts_cards;
   "alerts/desk": typeof alerts_desk;
@@ -440,7 +433,6 @@ declare const fullApi: ApiFromModules<{
   "providers/swap": typeof providers_swap;
   "providers/webhooks": typeof providers_webhooks;
   "research/actions": typeof research_actions;
-  "research/app": typeof research_app;
   "research/cards": typeof research_cards;
   "research/http": typeof research_http;
   "research/model": typeof research_model;

@@ -8,10 +8,13 @@ import { AppError } from "../lib/errors";
 import type { IdQuestion, Known } from "../lib/http/router";
 import { vAccess, vCredential, type Credential, type Deed } from "../lib/limits/callers";
 import { dateTime, iso } from "../lib/time";
-import { accountNamed, owned, ownerOf, replacedId, requireUser, type Owned } from "./model";
+import { accountNamed, claimDueAt, owned, ownerOf, replacedId, requireUser, type Owned } from "./model";
 import type { vScope } from "./tables";
 
 /** Who may do what for a `userId`, from what the caller has proved. Nothing else decides that. */
+
+/** To whoever only names an id, so that nobody pays money into somebody else's wallet. */
+const OWNED = "This userId has an owner: only its owner can move what is paid in";
 
 /** The scope that a key needs for an act; `null`: any key. */
 const SCOPE: Record<Deed, Infer<typeof vScope> | null> = {
@@ -22,76 +25,75 @@ const SCOPE: Record<Deed, Infer<typeof vScope> | null> = {
   shifts: null,
 };
 
-type Allowed = {
-  kind: "allowed";
-  by: Credential;
-  /** The key that was used, and its limit in 24 hours (micro-USD; `null`: only its owner's limit). */
-  key?: { id: Doc<"keys">["_id"]; name: string; daily: bigint | null };
-};
 /** `asks`: the owner's tap in their chat decides, if one is linked; otherwise it is a refusal. */
-type Refused = { kind: "refused" | "asks"; code: "forbidden"; message: string };
-export type Verdict = Allowed | Refused;
+export type Verdict =
+  | {
+      kind: "allowed";
+      by: Credential;
+      /** The key that was used, and its limit in 24 hours (micro-USD; `null`: only its owner's limit). */
+      key?: { id: Doc<"keys">["_id"]; name: string; daily: bigint | null };
+    }
+  | { kind: "refused" | "asks"; code: "forbidden"; message: string };
 
 /** What a caller has proved about a `userId`. `other`: that they are another user. */
-type Proof = { by: Exclude<Credential, "key"> | "other" } | { by: "key"; key: Doc<"keys"> };
-type Shown = { keyHash?: string | undefined; now: number };
+type Proof = { by: Credential | "other"; key?: Doc<"keys"> };
 
 /** How owners prove who they are. */
 export const TOKEN = "the owner's token (Authorization: Bearer <token>)";
 
-/** An id without an owner is its own credential, and then the Authorization header is ignored. @throws AppError as `keyOf`. */
-async function proofOf(ctx: QueryCtx, owner: Owned | null, { keyHash, now }: Shown): Promise<Proof> {
-  if (owner === null) return { by: "unclaimed" };
-  if (keyHash !== undefined) return { by: "key", key: await keyOf(ctx, owner.userId, keyHash, now) };
-  const identity = await ctx.auth.getUserIdentity().catch(() => null);
-  if (identity === null) return { by: "id" };
-  return { by: identity.tokenIdentifier === owner.login ? "owner" : "other" };
-}
-
 /**
- * The key of a request about a user.
- * @throws AppError `unauthorized` for one that is unknown, revoked or expired; `forbidden` for another user's.
+ * An id without an owner is its own credential, and then the Authorization header is ignored.
+ * @throws AppError `unauthorized` for a key that is unknown, revoked or expired; `forbidden` for another user's.
  */
-async function keyOf(ctx: QueryCtx, userId: string, keyHash: string, now: number): Promise<Doc<"keys">> {
-  const row = await getOneFrom(ctx.db, "keys", "by_keyHash", keyHash);
-  if (row === null || row.revokedAt !== undefined || (row.expiresAt ?? Infinity) <= now)
+async function proofOf(
+  ctx: QueryCtx,
+  owner: Owned | null,
+  keyHash: string | undefined,
+  now: number,
+): Promise<Proof> {
+  if (owner === null) return { by: "unclaimed" };
+  if (keyHash === undefined) {
+    const identity = await ctx.auth.getUserIdentity().catch(() => null);
+    if (identity === null) return { by: "id" };
+    return { by: identity.tokenIdentifier === owner.login ? "owner" : "other" };
+  }
+  const key = await getOneFrom(ctx.db, "keys", "by_keyHash", keyHash);
+  if (key === null || key.revokedAt !== undefined || (key.expiresAt ?? Infinity) <= now)
     throw new AppError("unauthorized", "This key is not valid: it was revoked, has expired or is unknown");
-  if (row.userId !== userId) throw new AppError("forbidden", "This key belongs to another user");
-  return row;
+  if (key.userId !== owner.userId) throw new AppError("forbidden", "This key belongs to another user");
+  return { by: "key", key };
 }
 
-function refused(message: string): Refused {
-  return { kind: "refused", code: "forbidden", message };
+function refused(message: string, kind: "refused" | "asks" = "refused"): Verdict {
+  return { kind, code: "forbidden", message };
 }
 
-function verdictOf(proof: Proof, deed: Deed, now: number): Verdict {
-  if (proof.by === "other") return refused("This userId has another owner than the token");
-  if (proof.by === "key") return verdictOfKey(proof.key, deed, now);
-  return proof.by === "id" ? verdictOfId(deed) : { kind: "allowed", by: proof.by };
-}
-
-function verdictOfKey(key: Doc<"keys">, deed: Deed, now: number): Verdict {
-  const { _id: id, name, scopes, dailyMicroUsd, countsFrom } = key;
+function verdictOf({ by, key }: Proof, deed: Deed, now: number): Verdict {
   const scope = SCOPE[deed];
-  if (scope !== null && !scopes.includes(scope)) return refused(`This key lacks the scope ${scope}`);
-  if (scope !== null && countsFrom > now)
-    return refused(`This key is new: until ${dateTime(countsFrom)} it only reads`);
-  const daily = dailyMicroUsd === undefined ? null : BigInt(dailyMicroUsd);
-  return { kind: "allowed", by: "key", key: { id, name, daily } };
-}
-
-/** The verdict on an act of a caller who only names the `userId` of an owner. */
-function verdictOfId(deed: Deed): Verdict {
-  if (deed === "holdings" || deed === "shifts") return { kind: "allowed", by: "id" };
-  const needs = `This userId has an owner: this needs ${TOKEN}, or a key with the scope ${SCOPE[deed]}`;
+  if (by === "other") return refused("This userId has another owner than the token");
+  if (key !== undefined) {
+    const { _id: id, name, scopes, dailyMicroUsd, countsFrom } = key;
+    if (scope !== null && !scopes.includes(scope)) return refused(`This key lacks the scope ${scope}`);
+    if (scope !== null && countsFrom > now)
+      return refused(`This key is new: until ${dateTime(countsFrom)} it only reads`);
+    return {
+      kind: "allowed",
+      by,
+      key: { id, name, daily: dailyMicroUsd === undefined ? null : BigInt(dailyMicroUsd) },
+    };
+  }
+  if (by !== "id" || scope === null) return { kind: "allowed", by };
+  const needs = `This userId has an owner: this needs ${TOKEN}, or a key with the scope ${scope}`;
   if (deed === "delivery") return refused(needs);
-  const tap = "or a tap in the owner's chat, which has to be linked with the service's bot";
-  return { kind: "asks", code: "forbidden", message: `${needs}, ${tap}` };
+  return refused(
+    `${needs}, or a tap in the owner's chat, which has to be linked with the service's bot`,
+    "asks",
+  );
 }
 
 /**
  * The verdict on an act, in the transaction that decides: the present state counts.
- * @throws AppError `unauthorized`, `forbidden` for a key that is wrong.
+ * @throws AppError as `proofOf`.
  */
 export async function verdictNow(
   ctx: QueryCtx,
@@ -100,31 +102,21 @@ export async function verdictNow(
   now: number,
   keyHash?: string,
 ): Promise<Verdict> {
-  return verdictOf(await proofOf(ctx, await ownerOf(ctx, userId), { keyHash, now }), deed, now);
+  return verdictOf(await proofOf(ctx, await ownerOf(ctx, userId), keyHash, now), deed, now);
 }
 
-/** The same, and a refusal is thrown. @throws AppError `unauthorized`, `forbidden` */
-export async function permitNow(
-  ctx: QueryCtx,
-  userId: string,
-  deed: Deed,
-  now: number,
-  keyHash?: string,
-): Promise<void> {
-  refuse(await verdictNow(ctx, userId, deed, now, keyHash));
-}
-
-function refuse(verdict: Verdict): void {
+/** Throws a refusal. @throws AppError `forbidden` */
+export function permit(verdict: Verdict): void {
   if (verdict.kind !== "allowed") throw new AppError(verdict.code, verdict.message);
 }
 
 /**
  * Whether naming a `userId` identifies the caller. For an id without an owner it does, since only its user knows it; an
  * owned one needs its owner's token, or a key. To be called in the transaction that decides.
- * @throws AppError as `keyOf`.
+ * @throws AppError as `proofOf`.
  */
 export async function mayActAs(ctx: QueryCtx, userId: string, keyHash?: string): Promise<boolean> {
-  const { by } = await proofOf(ctx, await ownerOf(ctx, userId), { keyHash, now: Date.now() });
+  const { by } = await proofOf(ctx, await ownerOf(ctx, userId), keyHash, Date.now());
   return by !== "id" && by !== "other";
 }
 
@@ -157,18 +149,18 @@ export const named = internalQuery({
     now: v.number(),
   },
   returns: v.union(vNamed, v.null()),
-  handler: async (ctx, { name, access, isTokenWrong, ...shown }) => {
+  handler: async (ctx, { name, access, isTokenWrong, keyHash, now }) => {
     const found = await accountNamed(ctx, name);
     if (found === null) return null;
-    const owner = owned(found.row);
-    const claimDueAt = found.row?.claim?.dueAt ?? null;
-    const known = { userId: found.userId, isOwned: owner !== null, claimDueAt, credential: null };
+    const { userId, row } = found;
+    const owner = owned(row);
+    const known = { userId, isOwned: owner !== null, claimDueAt: claimDueAt(row), credential: null };
     if (access === undefined) return known;
-    const proof = await proofOf(ctx, owner, shown);
+    const proof = await proofOf(ctx, owner, keyHash, now);
     // A wrong token never falls back to the id alone.
     if (proof.by === "id" && isTokenWrong === true)
       throw new AppError("unauthorized", "The token is not valid");
-    if (access !== "shown") refuse(verdictOf(proof, access, shown.now));
+    if (access !== "shown") permit(verdictOf(proof, access, now));
     return { ...known, credential: proof.by === "other" ? ("id" as const) : proof.by };
   },
 });
@@ -195,6 +187,3 @@ export async function knownId(ctx: ActionCtx, name: string, question: IdQuestion
     },
   };
 }
-
-/** To whoever only names an id, so that nobody pays money into somebody else's wallet. */
-const OWNED = "This userId has an owner: only its owner can move what is paid in";

@@ -1,14 +1,18 @@
 import { v } from "convex/values";
 import { isHex, verifyMessage } from "viem";
+import { createSiweMessage } from "viem/siwe";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
+import { siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { requireIdentity } from "../lib/limits/callers";
+import { checksummed } from "../lib/money/base";
+import { CHAIN_ID } from "../lib/money/base";
+import { pseudonymOf } from "../lib/security/crypto";
 import { MINUTE } from "../lib/time";
-import { addressFrom, CHALLENGE_MS, challengeText } from "./addresses";
 
-/** What the web application asks of accounts that takes more than one transaction. */
+/** What the web application asks of accounts that takes more than one transaction, or viem. */
 
 /**
  * Makes the caller the owner of a `userId` that they already use over HTTP: at once or, if it has a wallet, after 48
@@ -30,12 +34,53 @@ export const claimUserId = action({
   },
 });
 
+/** How long a message can be used. It is worth nothing without the token of its account, so a repeat gives nothing new. */
+const CHALLENGE_MS = 10 * MINUTE;
 /** Clocks of servers differ a little. */
 const SKEW_MS = MINUTE;
 
+/** @throws AppError `invalid_request` */
+function addressFrom(text: string): `0x${string}` {
+  const address = checksummed(text);
+  if (address === null) throw new AppError("invalid_request", "address must be 0x and 40 hex digits");
+  return address;
+}
+
+/** The text to sign (EIP-4361): it names the account by its pseudonym, and no credential. */
+function challengeText(userId: string, address: `0x${string}`, issuedAt: number): string {
+  const uri = siteUrl();
+  return createSiweMessage({
+    address,
+    domain: new URL(uri).host,
+    statement: `Link this address to my account ${pseudonymOf(userId)}: deposits sent from it are credited to that account.`,
+    uri,
+    version: "1",
+    chainId: CHAIN_ID,
+    nonce: issuedAt.toString(36),
+    issuedAt: new Date(issuedAt),
+    expirationTime: new Date(issuedAt + CHALLENGE_MS),
+  });
+}
+
+/** The message to sign with an address's key, valid for ten minutes. @throws AppError `invalid_request` if it is not an address. */
+export const challenge = action({
+  args: { address: v.string() },
+  /** `message` is the text to sign; times in epoch ms. */
+  returns: v.object({ message: v.string(), issuedAt: v.number(), expiresAt: v.number() }),
+  handler: async (ctx, { address }): Promise<{ message: string; issuedAt: number; expiresAt: number }> => {
+    const userId = await ctx.runQuery(internal.accounts.access.mine, {});
+    const issuedAt = Date.now();
+    return {
+      message: challengeText(userId, addressFrom(address), issuedAt),
+      issuedAt,
+      expiresAt: issuedAt + CHALLENGE_MS,
+    };
+  },
+});
+
 /**
  * Links an address to the caller's account.
- * @param args.issuedAt As `accounts/addresses:challenge` gave it with the message.
+ * @param args.issuedAt As `challenge` gave it with the message.
  * @param args.signature EIP-191 signature of the message by the address's key, 0x and hex digits; contract accounts
  * cannot sign here.
  * @returns The address, lower case.
@@ -58,7 +103,7 @@ export const linkAddress = action({
       isHex(signature) && (await verifyMessage({ address, message, signature }).catch(() => false));
     if (!isSigned) throw new AppError("invalid_request", "The message was not signed by this address");
     const linked = { address: address.toLowerCase() };
-    await ctx.runMutation(internal.accounts.addresses.link, { userId, ...linked });
+    await ctx.runMutation(internal.accounts.profile.linkAddress, { userId, ...linked });
     return linked;
   },
 });

@@ -1,31 +1,31 @@
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
-import type { TableNames } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { optional, required } from "../lib/env";
+import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
-import { userIdFrom, tablesOf, type TableRecord } from "../lib/records";
+import { userIdFrom } from "../lib/records";
 import { requireIdentity } from "../lib/limits/callers";
-import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import { DAY, dateTime, HOUR } from "../lib/time";
-import { records } from "../schema";
+import { hasRows, isInUse } from "./data";
 import {
   accountNamed,
   accountOf,
   accountOfLogin,
+  accountWaitingFor,
   announce,
   cancelLooser,
   changeRules,
-  keysOf,
+  claimDueAt,
+  endKeys,
   LOOSENING_MS,
   loginOf,
   messengerOf,
   NOT_YOU,
-  ownerOf,
+  randomHex,
+  replacedId,
   saveAccount,
 } from "./model";
 
@@ -40,49 +40,35 @@ const CLAIM_MS = 48 * HOUR;
 /** How long nobody can claim an id after somebody has ended a claim, because each one needs their attention. */
 const REST_MS = 7 * DAY;
 
-const vClaimed = v.object({
-  userId: v.string(),
-  /** When the claim takes effect (epoch ms); `null` if it has. */
-  pendingUntil: v.union(v.number(), v.null()),
-});
-
 /** The caller claims a `userId`; repeating it says how the claim stands. @throws AppError as `claimFor`; `not_found`, `invalid_request`. */
 export const claim = internalMutation({
   args: { userId: v.string() },
-  returns: vClaimed,
+  /** `pendingUntil`: when the claim takes effect (epoch ms); `null` if it has. */
+  returns: v.object({ userId: v.string(), pendingUntil: v.union(v.number(), v.null()) }),
   handler: async (ctx, args) => {
     const { tokenIdentifier: login } = await requireIdentity(ctx);
     const name = userIdFrom(args.userId);
     const found = await accountNamed(ctx, name);
-    if (found === null) throw new AppError("not_found", "There is no such userId");
-    const { userId, row } = found;
-    if (row?.login !== login) return { userId: name, pendingUntil: await claimFor(ctx, userId, login) };
-    if (!row.claimed) await saveAccount(ctx, userId, { claimed: true });
-    return { userId: name, pendingUntil: null };
+    if (found === null) throw replacedId();
+    return { userId: name, pendingUntil: await claimFor(ctx, found.userId, login) };
   },
 });
 
 /**
  * @returns When the claim takes effect (epoch ms); `null` if it has.
- * @throws AppError `conflict` if the login cannot own the id, another claim of it waits, or one was ended within a week.
+ * @throws AppError `conflict` if the login cannot own the id.
  */
 async function claimFor(ctx: MutationCtx, userId: string, login: string): Promise<number | null> {
   const now = Date.now();
-  const refusal = await refusalOf(ctx, login, userId);
-  if (refusal !== null) throw new AppError("conflict", refusal);
   const row = await accountOf(ctx, userId);
-  if (row?.claim?.login === login && row.claim.dueAt > now) return row.claim.dueAt;
-  if (row?.claim !== undefined && row.claim.login !== login)
-    throw new AppError("conflict", `Another claim of this userId waits until ${dateTime(row.claim.dueAt)}`);
-  if ((row?.restsUntil ?? 0) > now)
-    throw new AppError(
-      "conflict",
-      `A claim of this userId was ended: it can be claimed again from ${dateTime(row?.restsUntil ?? 0)}`,
-    );
-  const waiting = await getOneFrom(ctx.db, "accounts", "by_claimer", login, "claim.login");
-  if (waiting !== null && waiting.userId !== userId)
-    throw new AppError("conflict", "A claim of another userId waits for you: a login owns one in all");
-  if (row?.claim !== undefined || !(await hasRows(ctx, "wallets", userId))) {
+  if (row?.login === login) {
+    if (!row.claimed) await saveAccount(ctx, userId, { claimed: true });
+    return null;
+  }
+  const refusal = await refusalOf(ctx, userId, login, now);
+  if (refusal !== null) throw new AppError("conflict", refusal);
+  if (row?.claim?.login === login) return row.claim.dueAt;
+  if (!(await hasRows(ctx, "wallets", userId))) {
     await bind(ctx, userId, login);
     return null;
   }
@@ -99,58 +85,90 @@ async function claimFor(ctx: MutationCtx, userId: string, login: string): Promis
   return dueAt;
 }
 
-/** Why a login cannot own a `userId`; `null` if it can. */
-async function refusalOf(ctx: QueryCtx, login: string, userId: string): Promise<string | null> {
-  if ((await accountOfLogin(ctx, login))?.claimed === true)
-    return "You own another userId already: a login or a chat owns one in all";
-  if ((await ownerOf(ctx, userId)) !== null) return "This userId has an owner already";
-  return (await isTaken(ctx, login)) ? "Your account already has rows of its own, such as credits" : null;
-}
-
-/**
- * Makes a login the owner of a free account. What others may have set on it ends, and is told once.
- * @throws AppError `conflict` if the login is a messenger account that is another user's by now.
- */
-async function bind(ctx: MutationCtx, userId: string, login: string): Promise<void> {
-  await announce(
-    ctx,
-    userId,
-    "🔐 Your account id has an owner now",
-    "Somebody who knows it has become its owner: from now on what it has belongs to them.",
-  );
-  await ctx.runMutation(internal.messenger.notices.endAll, { userId });
-  await ctx.runMutation(internal.alerts.model.endAll, { userId });
-  await ctx.runMutation(internal.research.shifts.stop, { userId });
-  await takeOver(ctx, userId, login);
-  const messengerId = messengerOf(login);
-  if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
-}
-
-/** Carries out a claim whose time is over, if its login can still own the id. */
-export const settle = change({ userId: v.string() }, async (ctx, { userId }) => {
+/** Why a login cannot own a `userId`, in words; `null` if it can. */
+async function refusalOf(ctx: QueryCtx, userId: string, login: string, now: number): Promise<string | null> {
   const row = await accountOf(ctx, userId);
-  if (row?.claim === undefined || row.claim.dueAt > Date.now()) return;
-  const { login } = row.claim;
-  const refusal = (await refusalOf(ctx, login, userId)) ?? (await linkedElsewhere(ctx, login));
+  const present = row?.claim;
+  // What waits for this very login stands in nobody's way but others'.
+  if (present === undefined || present.login !== login) {
+    if (row?.login !== undefined) return "This userId has an owner already";
+    if (present?.login !== undefined)
+      return `Another claim of this userId waits until ${dateTime(present.dueAt)}`;
+    if (present !== undefined && present.dueAt > now)
+      return `A claim of this userId was ended: it can be claimed again from ${dateTime(present.dueAt)}`;
+  }
+  return refusalOfLogin(ctx, userId, login);
+}
+
+/** Why a login can own no other account than it has, or none but another one; `null` if it can. */
+async function refusalOfLogin(ctx: QueryCtx, userId: string, login: string): Promise<string | null> {
+  const own = await accountOfLogin(ctx, login);
+  if (own?.claimed === true) return "You own another userId already: a login or a chat owns one in all";
+  if (own !== null && (await isInUse(ctx, own.userId)))
+    return "Your account already has rows of its own, such as credits";
+  const waiting = await accountWaitingFor(ctx, login);
+  if (waiting !== null && waiting.userId !== userId)
+    return "A claim of another userId waits for you: a login owns one in all";
+  const messengerId = messengerOf(login);
+  if (messengerId === null) return null;
+  const linked = await ctx.runQuery(internal.messenger.linking.find, { messengerId });
+  if (linked?.confirmed !== true || linked.userId === userId) return null;
+  return "This messenger account is linked to another userId";
+}
+
+/** Carries out a claim, or an operator's change, whose time has come, if its login can still own the account. */
+export const settle = change({ userId: v.string() }, async (ctx, { userId }) => {
+  const now = Date.now();
+  const row = await accountOf(ctx, userId);
+  const login = row?.claim?.login;
+  if (login === undefined || (row?.claim?.dueAt ?? 0) > now) return;
+  const refusal = await refusalOfLogin(ctx, userId, login);
   if (refusal === null) return bind(ctx, userId, login);
   await saveAccount(ctx, userId, { claim: undefined });
-  log.warn("account.claim refused", { account: row._id, reason: refusal });
+  log.warn("account.claim refused", { account: row?._id, reason: refusal });
 });
 
-/** Why a messenger account cannot own an id: it is linked to another; `null` if it can. */
-async function linkedElsewhere(ctx: MutationCtx, login: string): Promise<string | null> {
+/** Makes a login the owner, in place of the account of its own, which is not in use. What others have set ends. */
+async function bind(ctx: MutationCtx, userId: string, login: string): Promise<void> {
+  const former = (await accountOf(ctx, userId))?.login;
+  if (former === undefined) {
+    await announce(
+      ctx,
+      userId,
+      "🔐 Your account id has an owner now",
+      "Somebody who knows it has become its owner: from now on what it has belongs to them.",
+    );
+    await ctx.runMutation(internal.messenger.notices.endAll, { userId });
+    await ctx.runMutation(internal.alerts.model.endAll, { userId });
+    await ctx.runMutation(internal.research.shifts.stop, { userId });
+  } else {
+    await cancelLooser(ctx, userId);
+    await endKeys(ctx, userId);
+    // The messenger account that was the login may be in others' hands.
+    if (messengerOf(former) !== null)
+      await ctx.runMutation(internal.messenger.linking.end, { userId, by: "account" });
+  }
+  const own = await accountOfLogin(ctx, login);
+  if (own !== null) await ctx.db.delete("accounts", own._id);
+  await changeRules(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
   const messengerId = messengerOf(login);
-  const linked =
-    messengerId === null ? null : await ctx.runQuery(internal.messenger.linking.find, { messengerId });
-  return linked?.confirmed === true ? "This messenger account is linked to another userId" : null;
+  if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
+  if (former !== undefined)
+    await announce(
+      ctx,
+      userId,
+      "🔐 Your account has another login",
+      "From now on only the new login can move its money. The old one's keys and open orders have ended.",
+    );
 }
 
 /** Anybody who knows an id ends a claim of it that waits: it stays free. @throws AppError `not_found` */
 export const end = change({ name: v.string() }, async (ctx, { name }) => {
-  const row = (await accountNamed(ctx, name))?.row;
-  if (row?.claim === undefined) throw new AppError("not_found", "No claim of this userId waits");
+  const row = (await accountNamed(ctx, name))?.row ?? null;
+  if (row === null || claimDueAt(row) === null)
+    throw new AppError("not_found", "No claim of this userId waits");
   const { userId } = row;
-  await saveAccount(ctx, userId, { claim: undefined, restsUntil: Date.now() + REST_MS });
+  await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + REST_MS } });
   await announce(
     ctx,
     userId,
@@ -159,12 +177,12 @@ export const end = change({ name: v.string() }, async (ctx, { name }) => {
   );
 });
 
-/** Precedes the code in a link's `start` parameter. */
-const PREFIX = "own_";
-/** 32 characters without 0, 1, I and O, so that a byte's low five bits choose one evenly. */
-const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
-/** 60 bits. */
-const CODE_LENGTH = 12;
+/** When a messenger account owns the id that it has claimed (epoch ms); `null` if none waits for it. */
+export const pendingFor = internalQuery({
+  args: { messengerId: v.string() },
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx, { messengerId }) => claimDueAt(await accountWaitingFor(ctx, loginOf(messengerId))),
+});
 
 /**
  * The link by which somebody owns a free `userId` in the service's bot; it works once. `null` if the id has an owner or a
@@ -177,11 +195,9 @@ export const ownerLink = internalMutation({
     const bot = optional("MESSENGER_BOT_NAME");
     const row = await accountOf(ctx, userId);
     if (bot === undefined || row?.login !== undefined || row?.claim !== undefined) return null;
-    const bytes = hmacSha256(key(), utf8ToBytes(`code ${userId}`)).slice(0, CODE_LENGTH);
-    const code = Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
-    const ownerCode = codeHash(code);
-    if (row?.ownerCode !== ownerCode) await saveAccount(ctx, userId, { ownerCode });
-    return `https://t.me/${bot}?start=${PREFIX}${code}`;
+    const ownerCode = row?.ownerCode ?? randomHex(12);
+    if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
+    return `https://t.me/${bot}?start=own_${ownerCode}`;
   },
 });
 
@@ -192,7 +208,7 @@ export const offered = internalQuery({
   handler: async (ctx, { code, messengerId }) => {
     const userId = await userIdOf(ctx, code);
     if (userId === null) return { refusal: LATE };
-    const refusal = await refusalOf(ctx, loginOf(messengerId), userId);
+    const refusal = await refusalOf(ctx, userId, loginOf(messengerId), Date.now());
     return refusal === null ? { userId, waits: await hasRows(ctx, "wallets", userId) } : { refusal };
   },
 });
@@ -208,10 +224,7 @@ export const own = internalMutation({
   handler: async (ctx, { code, messengerId }) => {
     const userId = await userIdOf(ctx, code);
     if (userId === null) throw new AppError("not_found", LATE);
-    const login = loginOf(messengerId);
-    const refusal = await linkedElsewhere(ctx, login);
-    if (refusal !== null) throw new AppError("conflict", refusal);
-    return claimFor(ctx, userId, login);
+    return claimFor(ctx, userId, loginOf(messengerId));
   },
 });
 
@@ -219,20 +232,14 @@ const LATE = "This link is no longer valid: connect the wallet again for a new o
 
 /** The free account of a link's code, or `null`. */
 async function userIdOf(ctx: QueryCtx, code: string): Promise<string | null> {
-  return (await getOneFrom(ctx.db, "accounts", "by_ownerCode", codeHash(code)))?.userId ?? null;
-}
-
-const key = () => subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "owner link");
-
-function codeHash(code: string): string {
-  return bytesToHex(hmacSha256(key(), utf8ToBytes(`hash ${code}`)));
+  return (await getOneFrom(ctx.db, "accounts", "by_ownerCode", code))?.userId ?? null;
 }
 
 /**
  * A lost login: an operator who knows whose account it is gives it another one, two hours from now; a freeze takes that
  * back. `npx convex run accounts/claims:changeLogin '{"userId":"…","login":"<issuer>|<subject>","reason":"…"}'`.
  * @returns When it takes effect, epoch ms.
- * @throws AppError `not_found` without an owner; `conflict` if the new login's own account is in use.
+ * @throws AppError `not_found` without an owner; `conflict` if the new login cannot own it.
  */
 export const changeLogin = internalMutation({
   args: { userId: v.string(), login: v.string(), reason: v.string() },
@@ -241,70 +248,20 @@ export const changeLogin = internalMutation({
     const row = (await accountNamed(ctx, name))?.row;
     if (row?.login === undefined) throw new AppError("not_found", "This userId has no owner");
     if (!login.includes("|")) throw new AppError("invalid_request", "login must be <issuer>|<subject>");
-    if (await isTaken(ctx, login)) throw new AppError("conflict", "The new login's own account is in use");
     const { userId } = row;
-    const from = Date.now() + LOOSENING_MS;
-    await saveAccount(ctx, userId, { nextLogin: { login, from } });
+    const refusal = await refusalOfLogin(ctx, userId, login);
+    if (refusal !== null) throw new AppError("conflict", refusal);
+    const dueAt = Date.now() + LOOSENING_MS;
+    await saveAccount(ctx, userId, { claim: { login, dueAt } });
     log.warn("account.login changes", { account: row._id, reason });
-    await ctx.scheduler.runAt(from, internal.accounts.claims.takeLogin, { userId });
+    await ctx.scheduler.runAt(dueAt, internal.accounts.claims.settle, { userId });
     await announce(
       ctx,
       userId,
       "🔐 Your account will get another login",
-      `The people who run this service were told that your login is lost. From ${dateTime(from)} on your account and its wallets are another one's, and its keys end.`,
+      `The people who run this service were told that your login is lost. From ${dateTime(dueAt)} on your account and its wallets are another one's, and its keys end.`,
       NOT_YOU,
     );
-    return from;
+    return dueAt;
   },
 });
-
-/** Gives an account the login that an operator has named, if it may still have it. Keys and open orders of the old one end. */
-export const takeLogin = change({ userId: v.string() }, async (ctx, { userId }) => {
-  const now = Date.now();
-  const row = await accountOf(ctx, userId);
-  if (row?.nextLogin === undefined || row.nextLogin.from > now) return;
-  const { login } = row.nextLogin;
-  if (await isTaken(ctx, login)) return saveAccount(ctx, userId, { nextLogin: undefined });
-  await cancelLooser(ctx, userId, now);
-  for (const { _id } of await keysOf(ctx, userId)) await ctx.db.patch("keys", _id, { revokedAt: now });
-  // The messenger account that was the login may be in others' hands.
-  if (messengerOf(row.login ?? "") !== null)
-    await ctx.runMutation(internal.messenger.linking.end, { userId, by: "account" });
-  await takeOver(ctx, userId, login);
-  await announce(
-    ctx,
-    userId,
-    "🔐 Your account has another login",
-    "From now on only the new login can move its money. The old one's keys and open orders have ended.",
-  );
-});
-
-/** Makes a login the owner of an account, in place of its own one, which is not in use. */
-async function takeOver(ctx: MutationCtx, userId: string, login: string): Promise<void> {
-  const own = await accountOfLogin(ctx, login);
-  if (own !== null) await ctx.db.delete("accounts", own._id);
-  await changeRules(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
-}
-
-/** Whether a login owns an account that it would leave behind. */
-async function isTaken(ctx: QueryCtx, login: string): Promise<boolean> {
-  const own = await accountOfLogin(ctx, login);
-  return own !== null && (own.claimed || (await isInUse(ctx, own.userId)));
-}
-
-/** Whether the account of a `userId` has anything that its user would miss: a row in a section of their export. */
-async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
-  for (const table of tablesOf(records))
-    if (table !== "accounts" && (await hasRows(ctx, table, userId))) return true;
-  return false;
-}
-
-async function hasRows<Table extends TableNames>(
-  ctx: QueryCtx,
-  table: Table,
-  userId: string,
-): Promise<boolean> {
-  const { ownedBy }: TableRecord<Table> = records[table];
-  if (ownedBy?.section === undefined) return false;
-  return (await ownedBy.rows(ctx.db.query(table), userId).first()) !== null;
-}

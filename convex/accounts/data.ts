@@ -1,25 +1,24 @@
 import {
   paginationOptsValidator,
   paginationResultValidator,
-  type PaginationOptions,
-  type PaginationResult,
+  type NamedTableInfo,
+  type Query,
 } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { TableNames } from "../_generated/dataModel";
+import type { DataModel, TableNames } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { tablesOf, type Going, type TableRecord } from "../lib/records";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
 import { accountOf, changeRules, requireSetter, requireUser, saveAccount } from "./model";
+import { vDeletion } from "./tables";
 
 /**
- * A user's own data: its export, and its deletion. Deleted are research, reports, agent runs with their questions and
- * answers, cards, messenger settings, alerts with their webhooks, links, social accounts and mentions
- * and past daily totals. Deposits and payments stay without the user's name, because a payment whose row is gone could be
- * used again. Everything that money depends on stays as it is: the credits ledger with games, wallets, orders, trades and
- * the account itself, which protects the wallets.
+ * A user's own data: its export, and its deletion. Each table says what becomes of its rows (`lib/records`). Deposits and
+ * payments stay without the user's name, because a payment whose row is gone could be used again. Everything that money
+ * depends on stays as it is, also the account itself, which protects the wallets.
  */
 
 const tables = tablesOf(records);
@@ -35,9 +34,31 @@ const SECTIONS = new Map(
 /** Fields with these names are left out of every section, at any depth. */
 const WITHHELD = new Set<string>(tables.flatMap((table) => records[table].withheld ?? []));
 
+/** A user's rows of a table with owners. */
+function rowsOf<Table extends TableNames>(
+  { db }: QueryCtx,
+  table: Table,
+  userId: string,
+): Query<NamedTableInfo<DataModel, Table>> {
+  const { ownedBy }: TableRecord<Table> = records[table];
+  if (ownedBy === undefined) throw new Error(`${table} has no owners`);
+  return ownedBy.rows(db.query(table), userId);
+}
+
+export async function hasRows(ctx: QueryCtx, table: TableNames, userId: string): Promise<boolean> {
+  return (await rowsOf(ctx, table, userId).first()) !== null;
+}
+
+/** Whether the account of a `userId` has anything that its user would miss: a row in a section of their export. */
+export async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
+  for (const table of SECTIONS.values())
+    if (table !== "accounts" && (await hasRows(ctx, table, userId))) return true;
+  return false;
+}
+
 /**
- * One page of one section of the caller's data: each element is a row as JSON, times in epoch ms. Together with
- * `accounts/profile:me`, the sections are everything the service stores about the caller.
+ * One page of one section of the caller's data, newest first: each element is a row as JSON, times in epoch ms. Together
+ * with `accounts/profile:me`, the sections are everything the service stores about the caller.
  */
 export const page = query({
   args: {
@@ -49,28 +70,11 @@ export const page = query({
     const { userId } = await requireUser(ctx);
     const table = SECTIONS.get(section);
     if (table === undefined) throw new Error("There is no such section");
-    return rowsOf(ctx, table, userId, paginationOpts);
+    const found = await rowsOf(ctx, table, userId).order("desc").paginate(paginationOpts);
+    const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);
+    return { ...found, page: found.page.map((row) => JSON.stringify(row, withheld)) };
   },
 });
-
-async function rowsOf<Table extends TableNames>(
-  ctx: QueryCtx,
-  table: Table,
-  userId: string,
-  paginationOpts: PaginationOptions,
-): Promise<PaginationResult<string>> {
-  const { ownedBy }: TableRecord<Table> = records[table];
-  if (ownedBy === undefined) throw new Error("The section is not a table with owners");
-  const result = await ownedBy.rows(ctx.db.query(table), userId).paginate(paginationOpts);
-  const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);
-  return { ...result, page: result.page.map((row) => JSON.stringify(row, withheld)) };
-}
-
-/** Rows per transaction. */
-const BATCH = 100;
-
-/** Times in epoch ms. */
-const vDeletion = v.object({ requestedAt: v.number(), finishedAt: v.optional(v.number()) });
 
 /** Starts deleting the caller's data in batches, in the background. Repeating the call meanwhile resumes it. */
 export const erase = mutation({
@@ -88,12 +92,8 @@ export const erase = mutation({
   },
 });
 
-/** The caller's latest deletion; `null` if they never asked for one. */
-export const erasure = query({
-  args: {},
-  returns: v.union(vDeletion, v.null()),
-  handler: async (ctx) => (await requireUser(ctx)).deletion ?? null,
-});
+/** Rows per transaction. */
+const BATCH = 100;
 
 /** Erases one more batch. Rows that are still in use (a run, a shift not yet stopped, word to the account) are retried later. */
 export const step = change({ userId: v.string() }, async (ctx, { userId }) => {
@@ -123,7 +123,7 @@ async function eraseRows<Table extends TableNames>(
   if (ownedBy === undefined || ownedBy.onDeletion === "stay") return { erased: 0, isBusy: false };
   const going: Going<Table> = ownedBy.onDeletion === "go" ? {} : ownedBy.onDeletion;
   const { whenEnded = () => true, anonymise } = going;
-  const rows = await ownedBy.rows(ctx.db.query(table), userId).take(limit);
+  const rows = await rowsOf(ctx, table, userId).take(limit);
   const ended = rows.filter(whenEnded);
   for (const row of ended) {
     if (anonymise !== undefined) await anonymise(ctx.db, row);

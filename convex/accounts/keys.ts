@@ -1,12 +1,12 @@
 import { v } from "convex/values";
-import { parse } from "convex-helpers/validators";
-import type { Doc } from "../_generated/dataModel";
-import { mutation, query } from "../_generated/server";
+import { mutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { formatUnits, microUsdFrom } from "../lib/money/amounts";
+import { microUsdFrom } from "../lib/money/amounts";
 import { sha256Hex } from "../lib/security/crypto";
 import { DAY, dateTime } from "../lib/time";
+import { recipientFrom } from "../wallets/tokens";
 import {
+  accountOf,
   announce,
   changeRules,
   keysOf,
@@ -14,44 +14,19 @@ import {
   LOOSENING_MS,
   MOST_KEYS,
   NOT_YOU,
+  randomHex,
   requireSetter,
   requireUser,
+  saveAccount,
 } from "./model";
-import { accountTables, vScope } from "./tables";
+import { vListed, vScope, type Listed } from "./tables";
 
-/** Keys for the caller's programs, which the web application creates, lists and revokes. */
+/**
+ * Keys for the caller's programs, which `accounts/data:page` lists, and the recipients to which keys, the chat's own orders
+ * and posts may send; `accounts/profile:me` lists these.
+ */
 
-const MOST_SHOWN = 100;
 const MOST_DAYS = 365;
-/** 256 random bits. */
-const RANDOM_BYTES = 32;
-
-const vKey = accountTables.keys.validator
-  .pick("name", "scopes", "createdAt", "countsFrom", "expiresAt", "revokedAt")
-  .extend({
-    keyId: v.id("keys"),
-    /** Its limit in 24 hours, decimal USD; `null`: only its owner's limit applies. */
-    dailyUsd: v.union(v.string(), v.null()),
-  });
-
-/** The caller's keys, newest first, including revoked ones. Times in epoch ms. */
-export const mine = query({
-  args: {},
-  returns: v.array(vKey),
-  handler: async (ctx) => {
-    const { userId } = await requireUser(ctx);
-    const rows = await ctx.db
-      .query("keys")
-      .withIndex("by_userId_and_revokedAt", (q) => q.eq("userId", userId))
-      .take(MOST_SHOWN);
-    return rows.toSorted((a, b) => b.createdAt - a.createdAt).map(shown);
-  },
-});
-
-function shown({ _id: keyId, dailyMicroUsd, ...row }: Doc<"keys">) {
-  const dailyUsd = dailyMicroUsd === undefined ? null : formatUnits(BigInt(dailyMicroUsd), 6);
-  return parse(vKey, { ...row, keyId, dailyUsd });
-}
 
 /**
  * Creates a key. This answer is the only place that shows its text: only its SHA-256 is stored. For two hours a key
@@ -82,18 +57,9 @@ export const create = mutation({
       throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
     const daily = dailyUsd === undefined ? undefined : microUsdFrom("dailyUsd", dailyUsd);
     const now = Date.now();
-    let valid = 0;
-    for (const { _id, expiresAt = Infinity } of await keysOf(ctx, userId)) {
-      if (expiresAt > now) valid += 1;
-      // An expired one hides no valid one from whoever revokes all.
-      else await ctx.db.patch("keys", _id, { revokedAt: expiresAt });
-    }
-    if (valid >= MOST_KEYS)
-      throw new AppError(
-        "conflict",
-        `At most ${MOST_KEYS} keys can be valid at the same time: revoke one first`,
-      );
-    const key = newKey();
+    if ((await keysOf(ctx, userId)).length >= MOST_KEYS)
+      throw new AppError("conflict", `There can be ${MOST_KEYS} keys, expired ones too: revoke one first`);
+    const key = `mk_${randomHex(32)}`;
     const onlyReads = scopes.every((scope) => scope === "read");
     const countsFrom = onlyReads ? now : now + LOOSENING_MS;
     const expiresAt = days === undefined ? undefined : now + days * DAY;
@@ -101,7 +67,6 @@ export const create = mutation({
       userId,
       name,
       scopes,
-      createdAt: now,
       countsFrom,
       keyHash: sha256Hex(key),
       ...(expiresAt === undefined ? {} : { expiresAt }),
@@ -135,9 +100,66 @@ export const revoke = mutation({
   },
 });
 
-/** `mk_` and 43 characters of base64url. */
-function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(RANDOM_BYTES));
-  const base64 = btoa(String.fromCharCode(...bytes));
-  return `mk_${base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+const MOST_LISTED = 100;
+
+/** The list of an account, oldest first. */
+export async function allListed(ctx: QueryCtx, userId: string): Promise<Listed[]> {
+  return (await accountOf(ctx, userId))?.recipients ?? [];
+}
+
+/** An entry of the list, or `null`. @param address Checksummed. */
+export async function listedOf(ctx: QueryCtx, userId: string, address: string): Promise<Listed | null> {
+  return (await allListed(ctx, userId)).find((one) => one.address === address) ?? null;
+}
+
+/**
+ * Puts an address on the list; a listed one keeps its time. It counts two hours later, and every channel of the account
+ * is told.
+ * @throws AppError `invalid_request` if it is not an address, or money sent there would be lost; `conflict` if the list is
+ * full; `rate_limited`; `paused` while the account is frozen.
+ */
+export const addRecipient = mutation({
+  args: { address: v.string() },
+  returns: vListed,
+  handler: async (ctx, { address }) => listRecipient(ctx, (await requireSetter(ctx)).userId, address),
+});
+
+/** The same, for a caller who may. */
+export async function listRecipient(ctx: MutationCtx, userId: string, written: string): Promise<Listed> {
+  await liveRules(ctx, userId);
+  const address = recipientFrom(written);
+  const recipients = await allListed(ctx, userId);
+  const present = recipients.find((one) => one.address === address);
+  if (present !== undefined) return present;
+  if (recipients.length >= MOST_LISTED)
+    throw new AppError("conflict", `At most ${MOST_LISTED} addresses can be on the list`);
+  const entry = { address, countsFrom: Date.now() + LOOSENING_MS };
+  await saveAccount(ctx, userId, { recipients: [...recipients, entry] });
+  await announce(
+    ctx,
+    userId,
+    "🔐 Your account has a new recipient",
+    [{ code: address }],
+    `From ${dateTime(entry.countsFrom)} on your keys, your chat and your posts may send to it.`,
+    NOT_YOU,
+  );
+  return entry;
+}
+
+/** Takes an address off the list at once, and voids what nobody has signed yet. @throws AppError `not_found`; `invalid_request` if it is not an address. */
+export const removeRecipient = mutation({
+  args: { address: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { address }) => unlistRecipient(ctx, (await requireUser(ctx)).userId, address),
+});
+
+/** The same, for a caller who may. */
+export async function unlistRecipient(ctx: MutationCtx, userId: string, written: string): Promise<null> {
+  const address = recipientFrom(written);
+  const recipients = await allListed(ctx, userId);
+  const others = recipients.filter((one) => one.address !== address);
+  if (others.length === recipients.length) throw new AppError("not_found", "This address is not on the list");
+  await changeRules(ctx, userId, { recipients: others });
+  await announce(ctx, userId, "🔐 A recipient was removed from your list", [{ code: address }]);
+  return null;
 }

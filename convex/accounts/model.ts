@@ -40,6 +40,16 @@ export function owned(row: Account | null): Owned | null {
   return row?.login === undefined ? null : { ...row, login: row.login };
 }
 
+/** When a claim of a free account takes effect (epoch ms); `null` if none waits. */
+export function claimDueAt(row: Account | null): number | null {
+  return row?.login === undefined && row?.claim?.login !== undefined ? row.claim.dueAt : null;
+}
+
+/** The account that a login waits for: its own claim, or what an operator has decided. */
+export async function accountWaitingFor(ctx: QueryCtx, login: string): Promise<Account | null> {
+  return getOneFrom(ctx.db, "accounts", "by_claimer", login, "claim.login");
+}
+
 /** The caller's account, or `null` before their first sign-in. @throws AppError `unauthorized` */
 export async function findUser(ctx: QueryCtx): Promise<Owned | null> {
   return accountOfLogin(ctx, (await requireIdentity(ctx)).tokenIdentifier);
@@ -66,9 +76,13 @@ export function messengerOf(login: string): string | null {
   return login.startsWith(MESSENGER) ? login.slice(MESSENGER.length) : null;
 }
 
+export function randomHex(bytes: number): string {
+  return bytesToHex(crypto.getRandomValues(new Uint8Array(bytes)));
+}
+
 /** A new `userId`: 128 random bits. */
 export function newUserId(): string {
-  return `usr_${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`;
+  return `usr_${randomHex(16)}`;
 }
 
 /**
@@ -139,12 +153,12 @@ export async function formerLinkOf(ctx: QueryCtx, userId: string, now: number) {
 type Changes = Partial<Pick<Account, "claimed" | "version">> & {
   [Field in Exclude<keyof Account, Fixed>]?: Account[Field] | undefined;
 };
-type Fixed = "_id" | "_creationTime" | "userId" | "createdAt" | "claimed" | "version" | "isGone";
+type Fixed = "_id" | "_creationTime" | "userId" | "claimed" | "version" | "isGone";
 
 /** Changes an account's row. */
 export async function saveAccount(ctx: MutationCtx, userId: string, changes: Changes): Promise<void> {
   const row = await accountOf(ctx, userId);
-  const fresh = { userId, createdAt: Date.now(), claimed: false, version: 0 };
+  const fresh = { userId, claimed: false, version: 0 };
   await ctx.db.patch("accounts", row?._id ?? (await ctx.db.insert("accounts", fresh)), changes);
 }
 
@@ -162,7 +176,7 @@ export async function freeze(ctx: MutationCtx, userId: string): Promise<void> {
   const now = Date.now();
   const row = await accountOf(ctx, userId);
   await ctx.runMutation(internal.messenger.linking.restore, { userId });
-  await cancelLooser(ctx, userId, now);
+  await cancelLooser(ctx, userId);
   await changeRules(ctx, userId, { frozenAt: now, thawsAt: undefined });
   const byChat = row?.login !== undefined && messengerOf(row.login) !== null;
   await announce(
@@ -177,18 +191,24 @@ export async function freeze(ctx: MutationCtx, userId: string): Promise<void> {
 }
 
 /** Cancels what would loosen an account's rules and does not count yet. */
-export async function cancelLooser(ctx: MutationCtx, userId: string, now: number): Promise<void> {
+export async function cancelLooser(ctx: MutationCtx, userId: string): Promise<void> {
+  const now = Date.now();
   const row = await accountOf(ctx, userId);
-  const daily = row?.next === undefined ? row?.dailyMicroUsd : dailyAt(row, now).toString();
-  for (const key of await keysOf(ctx, userId))
-    if (key.countsFrom > now) await ctx.db.patch("keys", key._id, { revokedAt: now });
-  const recipients = row?.recipients?.filter(({ countsFrom }) => countsFrom <= now);
+  await endKeys(ctx, userId, now);
   await saveAccount(ctx, userId, {
-    dailyMicroUsd: daily,
+    dailyMicroUsd: row?.next === undefined ? row?.dailyMicroUsd : dailyAt(row, now).toString(),
     next: undefined,
-    nextLogin: undefined,
-    recipients,
+    recipients: row?.recipients?.filter(({ countsFrom }) => countsFrom <= now),
+    // A claim of a free account loosens nothing of an owner's.
+    claim: row?.login === undefined ? row?.claim : undefined,
   });
+}
+
+/** Revokes an account's keys, or those that count only after a moment. */
+export async function endKeys(ctx: MutationCtx, userId: string, after = -1): Promise<void> {
+  const revokedAt = Date.now();
+  for (const { _id, countsFrom } of await keysOf(ctx, userId))
+    if (countsFrom > after) await ctx.db.patch("keys", _id, { revokedAt });
 }
 
 /**
@@ -210,14 +230,10 @@ export async function thaw(ctx: MutationCtx, userId: string): Promise<number> {
 
 export const NOT_YOU = "If that was not you, freeze your account before then.";
 
-/** An owner's keys that are not revoked, newest first. */
+/** At most this many keys of an owner are not revoked. */
 export const MOST_KEYS = 10;
 export async function keysOf(ctx: QueryCtx, userId: string): Promise<Doc<"keys">[]> {
-  const rows = ctx.db.query("keys");
-  // Expired ones are not counted, and there may be more.
-  return rowsByBoth(rows, "userId", userId, "revokedAt", undefined)
-    .order("desc")
-    .take(10 * MOST_KEYS);
+  return rowsByBoth(ctx.db.query("keys"), "userId", userId, "revokedAt", undefined).take(MOST_KEYS);
 }
 
 /** At most this many addresses can be linked to one user. */

@@ -1,6 +1,9 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { parse } from "convex-helpers/validators";
+import { internal } from "../_generated/api";
 import { mutation, query, type MutationCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
 import { formatUnits, microUsdFrom } from "../lib/money/amounts";
 import { requireIdentity } from "../lib/limits/callers";
@@ -16,20 +19,23 @@ import {
   isFrozen,
   liveRules,
   LOOSENING_MS,
+  MOST_ADDRESSES,
   newUserId,
   NOT_YOU,
   requireSetter,
+  requireUser,
   thaw,
 } from "./model";
-import { accountTables } from "./tables";
+import { vDeletion, vListed } from "./tables";
 
-/** The signed-in user's own account: its id, its limit, and its freeze. */
+/** The signed-in user's own account: its id, its limit, its freeze, and the addresses that they have proved to be theirs. */
 
 const vMe = v.object({
   userId: v.string(),
   claimed: v.boolean(),
-  createdAt: v.number(),
-  addresses: v.array(accountTables.addresses.validator.pick("address", "linkedAt")),
+  addresses: v.array(v.string()),
+  /** Where keys, the chat and posts may send, the oldest first, and from when on. */
+  recipients: v.array(vListed),
   /** What all orders in the owner's name may move in any 24 hours, decimal USD. */
   dailyUsd: v.string(),
   /** A higher limit, and from when it holds; `null` if none waits. */
@@ -37,6 +43,7 @@ const vMe = v.object({
   /** Since when the account is frozen, and when that ends; `null`: it is not, or nobody has ended it. */
   frozenAt: v.union(v.number(), v.null()),
   thawsAt: v.union(v.number(), v.null()),
+  deletion: v.optional(vDeletion),
 });
 
 /** The caller's account; `null` before their first sign-in. Linked addresses are lower-case, times in epoch ms. */
@@ -47,14 +54,15 @@ export const me = query({
     const row = await findUser(ctx);
     if (row === null) return null;
     const now = Date.now();
-    const next = row.next !== undefined && row.next.from > now ? row.next : null;
+    const { dailyMicroUsd = "0", from = 0 } = row.next ?? {};
     const { frozenAt = null, thawsAt = null } = isFrozen(row, now) ? row : {};
     return parse(vMe, {
       ...row,
       userId: row.name ?? row.userId,
-      addresses: await addressesOf(ctx, row.userId),
+      addresses: (await addressesOf(ctx, row.userId)).map(({ address }) => address),
+      recipients: row.recipients ?? [],
       dailyUsd: formatUnits(dailyAt(row, now), 6),
-      next: next === null ? null : { dailyUsd: formatUnits(BigInt(next.dailyMicroUsd), 6), from: next.from },
+      next: from > now ? { dailyUsd: formatUnits(BigInt(dailyMicroUsd), 6), from } : null,
       frozenAt,
       thawsAt,
     });
@@ -70,7 +78,7 @@ export const signIn = mutation({
     const present = await findUser(ctx);
     if (present !== null) return { userId: present.name ?? present.userId };
     const userId = newUserId();
-    await ctx.db.insert("accounts", { userId, login, claimed: false, createdAt: Date.now(), version: 0 });
+    await ctx.db.insert("accounts", { userId, login, claimed: false, version: 0 });
     return { userId };
   },
 });
@@ -90,9 +98,8 @@ export const replaceUserId = mutation({
 /** The same, for a caller who may. */
 export async function replaceId(ctx: MutationCtx, userId: string): Promise<{ userId: string }> {
   const before = (await accountOf(ctx, userId))?.name;
-  const createdAt = Date.now();
   if (before !== undefined)
-    await ctx.db.insert("accounts", { userId: before, isGone: true, claimed: false, createdAt, version: 0 });
+    await ctx.db.insert("accounts", { userId: before, isGone: true, claimed: false, version: 0 });
   const name = newUserId();
   // Whoever knows the old id may have asked the questions that are pending.
   await changeRules(ctx, userId, { name });
@@ -157,4 +164,36 @@ export const unfreeze = mutation({
   args: {},
   returns: v.number(),
   handler: async (ctx) => thaw(ctx, (await requireSetter(ctx)).userId),
+});
+
+/**
+ * Links an address whose key has signed the user's message. Whoever can sign for an address owns it now: another user who
+ * had linked it loses it, and keeps what was credited until then.
+ * @throws AppError `conflict` if the user has too many.
+ */
+export const linkAddress = change(
+  { userId: v.string(), address: v.string() },
+  async (ctx, { userId, address }) => {
+    const before = await getOneFrom(ctx.db, "addresses", "by_address", address);
+    if (before?.userId === userId) return;
+    if ((await addressesOf(ctx, userId)).length >= MOST_ADDRESSES)
+      throw new AppError("conflict", `At most ${MOST_ADDRESSES} addresses can be linked`);
+    if (before !== null) await ctx.db.delete("addresses", before._id);
+    await ctx.db.insert("addresses", { address, userId });
+    // Earlier deposits from it belong to the user too.
+    await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
+  },
+);
+
+/** Unlinks an address of the caller's; later deposits from it belong to nobody. @throws AppError `not_found` */
+export const unlinkAddress = mutation({
+  args: { address: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { address }) => {
+    const { userId } = await requireUser(ctx);
+    const row = await getOneFrom(ctx.db, "addresses", "by_address", address.toLowerCase());
+    if (row?.userId !== userId) throw new AppError("not_found", "This address is not linked to this user");
+    await ctx.db.delete("addresses", row._id);
+    return null;
+  },
 });

@@ -10,6 +10,9 @@ export const vScope = literals("read", "trade", "withdraw");
 export const vListed = v.object({ address: v.string(), countsFrom: v.number() });
 export type Listed = Infer<typeof vListed>;
 
+/** The latest deletion of a user's data: when it was asked for, and when it ended (epoch ms). */
+export const vDeletion = v.object({ requestedAt: v.number(), finishedAt: v.optional(v.number()) });
+
 export const accountTables = {
   /**
    * Accounts, free or owned. One has a row once it was signed in to, offered to an owner, or claimed; without a row it is
@@ -23,17 +26,17 @@ export const accountTables = {
     name: v.optional(v.string()),
     /** `userId` is an id that was replaced in its turn: it names nobody, for good. */
     isGone: v.optional(v.boolean()),
-    createdAt: v.number(),
 
     /** Whose it is: an identity provider's issuer and subject, or a messenger account (`loginOf`). Absent: free. */
     login: v.optional(v.string()),
     /** The login has claimed this id. It can claim no other. */
     claimed: v.boolean(),
-    /** A claim of a free id that had a wallet: who will own it, and from when (epoch ms). */
-    claim: v.optional(v.object({ login: v.string(), dueAt: v.number() })),
-    /** Epoch ms: somebody has ended a claim, and nobody can claim it before. */
-    restsUntil: v.optional(v.number()),
-    /** HMAC of the code in its link for an owner. */
+    /**
+     * Which login owns it from when on (epoch ms): a claim of an id that had a wallet or, of an owned account, what an
+     * operator has decided. Without a login: somebody has ended a claim, and nobody can claim it before.
+     */
+    claim: v.optional(v.object({ login: v.optional(v.string()), dueAt: v.number() })),
+    /** The code in its link for an owner, which gives no more than the `userId` beside it. */
     ownerCode: v.optional(v.string()),
 
     /** How often the rules have changed: unsigned permissions under earlier rules are void. */
@@ -47,13 +50,10 @@ export const accountTables = {
     /** Epoch ms: since when nothing is signed for it, and when that ends. */
     frozenAt: v.optional(v.number()),
     thawsAt: v.optional(v.number()),
-    /** Another login that an operator gives it, and from when (epoch ms). */
-    nextLogin: v.optional(v.object({ login: v.string(), from: v.number() })),
     /** A messenger account that the owner has unlinked. Until then (epoch ms) no other acts in its place, and it can freeze. */
     formerLink: v.optional(v.object({ messengerId: v.string(), until: v.number() })),
 
-    /** The latest deletion of the user's data: when it was asked for, and when it ended (epoch ms). */
-    deletion: v.optional(v.object({ requestedAt: v.number(), finishedAt: v.optional(v.number()) })),
+    deletion: v.optional(vDeletion),
   })
     .index("by_userId", ["userId"])
     .index("by_name", ["name"])
@@ -74,7 +74,6 @@ export const accountTables = {
     scopes: v.array(vScope),
     /** Its own limit in 24 hours: digits, micro-USD. */
     dailyMicroUsd: v.optional(v.string()),
-    createdAt: v.number(),
     /** Epoch ms: from when it does more than read. */
     countsFrom: v.number(),
     expiresAt: v.optional(v.number()),
@@ -88,7 +87,6 @@ export const accountTables = {
     /** Lower case; linked to one user at most. */
     address: v.string(),
     userId: v.string(),
-    linkedAt: v.number(),
   })
     .index("by_address", ["address"])
     .index("by_userId", ["userId"]),

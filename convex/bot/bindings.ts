@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { freeze, thaw } from "../accounts/model";
 import { replaceId } from "../accounts/profile";
-import { addRecipient, allListed, removeRecipient } from "../accounts/recipients";
+import { listRecipient, allListed, unlistRecipient } from "../accounts/keys";
 import { listCard } from "../alerts/cards";
 import { alertsOf } from "../alerts/model";
 import { siteUrl } from "../lib/env";
@@ -182,7 +182,7 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
   },
   freeze: async (ctx, { sender, now }) => {
     const userId = await userInSay(ctx, sender.messengerId, now);
-    if (userId === null) return needsAccount();
+    if (userId === null) return needsAccount(ctx, sender.messengerId);
     await freeze(ctx, userId);
     return { answer: [] };
   },
@@ -211,8 +211,8 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
   recipients: async (ctx, { userId, argument }) => {
     const [, what = "", address = ""] = /^(add|off)\s+(\S{1,64})$/i.exec(argument) ?? [];
     // Every channel of the account hears of it, so that this needs no card of its own.
-    if (what.toLowerCase() === "add") await addRecipient(ctx, userId, address);
-    if (what.toLowerCase() === "off") await removeRecipient(ctx, userId, address);
+    if (what.toLowerCase() === "add") await listRecipient(ctx, userId, address);
+    if (what.toLowerCase() === "off") await unlistRecipient(ctx, userId, address);
     return recipientsCard(await allListed(ctx, userId), Date.now());
   },
   approve: (ctx, request) => decided(ctx, request, "yes"),

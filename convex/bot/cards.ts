@@ -1,4 +1,6 @@
 import type { Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { optional } from "../lib/env";
 import { usd } from "../lib/text/numbers";
 import { dateTime, MINUTE } from "../lib/time";
@@ -33,9 +35,17 @@ export const ALREADY_LINKED: Paragraph = [
 
 /**
  * The answer to a request that needs an account. The web application makes a link code, and leads back by
- * `t.me/<bot>?start=CODE`; without one, an account id is owned by its link.
+ * `t.me/<bot>?start=CODE`; without one, an account id is owned by its link. Who has claimed one is told when it is theirs.
  */
-export function needsAccount(): Pick<Card, "buttons"> & { answer: Paragraph[] } {
+export async function needsAccount(
+  ctx: Pick<ActionCtx, "runQuery">,
+  messengerId: string,
+): Promise<Pick<Card, "buttons"> & { answer: Paragraph[] }> {
+  const from: number | null = await ctx.runQuery(internal.accounts.claims.pendingFor, { messengerId });
+  if (from !== null)
+    return {
+      answer: notice(`The account that you have claimed is yours from ${dateTime(from)} on: ask again then.`),
+    };
   const address = optional("WEB_APP_URL");
   if (address === undefined) return { answer: HOW_TO_OWN };
   const url = new URL(address);

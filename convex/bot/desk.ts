@@ -93,7 +93,7 @@ async function outcomeOf(
   if (access !== "anywhere" && !sender.alone) return reply(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "");
   // An account that is linked to nobody has alerts all the same.
   const owner = userId ?? (access === "own" ? chatUser(sender.messengerId) : "");
-  if (owner === "" && access === "linked") return needsAccount();
+  if (owner === "" && access === "linked") return needsAccount(ctx, sender.messengerId);
   const work = WORKS[name];
   return work === undefined ? { bind: name, argument, owner } : work(ctx, { ...request, userId: owner });
 }

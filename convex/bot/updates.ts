@@ -91,7 +91,7 @@ async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Prom
 }
 
 /** How a link for an owner starts the bot; the code follows. */
-const OWNER_LINK = /^own_([2-9A-HJ-NP-Z]{12})$/;
+const OWNER_LINK = /^own_([0-9a-f]{24})$/;
 
 /**
  * The answer to a link for an owner, or to the tap that owns; `null` for any other message. It is given at once, so that no

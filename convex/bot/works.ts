@@ -124,7 +124,7 @@ async function welcome(ctx: ActionCtx): Promise<Outcome> {
 async function connect(ctx: ActionCtx, request: Request): Promise<Outcome> {
   const { sender, argument: codeHash, userId: linked } = request;
   const { messengerId, messengerUsername } = sender;
-  if (codeHash === "") return linked === "" ? needsAccount() : reply(...ALREADY_LINKED);
+  if (codeHash === "") return linked === "" ? needsAccount(ctx, messengerId) : reply(...ALREADY_LINKED);
   required("WALLET_ENCRYPTION_KEY");
   try {
     const account = { codeHash, messengerId, messengerUsername, by: "account" as const };

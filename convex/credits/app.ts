@@ -1,12 +1,11 @@
 import { v, type Infer } from "convex/values";
 import { mutation, query, type QueryCtx } from "../_generated/server";
-import { ownRows } from "../accounts/lists";
 import { findUser, requireUser } from "../accounts/model";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { DAY } from "../lib/time";
 import { balanceOf, creditDeposit, creditsPerUsdc } from "./model";
-import { creditTables, vGameResult } from "./tables";
+import { vGameResult } from "./tables";
 
 /** Credits in the web application. Every function concerns only the signed-in user. */
 
@@ -20,12 +19,6 @@ export const balance = query({
     return { balance, creditsPerUsdc: creditsPerUsdc() };
   },
 });
-
-export const history = ownRows(
-  creditTables.creditTransactions.validator.omit("userId", "key", "sequence"),
-  (db, userId) =>
-    db.query("creditTransactions").withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId)),
-);
 
 const MAX_LEVEL = 50;
 const CREDITS_PER_LEVEL = 100;

@@ -2,7 +2,7 @@ import { v, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
-import { permitNow } from "../accounts/access";
+import { permit, verdictNow } from "../accounts/access";
 import { accountOf, formerLinkOf } from "../accounts/model";
 import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
@@ -68,7 +68,7 @@ export const notify = internalMutation({
   args: { userId: v.string(), message: v.string(), keyHash: v.optional(v.string()) },
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, message, keyHash }) => {
-    await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
+    permit(await verdictNow(ctx, userId, "delivery", Date.now(), keyHash));
     const ownBot = (await configOf(ctx, userId))?.sealedBotToken;
     if (ownBot === undefined && !isSet("MESSENGER_BOT_TOKEN")) return null;
     const paragraphs = message.split(/\n\s*\n/).map((paragraph) => [paragraph]);
@@ -110,7 +110,7 @@ const vChanges = { sealedBotToken: vChange, chatId: vChange };
 export const save = change(
   { userId: v.string(), ...vChanges, keyHash: v.optional(v.string()) },
   async (ctx, { userId, keyHash, ...changes }) => {
-    await permitNow(ctx, userId, "delivery", Date.now(), keyHash);
+    permit(await verdictNow(ctx, userId, "delivery", Date.now(), keyHash));
     const before = await configOf(ctx, userId);
     const isOther = (field: "chatId" | "sealedBotToken") =>
       changes[field] !== undefined && (changes[field] ?? undefined) !== before?.[field];

@@ -4,29 +4,15 @@ import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { rowsBy } from "../lib/records";
-import { ownRows } from "../accounts/lists";
 import { changeRules, requireUser } from "../accounts/model";
-import { allListed } from "../accounts/recipients";
+import { allListed } from "../accounts/keys";
 import { vListed } from "../accounts/tables";
 import { authorById, authorsOf, openProof } from "./authors";
 import { socialTables } from "./tables";
 
 /** Social trading in the web application. Every function concerns only the signed-in user. */
 
-const { mentions: mentionRows, socialAuthors } = socialTables;
-const vAuthor = socialAuthors.validator.pick("authorId", "handle", "enabled", "linkedAt");
-/** Epoch ms; the address counts from `countsFrom`. */
-const vMention = mentionRows.validator.pick(
-  "tweetId",
-  "authorHandle",
-  "authorId",
-  "text",
-  "status",
-  "reason",
-  "tradeId",
-  "receivedAt",
-);
+const vAuthor = socialTables.socialAuthors.validator.pick("authorId", "handle", "enabled", "linkedAt");
 
 /**
  * Creates the code that proves an account of the social network: the account has to post it once in a mention of the
@@ -91,6 +77,3 @@ async function ownAuthor(ctx: MutationCtx, authorId: string): Promise<Doc<"socia
   if (author?.userId === userId) return author;
   throw new AppError("not_found", "This account is not linked to this user");
 }
-
-/** The mentions of the user's accounts, newest first. Times in epoch ms. */
-export const mentions = ownRows(vMention, (db, userId) => rowsBy(db.query("mentions"), "userId", userId));

@@ -13,7 +13,7 @@ import { formatUnits } from "../lib/money/amounts";
 import { MINUTE, SECOND } from "../lib/time";
 import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work";
 import { enqueueCard } from "../messenger/model";
-import { listedOf } from "../accounts/recipients";
+import { listedOf } from "../accounts/keys";
 import { isEnded, openOrder, recordUnreadable } from "../wallets/orders/model";
 import { vSymbol, type UserRequest } from "../wallets/tables";
 import { walletOf } from "../wallets/model";

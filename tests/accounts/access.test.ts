@@ -7,7 +7,7 @@ import { browserOf } from "../support/browser";
 
 const paginationOpts = { numItems: 5, cursor: null };
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
-  const { accounts, credits, chat, messenger, runs, research, social, wallets } = api;
+  const { accounts, credits, chat, messenger, social, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
   const mutation = (one: FunctionReference<"mutation">, args = {}) =>
     [one, () => app.mutation(one, args)] as const;
@@ -19,33 +19,25 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     mutation(accounts.profile.setLimit, { dailyUsd: "1" }),
     mutation(accounts.profile.freeze),
     mutation(accounts.profile.unfreeze),
-    query(accounts.addresses.challenge, { address: `0x${"ab".repeat(20)}` }),
-    mutation(accounts.addresses.unlink, { address: `0x${"ab".repeat(20)}` }),
+    mutation(accounts.profile.unlinkAddress, { address: `0x${"ab".repeat(20)}` }),
+    action(accounts.actions.challenge, { address: `0x${"ab".repeat(20)}` }),
     action(accounts.actions.linkAddress, { address: "0x", issuedAt: 0, signature: "0x" }),
     action(accounts.actions.claimUserId, { userId: "somebody" }),
-    query(accounts.keys.mine),
     mutation(accounts.keys.create, { name: "one", scopes: ["read"] }),
-    query(accounts.recipients.mine),
-    mutation(accounts.recipients.add, { address: `0x${"ab".repeat(20)}` }),
-    mutation(accounts.recipients.remove, { address: `0x${"ab".repeat(20)}` }),
+    mutation(accounts.keys.addRecipient, { address: `0x${"ab".repeat(20)}` }),
+    mutation(accounts.keys.removeRecipient, { address: `0x${"ab".repeat(20)}` }),
     mutation(accounts.data.erase),
-    query(accounts.data.erasure),
     query(accounts.data.page, { section: "credits", paginationOpts }),
     query(credits.app.balance),
-    query(credits.app.history, { paginationOpts }),
     mutation(credits.app.openGame),
     mutation(chat.runs.start, { question: "Why?" }),
     mutation(messenger.linking.createCode),
     query(messenger.linking.status),
     mutation(messenger.linking.unlink),
-    query(runs.app.mine, { paginationOpts }),
-    query(research.app.reports, { paginationOpts }),
     mutation(social.app.startProof, { handle: "alice" }),
     query(social.app.settings),
     mutation(social.app.setTrading, { authorId: "1", enabled: true }),
     mutation(social.app.unlink, { authorId: "1" }),
-    query(social.app.mentions, { paginationOpts }),
-    query(research.app.shifts, { paginationOpts }),
     action(wallets.app.view),
   ];
 };
@@ -85,7 +77,7 @@ describe("signing in", () => {
   });
 
   test("is needed before anything else", async ({ app }) => {
-    const early = browserOf(app, "alice").query(api.runs.app.mine, { paginationOpts });
+    const early = browserOf(app, "alice").mutation(api.accounts.profile.freeze, {});
     await expect(early).rejects.toMatchObject({ data: { code: "not_found" } });
   });
 });

@@ -85,8 +85,8 @@ describe("deletion", () => {
     const before = await app.rows("creditTransactions");
     await alice.mutation(api.accounts.data.erase, {});
     await app.pass(HOUR / 4);
-    const status = await alice.query(api.accounts.data.erasure, {});
-    expect(status?.finishedAt).toBeGreaterThan(0);
+    const status = await alice.query(api.accounts.profile.me, {});
+    expect(status?.deletion?.finishedAt).toBeGreaterThan(0);
     for (const table of ["reports", "agentRuns", "messages", "messengerConfigs", "shifts"] as const) {
       const left = await app.rows(table);
       expect([table, left.filter((one) => one.userId === userId)]).toEqual([table, []]);
@@ -122,7 +122,7 @@ describe("deletion", () => {
     expect(told.map(({ chatId }) => chatId)).toEqual(["42", "42"]);
     expect(told[0]?.text).toContain("new key");
     expect(told[1]?.text).toContain("is unlinked from your account");
-    expect((await browser.query(api.accounts.data.erasure, {}))?.finishedAt).toBeGreaterThan(0);
+    expect((await browser.query(api.accounts.profile.me, {}))?.deletion?.finishedAt).toBeGreaterThan(0);
     expect(await app.rows("messages")).toEqual([]);
   });
 
@@ -138,13 +138,13 @@ describe("deletion", () => {
     await app.settle(40);
     const left = await app.rows("agentRuns");
     expect(left).toMatchObject([{ status: "running" }]);
-    const status = await alice.query(api.accounts.data.erasure, {});
-    expect(status?.finishedAt).toBeUndefined();
+    const status = await alice.query(api.accounts.profile.me, {});
+    expect(status?.deletion?.finishedAt).toBeUndefined();
     await app.t.run(async (ctx) => {
       for (const { _id } of left) await ctx.db.patch("agentRuns", _id, { status: "failed" });
     });
     await app.pass(2 * 60_000, { cronsRun: false });
     expect(await app.rows("agentRuns")).toEqual([]);
-    expect((await alice.query(api.accounts.data.erasure, {}))?.finishedAt).toBeGreaterThan(0);
+    expect((await alice.query(api.accounts.profile.me, {}))?.deletion?.finishedAt).toBeGreaterThan(0);
   });
 });

@@ -13,7 +13,7 @@ async function signedIn(app: App, subject: string) {
   const browser = browserOf(app, subject);
   const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   const challenge = (address: string = wallet.address) =>
-    browser.query(api.accounts.addresses.challenge, { address });
+    browser.action(api.accounts.actions.challenge, { address });
   const link = (issuedAt: number, signature: string, address: string = wallet.address) =>
     browser.action(api.accounts.actions.linkAddress, { address, issuedAt, signature });
   return { browser, userId, challenge, link };
@@ -71,7 +71,8 @@ describe("linking an address", () => {
     const [hers, his] = [await alice.challenge(), await bob.challenge()];
     await alice.link(hers.issuedAt, await wallet.signMessage({ message: hers.message }));
     const { address } = wallet;
-    const unlinkAs = (one: typeof alice) => one.browser.mutation(api.accounts.addresses.unlink, { address });
+    const unlinkAs = (one: typeof alice) =>
+      one.browser.mutation(api.accounts.profile.unlinkAddress, { address });
     await expect(unlinkAs(bob)).rejects.toMatchObject(failsWith("not_found"));
     // Knowing the address, or a signature made for another account, takes it from nobody.
     const forHer = await wallet.signMessage({ message: hers.message });

@@ -30,7 +30,7 @@ test("a recipient that looks like the user's own wallet, or one on the list, is 
 }) => {
   const { userId, address, browser } = await owner(app);
   const known = freshAddress();
-  await browser.mutation(api.accounts.recipients.add, { address: known });
+  await browser.mutation(api.accounts.keys.addRecipient, { address: known });
   const likeKnown = `${known.slice(0, 6)}${"5".repeat(32)}${known.slice(-4)}`;
   await app.post("/mcp/defi/send", send(userId, { toAddress: likeKnown }));
   expect((await newest(app)).toLowerCase()).toContain(`made to look like ${known}`);
@@ -151,13 +151,13 @@ describe("who holds the owner's token", () => {
     const standing = () => browser.query(api.accounts.profile.me, {});
     await browser.mutation(api.accounts.profile.setLimit, { dailyUsd: "5000" });
     expect(await standing()).toMatchObject({ dailyUsd: "2000", next: { dailyUsd: "5000" } });
-    const { address } = await browser.mutation(api.accounts.recipients.add, { address: freshAddress() });
+    const { address } = await browser.mutation(api.accounts.keys.addRecipient, { address: freshAddress() });
     const { key } = await browser.mutation(api.accounts.keys.create, { name: "new", scopes: ["withdraw"] });
     const init = { headers: { Authorization: `Bearer ${key}` } };
     const early = await app.post("/mcp/defi/send", send(userId, { toAddress: address }), init);
     expect(early.status).toBe(403);
     await say(app, "/freeze");
-    expect(await browser.query(api.accounts.recipients.mine, {})).toEqual([]);
+    expect(await standing()).toMatchObject({ recipients: [] });
     expect(await browser.query(api.accounts.profile.me, {})).toMatchObject({
       dailyUsd: "2000",
       next: null,
@@ -168,7 +168,7 @@ describe("who holds the owner's token", () => {
     await expect(browser.mutation(api.accounts.profile.setLimit, { dailyUsd: "9000" })).rejects.toMatchObject(
       frozen,
     );
-    await expect(browser.mutation(api.accounts.recipients.add, { address })).rejects.toMatchObject(frozen);
+    await expect(browser.mutation(api.accounts.keys.addRecipient, { address })).rejects.toMatchObject(frozen);
     const wish = { name: "two", scopes: ["withdraw" as const] };
     await expect(browser.mutation(api.accounts.keys.create, wish)).rejects.toMatchObject(frozen);
     // What tightens does, at once.

@@ -5,6 +5,8 @@ import { createApp, test } from "../support/app";
 import { loseScheduled } from "../support/rows/leases";
 import { browserOf } from "../support/browser";
 
+const paginationOpts = { numItems: 10, cursor: null };
+
 async function withCredits(amount: number, env: Record<string, string | undefined> = {}) {
   const app = createApp({ env });
   const alice = browserOf(app, "alice");
@@ -36,10 +38,8 @@ describe("an agent run", () => {
     expect(tokensUsed).toBeGreaterThan(0);
     expect(run?.credits).toBe(Math.ceil(tokensUsed / 10));
     expect(await balance()).toBe(1_000 - (run?.credits ?? 0));
-    const { page } = await alice.query(api.credits.app.history, {
-      paginationOpts: { numItems: 10, cursor: null },
-    });
-    expect(page).toMatchObject([
+    const { page } = await alice.query(api.accounts.data.page, { section: "credits", paginationOpts });
+    expect(page.map((row): unknown => JSON.parse(row))).toMatchObject([
       { type: "refund", source: "agent_run", agentId: "news-default", tokensUsed },
       { type: "deduction", source: "agent_run", agentId: "news-default" },
       { type: "deposit", source: "usdc", amount: 1_000 },
@@ -91,7 +91,7 @@ describe("an agent run", () => {
     const bob = browserOf(app, "bob");
     await bob.mutation(api.accounts.profile.signIn, {});
     expect(await bob.query(api.runs.app.one, { runId })).toBeNull();
-    const mine = await bob.query(api.runs.app.mine, { paginationOpts: { numItems: 10, cursor: null } });
+    const mine = await bob.query(api.accounts.data.page, { section: "runs", paginationOpts });
     expect(mine.page).toEqual([]);
   });
 });

@@ -40,7 +40,7 @@ const order = (app: WalletApp, userId: string, init: CallInit, isSwap: boolean) 
 /** How an owner's list gets shorter. */
 const ENDS = {
   removed: (browser: Browser, address: string) =>
-    browser.mutation(api.accounts.recipients.remove, { address }),
+    browser.mutation(api.accounts.keys.removeRecipient, { address }),
   erased: (browser: Browser) => browser.mutation(api.accounts.data.erase, {}),
 };
 
@@ -114,7 +114,7 @@ describe("a wallet with an owner", () => {
       const alice = await person(app, "alice");
       const wish = { name: "one", scopes: ["withdraw" as const] };
       const { key } = await alice.browser.mutation(api.accounts.keys.create, wish);
-      const { address } = await alice.browser.mutation(api.accounts.recipients.add, {
+      const { address } = await alice.browser.mutation(api.accounts.keys.addRecipient, {
         address: freshAddress(),
       });
       await twoHoursPass(app);

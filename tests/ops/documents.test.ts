@@ -18,7 +18,7 @@ const argsShape = z.object({ value: z.record(z.string(), z.object({ optional: z.
 const modules = import.meta.glob("../../convex/**/*.ts");
 const NO_FUNCTIONS = /_generated|\.config\.ts$|schema\.ts$|tables\.ts$|crons\.ts$|\/http\.ts$/;
 
-/** `accounts/addresses:challenge` → `mutation { address }` */
+/** `accounts/keys:addRecipient` → `mutation { address }` */
 async function publicFunctions(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const [file, load] of Object.entries(modules)) {

@@ -35,7 +35,7 @@ async function sent(app: WalletApp, userId: string, amount: bigint): Promise<str
 
 async function linkAddress(app: WalletApp, person: ReturnType<typeof browserOf>, wallet: PrivateKeyAccount) {
   const { address } = wallet;
-  const { message, issuedAt } = await person.query(api.accounts.addresses.challenge, { address });
+  const { message, issuedAt } = await person.action(api.accounts.actions.challenge, { address });
   const signature = await wallet.signMessage({ message });
   await person.action(api.accounts.actions.linkAddress, { address, issuedAt, signature });
   await app.settle();
@@ -87,7 +87,7 @@ describe("a transfer that reaches the deposit webhook", () => {
     await linkAddress(app, person, from);
     const txHash = await transfer(chain, from, { value: 3n * ONE });
     await webhook(app, txHash);
-    await person.mutation(api.accounts.addresses.unlink, { address: from.address });
+    await person.mutation(api.accounts.profile.unlinkAddress, { address: from.address });
     expect((await buyWith(app, txHash, { userId })).status).toBe(402);
     expect(await balanceOf(app, userId)).toBe(300);
     expect((await buyWith(app, txHash, { userId }, { as: "owner" })).status).toBe(200);

@@ -17,7 +17,7 @@ const idAt = (ms: number) => ((BigInt(ms) - 1_288_834_974_657n) << 22n).toString
 async function world(env: Record<string, string> = {}, wallet = true) {
   const app = createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
   const user = await linkedUser(app, () => app.settle(), { wallet });
-  await user.browser.mutation(api.accounts.recipients.add, { address: FRIEND });
+  await user.browser.mutation(api.accounts.keys.addRecipient, { address: FRIEND });
   await countAtOnce(app);
   const last = async () => {
     await decided(app);

@@ -45,7 +45,7 @@ async function allow(
   { app, browser }: Pick<Awaited<ReturnType<typeof world>>, "app" | "browser">,
   address: string,
 ): Promise<void> {
-  await browser.mutation(api.accounts.recipients.add, { address });
+  await browser.mutation(api.accounts.keys.addRecipient, { address });
   await countAtOnce(app);
 }
 
@@ -107,7 +107,7 @@ describe("a linked author's mention", () => {
     expect(await sent()).toEqual(["ignored", reason, undefined, 0n]);
     await allow({ app, browser }, friend);
     expect(await sent()).toEqual(["processed", undefined, "confirmed", 5_000_000n]);
-    await browser.mutation(api.accounts.recipients.remove, { address: friend });
+    await browser.mutation(api.accounts.keys.removeRecipient, { address: friend });
     expect(await sent()).toEqual(["ignored", reason, undefined, 5_000_000n]);
   });
 });

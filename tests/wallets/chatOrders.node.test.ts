@@ -12,7 +12,7 @@ useChain();
 
 /** Puts an address on the owner's list, to count at once. */
 async function allow(app: WalletApp, browser: Awaited<ReturnType<typeof owner>>["browser"], address: string) {
-  await browser.mutation(api.accounts.recipients.add, { address });
+  await browser.mutation(api.accounts.keys.addRecipient, { address });
   await twoHoursPass(app);
 }
 

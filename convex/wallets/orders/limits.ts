@@ -2,7 +2,7 @@ import type { Doc, Id } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
 import { TOKEN } from "../../accounts/access";
 import { accountOf, dailyAt } from "../../accounts/model";
-import { listedOf } from "../../accounts/recipients";
+import { listedOf } from "../../accounts/keys";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { BPS, formatUnits, microUsd } from "../../lib/money/amounts";

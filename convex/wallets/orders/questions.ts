@@ -4,7 +4,7 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { rulesOf } from "../../accounts/model";
-import { allListed } from "../../accounts/recipients";
+import { allListed } from "../../accounts/keys";
 import { change } from "../../lib/changes";
 import { AppError, failureOf } from "../../lib/errors";
 import { usedUp } from "../../lib/limits/charges";

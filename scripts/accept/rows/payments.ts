@@ -4,15 +4,14 @@ import { addressOf, chainOf, funded, ONE_USDC, ETHER } from "../chain";
 import { matches, require, same, type Row } from "../row";
 import { deposits, paidReport, paymentTerms, sendOrder } from "../shapes";
 import { MINUTE, type World } from "../world";
-import { signedIn } from "./research";
+import { ownRows, signedIn } from "./research";
 
 /** Paid reports, deposits, credits and trade commands from mentions. */
 
 const PAID = "/agent/research/paid";
 const balanceShape = z.object({ balance: z.number() });
 const gameShape = z.looseObject({ sessionId: z.string() });
-const historyShape = z.object({ page: z.array(z.looseObject({ type: z.string(), amount: z.number() })) });
-const FIRST = { paginationOpts: { numItems: 20, cursor: null } };
+const creditShape = z.looseObject({ type: z.string(), amount: z.number() });
 const UNKNOWN = `0x${"fedcba9876543210".repeat(4)}`;
 
 const terms = async ({ post }: World, body: Record<string, unknown> = {}) =>
@@ -42,7 +41,7 @@ async function mention(world: World, text: string) {
     .digest("base64");
   return world.post("/social/mention", payload, { "X-Twitter-Webhooks-Signature": `sha256=${signature}` });
 }
-const mentionsShape = z.object({ page: z.array(z.looseObject({ status: z.string(), text: z.string() })) });
+const mentionShape = z.looseObject({ status: z.string(), text: z.string() });
 
 export const payments: Row[] = [
   {
@@ -129,7 +128,7 @@ export const payments: Row[] = [
       same("amountUsdc", Number(told.credited[0]?.amountUsdc), 2.5);
       same("credited again", (await read()).credited.length, 1);
       same("balance", balanceShape.parse(await person.query("credits/app:balance")).balance, 250);
-      const { page } = historyShape.parse(await person.query("credits/app:history", FIRST));
+      const page = await ownRows(person, "credits", creditShape);
       same("ledger", page.map(({ type, amount }) => `${type} ${amount}`).join(), "deposit 250");
     },
   },
@@ -148,7 +147,7 @@ export const payments: Row[] = [
     needs: ["people", "time"],
     check: async (world) => {
       const { person } = await signedIn(world, "player");
-      const ledger = async () => historyShape.parse(await person.query("credits/app:history", FIRST)).page;
+      const ledger = () => ownRows(person, "credits", creditShape);
       const balance = async () => balanceShape.parse(await person.query("credits/app:balance")).balance;
       const run = () =>
         person.mutation("chat/runs:start", { question: "How is the market?", agentId: "news-default" });
@@ -227,7 +226,7 @@ export const payments: Row[] = [
         .parse(await person.mutation("social/app:startProof", { handle: "@alice" }));
       const done = async (matching: string) => {
         for (let look = 0; look < 400; look++) {
-          const { page } = mentionsShape.parse(await person.query("social/app:mentions", FIRST));
+          const page = await ownRows(person, "mentions", mentionShape);
           const found = page.find(({ text, status }) => text.includes(matching) && status !== "pending");
           if (found !== undefined) return found.status;
           await world.rest();

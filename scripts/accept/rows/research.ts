@@ -15,7 +15,6 @@ const textsTo = async ({ cards }: World, chatId: string) =>
   (await cards()).filter((card) => card.chatId === chatId).map(({ text }) => text);
 /** Of one shift: its collections ask the sentiment model, nothing else of it does. */
 const collections = async ({ sent }: World) => (await sent("sentiment")).length;
-const runsShape = z.object({ page: z.array(z.looseObject({})) });
 
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 const CHAT = "7700112233";
@@ -166,10 +165,7 @@ export const research: Row[] = [
       matches("The report's userId", latest.userId, /^usr_/);
       await sharedByCards(world);
       await synthesised(world);
-      const runs = runsShape.parse(
-        await person.query("runs/app:mine", { paginationOpts: { numItems: 10, cursor: null } }),
-      );
-      same("agent runs", runs.page.length, 3);
+      same("agent runs", (await ownRows(person, "runs", z.looseObject({}))).length, 3);
     },
   },
   {
@@ -285,4 +281,17 @@ export async function signedIn(world: World, subject: string) {
   const person = await world.as(subject);
   const { userId } = z.object({ userId: z.string() }).parse(await person.mutation("accounts/profile:signIn"));
   return { person, userId };
+}
+
+/** The person's newest rows of a section of their data. */
+export async function ownRows<Row>(
+  person: Awaited<ReturnType<World["as"]>>,
+  section: string,
+  row: z.ZodType<Row>,
+): Promise<Row[]> {
+  const paginationOpts = { numItems: 20, cursor: null };
+  const { page } = z
+    .object({ page: z.array(z.string()) })
+    .parse(await person.query("accounts/data:page", { section, paginationOpts }));
+  return page.map((one) => row.parse(JSON.parse(one)));
 }
