@@ -25,7 +25,6 @@ const FLOORS = [
 const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 /** What is done to all tables alike goes by the records of all rooms, which are united where their tables are. */
 const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
-  "accounts/claims": ["schema"],
   "accounts/data": ["schema"],
   "ops/housekeeping": ["schema"],
 };

@@ -63,7 +63,7 @@ export const accountTables = {
     .index("by_formerLink", ["formerLink.messengerId", "formerLink.until"]),
 
   /**
-   * Keys that owners give to programs. Written by `accounts/keys`, `accounts/model` (a freeze) and `accounts/claims` (a
+   * Keys that owners give to programs. Written by `accounts/keys` and `accounts/model` (a freeze, a
    * changed login). Kept: they say who ordered a signature.
    */
   keys: defineTable({
@@ -82,7 +82,7 @@ export const accountTables = {
     .index("by_keyHash", ["keyHash"])
     .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
 
-  /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `accounts/addresses`; unlinking deletes. */
+  /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `accounts/profile`; unlinking deletes. */
   addresses: defineTable({
     /** Lower case; linked to one user at most. */
     address: v.string(),

@@ -47,9 +47,7 @@ async function pay(amount: bigint, payer?: PrivateKeyAccount) {
 }
 
 async function link(app: WalletApp, address: string, userId = "alice") {
-  await app.t.run((ctx) =>
-    ctx.db.insert("addresses", { address: address.toLowerCase(), userId }),
-  );
+  await app.t.run((ctx) => ctx.db.insert("addresses", { address: address.toLowerCase(), userId }));
   await app.t.mutation(internal.payments.deposits.creditAddress, { address });
   await app.settle();
 }
