@@ -106,7 +106,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   summary:
     "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
   description:
-    "From two sources, which `source` tells apart. Measured: the service reads Base itself, up to the node's safe block, for transfers from 1,000,000 USD on, from and to labelled addresses of exchanges. Agent-reported: once an hour a language model is asked for large moves on any chain; one on Base is looked up there, and `verified` tells whether it agrees.",
+    "From two sources, which `source` tells apart. Measured: the service reads Base itself, up to the node's safe block, for transfers from 1,000,000 USD on, from and to labelled addresses of exchanges. Agent-reported: once an hour a language model is asked for large moves on any chain; one on Base is looked up there, and `verified` tells whether it agrees. `npm run verify-whales` derives the measured ones again.",
   errors: {
     rate_limited: "With `userId`: too many cards were requested.",
     not_configured: "No alert was ever stored, and LLM_GATEWAY_API_KEY is not configured.",

@@ -1,0 +1,115 @@
+import { isHash } from "viem";
+import * as z from "zod";
+import { failureOf } from "../../convex/lib/errors";
+import { readOutcomes, type Mined } from "../../convex/providers/chain/transactions";
+import { COINS } from "../../convex/whales/coins";
+import { measuredIn } from "../../convex/whales/movements";
+import { publicAlertShape } from "../../convex/whales/http";
+import { command, Misuse } from "../command";
+
+/** `npm run verify-whales`: derives the measured whale alerts of a deployment's last week again, from the chain alone. */
+
+const USAGE = `Usage: npm run verify-whales -- URL [--rpc URL]
+
+Derives the measured whale alerts of a deployment's last week, the newest of them, again from an RPC of Base: --rpc, or
+else CHAIN_RPC_URL.
+Exit code 0: every alert is what the chain says; 1: some are not; 2: nothing could be checked.`;
+
+/** Transactions per round trip. */
+const AT_ONCE = 15;
+
+const shownShape = publicAlertShape.required({ movement: true, txHash: true });
+type Shown = z.output<typeof shownShape>;
+const answerShape = z.object({ alerts: z.array(publicAlertShape) });
+
+class Unreadable extends Error {}
+
+/** The newest measured alerts of a week. @throws Unreadable */
+async function shown(base: string): Promise<Shown[]> {
+  const url = `${base}/mcp/whale-alerts?hours=168`;
+  const response = await fetch(url, { signal: AbortSignal.timeout(30_000) }).catch(() => {
+    throw new Unreadable(`${base} cannot be reached`);
+  });
+  const answer = answerShape.safeParse(response.ok ? await response.json() : null);
+  if (!answer.success) throw new Unreadable(`${url} shows no alerts`);
+  return answer.data.alerts.filter(({ source }) => source === "measured").map((one) => shownShape.parse(one));
+}
+
+/** What the chain says of transactions, by hash. @throws Unreadable */
+async function outcomesOf(hashes: readonly string[]): Promise<Map<string, Mined>> {
+  const outcomes = new Map<string, Mined>();
+  const asked = hashes.filter((one) => isHash(one));
+  for (let next = 0; next < asked.length; next += AT_ONCE) {
+    const some = asked.slice(next, next + AT_ONCE);
+    const found = await readOutcomes(some).catch((error: unknown) => {
+      throw new Unreadable(failureOf(error)?.message ?? String(error));
+    });
+    for (const [index, hash] of some.entries()) {
+      const outcome = found[index] ?? null;
+      if (outcome === "too large") throw new Unreadable(`The receipt of ${hash} is too large to be read`);
+      if (outcome !== null) outcomes.set(hash, outcome);
+    }
+  }
+  return outcomes;
+}
+
+const nameOf = ({ token, txHash, movement }: Pick<Shown, "token" | "txHash" | "movement">) =>
+  `${token} in transaction ${txHash}, position ${movement.position}`;
+
+/** Where the alerts of one transaction are not what it makes, at the price that each names. */
+function problemsOf(alerts: readonly Shown[], outcome: Mined | undefined): string[] {
+  if (outcome === undefined) return alerts.map((one) => `${nameOf(one)}: the chain has no such transaction`);
+  const seen = new Set<string>();
+  const problems: string[] = [];
+  for (const alert of alerts) {
+    if (seen.has(nameOf(alert))) problems.push(`${nameOf(alert)} is shown twice`);
+    seen.add(nameOf(alert));
+    const prices = new Map(Object.values(COINS).map(({ feed }) => [feed, alert.movement.price]));
+    for (const due of measuredIn(alert.txHash, outcome, prices)) {
+      const isShown = alerts.some((one) => nameOf(one) === nameOf(due));
+      if (due.token === alert.token && !isShown) problems.push(`${nameOf(due)}: its alert is missing`);
+    }
+    const due = measuredIn(alert.txHash, outcome, prices).find((one) => nameOf(one) === nameOf(alert));
+    if (due === undefined) problems.push(`${nameOf(alert)}: the transaction makes no such alert`);
+    else problems.push(...differences(alert, { ...due, source: "measured", verified: true }, nameOf(alert)));
+  }
+  return [...new Set(problems)];
+}
+
+function differences(told: unknown, due: unknown, path: string): string[] {
+  if (typeof due !== "object" || due === null)
+    return told === due ? [] : [`${path} is shown as ${String(told)}, the chain says ${String(due)}`];
+  const fields = new Map<string, unknown>(Object.entries(typeof told === "object" ? (told ?? {}) : {}));
+  const wanted = new Map<string, unknown>(Object.entries(due));
+  // An end without a label must not be shown with one.
+  if (fields.has("label") && !wanted.has("label")) wanted.set("label", undefined);
+  return [...wanted].flatMap(([name, value]) => differences(fields.get(name), value, `${path} ${name}`));
+}
+
+const about = {
+  usage: USAGE,
+  flags: { rpc: { type: "string" } },
+  most: 1,
+  forOperator: [Unreadable],
+  failure: 2,
+} as const;
+await command(about, async ({ values: { rpc }, positionals: [base] }) => {
+  if (base === undefined || !/^https?:\/\//.test(base)) throw new Misuse("Name one service by its URL");
+  if (rpc !== undefined) process.env["CHAIN_RPC_URL"] = rpc;
+  const alerts = await shown(base.replace(/\/+$/, ""));
+  if (alerts.length === 0) {
+    console.log("The deployment shows no measured alert: nothing was read, and nothing checked.");
+    return 2;
+  }
+  const hashes = [...new Set(alerts.map(({ txHash }) => txHash))];
+  const outcomes = await outcomesOf(hashes);
+  const problems = hashes.flatMap((hash) => {
+    const own = alerts.filter(({ txHash }) => txHash === hash);
+    return problemsOf(own, outcomes.get(hash));
+  });
+  const size = `${alerts.length} alerts, ${hashes.length} transactions`;
+  if (problems.length === 0)
+    console.log(`✓ The alerts are what the chain says: ${size}. Prices: not checked.`);
+  else console.log(["✗ The alerts are not what the chain says:", ...problems].join("\n  - "));
+  return problems.length === 0 ? 0 : 1;
+});
