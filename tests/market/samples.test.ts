@@ -1,9 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { recentHourlyCloses, sampleDue } from "../../convex/market/samples";
 import { keepHouse } from "../support/rows/housekeeping";
-import { closeApp, createApp, START, type App, test } from "../support/app";
+import { START, type App, test } from "../support/app";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -97,30 +96,5 @@ describe("hourly closes", () => {
     await store(app, START - MINUTE - 1, 1);
     await store(app, START, 2);
     expect(await closes(app, START, 5)).toEqual([{ hourEndsAt: START, priceUsd: 1, source: "coinbase" }]);
-  });
-
-  test("are one per hour and token for any times at which samples come", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.tuple(fc.integer({ min: 61, max: 7_200 }), fc.integer({ min: 1, max: 1e6 })), {
-          minLength: 1,
-          maxLength: 20,
-        }),
-        async (steps) => {
-          const app = createApp();
-          const expected = new Map<number, number>();
-          let at = START;
-          for (const [seconds, priceUsd] of steps) {
-            at += seconds * SECOND;
-            await store(app, at, priceUsd);
-            expected.set((Math.floor(at / HOUR) + 1) * HOUR, priceUsd);
-          }
-          const told = await closes(app, at + HOUR, 100);
-          expect(told.map(({ hourEndsAt, priceUsd }) => [hourEndsAt, priceUsd])).toEqual([...expected]);
-          closeApp();
-        },
-      ),
-      { numRuns: 5 },
-    );
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { factsIn } from "../../convex/market/facts";
-import { createApp, type App, test } from "../support/app";
+import { type App, test } from "../support/app";
 
 /** `/mcp/token`: what a model says of a token is held against the sources of prices. */
 
@@ -26,7 +26,12 @@ describe("a token's price", () => {
     const quote = board && factsIn(board).find(({ subject, kind }) => subject === "BTC" && kind === "price");
     expect(body.token).toMatchObject({ price: quote?.value });
     expect(body.fetchedAt).toBe(new Date(quote?.observedAt ?? 0).toISOString());
-    expect(asked(app)[0]?.at(-1)?.content).toMatch(/Live prices.*BTC [\d.]+ USD/);
+    expect(asked(app)[0]?.at(-1)?.content).toMatch(
+      /Live prices.*BTC [\d.]+ USD \([+-][\d.]+ % over 24 hours, rank 1, market capitalisation \d+/,
+    );
+    const large = await app.post("/mcp/token", { question: "How large is BTC?" });
+    expect(large.body.answer).toMatch(/^Bitcoin \(BTC\) trades at \$[\d,.]+, [^[]*$/);
+    expect(asked(app)).toHaveLength(2);
   });
 
   test("that is invented is sent back, and replaced when the model insists", async ({ app }) => {
@@ -106,10 +111,10 @@ describe("a token's price", () => {
 });
 
 describe("an answer's figures", () => {
-  const ask = async (app: App, answer: string, times: number) => {
+  const ask = async (app: App, answer: string, times: number, question = "How is BTC?") => {
     const content = says(figures("BTC", app.standins.market.coin("BTC").price), answer);
     app.standins.fail("llm", { mode: "reply", content, times });
-    return (await app.post("/mcp/token", { question: "How is BTC?" })).body.answer;
+    return (await app.post("/mcp/token", { question })).body.answer;
   };
 
   test("that no source says are sent back once, and then lose their sentence alone", async ({ app }) => {
@@ -124,21 +129,9 @@ describe("an answer's figures", () => {
     expect(answer).toMatch(/^Bitcoin trades near \$1\d\d,\d{3}(?:\.\d\d)?\. Volume decides what follows\.$/);
     expect(asked(app)).toHaveLength(2);
     expect(asked(app)[1]?.at(-1)?.content).toContain("“77 %” cites no fact");
-  });
-
-  test("that are all invented leave a sentence of the sources' own", async () => {
-    const answer = await ask(createApp(), "Bitcoin has gained 77 % this week.", 2);
-    expect(answer).toMatch(
+    // Where all are invented, a sentence of the sources' own is left.
+    expect(await ask(app, "Bitcoin has gained 77 % this week.", 2, "And BTC now?")).toMatch(
       /^\S+ \(BTC\) trades at \$[\d.,]+ by coinbase, [+−][\d.]+\u202F% over 24 hours\.$/,
     );
-  });
-
-  test("are the sources' where the prompt is followed", async ({ app }) => {
-    const { body } = await app.post("/mcp/token", { question: "How large is BTC?" });
-    expect(asked(app)).toHaveLength(1);
-    expect(asked(app)[0]?.at(-1)?.content).toMatch(
-      /BTC [\d.]+ USD \([+-][\d.]+ % over 24 hours, rank 1, market capitalisation \d+/,
-    );
-    expect(body.answer).toMatch(/^Bitcoin \(BTC\) trades at \$[\d,.]+, [^[]*$/);
   });
 });

@@ -1,10 +1,9 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { factsOf, type Fact } from "../../convex/lib/facts";
+import { feedPrice, sequencerIsUp } from "../../convex/market/feeds";
 import { knownCoins, marketView, sourcesOf, type GatewayList } from "../../convex/market/snapshot";
-import { factsIn, storedForm } from "../../convex/market/facts";
 
-/** The market as a view of facts, and facts as they are stored. */
+/** The market as a view of facts. */
 
 const AT = Date.UTC(2026, 0, 5, 9);
 
@@ -102,16 +101,6 @@ describe("the market", () => {
     expect(marketView(priced("Coinbase", { BTC: 1, ETH: 1, SOL: 1 }), null)).toBeNull();
     expect(marketView(listOf(many), null)).toBeNull();
   });
-
-  test("whatever the gateway says, a source's price is the source's", () => {
-    const facts = priced("Coinbase", { BTC: 101, ETH: 102, SOL: 103 });
-    fc.assert(
-      fc.property(fc.double({ min: 0.01, max: 50, noNaN: true }), (share) => {
-        const { bitcoin, ethereum, solana } = marketView(facts, asked(share))?.keyPrices ?? {};
-        expect([bitcoin?.usd, ethereum?.usd, solana?.usd]).toEqual([101, 102, 103]);
-      }),
-    );
-  });
 });
 
 test("a token's figures are the list's, else the exchange's, else none", () => {
@@ -125,23 +114,34 @@ test("a token's figures are the list's, else the exchange's, else none", () => {
   expect(known.get("NOPE")).toBeUndefined();
 });
 
-test("facts are stored and read back as they were, whatever they say", () => {
-  const kind = fc.constantFrom("price", "change24h", "rank");
-  const one = fc.record({
-    subject: fc.constantFrom("BTC", "ETH"),
-    kind,
-    value: fc.double({ noNaN: true, noDefaultInfinity: true }),
-  });
-  fc.assert(
-    fc.property(fc.array(one, { maxLength: 20 }), (told) => {
-      const facts = told.flatMap(({ subject, kind: of, value }, index) =>
-        factsOf(
-          { subject, observedAt: AT + index, source: "Coinbase", url: `https://a.b/${index}` },
-          { [of]: value + 0 },
-        ),
-      );
-      const row = { facts: storedForm(facts) };
-      expect(factsIn(row)).toEqual(facts);
-    }),
-  );
+const NOW_S = 1_800_000_000;
+const NOW = NOW_S * 1000;
+const round = (ageSeconds: number, answer = 300_000_000_000n) => ({
+  answer,
+  updatedAt: BigInt(NOW_S - ageSeconds),
+});
+
+describe("a live price", () => {
+  test.each([
+    ["fresh", "ETH", round(0), 300_000_000_000n],
+    ["at its heartbeat, a little late", "ETH", round(1_320), 300_000_000_000n],
+    ["past its heartbeat", "ETH", round(1_321), null],
+    ["a day old, where that is its heartbeat", "USDC", round(86_400), 300_000_000_000n],
+    ["past a day", "USDC", round(86_521), null],
+    ["from the future", "ETH", round(-61), null],
+    ["zero", "ETH", round(0, 0n), null],
+    ["negative", "ETH", round(0, -5n), null],
+    ["never written", "ETH", { answer: 1n, updatedAt: 0n }, null],
+    ["no answer at all", "ETH", null, null],
+  ] as const)("%s", (_name, feed, latest, expected) => expect(feedPrice(feed, latest, NOW)).toBe(expected));
+});
+
+describe("the sequencer", () => {
+  test.each([
+    ["up for long", { answer: 0n, startedAt: BigInt(NOW_S - 3_601) }, true],
+    ["just back", { answer: 0n, startedAt: BigInt(NOW_S - 3_600) }, false],
+    ["down", { answer: 1n, startedAt: BigInt(NOW_S - 99_999) }, false],
+    ["never started", { answer: 0n, startedAt: 0n }, false],
+    ["unknown", null, false],
+  ] as const)("%s", (_name, status, expected) => expect(sequencerIsUp(status, NOW)).toBe(expected));
 });

@@ -26,27 +26,29 @@ test("it is given room to think, with little effort, and what it cites is kept",
   });
 });
 
-test.for([
-  ["fractions of one", [0.7, 0.2, 1], "failed"],
-  ["hundreds", [70, 20, 100], "failed"],
-  ["below nothing", [-1, 5], "failed"],
-  ["one to ten", [7, 2, 10], "ok"],
-  ["one to ten, with a nought and halves", [0, 6.5, 9], "ok"],
-] as const)("scores of %s: %j", async ([_name, scores, state], { app }) => {
-  const tokens = scores.map((buzz, i) => ({
-    token: `T${i}`,
-    sentiment: "neutral",
-    buzz,
-    narrative: "People talk.",
-  }));
-  const content = JSON.stringify({ overall: "Calm.", tokens });
-  app.standins.fail("sentiment", { mode: "reply", content });
-  const { body } = await app.post("/mcp/research", { token: "BTC" });
-  const [observation] = await app.rows("observations");
-  const read = observation?.sentiment?.tokens.map(({ buzz }) => buzz);
-  expect(read).toEqual(state === "ok" ? scores.map((score) => Math.max(1, Math.round(score))) : undefined);
-  if (state === "failed")
-    expect(body.result).toMatchObject({ missing: missing("buzz must be on a scale of 1 to 10") });
+test("scores are read on a scale of 1 to 10, and on no other", async ({ app }) => {
+  const SCORES = [
+    ["BTC", [0.7, 0.2, 1], "fractions of one"],
+    ["ETH", [70, 20, 100], "hundreds"],
+    ["SOL", [-1, 5], "below nothing"],
+    ["DOGE", [7, 2, 10], null],
+    ["LINK", [0, 6.5, 9], null],
+  ] as const;
+  for (const [token, scores, wrong] of SCORES) {
+    const said = { sentiment: "neutral", narrative: "People talk." };
+    const tokens = scores.map((buzz, i) => ({ token: `T${i}`, buzz, ...said }));
+    const content = JSON.stringify({ overall: "Calm.", tokens });
+    app.standins.clear();
+    app.standins.fail("sentiment", { mode: "reply", content });
+    const { body } = await app.post("/mcp/research", { token });
+    const observation = (await app.rows("observations")).find(({ focus }) => focus === token);
+    expect([token, observation?.sentiment?.tokens.map(({ buzz }) => buzz)]).toEqual([
+      token,
+      wrong === null ? scores.map((score) => Math.max(1, Math.round(score))) : undefined,
+    ]);
+    if (wrong !== null)
+      expect(body.result).toMatchObject({ missing: missing("buzz must be on a scale of 1 to 10") });
+  }
 });
 
 test("an answer that it could not complete is no reading, and says why", async ({ app }) => {

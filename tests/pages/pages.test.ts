@@ -1,6 +1,5 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
-import { insertShifts } from "../support/rows/shiftRows";
 import { bigUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";
@@ -17,27 +16,46 @@ const movement = z.object({
 });
 const whales = z.object({ alerts: z.array(movement) });
 
+/** A shift's report on a token, with sources at these addresses. */
 async function reportOn(
   app: App,
   jobToken: string,
   shortSummary: string,
   urls: readonly (string | null)[] = [],
 ): Promise<void> {
-  await insertShifts(app, 1);
+  const now = Date.now();
   await app.t.run(async ({ db }) => {
-    const report = await db.query("reports").order("desc").first();
-    if (report === null) throw new Error("A report was inserted");
-    const result = {
-      fullAnalysis: `First ${HOSTILE}\n\nSecond part.`,
-      shortSummary,
-      marketOutlook: "bearish" as const,
-      impacts: [{ title: HOSTILE, detail: "A detail.", sentiment: "bullish" as const, confidence: 0.65 }],
-      sources: urls.map((url, i) => {
-        return { id: i + 1, name: `Source ${i + 1}`, url, observedAt: Date.now(), says: `It says ${i + 1}.` };
-      }),
-      missing: [],
-    };
-    await db.patch("reports", report._id, { jobToken, generatedAt: Date.now(), result });
+    const jobId = await db.insert("shifts", {
+      userId: "alice",
+      token: jobToken,
+      startedAt: now,
+      stopsAt: now,
+      status: "completed",
+      nextCollectionAt: now,
+      observationIds: [],
+      paidBy: { class: "anonymous", holders: [] },
+    });
+    const sources = urls.map((url, i) => {
+      return { id: i + 1, name: `Source ${i + 1}`, url, observedAt: now, says: `It says ${i + 1}.` };
+    });
+    await db.insert("reports", {
+      jobId,
+      userId: "alice",
+      kind: "final",
+      state: "done",
+      generatedAt: now,
+      jobToken,
+      jobStartedAt: now,
+      messengerSent: true,
+      result: {
+        fullAnalysis: `First ${HOSTILE}\n\nSecond part.`,
+        shortSummary,
+        marketOutlook: "bearish",
+        impacts: [{ title: HOSTILE, detail: "A detail.", sentiment: "bullish", confidence: 0.65 }],
+        sources,
+        missing: [],
+      },
+    });
   });
 }
 

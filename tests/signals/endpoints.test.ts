@@ -129,37 +129,24 @@ test("a signal shows from its issue to its outcome, in the day's recap and in th
   });
 });
 
-describe("a card with userId", () => {
-  test("goes to that user's messenger; the answer says whether it arrived", async ({ app }) => {
-    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
-    const ask = async () => (await app.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent;
-    expect(await ask()).toBe(false);
-    await issued(app, buy);
-    const { body } = await app.get(`/mcp/signals/latest?userId=${ALICE}&token=ETH`);
-    expect(body).toMatchObject({ signals: { ETH: { token: "ETH" } }, messengerSent: true });
-    expect(app.cards().at(-1)).toMatchObject({ chatId: "11", text: expect.stringContaining("ETH BUY") });
-    expect(app.cards().at(-1)?.text).not.toContain("BTC");
-    app.standins.fail("messenger", { mode: "status", status: 403 });
-    expect(await ask()).toBe(false);
-    closeApp();
-    const silent = createApp({ now: EIGHT, env: { MESSENGER_BOT_TOKEN: "" } });
-    await silent.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
-    await issued(silent, buy);
-    expect((await silent.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent).toBe(false);
-  });
-
-  test("without a chat of their own is not sent; the service's own chat is not for it", async ({ app }) => {
-    await issued(app, buy);
-    const before = app.cards().length;
-    const messengerBotToken = `77:${"a".repeat(33)}`;
-    await app.post("/user/messenger", { userId: "own-bot-alone-1", messengerBotToken });
-    for (const userId of ["stranger-000-1", "own-bot-alone-1"])
-      for (const path of ["signals/latest", "whale-alerts"]) {
-        const { status, body } = await app.get(`/mcp/${path}?userId=${userId}`);
-        expect([path, status, body.messengerSent]).toEqual([path, 200, false]);
-      }
-    expect(app.cards()).toHaveLength(before);
-  });
+test("a card with userId goes to that user's messenger; the answer says whether it arrived", async ({
+  app,
+}) => {
+  await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
+  const ask = async () => (await app.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent;
+  expect(await ask()).toBe(false);
+  await issued(app, buy);
+  const { body } = await app.get(`/mcp/signals/latest?userId=${ALICE}&token=ETH`);
+  expect(body).toMatchObject({ signals: { ETH: { token: "ETH" } }, messengerSent: true });
+  expect(app.cards().at(-1)).toMatchObject({ chatId: "11", text: expect.stringContaining("ETH BUY") });
+  expect(app.cards().at(-1)?.text).not.toContain("BTC");
+  app.standins.fail("messenger", { mode: "status", status: 403 });
+  expect(await ask()).toBe(false);
+  closeApp();
+  const silent = createApp({ now: EIGHT, env: { MESSENGER_BOT_TOKEN: "" } });
+  await silent.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
+  await issued(silent, buy);
+  expect((await silent.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent).toBe(false);
 });
 
 describe("a day's review", () => {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import * as z from "zod";
 import { recordOf } from "../../convex/signals/record";
@@ -19,51 +19,24 @@ const totals = async (app: App) => {
   return [stats.wins, stats.losses, stats.expired, stats.beforeCosts.totalPnlPercent];
 };
 
-describe("the outcome tracker", () => {
-  test("ends each signal at its token's price, with event and totals in one transaction", async ({ app }) => {
-    await issued(app, buy);
-    await wait(app, 30 * MINUTE);
-    await track(app);
-    expect(await statuses(app)).toEqual(["PENDING", "PENDING"]);
-    await wait(app, 30 * MINUTE);
-    marketAt(app, { BTC: 101.2, ETH: 97.5 });
-    await track(app);
-    const rows = await app.rows("signals");
-    const of = (token: string) => rows.find((row) => row.token === token);
-    expect(of("BTC")).toMatchObject({
-      status: "WIN",
-      exitPrice: 101,
-      pnlPercent: 1,
-      closedAt: expect.any(Number),
-    });
-    expect(of("ETH")).toMatchObject({ status: "LOSS", exitPrice: 99, pnlPercent: -1 });
-    const events = await app.rows("signalEvents");
-    expect(events.map(({ kind }) => kind)).toEqual(["issued", "issued", "closed", "closed"]);
-    expect(events.map(({ previousHash }) => previousHash).slice(1)).toEqual(
-      events.map(({ hash }) => hash).slice(0, 3),
-    );
-    expect(await totals(app)).toEqual([1, 1, 0, 0]);
-  });
-
-  test("run twice, and twice at once, ends a signal once; candles decide alone, and may come late", async ({
-    app,
-  }) => {
-    await issued(app, buy);
-    await wait(app, 30 * MINUTE);
-    marketAt(app, { BTC: 101, ETH: 101 });
-    app.standins.fail("coinbase", { mode: "status", status: 500, path: "/candles" });
-    await track(app);
-    expect(app.standins.sent("llm").filter(({ schema }) => schema === "market_snapshot")).toEqual([]);
-    expect(await statuses(app)).toEqual(["PENDING", "PENDING"]);
-    await wait(app, 30 * MINUTE);
-    app.standins.clear("coinbase");
-    const tick = () => app.t.mutation(internal.signals.tracker.track, {});
-    await Promise.all([tick(), tick(), tick()]);
-    await app.settle();
-    await track(app);
-    expect((await app.rows("signalEvents")).filter(({ kind }) => kind === "closed")).toHaveLength(2);
-    expect(await totals(app)).toEqual([2, 0, 0, 2]);
-  });
+test("the tracker, run twice, and twice at once, ends a signal once; candles decide alone, and may come late", async ({
+  app,
+}) => {
+  await issued(app, buy);
+  await wait(app, 30 * MINUTE);
+  marketAt(app, { BTC: 101, ETH: 101 });
+  app.standins.fail("coinbase", { mode: "status", status: 500, path: "/candles" });
+  await track(app);
+  expect(app.standins.sent("llm").filter(({ schema }) => schema === "market_snapshot")).toEqual([]);
+  expect(await statuses(app)).toEqual(["PENDING", "PENDING"]);
+  await wait(app, 30 * MINUTE);
+  app.standins.clear("coinbase");
+  const tick = () => app.t.mutation(internal.signals.tracker.track, {});
+  await Promise.all([tick(), tick(), tick()]);
+  await app.settle();
+  await track(app);
+  expect((await app.rows("signalEvents")).filter(({ kind }) => kind === "closed")).toHaveLength(2);
+  expect(await totals(app)).toEqual([2, 0, 0, 2]);
 });
 
 const parsed = (body: unknown) => z.object({ stats: signalStats }).parse(body);
