@@ -17,12 +17,8 @@ useTime();
 
 const ONE = 1_000_000n;
 const CAP = 50n;
-/** The cap of an id that nobody has claimed, by every name that it has. */
-const LIMITED = {
-  env: Object.fromEntries(
-    ["UNOWNED", "WEAK_ID", "UNCLAIMED"].map((name) => [`${name}_DAILY_USD`, String(CAP)] as const),
-  ),
-};
+/** The cap of an id that nobody has claimed. */
+const LIMITED = { env: { UNOWNED_DAILY_USD: String(CAP) } };
 /** Long, so that only the id's own cap counts. */
 const idOf = () => `owner-${crypto.randomUUID()}`;
 
@@ -151,48 +147,14 @@ describe("orders of one wallet", () => {
   });
 });
 
-describe("a death at each call to the outside", () => {
-  test.each(DEATHS)("%s its effect pays an order at most once", async (moment, first, step) => {
-    let died = 0;
-    let moved = 0;
-    for (let n = first; ; n += step) {
-      const app = createWalletApp(chain, LIMITED);
-      const pass = timePassing(app);
-      const userId = idOf();
-      const owner = await app.fundedWallet(userId, { ETH: ETHER, USDC: 100n * ONE });
-      const order = { to: freshAddress(), amount: 3n * ONE, key: "the-one" };
-      const death = dieAt(n, moment);
-      const answered = send(app, userId, order).then(() => false);
-      const reached = await Promise.race([death.dead, answered]);
-      death.revive();
-      if (!reached) {
-        closeApp();
-        break;
-      }
-      died++;
-      await passDead(pass);
-      const after = await usdcOf(order.to);
-      expect([0n, order.amount]).toContain(after);
-      // The same order again tells, or does, what was ordered; and once.
-      const again = await send(app, userId, order);
-      await passDead(pass);
-      const finally_ = await usdcOf(order.to);
-      const context = `${moment} ${n}: ${again.status} ${JSON.stringify(again.body)}`;
-      expect([context, finally_]).toEqual([context, isPromised(again) ? order.amount : 0n]);
-      expect([context, await usdcOf(owner)]).toEqual([context, 100n * ONE - finally_]);
-      // The wallet goes on: no nonce is missing, and what failed is not counted.
-      const next = await send(app, userId, { to: freshAddress(), amount: 40n * ONE });
-      expect([context, next.body.status]).toEqual([context, "confirmed"]);
-      if (after > 0n) moved++;
-      closeApp();
-    }
-    expect(died).toBeGreaterThanOrEqual(3);
-    expect(moved).toBeGreaterThanOrEqual(1);
-  });
-});
+/** What is ordered, of which 3 USDC leave the wallet; and how often it dies at least. */
+const ORDERED = [
+  ["a send", 3, "/mcp/defi/send", () => ({ toAddress: freshAddress(), token: "USDC" })],
+  ["a swap with an approval", 5, "/mcp/defi/swap", () => ({ fromToken: "USDC", toToken: "WETH" })],
+] as const;
 
-describe("a death at each call of a swap with an approval", () => {
-  test.each(DEATHS)("%s its effect swaps at most once", async (moment, first, step) => {
+describe.each(ORDERED)("a death at each call of %s", (_what, least, path, termsOf) => {
+  test.each(DEATHS)("%s its effect has it done at most once", async (moment, first, step) => {
     let died = 0;
     let moved = 0;
     for (let n = first; ; n += step) {
@@ -201,14 +163,10 @@ describe("a death at each call of a swap with an approval", () => {
       const pass = timePassing(app);
       const userId = idOf();
       const owner = await app.fundedWallet(userId, { ETH: ETHER, USDC: 100n * ONE });
-      const swap = () =>
-        app.post(
-          "/mcp/defi/swap",
-          { userId, fromToken: "USDC", toToken: "WETH", amount: String(3n * ONE) },
-          { headers: { "Idempotency-Key": "the-one" } },
-        );
+      const terms = { userId, amount: String(3n * ONE), ...termsOf() };
+      const order = () => app.post(path, terms, { headers: { "Idempotency-Key": "the-one" } });
       const death = dieAt(n, moment);
-      const reached = await Promise.race([death.dead, swap().then(() => false)]);
+      const reached = await Promise.race([death.dead, order().then(() => false)]);
       death.revive();
       if (!reached) {
         closeApp();
@@ -216,18 +174,23 @@ describe("a death at each call of a swap with an approval", () => {
       }
       died++;
       await passDead(pass);
-      const again = await swap();
+      const after = 100n * ONE - (await usdcOf(owner));
+      expect([0n, 3n * ONE]).toContain(after);
+      // The same order again tells, or does, what was ordered; and once.
+      const again = await order();
       await passDead(pass);
       const gone = 100n * ONE - (await usdcOf(owner));
       const context = `${moment} ${n}: ${again.status} ${JSON.stringify(again.body)}`;
       expect([context, gone]).toEqual([context, isPromised(again) ? 3n * ONE : 0n]);
+      if ("toAddress" in terms) expect([context, await usdcOf(terms.toAddress)]).toEqual([context, gone]);
       expect([context, await twiceSigned(given(), owner)]).toEqual([context, []]);
-      const next = await send(app, userId, { to: freshAddress(), amount: ONE });
+      // The wallet goes on: no nonce is missing, and what failed is not counted.
+      const next = await send(app, userId, { to: freshAddress(), amount: 40n * ONE });
       expect([context, next.body.status]).toEqual([context, "confirmed"]);
-      if (gone > 0n) moved++;
+      if (after > 0n) moved++;
       closeApp();
     }
-    expect(died).toBeGreaterThanOrEqual(5);
+    expect(died).toBeGreaterThanOrEqual(least);
     expect(moved).toBeGreaterThanOrEqual(1);
   });
 });
