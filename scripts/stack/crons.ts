@@ -1,4 +1,3 @@
-import { Cron } from "croner";
 import { jsonToConvex } from "convex/values";
 import * as z from "zod";
 import { log } from "../../convex/lib/log";
@@ -14,38 +13,37 @@ export type Crons = {
   stop: () => Promise<void>;
 };
 
-/** When a cron runs: each so many ms, or at the UTC minutes of five fields. */
-type Timetable = number | Cron;
+/** When a cron runs: each so many ms after its last run, or, with `from`, at these epoch ms and each so many after. */
+type Timetable = { everyMs: number; from: number | null };
 
-const MINUTE = 60_000;
-const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
-const intervalShape = z.looseObject({ minutes: z.number().default(0), hours: z.number().default(0) });
-const fieldsShape = z.looseObject({
-  minuteUTC: z.int().default(0),
-  hourUTC: z.int().optional(),
-  dayOfWeek: z.enum(WEEKDAYS).optional(),
-  cron: z.string().optional(),
-});
+const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
+/** The clock began on a Thursday. */
+const WEEKDAYS = ["thursday", "friday", "saturday", "sunday", "monday", "tuesday", "wednesday"] as const;
+const at = { minuteUTC: z.int().default(0), hourUTC: z.int() };
 
 /** A schedule as `convex/crons.ts` exports it. Convex picks a minute if none is given; here it is the first. */
-export const scheduleShape = z.looseObject({ type: z.string() }).transform((given): Timetable => {
-  if (given.type === "interval") {
-    const { minutes, hours } = intervalShape.parse(given);
-    return (minutes + 60 * hours) * MINUTE;
-  }
-  const { minuteUTC, hourUTC = "*", dayOfWeek, cron } = fieldsShape.parse(given);
-  const day = dayOfWeek === undefined ? "*" : WEEKDAYS.indexOf(dayOfWeek);
-  return new Cron(cron ?? `${minuteUTC} ${hourUTC} * * ${day}`, {
-    paused: true,
-    utcOffset: 0,
-    mode: "5-part",
-  });
-});
+export const scheduleShape = z.discriminatedUnion("type", [
+  z
+    .object({ type: z.literal("interval"), minutes: z.number().default(0), hours: z.number().default(0) })
+    .transform(({ minutes, hours }): Timetable => ({ everyMs: minutes * MINUTE + hours * HOUR, from: null })),
+  z
+    .object({ type: z.literal("hourly"), minuteUTC: at.minuteUTC })
+    .transform(({ minuteUTC }): Timetable => ({ everyMs: HOUR, from: minuteUTC * MINUTE })),
+  z.object({ type: z.literal("daily"), ...at }).transform(({ hourUTC, minuteUTC }): Timetable => ({
+    everyMs: DAY,
+    from: hourUTC * HOUR + minuteUTC * MINUTE,
+  })),
+  z
+    .object({ type: z.literal("weekly"), dayOfWeek: z.enum(WEEKDAYS), ...at })
+    .transform(({ dayOfWeek, hourUTC, minuteUTC }): Timetable => ({
+      everyMs: 7 * DAY,
+      from: WEEKDAYS.indexOf(dayOfWeek) * DAY + hourUTC * HOUR + minuteUTC * MINUTE,
+    })),
+]);
 
 /** The first due time after `time`, in epoch ms; for an interval, one interval later. */
-export function nextDue(timetable: Timetable, time: number): number {
-  if (typeof timetable === "number") return time + timetable;
-  return timetable.nextRun(new Date(time))?.getTime() ?? Infinity;
+export function nextDue({ everyMs, from }: Timetable, time: number): number {
+  return from === null ? time + everyMs : from + (Math.floor((time - from) / everyMs) + 1) * everyMs;
 }
 
 /** What `convex/crons.ts` exports. */
@@ -101,7 +99,7 @@ export async function startCrons(application: Application, clock: Clock, saved: 
   };
 
   for (const [id, { schedule }] of Object.entries(crons)) {
-    const first = typeof schedule === "number" ? clock.now() : nextDue(schedule, clock.now());
+    const first = schedule.from === null ? clock.now() : nextDue(schedule, clock.now());
     arm(id, saved[id] ?? first);
   }
   return {

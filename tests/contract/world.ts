@@ -10,6 +10,7 @@ import { createService, type Exchange, type Got } from "../../scripts/accept/ser
 import type { Need, World } from "../../scripts/accept/world";
 import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
 import { real } from "../../scripts/real";
+import { nextDue, scheduleShape } from "../../scripts/stack/crons";
 import type { Provider } from "../../scripts/standins";
 import { createApp } from "../support/app";
 import { chain } from "../support/chain/chain";
@@ -21,8 +22,6 @@ import { identityOf, replace, type createWorld, type Answer, type CallInit } fro
 /** A Sunday just before the day's signals: a week ends on it, too. */
 const START = Date.UTC(2026, 0, 4, 7, 58);
 const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 0 });
 const platform = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 1 }).address;
 const relayer = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 2 });
@@ -182,17 +181,8 @@ async function passing(app: ReturnType<typeof createApp>, ms: number): Promise<v
 
 /** The next time of each cron that runs at a certain minute. */
 function clockCrons(): { name: string; at: number }[] {
-  const from = Date.now();
   return Object.values(crons.crons).flatMap(({ name, schedule }) => {
-    if (schedule.type === "interval" || schedule.type === "cron" || schedule.type === "monthly") return [];
-    const everyMs = schedule.type === "hourly" ? HOUR : schedule.type === "daily" ? DAY : 7 * DAY;
-    const hour = schedule.type === "hourly" ? 0 : schedule.hourUTC;
-    const day = schedule.type === "weekly" ? FIRST_SUNDAY + DAYS.indexOf(schedule.dayOfWeek) : 0;
-    const first = day * DAY + (hour ?? 0) * HOUR + (schedule.minuteUTC ?? 0) * MINUTE;
-    return [{ name, at: first + (Math.floor((from - first) / everyMs) + 1) * everyMs }];
+    const timetable = scheduleShape.parse(schedule);
+    return timetable.from === null ? [] : [{ name, at: nextDue(timetable, Date.now()) }];
   });
 }
-
-/** Days after the clock's beginning, a Thursday. */
-const FIRST_SUNDAY = 3;
-const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];

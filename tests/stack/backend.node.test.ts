@@ -33,16 +33,3 @@ test("runs beside the stand-ins, with the service's settings and no other variab
   expect(await stack.ended).toMatchObject({ code: 0 });
   expect((await readdir(folder)).filter((name) => name.startsWith("backend-"))).toEqual([]);
 });
-
-test("says in a sentence that it cannot be fetched, and what does without it", async () => {
-  const folder = await project();
-  const stack = started(folder, { STANDIN_FETCHES: "nothing" });
-  const { code, stderr } = await stack.ended;
-  expect([code, stderr]).toEqual([
-    1,
-    expect.stringContaining(
-      "The platform's own backend could not be started: Failed to fetch latest backend version. The Convex CLI fetches it from the internet the first time. Without --backend, npm start needs no network.",
-    ),
-  ]);
-  expect((await readdir(folder)).filter((name) => name.startsWith("backend-"))).toEqual([]);
-});

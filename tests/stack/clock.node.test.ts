@@ -17,12 +17,6 @@ function accelerated(speed = 3_000): Clock {
 const realPause = (ms: number) => new Promise((resolve) => real.setTimeout(resolve, ms));
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test("at speed 1 nothing is replaced", () => {
-  const { setTimeout, fetch, Date } = globalThis;
-  clock = createClock(1);
-  expect([globalThis.setTimeout, globalThis.fetch, globalThis.Date]).toEqual([setTimeout, fetch, Date]);
-});
-
 test("timers fire in the order they are due, and never late, however slow the machine", async () => {
   // The clock runs on while they are registered: each is due between two readings.
   const timers = new Map<number, { from: number; to: number }>();
@@ -64,11 +58,10 @@ test("what a timer started settles before the next one fires", async () => {
   expect(steps).toEqual(["first settled", "second"]);
 });
 
-test("cancelled timers do not fire, by handle or by number, and intervals repeat until cancelled", async () => {
+test("cancelled timers do not fire, and intervals repeat until cancelled", async () => {
   const fired: string[] = [];
   await accelerated().inside(async () => {
-    clearTimeout(setTimeout(() => fired.push("by handle"), 1_000));
-    clearTimeout(Number(setTimeout(() => fired.push("by number"), 1_000)));
+    clearTimeout(setTimeout(() => fired.push("cancelled"), 1_000));
     const interval = setInterval(() => {
       fired.push("interval");
       if (fired.length === 3) clearInterval(interval);
@@ -117,24 +110,6 @@ test("the clock stands still from a fetch until its answer has arrived whole", a
     expect(await failing).toBe("failed");
     const failedAt = now();
     while (now() === failedAt) await realPause(2);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-});
-
-test("a deadline made with AbortSignal.timeout runs on real time while the clock stands still", async () => {
-  const server = createServer(() => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  try {
-    const outcome = await accelerated().inside(() =>
-      fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(20) }).catch(
-        (error: unknown) => error,
-      ),
-    );
-    expect(outcome).toMatchObject({ name: "TimeoutError" });
   } finally {
     server.closeAllConnections();
     server.close();

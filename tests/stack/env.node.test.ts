@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { applicationVariables, realProviders, type Variables } from "../../scripts/stack/env";
 import { freshKeys, keptKeys } from "../../scripts/stack/keys";
+import { temporaryDirectory } from "./processes";
 
 /** Which variables the application sees, by what the operator has set. */
 
@@ -19,43 +19,30 @@ async function seen(settings: Variables): Promise<Variables> {
   return applicationVariables(settings, { local, payments: {}, keys: await freshKeys(), ...urls });
 }
 
-describe("the webhooks' secrets", () => {
-  test("are the stack's own where the operator has none", async () => {
-    const { SOCIAL_WEBHOOK_SECRET, MESSENGER_WEBHOOK_SECRET } = await seen({ SOCIAL_WEBHOOK_SECRET: "" });
-    expect(SOCIAL_WEBHOOK_SECRET).toMatch(/^[\w-]{32}$/);
-    expect(MESSENGER_WEBHOOK_SECRET).toMatch(/^[\w-]{32}$/);
-    expect(SOCIAL_WEBHOOK_SECRET).not.toBe(MESSENGER_WEBHOOK_SECRET);
-    expect(await seen({ SOCIAL_WEBHOOK_SECRET: "mine" })).toMatchObject({ SOCIAL_WEBHOOK_SECRET: "mine" });
-  });
+test("the webhooks' secrets are the stack's own where the operator has none", async () => {
+  const { SOCIAL_WEBHOOK_SECRET, MESSENGER_WEBHOOK_SECRET } = await seen({ SOCIAL_WEBHOOK_SECRET: "" });
+  expect(SOCIAL_WEBHOOK_SECRET).toMatch(/^[\w-]{32}$/);
+  expect(MESSENGER_WEBHOOK_SECRET).toMatch(/^[\w-]{32}$/);
+  expect(SOCIAL_WEBHOOK_SECRET).not.toBe(MESSENGER_WEBHOOK_SECRET);
+  expect(await seen({ SOCIAL_WEBHOOK_SECRET: "mine" })).toMatchObject({ SOCIAL_WEBHOOK_SECRET: "mine" });
 });
 
-describe("kept keys", () => {
-  test("that are malformed are refused, not replaced", async () => {
-    const directory = await mkdtemp(path.join(tmpdir(), "keys-"));
-    const file = path.join(directory, "keys.json");
-    const spoilt = JSON.stringify({ ...(await freshKeys()), walletEncryptionKey: "short" });
-    await writeFile(file, spoilt);
-    await expect(keptKeys(directory)).rejects.toThrow(/keys\.json is damaged/);
-    expect(await readFile(file, "utf8")).toBe(spoilt);
-    await rm(directory, { recursive: true });
-  });
+test("kept keys that are malformed are refused, not replaced", async () => {
+  const file = path.join(await temporaryDirectory(), "keys.json");
+  const spoilt = JSON.stringify({ ...(await freshKeys()), walletEncryptionKey: "short" });
+  await writeFile(file, spoilt);
+  await expect(keptKeys(path.dirname(file))).rejects.toThrow(/keys\.json is damaged/);
+  expect(await readFile(file, "utf8")).toBe(spoilt);
 });
 
-describe("the sources", () => {
-  test("are the stand-in where the chain is the stack's own", async () => {
-    expect(realProviders({})).toEqual([]);
-    expect(await seen({})).toMatchObject({ EVIDENCE_API_URL: local.EVIDENCE_API_URL });
-  });
-
-  test("are the operator's where an address of theirs is set", async () => {
-    const settings = { EVIDENCE_API_URL: "https://sources.example" };
-    expect(realProviders(settings)).toEqual(["evidence sources"]);
-    expect(await seen(settings)).toMatchObject({ ...settings, CHAIN_RPC_URL: local.CHAIN_RPC_URL });
-  });
-
-  test("are the public ones beside a real chain: simulated prices would contradict its feeds", async () => {
-    const variables = await seen({ CHAIN_RPC_URL: "https://rpc.example" });
-    expect(variables).toMatchObject({ CHAIN_RPC_URL: "https://rpc.example" });
-    expect([variables.EVIDENCE_API_URL, variables.SWAP_API_KEY]).toEqual([undefined, undefined]);
-  });
+test("the sources are the stand-in, the operator's, or beside a real chain the public ones", async () => {
+  expect(realProviders({})).toEqual([]);
+  expect(await seen({})).toMatchObject({ EVIDENCE_API_URL: local.EVIDENCE_API_URL });
+  const settings = { EVIDENCE_API_URL: "https://sources.example" };
+  expect(realProviders(settings)).toEqual(["evidence sources"]);
+  expect(await seen(settings)).toMatchObject({ ...settings, CHAIN_RPC_URL: local.CHAIN_RPC_URL });
+  // Simulated prices would contradict a real chain's feeds.
+  const variables = await seen({ CHAIN_RPC_URL: "https://rpc.example" });
+  expect(variables).toMatchObject({ CHAIN_RPC_URL: "https://rpc.example" });
+  expect([variables.EVIDENCE_API_URL, variables.SWAP_API_KEY]).toEqual([undefined, undefined]);
 });

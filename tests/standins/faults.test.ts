@@ -1,7 +1,4 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import * as z from "zod";
 import type { Standins } from "../../scripts/standins/index";
 import { get, post, standinsAt, START } from "./support";
 
@@ -79,20 +76,4 @@ test("control, records and market over HTTP", async () => {
   expect(market).toContainEqual(expect.objectContaining({ symbol: "BTC" }));
   for (const path of ["/", "/constructor/x", "/_sent/none", "/_sent"])
     expect((await get(standins, path)).status).toBe(404);
-});
-
-test("a slow call ends when its caller gives up, however much is collected in between", async () => {
-  setFlagsFromString("--expose-gc");
-  const collect = z.function({ input: [], output: z.void() }).implement(runInNewContext("gc"));
-  const standins = standinsAt();
-  standins.fail("llm", { mode: "slow" });
-  const caller = new AbortController();
-  const waiting = chat(standins, { signal: caller.signal });
-  waiting.catch(() => undefined);
-  for (let i = 0; i < 2; i++) {
-    collect();
-    await new Promise<void>((next) => setImmediate(next));
-  }
-  caller.abort();
-  await expect(waiting).rejects.toThrow("aborted");
 });

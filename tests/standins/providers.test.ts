@@ -57,43 +57,10 @@ test("the sentiment model answers malformed dates without a search", async () =>
     expect(await ask(wrong)).not.toHaveProperty("citations");
 });
 
-test("the agent's job ends as it was told to, and can be cancelled until it has ended", async () => {
-  let at = START;
-  const standins = createStandins({ seed: "tests", now: () => at });
-  standins.fail("agent", { mode: "reply", content: "Nothing to see", times: 1 });
-  standins.fail("agent", { mode: "job", ends: "failed", times: 1 });
-  standins.fail("agent", { mode: "job", ends: "never", times: 1 });
-  const prompt = async () => {
-    const answer = await post(standins, "/agent-api/agent/prompt", { prompt: "a" });
-    return `/agent-api/agent/job/${/"jobId":"(\w+)"/.exec(await answer.text())?.[1]}`;
-  };
-  const [told, failing, endless] = [await prompt(), await prompt(), await prompt()];
-  at += MINUTE;
-  const job = async (path: string): Promise<unknown> => (await get(standins, path)).json();
-  expect(await job(told)).toMatchObject({ status: "completed", response: "Nothing to see" });
-  expect(await job(failing)).toMatchObject({ status: "failed", success: true });
-  expect(await job(endless)).toMatchObject({ status: "processing", cancellable: true });
-  expect((await post(standins, `${failing}/cancel`, "")).status).toBe(400);
-  expect((await post(standins, `${endless}/cancel`, "")).status).toBe(200);
-  expect(await job(endless)).toMatchObject({ status: "cancelled" });
-});
-
 describe("Coinbase Exchange", () => {
   const ask = (standins: Standins, path: string, init: RequestInit = {}) =>
     get(standins, `/evidence/products/${path}`, init);
   const iso = (ms: number) => new Date(ms).toISOString();
-
-  test("tells candles newest first, as time, low, high, open, close, volume", async () => {
-    const standins = standinsAt();
-    const range = `start=${iso(START - 3 * MINUTE)}&end=${iso(START - MINUTE)}`;
-    const body: unknown = await (await ask(standins, `BTC-USD/candles?granularity=60&${range}`)).json();
-    const open = (minutes: number) => standins.market.coin("BTC", START - minutes * MINUTE).price;
-    const rows = Array.isArray(body) ? body : [];
-    expect(rows.map((row: unknown[]) => [row[0], row[3], row[4]])).toEqual(
-      // The oldest is from before the start, as the documents allow.
-      [1, 2, 3, 4].map((ago) => [START / 1_000 - ago * 60, open(ago), open(ago - 1)]),
-    );
-  });
 
   test("refuses in its own words, and allows 15 requests a second", async () => {
     let now = START;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { chainOf, funded, nobody, ONE_USDC } from "../chain";
 import { matches, require, same, type Row } from "../row";
-import { HOUR, type World } from "../world";
+import { HOUR } from "../world";
 import { signedIn } from "./research";
 
 /** Who may move an account's money: claims, keys, the freeze, the owner's tap. */

@@ -94,15 +94,4 @@ describe("npm run bot", () => {
       expect.stringMatching(/^There is no local stack behind \S+: start .*\n$/),
     ]);
   });
-
-  test("says so when there is no stack", async () => {
-    const run = startScript(path.join(scripts, "bot.ts"), [], { PROVIDERS_PORT: "1" });
-    expect(await run.ended).toMatchObject({
-      code: 1,
-      stdout: "",
-      stderr: expect.stringContaining(
-        "There is no local stack behind http://127.0.0.1:1: start it with npm start",
-      ),
-    });
-  });
 });

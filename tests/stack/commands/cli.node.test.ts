@@ -88,13 +88,9 @@ test.each(PORTS)("a busy %s is one line that names it", async (variable) => {
 
 test.each([
   [["--speed", "3001"], {}, /from 1 to 3000/, 2],
-  [["--speed", "fast"], {}, /from 1 to 3000/, 2],
-  [["--speed=-1"], {}, /from 1 to 3000/, 2],
   [["--speed", "2"], { LLM_GATEWAY_API_KEY: "bk_real_one" }, /refused.*LLM gateway/, 1],
-  [["--speed", "2"], { CHAIN_RPC_URL: "https://rpc.test" }, /refused.*chain/, 1],
   [[], { SWAP_API_KEY: "a-real-swap-key" }, /SWAP_API_KEY.*CHAIN_RPC_URL/, 1],
   [[], { PORT: "http" }, /PORT must be a port number/, 1],
-  [[], { CHAIN_PORT: "99999" }, /CHAIN_PORT must be a port number/, 1],
 ])("%j with %j is refused in one line", async (args, env, expected, status) => {
   const { code, stderr } = await ranHere("scripts/stack/main.ts", args, { env: { ...freePorts, ...env } });
   expect(code).toBe(status);
