@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { createStandins } from "../../scripts/standins/index";
 import { shownHtml } from "../../scripts/standins/messengerForms";
-import { BASE, get, post, standinsAt, START } from "./support";
+import { BASE, post, standinsAt, START } from "./support";
 
 /** The messenger's stand-in, as the Bot API's documents tell it. */
 

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
 import { useChain, usdcOf } from "../support/chain/chain";
-import { cronComesBy } from "../support/rows/orders";
+import { cronComesBy } from "./orderRows";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { cards, twoHoursPass, newest, owner, RICH, say, signed, tap, test } from "../support/owners";
 

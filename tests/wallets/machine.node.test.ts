@@ -9,7 +9,7 @@ import { until } from "../support/waits";
 import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
 import { intercept } from "../support/outside";
-import { age, cronComesBy } from "../support/rows/orders";
+import { age, cronComesBy } from "./orderRows";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 
 /** Whatever the chain or its nodes do, a wallet moves again by itself: nothing twice, nothing lost. */

@@ -1,5 +1,5 @@
-import { internal } from "../../../convex/_generated/api";
-import type { WalletApp } from "../chain/walletApp";
+import { internal } from "../../convex/_generated/api";
+import type { WalletApp } from "../support/chain/walletApp";
 
 /** What time and the cron do to the orders that were signed. */
 
