@@ -11,11 +11,10 @@ import { isNamed } from "./standins/messengerForms";
  * is shown. Lines may come from a pipe as well.
  */
 
-const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS] [--json]
+const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS]
 
   --chat N           the chat's id, 1001 by default; a negative one is a group
   --linger SECONDS   how long to wait for late answers after the last line of a pipe (6)
-  --json             prints each message of the bot as a line of JSON, and nothing else
 
 Environment: PROVIDERS_PORT (3299)`;
 
@@ -35,31 +34,28 @@ const messageShape = z.object({
 type Message = z.infer<typeof messageShape>;
 const saidShape = z.object({ status: z.number() });
 
-type Options = { base: string; chat: string; lingerMs: number; json: boolean };
+type Options = { base: string; chat: string; lingerMs: number };
 
 const FLAGS = {
   chat: { type: "string", default: "1001" },
   linger: { type: "string", default: "6" },
-  json: { type: "boolean", default: false },
 } as const;
 
-function optionsOf({ chat, linger, json }: Record<"chat" | "linger", string> & { json: boolean }): Options {
+function optionsOf({ chat, linger }: Record<"chat" | "linger", string>): Options {
   if (!/^-?[1-9]\d{0,15}$/.test(chat)) throw new Misuse("--chat must be a chat's numeric id");
   if (!/^\d{1,4}$/.test(linger)) throw new Misuse("--linger must be a number of seconds");
   const base = `http://127.0.0.1:${process.env.PROVIDERS_PORT || "3299"}`;
-  return { base, chat, lingerMs: Number(linger) * 1_000, json };
+  return { base, chat, lingerMs: Number(linger) * 1_000 };
 }
 
 async function main(options: Options): Promise<void> {
   const answers = createAnswers(options);
   await answers.skip();
-  const terminal = process.stdin.isTTY && !options.json;
-  if (!options.json) {
-    console.log(bold(`Chat ${options.chat} with the bot of the local stack`));
-    console.log(
-      dim("Try /help. To tap a button or to open a link to the bot, type it. Ctrl-D ends the chat.\n"),
-    );
-  }
+  const terminal = process.stdin.isTTY;
+  console.log(bold(`Chat ${options.chat} with the bot of the local stack`));
+  console.log(
+    dim("Try /help. To tap a button or to open a link to the bot, type it. Ctrl-D ends the chat.\n"),
+  );
   const lines = createInterface({
     input: process.stdin,
     ...(terminal ? { output: process.stdout } : {}),
@@ -108,13 +104,12 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
 /** A pipe: a line is sent when the one before it was answered, and late answers are waited for at the end. */
 async function readOut(lines: Interface, answers: Answers, options: Options): Promise<void> {
   const show = (cards: Message[]) => {
-    for (const card of cards)
-      console.log(options.json ? JSON.stringify(card) : `${framedCard(shown(card, options.base))}\n`);
+    for (const card of cards) console.log(`${framedCard(shown(card, options.base))}\n`);
     return cards.some(({ text }) => !isPlaceholder(text));
   };
   for await (const line of lines) {
     if (line.trim() === "") continue;
-    if (!options.json) console.log(`${bold("you>")} ${line}`);
+    console.log(`${bold("you>")} ${line}`);
     await say(line, answers, options);
     const until = performance.now() + ANSWER_WAIT_MS;
     while (!show(await answers.fresh()) && performance.now() < until) await sleep(POLL_MS);

@@ -7,7 +7,7 @@ import { bold, createStatusLine, dim, framedCard, nextStep, progressBar } from "
 
 /**
  * `npm run demo`: one whole 8-hour research shift on accelerated time, on a local stack of its own that keeps nothing.
- * Shows the shift's progress, then the cards as the messenger got them and the final report from the API.
+ * Shows the shift's progress, then the cards as the messenger got them.
  */
 
 /** 8 hours in 40 seconds, plus the time the stand-ins take to answer. */
@@ -29,17 +29,6 @@ const statusShape = z.object({
   recentReports: z.array(z.object({ type: z.string(), messengerSent: z.boolean() })),
 });
 
-const reportShape = z.object({
-  type: z.string(),
-  generatedAt: z.number(),
-  result: z.object({
-    fullAnalysis: z.string(),
-    shortSummary: z.string(),
-    marketOutlook: z.string(),
-    impacts: z.array(z.object({ title: z.string(), sentiment: z.string(), confidence: z.number() })),
-  }),
-});
-
 /** @returns The exit code. */
 async function play(): Promise<number> {
   const stack = await startStack({ speed: SPEED, ephemeral: true, seed: "demo" });
@@ -53,14 +42,12 @@ async function play(): Promise<number> {
 
     const sent = stack.standins.sent("messenger");
     const cards = sent.filter(({ method }) => method === "sendMessage" || method === "sendPhoto");
-    const report = await readReport(stack);
     const seconds = Math.round((performance.now() - startedAt) / 1000);
     console.log(`\n${bold("Cards that the messenger received")}`);
     for (const { text, photo } of cards) {
       const picture = photo === undefined ? [] : [`[picture, ${photo.width} × ${photo.height}]`];
       console.log(`\n${framedCard([...picture, ...(text === "" ? [] : [text])].join("\n\n"))}`);
     }
-    showReport(report);
     console.log(dim(`\n${cards.length} messages, 17 collections, 3 reports in ${seconds} s.`));
     console.log(nextStep("npm start runs the service"));
     return 0;
@@ -91,26 +78,6 @@ async function watch({ siteUrl, standins }: Stack, startedAt: number): Promise<v
     await sleep(process.stdout.isTTY ? 200 : 4_000);
   }
   line.end();
-}
-
-type Report = z.infer<typeof reportShape>;
-
-async function readReport({ siteUrl }: Stack): Promise<Report> {
-  const response = await fetch(`${siteUrl}/mcp/research/report?token=${TOKEN}`);
-  return reportShape.parse(await response.json());
-}
-
-function showReport({ type, generatedAt, result }: Report): void {
-  console.log(`\n${bold(`GET /mcp/research/report?token=${TOKEN}`)}`);
-  console.log(
-    `type            ${type}, generated at ${new Date(generatedAt).toISOString()} of the shift's clock`,
-  );
-  console.log(`outlook         ${result.marketOutlook}`);
-  console.log(`summary         ${result.shortSummary}`);
-  for (const { title, sentiment, confidence } of result.impacts) {
-    console.log(`impact          ${title}: ${sentiment}, ${Math.round(confidence * 100)} %`);
-  }
-  console.log(`analysis        ${result.fullAnalysis.split(/\s+/).length} words, on the card above`);
 }
 
 async function post({ siteUrl }: Stack, path: string, body: unknown): Promise<void> {

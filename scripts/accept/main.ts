@@ -24,7 +24,6 @@ nobody's money but the local chain's.
   --user ID        the userId that it uses (alice)
   --only TEXT      only rows whose id contains this
   --proxy FILE     the built stdio proxy (dist/proxy.js)
-  --json           prints the outcome of each row as JSON
 
 Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), CHAIN_PORT (8545) of the local stack
 
@@ -34,7 +33,6 @@ const FLAGS = {
   user: { type: "string", default: "alice" },
   only: { type: "string", default: "" },
   proxy: { type: "string", default: "dist/proxy.js" },
-  json: { type: "boolean", default: false },
 } as const;
 
 const MARKS: Record<Outcome["outcome"], string> = { holds: green("✓"), differs: red("✗"), skipped: dim("–") };
@@ -162,13 +160,9 @@ await command({ usage: USAGE, flags: FLAGS, most: 1 }, async ({ values, position
     const outcome = await outcomeOf(row, world);
     outcomes.push(outcome);
     if (url === undefined) await world.control({ clear: true });
-    if (!values.json) console.log(lineOf(outcome));
+    console.log(lineOf(outcome));
   }
   const count = (which: Outcome["outcome"]) => outcomes.filter(({ outcome }) => outcome === which).length;
-  if (values.json) console.log(JSON.stringify(outcomes, null, 2));
-  else
-    console.log(
-      `\n${count("holds")} rows hold, ${count("differs")} differ, ${count("skipped")} were skipped`,
-    );
+  console.log(`\n${count("holds")} rows hold, ${count("differs")} differ, ${count("skipped")} were skipped`);
   return count("differs") > 0 ? 1 : 0;
 });

@@ -6,13 +6,12 @@ import { STOPPED } from "./application";
 import { shownProviders, stateDirectory } from "./env";
 import { MAX_SPEED, startBesideBackend, startStack, type BesideBackend, type StackOptions } from "./stack";
 
-const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--backend] [--json]
+const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--backend]
 
   --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
   --ephemeral   keeps nothing: no rows, no keys, no chain
   --backend     runs the platform's own backend, which the Convex CLI fetches, instead of
                 Convex's test library; keeps nothing, and nobody can sign in
-  --json        prints all addresses as one line of JSON on stdout, and the log on stderr
 
 Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), CHAIN_PORT (8545),
 LOCAL_STATE_DIR (.local), LOCAL_ENV_FILE (.env.local)`;
@@ -29,13 +28,12 @@ const FLAGS = {
   speed: { type: "string", default: "1" },
   ephemeral: { type: "boolean", default: false },
   backend: { type: "boolean", default: false },
-  json: { type: "boolean", default: false },
 } as const;
 
 type Given = Record<Exclude<keyof typeof FLAGS, "speed">, boolean> & { speed: string };
 
 /** Runs the local stack until it is stopped. */
-async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
+async function main({ speed, ephemeral, backend }: Given): Promise<void> {
   const ports = environmentShape.safeParse(process.env);
   if (!ports.success)
     throw new OperatorError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
@@ -49,7 +47,7 @@ async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
     ephemeral,
     dataDir,
     envFile: settingsFile(),
-    log: (line) => (json ? console.error(line) : console.log(line)),
+    log: (line) => console.log(line),
   };
   sayNothingOfTheStopped();
   const stack = await (backend ? startBesideBackend(options) : startStack(options));
@@ -62,7 +60,7 @@ async function main({ speed, ephemeral, backend, json }: Given): Promise<void> {
   const runner = backend
     ? "The platform's own backend runs it"
     : "Convex's test library runs it, for development";
-  console.log(json ? JSON.stringify(placesOf(stack, state)) : banner(stack, state, runner));
+  console.log(banner(stack, state, runner));
 }
 
 /** The library tells of what fails: functions of a stopped application fail unheard. */
@@ -93,19 +91,6 @@ function whenParentEnds(end: () => void): void {
   real.setInterval(() => {
     if (process.ppid !== parent) end();
   }, 250);
-}
-
-/** All addresses, for programs. */
-function placesOf(stack: BesideBackend, state: string | null) {
-  return {
-    http: stack.siteUrl,
-    functions: stack.apiUrl,
-    standins: stack.providersUrl,
-    chain: stack.chain?.url ?? null,
-    realProviders: shownProviders(stack.realProviders),
-    state,
-    speed: stack.clock.speed,
-  };
 }
 
 function banner(stack: BesideBackend, state: string | null, runner: string): string {

@@ -3,20 +3,18 @@ import { tokenOf } from "./inquiries";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */
 
-const USAGE = `Usage: npm run --silent token -- USER [--json]
+const USAGE = `Usage: npm run --silent token -- USER
 
 Prints a token of a user of the running local stack, which is valid for 30 days.
-
-  --json   prints the token with its user, as JSON
 
 Environment: PROVIDERS_PORT (3299)`;
 
 const about = {
   usage: USAGE,
-  flags: { json: { type: "boolean", default: false } },
+  flags: {},
   most: 1,
 } as const;
-await command(about, async ({ values: { json }, positionals: [subject = ""] }) => {
+await command(about, async ({ positionals: [subject = ""] }) => {
   if (subject === "") throw new Misuse("Name one user");
   const url = `http://127.0.0.1:${process.env.PROVIDERS_PORT || "3299"}`;
   const token = await tokenOf(url, subject);
@@ -26,6 +24,6 @@ await command(about, async ({ values: { json }, positionals: [subject = ""] }) =
     );
     return 1;
   }
-  console.log(json ? JSON.stringify({ user: subject, token }) : token);
+  console.log(token);
   return 0;
 });

@@ -146,11 +146,13 @@ export const research: Row[] = [
       same("before 2.5 hours", await counts(), "0 ");
       await world.advance(0.3 * HOUR);
       same("after 2.5 hours", await counts(), "1 interim");
-      await world.advance(2.2 * HOUR);
+      await world.outage(2 * HOUR);
+      await world.advance(0.2 * HOUR);
       same("before 5 hours", await counts(), "1 interim");
       await world.advance(0.3 * HOUR);
       same("after 5 hours", await counts(), "2 interim,interim");
-      await world.advance(2.7 * HOUR);
+      await world.outage(2.5 * HOUR);
+      await world.advance(0.2 * HOUR);
       same("before 8 hours", await counts(), "2 interim,interim");
       await world.advance(0.4 * HOUR);
       same("after 8 hours", await counts(), "ended final,interim,interim");
@@ -265,11 +267,11 @@ async function sharedByCards(world: World): Promise<void> {
   }
 }
 
-/** What the writer of a final report was given: of 17 collections. */
+/** What the writer of a final report was given: of all collections. */
 async function synthesised({ sent }: World): Promise<void> {
   const written = (await sent("llm")).filter(({ schema }) => schema === "research_result");
   const prompt = JSON.stringify(written.at(-1)?.body);
-  matches("The prompt", prompt, /persistent trending tokens[^:]*: \S+ in \d+ of 17,/);
+  matches("The prompt", prompt, /persistent trending tokens[^:]*: \S+ in \d+ of \d+,/);
   const symbols = [...prompt.matchAll(/f\d+ (\S+) price change over 24 hours:/g)].map(([, symbol]) => symbol);
   require(new Set(symbols).size >= 8, `The prompt has the changes of ${String([...new Set(symbols)])} alone`);
   for (const source of ["Social sentiment", "On-chain signals"])

@@ -12,7 +12,6 @@ import { startScript, type Started } from "../processes";
 /** `npm run bot`, as a person runs it beside the local stack. */
 
 const scripts = fileURLToPath(new URL("../../../scripts/", import.meta.url));
-const messageShape = z.object({ method: z.string(), text: z.string() });
 const ownedShape = z.object({ ownerUrl: z.url() });
 const walletShape = z.object({ linked: z.literal(true), walletAddress: z.string().regex(/^0x/) });
 
@@ -61,14 +60,9 @@ describe("npm run bot", () => {
     expect(second).toMatch(/│ Total: \$[1-9]\d*,\d{3}\.\d\d\n/);
     expect(second).not.toContain("WETH");
 
-    const told = await startBot(["How is ETH?", "/portfolio"], ["--json", "--linger", "0"]).ended;
-    const messages = told.stdout
-      .trim()
-      .split("\n")
-      .map((line) => messageShape.parse(JSON.parse(line)));
+    const told = await startBot(["How is ETH?", "/portfolio"], ["--linger", "0"]).ended;
     // The second line is said when the first has its answer.
-    expect(messages.at(-1)?.text).toContain("📊");
-    expect(messages.length).toBeGreaterThan(1);
+    expect(told.stdout).toMatch(/How is ETH\?\n[^]*│[^]*you> \/portfolio\n[^]*📊/);
 
     const connected = await fetch(`${stack.siteUrl}/mcp/defi/connect?userId=kq3vX9tLw2bTz7RfYh5MnP`);
     const { ownerUrl } = ownedShape.parse(await connected.json());
