@@ -1,8 +1,7 @@
 import { parseEnv } from "node:util";
-import { distance } from "fastest-levenshtein";
 import { bytesToHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
-import { complaintAbout, isVariable, variableNames, type Variable } from "../convex/lib/env";
+import { complaintAbout, isVariable } from "../convex/lib/env";
 import { checksummed } from "../convex/lib/money/base";
 
 /** The operator's settings: the lines of `.env.local`, and what is wrong with them. Messages never hold a value. */
@@ -46,19 +45,13 @@ export function isOfTheService(name: string): boolean {
   return isVariable(name) || Object.hasOwn(AT_PUSH, name);
 }
 
-/** Names that nothing reads, with the nearest one that something does. */
+/** Names that nothing reads. */
 export function unknownNames(file: Settings): Problem[] {
-  return Object.keys(file).flatMap((name) => {
-    if (isOfTheService(name) || OF_THE_CLI.test(name) || OF_THE_STACK.test(name)) return [];
-    const [nearest] = [...variableNames(), ...Object.keys(AT_PUSH)]
-      .map((one) => ({ one, apart: distance(name.toUpperCase(), one) }))
-      .toSorted((a, b) => a.apart - b.apart);
-    const advice =
-      nearest !== undefined && nearest.apart <= Math.max(2, Math.floor(name.length / 3))
-        ? `did you mean ${nearest.one}?`
-        : "see .env.local.example for the names";
-    return [{ name, says: `is a name that nothing reads: ${advice}` }];
-  });
+  return Object.keys(file).flatMap((name) =>
+    isOfTheService(name) || OF_THE_CLI.test(name) || OF_THE_STACK.test(name)
+      ? []
+      : [{ name, says: "is a name that nothing reads: see .env.local.example for the names" }],
+  );
 }
 
 /** @param isLocal Whether they are for a chain of this machine, where test keys are right. */
@@ -72,9 +65,7 @@ export function problemsOf(settings: Settings, isLocal: boolean): Problem[] {
     if (SECRETS.includes(name)) seen.set(bare(value), name);
     const says =
       complaintOf(name, value, isLocal) ??
-      (twin === undefined || isOneProviders(settings, twin, name)
-        ? null
-        : `is the same as ${twin}: each needs one of its own`);
+      (twin === undefined ? null : `is the same as ${twin}: each needs one of its own`);
     return says === null ? [] : [{ name, says }];
   });
 }
@@ -88,8 +79,8 @@ const CALLERS_SECRETS = [
   "SOCIAL_WEBHOOK_SECRET",
   "DEPOSIT_WEBHOOK_SECRET",
 ];
-const API_KEYS = ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY", "SWAP_API_KEY", "MESSENGER_BOT_TOKEN"];
-const SECRETS = [...ENCRYPTION_KEYS, ...ACCOUNTS, ...CALLERS_SECRETS, ...API_KEYS];
+/** What the operator makes; one key may serve at two providers. */
+const SECRETS = [...ENCRYPTION_KEYS, ...ACCOUNTS, ...CALLERS_SECRETS];
 
 /** A random key of 256 bits is estimated at more than 200. */
 const LEAST_KEY_BITS = 128;
@@ -128,18 +119,6 @@ export function complaintOf(name: string, value: string, isLocal = false): strin
 }
 
 const bare = (secret: string) => secret.toLowerCase().replace(/^0x/, "");
-
-/** A company may be both the gateway and the sentiment model, with one key. */
-function isOneProviders(settings: Settings, one: string, other: string): boolean {
-  const host = (name: Variable) => URL.parse(settings[name] ?? "")?.host;
-  const pair = [one, other].toSorted().join();
-  const gateway = host("LLM_ENDPOINT");
-  return (
-    pair === "LLM_GATEWAY_API_KEY,SENTIMENT_API_KEY" &&
-    gateway !== undefined &&
-    gateway === (host("SENTIMENT_ENDPOINT") ?? "api.x.ai")
-  );
-}
 
 let accounts: { address: string; key: string }[] | undefined;
 

@@ -1,25 +1,33 @@
-import { readdirSync } from "node:fs";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { expect, test } from "vitest";
-import { z } from "zod";
-import { STORED } from "../scripts/storedShapes";
+import * as z from "zod";
+import * as opsValidators from "../convex/ops/validators";
+import * as researchValidators from "../convex/research/validators";
+import * as signalsValidators from "../convex/signals/validators";
+import { ownChecks } from "../convex/ops/shapes";
+import { onchainShape, resultShape, sentimentShape } from "../convex/research/writing/prompts";
+import { signalStats } from "../convex/signals/shapes";
 
-/** What tables store of shapes is written as code; nothing but this holds it against the shapes. */
+/**
+ * What tables store of shapes is written as validators too, so that transactions need not load zod: this holds each
+ * against its shape.
+ */
 
 const written = z.object({ json: z.unknown() });
 
-test.for(Object.keys(STORED))("%s stores what its shapes say: npm run codegen writes it", async (file) => {
-  const { href } = new URL(`../convex/${file}.ts`, import.meta.url);
-  const code: Record<string, unknown> = await import(/* @vite-ignore */ href);
-  const { validators = {} } = STORED[file] ?? {};
-  expect(Object.keys(code).sort()).toEqual(Object.keys(validators).sort());
-  for (const [name, shape] of Object.entries(validators)) {
-    expect([name, written.parse(code[name]).json]).toEqual([name, written.parse(shape).json]);
-  }
-});
-
-test("there is no other file of them", () => {
-  const found = readdirSync("convex", { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith("/validators.ts"))
-    .map((path) => path.slice(0, -".ts".length));
-  expect(found.sort()).toEqual(Object.keys(STORED).sort());
+test.for<[string, object, Record<string, z.ZodType>]>([
+  ["ops", opsValidators, { vOwnChecks: ownChecks }],
+  [
+    "research",
+    researchValidators,
+    { vReportText: resultShape, vSentiment: sentimentShape, vOnchainOutput: onchainShape },
+  ],
+  ["signals", signalsValidators, { vRecord: signalStats }],
+])("%s stores what its shapes say", ([, validators, shapes]) => {
+  expect(Object.keys(validators).sort()).toEqual(Object.keys(shapes).sort());
+  for (const [name, one] of Object.entries(validators))
+    expect([name, written.parse(one).json]).toEqual([
+      name,
+      written.parse(zodOutputToConvex(shapes[name] ?? z.never())).json,
+    ]);
 });

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 
-/** What is stored of the shapes of `ops/shapes`. Written by `npm run codegen`; a test holds both against one another. */
+/** What is stored of the shapes of `ops/shapes`. A test holds both against one another. */
 
 export const vOwnChecks = v.object({
   crons: v.record(v.string(), v.union(v.number(), v.null())),

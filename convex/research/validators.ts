@@ -2,7 +2,7 @@ import { v } from "convex/values";
 
 import { literals } from "../lib/literals";
 
-/** What is stored of the shapes of `research`. Written by `npm run codegen`; a test holds both against one another. */
+/** What is stored of the shapes of `research`. A test holds both against one another. */
 
 export const vReportText = v.object({
   fullAnalysis: v.string(),

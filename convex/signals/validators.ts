@@ -2,7 +2,7 @@ import { v } from "convex/values";
 
 import { literals } from "../lib/literals";
 
-/** What is stored of the shapes of `signals/shapes`. Written by `npm run codegen`; a test holds both against one another. */
+/** What is stored of the shapes of `signals/shapes`. A test holds both against one another. */
 
 const vResult = v.object({
   totalPnlPercent: v.number(),

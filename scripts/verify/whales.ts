@@ -5,7 +5,7 @@ import { readOutcomes, type Mined } from "../../convex/providers/chain/transacti
 import { COINS } from "../../convex/whales/coins";
 import { measuredIn } from "../../convex/whales/movements";
 import { publicAlertShape } from "../../convex/whales/http";
-import { command, Misuse } from "../command";
+import { command, Misuse, OperatorError } from "../command";
 
 /** `npm run verify-whales`: derives the measured whale alerts of a deployment's last week again, from the chain alone. */
 
@@ -22,31 +22,29 @@ const shownShape = publicAlertShape.required({ movement: true, txHash: true });
 type Shown = z.output<typeof shownShape>;
 const answerShape = z.object({ alerts: z.array(publicAlertShape) });
 
-class Unreadable extends Error {}
-
-/** The newest measured alerts of a week. @throws Unreadable */
+/** The newest measured alerts of a week. @throws OperatorError */
 async function shown(base: string): Promise<Shown[]> {
   const url = `${base}/mcp/whale-alerts?hours=168`;
   const response = await fetch(url, { signal: AbortSignal.timeout(30_000) }).catch(() => {
-    throw new Unreadable(`${base} cannot be reached`);
+    throw new OperatorError(`${base} cannot be reached`);
   });
   const answer = answerShape.safeParse(response.ok ? await response.json() : null);
-  if (!answer.success) throw new Unreadable(`${url} shows no alerts`);
+  if (!answer.success) throw new OperatorError(`${url} shows no alerts`);
   return answer.data.alerts.filter(({ source }) => source === "measured").map((one) => shownShape.parse(one));
 }
 
-/** What the chain says of transactions, by hash. @throws Unreadable */
+/** What the chain says of transactions, by hash. @throws OperatorError */
 async function outcomesOf(hashes: readonly string[]): Promise<Map<string, Mined>> {
   const outcomes = new Map<string, Mined>();
   const asked = hashes.filter((one) => isHash(one));
   for (let next = 0; next < asked.length; next += AT_ONCE) {
     const some = asked.slice(next, next + AT_ONCE);
     const found = await readOutcomes(some).catch((error: unknown) => {
-      throw new Unreadable(failureOf(error)?.message ?? String(error));
+      throw new OperatorError(failureOf(error)?.message ?? String(error));
     });
     for (const [index, hash] of some.entries()) {
       const outcome = found[index] ?? null;
-      if (outcome === "too large") throw new Unreadable(`The receipt of ${hash} is too large to be read`);
+      if (outcome === "too large") throw new OperatorError(`The receipt of ${hash} is too large to be read`);
       if (outcome !== null) outcomes.set(hash, outcome);
     }
   }
@@ -90,7 +88,6 @@ const about = {
   usage: USAGE,
   flags: { rpc: { type: "string" } },
   most: 1,
-  forOperator: [Unreadable],
   failure: 2,
 } as const;
 await command(about, async ({ values: { rpc }, positionals: [base] }) => {
