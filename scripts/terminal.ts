@@ -11,21 +11,15 @@ export const red = (text: string) => (isTerminal ? `\u001b[31m${text}\u001b[0m` 
 /** What to do next, as the last line of a command's output. */
 export const nextStep = (text: string) => dim(`\nNext: ${text}`);
 
-/**
- * A messenger card (HTML with bold words and links) as a framed block of at most `width` columns. A citation is a link where
- * the terminal has links; other addresses stand behind their words.
- */
+/** A messenger card (HTML with bold words and links) as a framed block of at most `width` columns. Addresses stand behind their words. */
 export function framedCard(html: string, width = 96): string {
-  const cited: string[] = [];
   const addressed = html
-    .replace(/<a href="([^"]*)">(\[[^<]*\])<\/a>/g, (_whole, href: string, mark: string) => {
-      return `<a${cited.push(href) - 1}>${mark}</a>`;
-    })
+    .replace(/<a href="[^"]*">(\[[^<]*\])<\/a>/g, "$1")
     .replace(/<a href="([^"]*)">([^<]*)<\/a>/g, "$2: $1");
   const lines = addressed.split("\n").flatMap((line) => wrap(line, width - 4));
   return [
     `╭${"─".repeat(width - 2)}`,
-    ...lines.map((line) => `│ ${styled(line, cited)}`),
+    ...lines.map((line) => `│ ${styled(line)}`),
     `╰${"─".repeat(width - 2)}`,
   ].join("\n");
 }
@@ -75,19 +69,11 @@ function visible(html: string): string {
   return unescape(html.replace(TAGS, ""));
 }
 
-const TAGS = /<\/?(?:b|code|a\d*)>/g;
-/** Opens a link, or ends one without an address (OSC 8). */
-const linked = (href: string) => `\u001b]8;;${href}\u001b\\`;
+const TAGS = /<\/?(?:b|code)>/g;
 
-function styled(html: string, cited: readonly string[]): string {
+function styled(html: string): string {
   if (!isTerminal) return visible(html);
-  return visible(
-    html
-      .replaceAll("<b>", "\u001b[1m")
-      .replaceAll("</b>", "\u001b[0m")
-      .replace(/<a(\d+)>/g, (_whole, index: string) => linked(cited[Number(index)] ?? ""))
-      .replaceAll("</a>", linked("")),
-  );
+  return visible(html.replaceAll("<b>", "\u001b[1m").replaceAll("</b>", "\u001b[0m"));
 }
 
 function unescape(text: string): string {
