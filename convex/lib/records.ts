@@ -98,7 +98,7 @@ type Indexed<Index extends string, Bounds, Found> = {
   withIndex: (index: Index, range: (bounds: Bounds) => IndexRange) => Found;
 };
 /** A bound on the next field of an index. */
-export type Bound<How extends string, Field extends string, Value, Bounded = IndexRange> = {
+type Bound<How extends string, Field extends string, Value, Bounded = IndexRange> = {
   [Way in How]: (field: Field, value: Value) => Bounded;
 };
 

@@ -27,7 +27,7 @@ const SYMBOLS: ReadonlyMap<string, string> = new Map(
 
 const SYMBOL = String.raw`[A-Za-z0-9][A-Za-z0-9.$-]{0,19}`;
 /** A symbol in any case, one with a dollar sign, a pair (its first symbol counts), or one of the names above. */
-export const WRITTEN = String.raw`\$?${SYMBOL}(?:/[A-Za-z0-9]{2,10})?`;
+const WRITTEN = String.raw`\$?${SYMBOL}(?:/[A-Za-z0-9]{2,10})?`;
 
 const IS_WRITTEN = new RegExp(`^${WRITTEN}$`);
 const IS_SYMBOL = new RegExp(`^${SYMBOL}$`);
