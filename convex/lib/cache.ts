@@ -66,23 +66,26 @@ export async function claimRefresh(
   return true;
 }
 
-/** Ends the work at a key. @param failure Why there is no result; `null` if there is one. */
+/** Ends the work at a key. @param failure Why there is no result; `null` if there is one. @param body The new answer. */
 export async function finishRefresh(
   ctx: MutationCtx,
   key: string,
   failure: { error: string; restMs: number; limitedUntil?: number } | null = null,
+  body?: string,
 ): Promise<void> {
-  const row = await findRefresh(ctx, key);
-  if (row === null) return;
   const now = Date.now();
+  const row = await findRefresh(ctx, key);
+  const rowId = row?._id ?? (await ctx.db.insert("answers", { key, beganAt: now }));
   if (failure === null) {
-    await ctx.db.patch("answers", row._id, { leaseUntil: undefined, doneAt: now });
+    const answered = body === undefined ? {} : { body };
+    const ended = { leaseUntil: undefined, failure: undefined };
+    await ctx.db.patch("answers", rowId, { ...ended, doneAt: now, ...answered });
     log.info("refresh.done", { key });
     return;
   }
   const { restMs, ...told } = failure;
   const stored = { ...told, restsUntil: now + restMs };
-  await ctx.db.patch("answers", row._id, { leaseUntil: undefined, failure: stored });
+  await ctx.db.patch("answers", rowId, { leaseUntil: undefined, failure: stored });
   log.warn("refresh.failed", { key, error: failure.error });
 }
 
@@ -128,12 +131,7 @@ export function renewal(
 export const keep = change(
   { key: v.string(), body: v.string(), job: v.optional(vJob) },
   async (ctx, { key, body, job }) => {
-    if (job !== undefined && !(await end(ctx, job))) return;
-    const row = await findRefresh(ctx, key);
-    const beganAt = Date.now();
-    if (row !== null) await ctx.db.patch("answers", row._id, { body });
-    else await ctx.db.insert("answers", { key, body, beganAt });
-    await finishRefresh(ctx, key);
+    if (job === undefined || (await end(ctx, job))) await finishRefresh(ctx, key, null, body);
   },
 );
 

@@ -1,4 +1,6 @@
 import { literals } from "./literals";
+import { many } from "./text/strings";
+import { HOUR, MINUTE, SECOND } from "./time";
 import { ConvexError, type Value } from "convex/values";
 
 /** Every failure a caller can be told about, and its HTTP status. */
@@ -126,6 +128,21 @@ function parseJson(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** The refusal of a caller who was stopped by a limit. @param what The subject of "… is used up". */
+export function usedUp(what: string, retryAfterMs: number): AppError {
+  const said = what.charAt(0).toUpperCase() + what.slice(1);
+  return new AppError("rate_limited", `${said} is used up: there is more in ${inWords(retryAfterMs)}`, {
+    retryAfterMs,
+  });
+}
+
+/** A time, rounded up: `1 second`, `25 minutes`, `3 hours`. */
+export function inWords(ms: number): string {
+  if (ms >= 2 * HOUR) return many(Math.ceil(ms / HOUR), "hour");
+  if (ms >= 2 * MINUTE) return many(Math.ceil(ms / MINUTE), "minute");
+  return many(Math.max(1, Math.ceil(ms / SECOND)), "second");
 }
 
 /** By HTTP status, messages for users in place of those that only programs or the operator would understand. */

@@ -255,8 +255,15 @@ export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, note
 export const resumeLost = dueWork(async (ctx) => {
   const { lost, waiting } = await overdue(ctx, Date.now());
   const interrupted = { error: "The attempt was interrupted", code: "upstream" };
-  for (const row of lost) await failed(ctx, row, interrupted, "lost");
-  for (const row of waiting) if (row.queue === "free") await start(ctx, row);
+  // Whoever learns of one may have ended another.
+  for (const { _id: workId, attempt } of lost) {
+    const row = await underWay(ctx, { workId, attempt });
+    if (row !== null) await failed(ctx, row, interrupted, "lost");
+  }
+  for (const { _id, queue } of waiting) {
+    const row = queue === "free" ? await ctx.db.get("work", _id) : null;
+    if (row !== null) await wake(ctx, row);
+  }
   for (const queue of ["models", "messages"] as const)
     if (waiting.some((row) => row.queue === queue)) await scheduleNext(ctx, queue);
 });

@@ -2,10 +2,10 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { setting } from "../env";
-import { AppError } from "../errors";
+import { usedUp } from "../errors";
 import { CALLERS, noteSpent, sumOf } from "../outside/calls";
 import { vPayer, type vBilled } from "../tables";
-import { DAY, dayOf, iso } from "../time";
+import { DAY, dayOf } from "../time";
 import type { Payer } from "./callers";
 
 /**
@@ -68,20 +68,13 @@ export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void
   const { all, callers, own } = await ctx.runQuery(internal.lib.limits.budget.spent, { payer, now }, stale);
   const budget = budgetMicros();
   const isPastAll = all >= budget * MOST_BUDGETS;
+  const refuse = (what: string) => usedUp(what, resetAfter(now) - now);
   if (!isCaller(payer)) {
-    if (isPastAll) throw usedUp("Twice today's budget of the service", now);
+    if (isPastAll) throw refuse("Twice today's budget of the service");
     return;
   }
-  if (own >= budget * PART_OF_ONE) throw usedUp("Your part, a fifth, of today's budget", now);
-  if (isPastAll || callers >= budget * PART_OF_CALLERS)
-    throw usedUp("Today's budget for what callers ask", now);
-}
-
-function usedUp(what: string, now: number): AppError {
-  const resetAt = resetAfter(now);
-  return new AppError("rate_limited", `${what} is used up: it is restored at ${iso(resetAt)}`, {
-    retryAfterMs: resetAt - now,
-  });
+  if (own >= budget * PART_OF_ONE) throw refuse("Your part, a fifth, of today's budget");
+  if (isPastAll || callers >= budget * PART_OF_CALLERS) throw refuse("Today's budget for what callers ask");
 }
 
 /** The day's budget for all providers together. */

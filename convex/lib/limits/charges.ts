@@ -3,13 +3,11 @@ import { v, type Infer } from "convex/values";
 import { components, internal } from "../../_generated/api";
 import type { ActionCtx, MutationCtx } from "../../_generated/server";
 import { change } from "../changes";
-import { AppError, failureOf, messageOf } from "../errors";
+import { failureOf, inWords, messageOf, usedUp } from "../errors";
 import { literals } from "../literals";
 import { log } from "../log";
 import { namesIn } from "../records";
 import { sha256Hex } from "../security/crypto";
-import { many } from "../text/strings";
-import { SECOND } from "../time";
 import { vCaller, type Caller } from "./callers";
 
 /**
@@ -161,19 +159,4 @@ export async function hasLeft(
   subject: string,
 ): Promise<boolean> {
   return (await rateLimiter.limit(ctx, name, { key: sha256Hex(subject), config: OTHERS[name] })).ok;
-}
-
-/** The refusal of a caller who was stopped by a limit. @param what The subject of "… is used up". */
-export function usedUp(what: string, retryAfterMs: number): AppError {
-  const said = what.charAt(0).toUpperCase() + what.slice(1);
-  return new AppError("rate_limited", `${said} is used up: there is more in ${inWords(retryAfterMs)}`, {
-    retryAfterMs,
-  });
-}
-
-/** Rounded up: `1 second`, `25 minutes`, `3 hours`. */
-function inWords(ms: number): string {
-  if (ms >= 2 * HOUR) return many(Math.ceil(ms / HOUR), "hour");
-  if (ms >= 2 * MINUTE) return many(Math.ceil(ms / MINUTE), "minute");
-  return many(Math.max(1, Math.ceil(ms / SECOND)), "second");
 }

@@ -6,8 +6,7 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../../_genera
 import { rulesOf } from "../../accounts/model";
 import { allListed } from "../../accounts/keys";
 import { change } from "../../lib/changes";
-import { AppError, failureOf } from "../../lib/errors";
-import { usedUp } from "../../lib/limits/charges";
+import { AppError, failureOf, usedUp } from "../../lib/errors";
 import { rowsByBoth } from "../../lib/records";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { approvalFromNote, approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
