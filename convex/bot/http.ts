@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import { equalBytes } from "../lib/security/crypto";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { cut as cutTo } from "../lib/text/strings";
 import type { Message, Sender } from "./commands";
 
@@ -105,8 +105,8 @@ const webhook: MountedEndpoint = endpoint({
 });
 
 /** @throws AppError `not_configured` without a secret; `unauthorized` if the request does not contain it. */
-function requireSecret({ header }: RequestHead): void {
-  const given = header("x-telegram-bot-api-secret-token") ?? "";
+function requireSecret(headers: Headers): void {
+  const given = headers.get("x-telegram-bot-api-secret-token") ?? "";
   if (!equalBytes(utf8ToBytes(given), utf8ToBytes(required("MESSENGER_WEBHOOK_SECRET"))))
     throw new AppError("unauthorized", "The webhook's secret token is missing or wrong");
 }

@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { isSet, optional } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import {
   EXAMPLE_ADDRESS,
   EXAMPLE_USER,
@@ -109,9 +109,9 @@ const messengerId = z
  * If the operator has set a secret, only bots that have it can link accounts and look them up.
  * @throws AppError `unauthorized`
  */
-function guard({ header }: RequestHead): void {
+function guard(headers: Headers): void {
   const secret = optional("MESSENGER_CONNECT_SECRET");
-  const sent = /^Bearer +(\S+)$/i.exec(header("authorization")?.trim() ?? "")?.[1] ?? "";
+  const sent = /^Bearer +(\S+)$/i.exec(headers.get("authorization")?.trim() ?? "")?.[1] ?? "";
   if (secret === undefined || equalBytes(utf8ToBytes(sent), utf8ToBytes(secret))) return;
   throw new AppError(
     "unauthorized",

@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { optional } from "../lib/env";
 import { AppError, messageOf } from "../lib/errors";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { EXAMPLE_TX } from "../lib/http/input";
 import { log } from "../lib/log";
 import { deadlines } from "../lib/outside/deadlines";
@@ -81,12 +81,12 @@ async function readNow(ctx: ActionCtx): Promise<void> {
 }
 
 /** @throws AppError `unauthorized` if a secret is configured and the request is not signed with it. */
-function requireSignature({ header }: RequestHead, body: string): void {
+function requireSignature(headers: Headers, body: string): void {
   const secret = optional("DEPOSIT_WEBHOOK_SECRET");
   if (secret === undefined) return;
   const mac = hmacSha256(utf8ToBytes(secret), utf8ToBytes(body));
   const isSigned = ["x-webhook-signature", "x-alchemy-signature"].some((name) => {
-    const given = header(name)?.trim().toLowerCase() ?? "";
+    const given = headers.get(name)?.trim().toLowerCase() ?? "";
     return /^[0-9a-f]{64}$/.test(given) && equalBytes(mac, hexToBytes(given));
   });
   if (!isSigned) throw new AppError("unauthorized", "The webhook's signature is missing or wrong");

@@ -64,11 +64,11 @@ const report: MountedEndpoint = endpoint({
     input: { token: "BTC" },
     output: { success: true, result: resultExample, token: "BTC" },
   },
-  guard: async ({ header }, body, asker) => {
+  guard: async (headers, body, asker) => {
     // Nothing is sold that cannot be made.
     required("PLATFORM_WALLET_ADDRESS");
     required("LLM_GATEWAY_API_KEY");
-    if ((await proofs()).proofHeader(header) !== null) return;
+    if ((await proofs()).proofHeader(headers) !== null) return;
     const problem = await problemOf(body, asker);
     throw paymentRequired(problem === null ? undefined : { error: problem });
   },
@@ -78,9 +78,9 @@ const report: MountedEndpoint = endpoint({
     result: z.object(resultFields),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
-  handler: async (ctx, { userId, token }, { head, caller, named }) => {
+  handler: async (ctx, { userId, token }, { headers, caller, named }) => {
     const { parseProof, proofHeader, shownBy } = await proofs();
-    const proof = parseProof(proofHeader(head.header) ?? "");
+    const proof = parseProof(proofHeader(headers) ?? "");
     if (proof.kind === "refused") throw paymentRequired(proof);
     const focus = token ?? "";
     const order = { focus, ...(userId === undefined ? {} : { userId }) };

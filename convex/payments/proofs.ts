@@ -23,9 +23,9 @@ export function proofText(txHash: string, payTo: string, { userId, focus }: Orde
 const MAX_LENGTH = 8 * 1024;
 
 /** The proof header of a request, or `null` if there is none or it is empty. Version 2's takes precedence. */
-export function proofHeader(header: (name: string) => string | null): string | null {
+export function proofHeader(headers: Headers): string | null {
   for (const name of ["payment-signature", "x-payment"]) {
-    const text = header(name)?.trim() ?? "";
+    const text = headers.get(name)?.trim() ?? "";
     if (text !== "") return text;
   }
   return null;

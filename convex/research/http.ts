@@ -162,7 +162,7 @@ const start: MountedEndpoint = endpoint({
       byId: call.caller.credential === "id",
       paidBy: payerOf(call.caller),
     });
-    log.info("research.started", { requestId: call.requestId, shiftId: started.jobId });
+    log.info("research.started", { requestId: call.caller.requestId, shiftId: started.jobId });
     return { success: true as const, ...started };
   },
 });

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { deliveryExample, deliveryShape, isSigned, signatureOf } from "./payloads";
 
 const PATH = "/social/mention";
@@ -62,9 +62,9 @@ const mention: MountedEndpoint = endpoint({
 });
 
 /** @throws AppError `not_configured` without a secret; `unauthorized` if the request is not signed with it. */
-function requireSignature({ header }: RequestHead, body: string): void {
+function requireSignature(headers: Headers, body: string): void {
   const secret = required("SOCIAL_WEBHOOK_SECRET");
-  if (isSigned(header("x-twitter-webhooks-signature"), body, secret)) return;
+  if (isSigned(headers.get("x-twitter-webhooks-signature"), body, secret)) return;
   throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
 }
 

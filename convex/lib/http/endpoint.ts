@@ -9,16 +9,9 @@ import type { Access, Caller } from "../limits/callers";
 import { counted } from "../outside/calls";
 import { fieldsIn, pathOf, respond, type Answering, type KnowId, type Method } from "./router";
 
-/** A request without its body. */
-export type RequestHead = {
-  /** A header's value, whatever the case of its name; `null` when it was not sent. */
-  header: (name: string) => string | null;
-};
-
 /** What a handler knows of a request besides its input. */
 export type Call = {
-  head: RequestHead;
-  requestId: string;
+  headers: Headers;
   /** The `Idempotency-Key` header, or the body's `idempotencyKey`, when one was sent (1 to 200 characters). */
   idempotencyKey: string | undefined;
   /** The `userId` as the request names it; `caller.userId` and the input's `userId` are the account that it stands for. */
@@ -89,7 +82,7 @@ export type Endpoint<
   /** Server variables without which it answers 500 before it does anything. */
   needs?: readonly Variable[];
   /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
-  guard?: (head: RequestHead, body: string, by: Asker) => void | Promise<void>;
+  guard?: (headers: Headers, body: string, by: Asker) => void | Promise<void>;
   /** Counted once per request, before the handler. Leave it out if only some requests cost something. */
   limit?: LimitName;
   /** The handler counts it with the slot in which its caller waits. */
@@ -130,22 +123,23 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
     ...described,
     handle: counted(async (ctx, request: Request, requestId: string, know?: KnowId) => {
       const body = await readBody(request);
-      const head: RequestHead = { header: (name) => request.headers.get(name) };
+      const { headers } = request;
       const address = await addressOf(ctx, request);
-      await guard?.(head, body, { ctx, caller: { address }, know });
+      await guard?.(headers, body, { ctx, caller: { address }, know });
       const raw = { ...rawInput(request, body, media === "text/html"), ...fieldsIn(path, pathOf(request)) };
       refuseInAddress(input, request);
       const parsed = parseInput(input, raw);
       const named = textAt(parsed, "userId");
       const who = named === undefined ? {} : { userId: named };
-      const caller: Caller = { ...who, ...(await signedIn(ctx)), ...keyIn(head), address, requestId };
+      const caller: Caller = { ...who, ...(await signedIn(ctx)), ...keyIn(headers), address, requestId };
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       // Where access is decided in between, the address is counted before it; else both at once.
       const decides = access !== undefined && access !== "shown";
       const limit = countsWithSlot === true ? undefined : described.limit;
       if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
-      const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(head, caller) };
-      const known = named === undefined ? undefined : await know?.(ctx, named, { ...keyIn(head), ...right });
+      const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(headers, caller) };
+      const known =
+        named === undefined ? undefined : await know?.(ctx, named, { ...keyIn(headers), ...right });
       if (known !== undefined) {
         caller.userId = known.userId;
         if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
@@ -153,7 +147,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       if (access !== undefined) caller.credential = known?.credential ?? "unclaimed";
       if (limit !== undefined) await charge(ctx, limit, caller, decides ? "user" : undefined);
       for (const name of needs) required(name);
-      const call = { head, requestId, idempotencyKey, named, caller };
+      const call = { headers, idempotencyKey, named, caller };
       const answer: unknown = await handler(ctx, parsed, call);
       const reply = answer instanceof Reply ? answer : new Reply(answer, {});
       const text =
@@ -166,14 +160,14 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
 }
 
 /** The hash of an API key (`accounts/keys`). */
-function keyIn({ header }: RequestHead): Pick<Caller, "keyHash"> {
-  const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(header("authorization") ?? "") ?? [];
+function keyIn(headers: Headers): Pick<Caller, "keyHash"> {
+  const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(headers.get("authorization") ?? "") ?? [];
   return key === undefined ? {} : { keyHash: sha256Hex(key) };
 }
 
 /** Whether the token is invalid: then the request never falls back to the `userId` alone. */
-function isTokenWrong({ header }: RequestHead, { signedIn }: Caller): boolean {
-  return signedIn !== true && /^bearer\s+\S/i.test(header("authorization") ?? "");
+function isTokenWrong(headers: Headers, { signedIn }: Caller): boolean {
+  return signedIn !== true && /^bearer\s+\S/i.test(headers.get("authorization") ?? "");
 }
 
 /** The idempotency key of a request, from its header or its body; two different ones are refused. */
