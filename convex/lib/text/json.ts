@@ -66,21 +66,16 @@ export function jsonValues(text: string): object[] {
   return found;
 }
 
+/** A whole string, or a bracket outside of strings. */
+const STRING_OR_BRACKET = /"(?:[^"\\]|\\[^])*"|[[\]{}]/g;
+
 /** The index after the bracket that closes the one at `start`, or -1. Brackets inside strings do not count. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
-  let inString = false;
-  for (let i = start; i < text.length; i++) {
-    const char = text[i];
-    if (inString) {
-      if (char === "\\") i++;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === "{" || char === "[") depth++;
-    else if (char === "}" || char === "]") {
-      depth--;
-      if (depth === 0) return i + 1;
-    }
+  for (const { 0: part, index } of text.slice(start).matchAll(STRING_OR_BRACKET)) {
+    if (part === "{" || part === "[") depth++;
+    else if (part === "}" || part === "]") depth--;
+    if (depth === 0) return start + index + 1;
   }
   return -1;
 }
