@@ -55,7 +55,7 @@ const ASKED: readonly Asked[] = [
     without: "market data, chat, research, signals and whale alerts answer 500",
     works: async () => {
       const messages = [{ role: "user" as const, content: "Say yes." }];
-      const { model } = await complete({
+      const { model } = await complete(null, {
         messages,
         maxTokens: 200,
         timeoutMs: 30_000,

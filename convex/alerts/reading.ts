@@ -215,7 +215,7 @@ async function restate(ctx: ActionCtx, words: string, caller: Caller) {
   const { completeStructured } = await import("../providers/models/structure");
   const patience = { timeoutMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
   try {
-    return (await completeStructured(restatementQuestion(words), patience)).value;
+    return (await completeStructured(ctx, restatementQuestion(words), patience)).value;
   } catch (error) {
     if (failureOf(error)?.code !== "upstream") throw error;
     return null;

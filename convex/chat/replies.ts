@@ -63,7 +63,7 @@ export async function answer(
   const stored = await ctx.runQuery(internal.chat.context.stored, { userId, now: roundedNow() });
   const sources = citable(question, { ...stored, own: [...stored.own, ...held] });
   const system = systemPrompt(agentNamed(agentId), iso(Date.now()), sources.map(citableLine));
-  const { text, model, tokensUsed } = await complete({
+  const { text, model, tokensUsed } = await complete(ctx, {
     messages: [{ role: "system", content: system }, ...messages, { role: "user", content: question }],
     maxTokens: ANSWER_TOKENS,
     // The time for the context is taken off the model's: the caller has one deadline.

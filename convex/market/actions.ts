@@ -52,7 +52,7 @@ async function keptList(ctx: ActionCtx): Promise<GatewayList | null> {
 async function askForList(ctx: ActionCtx, facts: readonly Fact[], payer: Payer): Promise<GatewayList> {
   const live = describeKnown(knownCoins(facts));
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  const { value } = await completeStructured(snapshotQuestion(iso(Date.now()), live), patience);
+  const { value } = await completeStructured(ctx, snapshotQuestion(iso(Date.now()), live), patience);
   await ctx.runMutation(internal.lib.cache.keep, { key: LIST_KEY, body: JSON.stringify(value) });
   return value;
 }
@@ -111,7 +111,7 @@ export const writeAnswer = renewal({ question: v.string() }, async (ctx, wish): 
     searched: facts.filter(({ kind }) => kind === "trendingPlace").map(({ subject }) => subject),
   };
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  const { value, model } = await completeStructured(tokenQuestion(context, check), patience);
+  const { value, model } = await completeStructured(ctx, tokenQuestion(context, check), patience);
   const { token, observedAt } = check.figures(value.token);
   const words = check.mended(value).answer;
   const answer = token === null ? `${unknownToken(question)} ${words}` : words;

@@ -101,7 +101,7 @@ const QUESTIONS: readonly Question[] = [
         maxTokens: 600,
       };
       const asked = { ...question, name: "doctor", shape };
-      const { repaired } = await completeStructured(asked, {
+      const { repaired } = await completeStructured(ctx, asked, {
         payer: "service",
         timeoutMs: MINUTE,
         attempts: 1,

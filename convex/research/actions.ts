@@ -137,5 +137,5 @@ async function sentimentOf(focus: string, payer: Payer): Promise<Said<"sentiment
 
 async function onchainOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Said<"onchain">> {
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  return (await completeStructured(onchainQuestion(focus, iso(Date.now())), patience)).value;
+  return (await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience)).value;
 }

@@ -81,7 +81,7 @@ async function propose(ctx: ActionCtx, task: Task): Promise<Infer<typeof vAnswer
   };
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
   try {
-    const { value: proposal, model } = await completeStructured(question, patience);
+    const { value: proposal, model } = await completeStructured(ctx, question, patience);
     const { priceUsd, source, observedAt } = await priceNow();
     const problem = problemsOf(proposal, { priceUsd, costBps });
     if (problem !== null)
@@ -158,7 +158,7 @@ async function review(
   const ledger = reviewLedger(reviewed, standing, Date.now());
   const question = reviewQuestion(occasion, ledger);
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  const { value, model } = await completeStructured(question, patience);
+  const { value, model } = await completeStructured(ctx, question, patience);
   return { review: settledReview(value.review, ledger, standing), model };
 }
 

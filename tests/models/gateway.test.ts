@@ -36,9 +36,7 @@ const NEWER_NAME = {
   },
 };
 
-test("what a gateway refuses all of is its failure; what it can do without is left out, and asked again", async ({
-  app,
-}) => {
+test("what a gateway refuses all of is its failure; what it can do without is left out", async ({ app }) => {
   const TOO_LONG = { mode: "status", status: 400, body: { error: "prompt too long" }, times: 2 } as const;
   expect((await asked(app, TOO_LONG)).status).toBe(502);
   expect(withSchema(app)).toEqual([true, false]);
@@ -104,4 +102,17 @@ test("the repair turn names everything that was wrong, and quotes no empty answe
     "top20",
   ])
     expect(repair).toContain(part);
+});
+
+test("what a gateway refused is left out for a day from the last refusal", async ({ app }) => {
+  const DAY = 24 * 3_600_000;
+  const noSchemas = { mode: "status", status: 400, body: "no json_schema here" } as const;
+  for (const schema of ["market_snapshot", "token_answer"])
+    app.standins.fail("llm", { ...noSchemas, schema });
+  expect((await app.get("/mcp/market")).status).toBe(200);
+  expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
+  expect(withSchema(app)).toEqual([true, false, false]);
+  await app.pass(DAY + 60_000, { cronsRun: false });
+  expect((await app.get("/mcp/market")).status).toBe(200);
+  expect(withSchema(app)).toEqual([true, false, false, true, false]);
 });

@@ -261,14 +261,16 @@ describe("a refusal of a part is no refusal of the question", () => {
     }
   });
 
-  test("a limit that it names is used", async ({ app }) => {
+  test("a limit that it names is used, and remembered", async ({ app }) => {
     const error = {
       message: "max_tokens is too large: 4000. This model supports at most 1000 completion tokens",
     };
     app.standins.fail("llm", { mode: "status", status: 400, body: { error }, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
+    expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
     const limits = app.standins.sent("llm").map((one) => asked.parse(one.body).max_tokens);
-    expect(limits).toEqual([4_000, 1_000]);
+    expect(limits).toEqual([4_000, 1_000, expect.any(Number)]);
+    expect(limits[2]).toBeLessThanOrEqual(1_000);
   });
 
   test("a system message goes to the user's", async ({ app }) => {

@@ -1,9 +1,12 @@
 import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
 import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/budget";
 import { noteCall } from "../../lib/outside/calls";
+import { sha256Hex } from "../../lib/security/crypto";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
 import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
@@ -42,8 +45,8 @@ export type Completion = {
  * @throws AppError `upstream` for every failure of the gateway, including an empty answer or one that was cut off
  * twice.
  */
-export async function complete(prompt: Prompt): Promise<Completion> {
-  const completion = await ask(prompt);
+export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
+  const completion = await ask(ctx, prompt);
   if (completion.text === "") throw unusableFailure(UPSTREAM);
   return completion;
 }
@@ -52,11 +55,11 @@ export async function complete(prompt: Prompt): Promise<Completion> {
  * One complete answer, perhaps empty: if it was cut off, it is requested once more, with more room.
  * @throws AppError `upstream`
  */
-export async function ask(prompt: Prompt): Promise<Completion> {
+export async function ask(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
   const signal = AbortSignal.timeout(prompt.timeoutMs);
-  const first = await request(prompt, signal);
+  const first = await request(ctx, prompt, signal);
   if (!first.isCut) return first;
-  const second = await request({ ...prompt, maxTokens: prompt.maxTokens * 2 }, signal);
+  const second = await request(ctx, { ...prompt, maxTokens: prompt.maxTokens * 2 }, signal);
   if (second.isCut)
     throw new AppError("upstream", `${UPSTREAM} sent an answer that was cut off at its limit`);
   return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
@@ -104,10 +107,21 @@ function refused(status: number, words = "", pauseMs = 0): Failed {
 /** How many parts of a request a gateway may refuse, one after the other. */
 const MAX_REFUSALS = 4;
 
-/** One answer, asked for again after a failure that may pass, and without a part that the gateway refuses. */
-async function request(prompt: Prompt, signal: AbortSignal): Promise<Answer> {
+/** The parts of a request that a gateway has refused within a day. Outside a deployment nothing is remembered. */
+async function refusedBy(ctx: ActionCtx | null, key: string): Promise<Set<string>> {
+  const kept = (await ctx?.runQuery(internal.lib.cache.answer, { key })) ?? null;
+  return new Set(kept === null || Date.now() - kept.fetchedAt > DAY ? [] : kept.body.split("\n"));
+}
+
+/**
+ * One answer, asked for again after a failure that may pass. A part that the gateway refuses is left out, and left out for
+ * a day once the gateway has answered without it.
+ */
+async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSignal): Promise<Answer> {
   const { payer, maxTokens, attempts } = prompt;
-  const left = new Set<string>();
+  const key = `gateway:${sha256Hex(`${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}`)}`;
+  const left = await refusedBy(ctx, key);
+  const known = left.size;
   for (let attempt = 1; ;) {
     let answer: Answer;
     try {
@@ -115,7 +129,7 @@ async function request(prompt: Prompt, signal: AbortSignal): Promise<Answer> {
     } catch (error) {
       const failure = failedBy(error, signal);
       const part = refusedPart(failure, prompt.format !== undefined && !left.has("schema"), left);
-      if (part !== null && left.size < MAX_REFUSALS) {
+      if (part !== null && left.size < known + MAX_REFUSALS) {
         left.add(part);
         continue;
       }
@@ -129,6 +143,8 @@ async function request(prompt: Prompt, signal: AbortSignal): Promise<Answer> {
     }
     noteCall("llm", false);
     noteCost(payer, "llm", answer.micros);
+    if (left.size > known)
+      await ctx?.runMutation(internal.lib.cache.keep, { key, body: [...left].join("\n") });
     return answer;
   }
 }

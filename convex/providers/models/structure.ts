@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import type { ActionCtx } from "../../_generated/server";
 import { formOf, readAnswer, wireSchema } from "../../lib/answers";
 import { ask, UnusableAnswer, type Completion, type Message, type Prompt } from "./gateway";
 
@@ -30,12 +31,13 @@ const QUOTED = 20_000;
 
 /**
  * Asks for a JSON value. The shape is sent twice: as a strict schema, and as a form in the prompt for gateways without
- * schemas; a gateway that refuses the schema is asked without it. The answer is read tolerantly, checked
+ * schemas; a gateway that refuses the schema is asked without it for a day. The answer is read tolerantly, checked
  * strictly, and sent back once with everything that was wrong.
  * @returns The value, and `text`: the raw answer it was read from.
  * @throws AppError `upstream` if the gateway fails; `UnusableAnswer` if the second answer is no better.
  */
 export async function completeStructured<Shape extends z.ZodType>(
+  ctx: ActionCtx | null,
   question: Question<Shape>,
   patience: Patience,
 ): Promise<Structured<z.output<Shape>>> {
@@ -47,12 +49,12 @@ export async function completeStructured<Shape extends z.ZodType>(
     { role: "user", content: question.user },
   ];
   const asked = { ...patience, maxTokens, format };
-  const first = await ask({ ...asked, messages });
+  const first = await ask(ctx, { ...asked, messages });
   const checked = check(question, first.text);
   if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
 
   const repair = [...messages, ...repairTurn(first.text, checked.problem)];
-  const second = await ask({ ...asked, messages: repair });
+  const second = await ask(ctx, { ...asked, messages: repair });
   const tokensUsed = first.tokensUsed + second.tokensUsed;
   const rechecked = check(question, second.text);
   if (rechecked.problem === null) return { ...second, tokensUsed, value: rechecked.value, repaired: true };

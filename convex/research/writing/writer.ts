@@ -43,7 +43,7 @@ export async function writeResult(
   });
   const isPaid = payer === "paid";
   const patience = { timeoutMs: deadlines.llmScheduled, attempts: isPaid ? 3 : 2, payer };
-  const { value, model, tokensUsed } = await completeStructured(asked, patience);
+  const { value, model, tokensUsed } = await completeStructured(ctx, asked, patience);
   let texts = value;
   let written = settled(texts, ledger, brief);
   for (let cuts = 0; cuts < MOST_CUTS && wordsOver(written.result.fullAnalysis) > 0; cuts++) {
