@@ -5,7 +5,7 @@ import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
 import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/budget";
-import { noteCall } from "../../lib/outside/calls";
+import { afterwards, noteCall } from "../../lib/outside/calls";
 import { sha256Hex } from "../../lib/security/crypto";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
@@ -143,8 +143,8 @@ async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSigna
     }
     noteCall("llm", false);
     noteCost(payer, "llm", answer.micros);
-    if (left.size > known)
-      await ctx?.runMutation(internal.lib.cache.keep, { key, body: [...left].join("\n") });
+    const learnt = { key, body: [...left].join("\n") };
+    if (left.size > known) await afterwards(async () => ctx?.runMutation(internal.lib.cache.keep, learnt));
     return answer;
   }
 }
