@@ -91,7 +91,7 @@ export const conventions: Row[] = [
   },
   {
     id: "error-form",
-    says: 'Every error body is { "error": <string description> }; 404: resource not found',
+    says: 'Every error body is { "error": <string description> }; 404: resource not found; GET /mcp/research/report: the latest report for that token, or 404 while there is none; a slash at the end of a path is ignored',
     check: async ({ get, post, send, fresh }) => {
       (await get("/no/such/path")).error(404);
       (await get("/mcp/wallet/balance", { userId: fresh() })).error(404);
@@ -100,6 +100,8 @@ export const conventions: Row[] = [
       (await post("/mcp/market", {})).error(405);
       (await post("/mcp/chat", { question: "Hi", agentId: "nobody-default" })).error(404);
       (await send("POST", "/mcp/chat", { body: "{" })).error(400);
+      same("status of /health/", (await get("/health/")).status, 200);
+      (await get("/mcp/research/status/")).error(400);
     },
   },
   {
@@ -122,8 +124,8 @@ export const conventions: Row[] = [
   },
   {
     id: "preflight",
-    says: "OPTIONS on any path: 204, allows Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, * to every origin",
-    check: async ({ send }) => {
+    says: "OPTIONS on any path: 204, allows Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, * to every origin, and GET, POST, PUT, DELETE (a wrong one is a readable 405); exposes X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
+    check: async ({ send, get }) => {
       for (const path of ["/agent/research/paid", "/mcp/chat", "/nowhere"]) {
         const asked = { Origin: "https://example.com", "Access-Control-Request-Method": "POST" };
         const { status, headers, text } = await send("OPTIONS", path, { headers: asked });
@@ -133,18 +135,10 @@ export const conventions: Row[] = [
         const allowed = (headers.get("access-control-allow-headers") ?? "").toLowerCase().split(/\s*,\s*/);
         for (const name of ALLOWED)
           require(allowed.includes(name), `${path} does not allow ${name}: ${allowed.join()}`);
+        const methods = headers.get("access-control-allow-methods") ?? "";
+        for (const one of ["GET", "POST", "PUT", "DELETE"])
+          require(methods.includes(one), `${one} is not allowed: ${methods}`);
       }
-    },
-  },
-  {
-    id: "preflight-methods",
-    says: "allows GET, POST, PUT, DELETE (a wrong one is a readable 405); exposes X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
-    check: async ({ send, get }) => {
-      const asked = { headers: { Origin: "https://example.com" } };
-      const methods =
-        (await send("OPTIONS", "/mcp/chat", asked)).headers.get("access-control-allow-methods") ?? "";
-      for (const one of ["GET", "POST", "PUT", "DELETE"])
-        require(methods.includes(one), `${one} is not allowed: ${methods}`);
       matches("The error", (await send("PUT", "/mcp/chat")).error(405), /POST/);
       const exposed = (await get("/health")).headers.get("access-control-expose-headers") ?? "";
       for (const name of EXPOSED)
@@ -163,14 +157,6 @@ export const conventions: Row[] = [
           for (const method of methods.split(", "))
             require(allow.includes(method), `${path} allows ${allow.join()}`);
         }
-    },
-  },
-  {
-    id: "final-slash",
-    says: "A slash at the end of a path is ignored",
-    check: async ({ get }) => {
-      same("status of /health/", (await get("/health/")).status, 200);
-      (await get("/mcp/research/status/")).error(400);
     },
   },
   {
@@ -207,15 +193,6 @@ export const conventions: Row[] = [
     },
   },
   {
-    id: "trimmed",
-    says: "Strings are trimmed; null is absent; unknown fields are ignored",
-    check: async ({ post }) => {
-      for (const userId of ["   ", "", null, undefined])
-        (await post("/mcp/research/stop", { userId })).error(400);
-      same("status", (await post("/mcp/research/stop", { userId: " alice ", more: { at: 1 } })).status, 200);
-    },
-  },
-  {
     id: "money-fields",
     says: "where money moves unknown fields are a 400 that names them",
     check: async ({ post, user }) => {
@@ -230,12 +207,15 @@ export const conventions: Row[] = [
   },
   {
     id: "user-ids",
-    says: "userId: 1 to 128 printable characters; short ones such as alice work everywhere; the words for nothing (null, undefined, None, NaN, [object Object]) are absent where optional and 400 where required",
+    says: "userId: 1 to 128 printable characters; short ones such as alice work everywhere; strings are trimmed; null is absent; unknown fields are ignored; the words for nothing (null, undefined, None, NaN, [object Object]) are absent where optional and 400 where required",
     check: async ({ post, get }) => {
       for (const userId of ["a", "alice", "x".repeat(128), "üñí-✓"])
         same(`status of ${userId}`, (await get("/mcp/research/status", { userId })).status, 200);
       for (const userId of ["x".repeat(129), "a\u0000b", "a\nb"])
         (await post("/mcp/research/stop", { userId })).error(400);
+      for (const userId of ["   ", "", null, undefined])
+        (await post("/mcp/research/stop", { userId })).error(400);
+      same("status", (await post("/mcp/research/stop", { userId: " alice ", more: { at: 1 } })).status, 200);
       for (const userId of ["null", "undefined", "None", "NaN", "[object Object]"]) {
         (await post("/mcp/research/stop", { userId })).error(400);
         (await get("/mcp/research/status", { userId })).error(400);

@@ -225,15 +225,6 @@ export const research: Row[] = [
       require(typeof lastJob?.error === "string", "lastJob has no error");
     },
   },
-  {
-    id: "report-none",
-    says: "GET /mcp/research/report: the latest report for that token, or 404 while there is none",
-    check: async ({ get }) => {
-      const answer = await get("/mcp/research/report", { token: "LTC" });
-      if (answer.status === 404) answer.error(404);
-      else same("jobToken", answer.as(report).jobToken, "LTC");
-    },
-  },
 ];
 
 /** What a shift's first minute does. */

@@ -156,7 +156,7 @@ export const wallets: Row[] = [
   },
   {
     id: "send-eth",
-    says: "ETH: a native transaction is signed and sent; GET /mcp/defi/transaction?userId&txHash: { txHash, status, ... }",
+    says: 'ETH: a native transaction is signed and sent; GET /mcp/defi/transaction?userId&txHash: { txHash, status, ... }; from: "basic" on send spends the basic wallet',
     needs: ["chain"],
     check: async (world) => {
       const chain = chainOf(world);
@@ -171,6 +171,12 @@ export const wallets: Row[] = [
       const { text } = await world.get("/mcp/defi/transaction", { userId: world.user, txHash });
       matches("The transaction", text, /"status":"confirmed"/);
       (await world.get("/mcp/defi/transaction", { userId: world.fresh(), txHash })).error(404);
+      const made = (await world.post("/mcp/wallet/create", { userId: world.user })).as(created);
+      await chain.sendEther(addressOf(made.address), ETHER / 50n);
+      const toAddress = nobody();
+      (await world.post("/mcp/defi/send", sendOf(world.user, toAddress, { from: "basic" }))).as(sendOrder);
+      same("what arrived", await chain.etherOf(toAddress), 1_000n);
+      same("left", (await chain.etherOf(addressOf(made.address))) < ETHER / 50n, true);
     },
   },
   {
@@ -188,20 +194,8 @@ export const wallets: Row[] = [
     },
   },
   {
-    id: "send-basic",
-    says: 'from: "basic" on send spends the basic wallet',
-    needs: ["chain"],
-    check: async (world) => {
-      const made = (await world.post("/mcp/wallet/create", { userId: world.user })).as(created);
-      await chainOf(world).sendEther(addressOf(made.address), ETHER / 50n);
-      const toAddress = nobody();
-      (await world.post("/mcp/defi/send", sendOf(world.user, toAddress, { from: "basic" }))).as(sendOrder);
-      same("what arrived", await chainOf(world).etherOf(toAddress), 1_000n);
-    },
-  },
-  {
     id: "swap-eth",
-    says: "POST /mcp/defi/swap: fetches a Permit2 quote on chain id 8453, slippage by default 100 basis points; sends the swap transaction",
+    says: "POST /mcp/defi/swap: fetches a Permit2 quote on chain id 8453, slippage by default 100 basis points; sends the swap transaction; 502 is every upstream failure (swap provider, chain RPC), with a message that says which one",
     needs: ["chain", "standins"],
     check: async (world) => {
       const wallet = await funded(world, world.user, { ether: ETHER / 10n });
@@ -219,6 +213,9 @@ export const wallets: Row[] = [
       matches("The path", quote?.path ?? "", /permit2/);
       await world.post("/mcp/defi/swap", { ...order, slippageBps: 50 });
       same("slippageBps as asked", (await world.sent("swap")).at(-1)?.query.slippageBps, "50");
+      await world.control({ provider: "swap", mode: "status", status: 500 });
+      matches("The error", (await world.post("/mcp/defi/swap", order)).error(502), /swap/i);
+      await world.control({ provider: "swap", clear: true });
     },
   },
   {
@@ -250,17 +247,6 @@ export const wallets: Row[] = [
         same("status", (await world.post("/mcp/defi/swap", swapOf(userId, { dryRun }))).status, 200);
       same("ether", await chainOf(world).etherOf(wallet), before);
       same("USDC", await chainOf(world).usdcOf(wallet), 0n);
-    },
-  },
-  {
-    id: "swap-upstream",
-    says: "502 is every upstream failure (swap provider, chain RPC), with a message that says which one",
-    needs: ["chain", "standins"],
-    check: async (world) => {
-      await funded(world, world.user, { ether: ETHER / 10n });
-      await world.control({ provider: "swap", mode: "status", status: 500 });
-      matches("The error", (await world.post("/mcp/defi/swap", swapOf(world.user))).error(502), /swap/i);
-      await world.control({ provider: "swap", clear: true });
     },
   },
   {
