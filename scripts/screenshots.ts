@@ -8,14 +8,13 @@ import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
  * `npx tsx scripts/screenshots.ts URL`: looks at the pages of a running service as a phone and a desk show them, light and dark:
- * whether anything is wider than its screen, cut or overlaps, what axe finds, and pictures of all of it.
+ * whether anything is wider than its screen, what axe finds, and pictures of all of it.
  */
 
 const USAGE = `Usage: npx tsx scripts/screenshots.ts URL [PATH…] [--out DIRECTORY] [--whole]
 
 Opens the pages of the service at URL (or only the PATHs) in Chromium at widths of 390 and 1400 pixels, light and dark.
-Fails if a page is wider than its screen or has more than 50 kB, if words are squeezed, if words of a chart are cut off or
-overlap, or if axe finds a violation.
+Fails if a page is wider than its screen or has more than 50 kB, or if axe finds a violation.
 
   --out DIRECTORY   where the pictures are saved; without it, none are taken
   --whole           takes pictures of whole pages, not only of the first screen
@@ -58,44 +57,6 @@ type View = {
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** Words of a chart that lie over one another, or are cut by its edges or the screen's; runs in the page. */
-function crowdedWords(): string[] {
-  const found: string[] = [];
-  for (const chart of document.querySelectorAll("svg.chart")) {
-    const frame = chart.getBoundingClientRect();
-    const words = [...chart.querySelectorAll("text:not(.glyph)")].map((one) => {
-      const { left, right, top, bottom } = one.getBoundingClientRect();
-      // A letter's box is a little higher than what is seen of it.
-      return { said: one.textContent?.trim() ?? "", left, right, top: top + 2, bottom: bottom - 2 };
-    });
-    for (const [index, one] of words.entries()) {
-      const isCut = one.left < 0 || one.right > document.documentElement.clientWidth + 1;
-      if (isCut || one.top < frame.top - 12 || one.bottom > frame.bottom + 4)
-        found.push(`“${one.said}” is cut`);
-      for (const other of words.slice(index + 1)) {
-        const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
-        const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
-        if (across > 1 && down > 1) found.push(`“${one.said}” and “${other.said}” overlap`);
-      }
-    }
-  }
-  return found;
-}
-
-/** Words that have so little room that they stand a few letters a line; runs in the page. */
-function squeezedWords(): string[] {
-  return [...document.querySelectorAll("dd, dt, td, th, li, p, h1, h2, h3, figcaption, summary")].flatMap(
-    (one) => {
-      const words = one.textContent?.replace(/\s+/g, " ").trim() ?? "";
-      const { fontSize } = getComputedStyle(one);
-      const { width, height } = one.getBoundingClientRect();
-      const letters = (width / parseFloat(fontSize)) * 2;
-      const lines = height / parseFloat(fontSize) / 1.6;
-      return words.length > 12 && lines > 3 && letters < 12 ? [`“${words.slice(0, 40)}” is squeezed`] : [];
-    },
-  );
-}
-
 /** What is wrong with a page, a line each. */
 async function problemsOf(page: Page): Promise<string[]> {
   const wider = await page.evaluate(
@@ -104,8 +65,6 @@ async function problemsOf(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(axe, "utf8"));
   const { violations } = await page.evaluate<Pick<AxeResults, "violations">>("axe.run()");
   return [
-    ...(await page.evaluate(crowdedWords)),
-    ...(await page.evaluate(squeezedWords)),
     ...(wider > 0 ? [`${wider} pixels wider than the screen`] : []),
     ...violations.map(({ id, help, nodes }) => `${id}: ${help} (${nodes[0]?.target.join(" ") ?? ""})`),
   ];

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { version } from "convex";
 import type { UserIdentity } from "convex/server";
 import { convexToJson, jsonToConvex } from "convex/values";
 import { calculateJwkThumbprint, importJWK, jwtVerify, SignJWT } from "jose";
@@ -123,7 +122,6 @@ export function functionApiHandler(ready: Promise<Application>, issuer: Issuer):
       };
       return new Response(null, { status: 204, headers: { ...CORS, ...allowed } });
     }
-    if (request.method === "GET" && path === "/version") return new Response(version, { headers: CORS });
     const kind = KINDS[path];
     if (request.method !== "POST" || kind === undefined)
       return refuse(404, "NotFound", "There is nothing at this path");

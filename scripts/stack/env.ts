@@ -63,11 +63,6 @@ export async function checkedSettings(file: string | null, warn: (line: string) 
   );
   if (problems.length > 0)
     throw new OperatorError(`${lines.join("\n")}\nFix these lines, or leave them empty.`);
-  const keyless = realProviders(settings).filter((name) => !settings[PROVIDERS[name].key]);
-  for (const name of keyless)
-    lines.push(
-      `The ${name} has an address of its own but no key: set ${PROVIDERS[name].key} as well, or everything that needs it answers 500`,
-    );
   for (const line of lines) warn(line);
   return settings;
 }

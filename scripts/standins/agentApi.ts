@@ -103,7 +103,7 @@ function whaleReport({ seed, market }: Scene, at: number): string {
   const period = Math.floor(at / HALF_HOUR);
   const chance = random(seed, "whales", period);
   // Figures of the period's start, so that the same transfer is always reported alike.
-  const coins = chance.shuffled(market.mood(period * HALF_HOUR).byChange).slice(0, chance.whole(2, 5));
+  const coins = chance.shuffled(market.movers(period * HALF_HOUR)).slice(0, chance.whole(2, 5));
   const alerts = coins.map(({ symbol: token, change24h, volume24h }) => {
     const [own, direction] = change24h >= 0 ? ["cex_outflow", "bullish"] : ["cex_inflow", "bearish"];
     const alertType = chance.pick([own, "large_transfer", "smart_money"]);

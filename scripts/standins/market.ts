@@ -90,14 +90,6 @@ type TrendingCoin = { name: string; symbol: string; rank: number; change24h: num
 
 export type Outlook = "bullish" | "bearish" | "neutral";
 
-type Mood = {
-  outlook: Outlook;
-  /** Mean 24-hour change of the coins that are no stablecoins, in percent. */
-  averageChange: number;
-  /** Those coins, largest rise first. */
-  byChange: Coin[];
-};
-
 export type Market = {
   /** All coins, largest market capitalisation first. */
   coins(at?: number): Coin[];
@@ -107,7 +99,8 @@ export type Market = {
   coin(symbol: string, at?: number): Coin;
   /** Only its price, in USD. */
   price(symbol: string, at: number): number;
-  mood(at?: number): Mood;
+  /** Coins that are no stablecoins, largest rise first. */
+  movers(at?: number): Coin[];
 };
 
 /** What the stand-ins that speak of the market share. */
@@ -204,12 +197,8 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
         }),
     coin: (symbol, at = now()) => coinOf(basisOf(symbol), at),
     price: (symbol, at) => significant(priceOf(basisOf(symbol), at), DIGITS),
-    mood: (at = now()) => {
-      const all = FLOATING.map((basis) => coinOf(basis, at));
-      const averageChange = rounded(all.reduce((sum, { change24h }) => sum + change24h, 0) / all.length);
-      const byChange = all.sort((a, b) => b.change24h - a.change24h);
-      return { averageChange, outlook: outlookOf(averageChange), byChange };
-    },
+    movers: (at = now()) =>
+      FLOATING.map((basis) => coinOf(basis, at)).sort((a, b) => b.change24h - a.change24h),
   };
 }
 

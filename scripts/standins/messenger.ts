@@ -109,25 +109,6 @@ type Standing = {
 
 type Delivered = { updateId: number; status: number };
 
-export type Messenger = {
-  handle: (call: Call) => Promise<Response>;
-  /**
-   * Makes a person's message and sends it to the webhook as an update.
-   * @param message `{ chatId, text, from?: { id?, username? } }`
-   * @returns The update's id and the webhook's status.
-   * @throws z.ZodError for another message; TypeError without a webhook.
-   */
-  say(message: unknown): Promise<Delivered>;
-  /**
-   * A person taps a button, on the newest message of the chat that has it.
-   * @param tap `{ chatId, button, from? }`: the button's words or data
-   * @throws TypeError if no message has such a button.
-   */
-  tap(tap: unknown): Promise<Delivered>;
-  /** The picture of a message, while it is one of the last fifty; `null` without one. */
-  picture(messageId: number): Uint8Array<ArrayBuffer> | null;
-};
-
 /**
  * @param options.accepted Receives every message that the Bot API would have delivered.
  * @param options.deliver Sends an update to the application's webhook, as the Bot API would.
@@ -136,7 +117,7 @@ export function createMessenger(options: {
   now: () => number;
   accepted: (message: SentMessage) => void;
   deliver: ((update: unknown) => Promise<Response>) | undefined;
-}): Messenger {
+}) {
   const { now, accepted } = options;
   const webhooks = new Map<string, z.infer<typeof webhookShape>>();
   const standing = new Map<string, Standing>();
@@ -278,7 +259,7 @@ export function createMessenger(options: {
   };
 
   return {
-    handle: async (call) => {
+    handle: async (call: Call): Promise<Response> => {
       const [, token = "", method] = /^\/bot([^/]+)\/([A-Za-z]+)$/.exec(call.path) ?? [];
       if (method === undefined) return json(messengerError(404, "Not Found"), 404);
       const botToken = token.replaceAll(/%3a/gi, ":");
@@ -288,8 +269,14 @@ export function createMessenger(options: {
       if (parameters === null) return json(messengerError(400, "Bad Request: can't parse JSON object"), 400);
       return run(method, botToken, parameters);
     },
-    picture: (messageId) => pictures.get(messageId) ?? null,
-    say: (message) => {
+    /** The picture of a message, while it is one of the last fifty. */
+    picture: (messageId: number) => pictures.get(messageId) ?? null,
+    /**
+     * Makes a person's message and sends it to the webhook as an update.
+     * @param message `{ chatId, text, from?: { id?, username? } }`
+     * @throws z.ZodError for another message; TypeError without a webhook.
+     */
+    say: (message: unknown): Promise<Delivered> => {
       const { chatId, text, from } = sayShape.parse(message);
       const command = /^\/[\w@]+/.exec(text)?.[0];
       const entities = [{ type: "bot_command", offset: 0, length: command?.length }];
@@ -301,7 +288,12 @@ export function createMessenger(options: {
         },
       });
     },
-    tap: (tap) => {
+    /**
+     * A person taps a button, on the newest message of the chat that has it.
+     * @param tap `{ chatId, button, from? }`: the button's words or data
+     * @throws TypeError if no message has such a button.
+     */
+    tap: (tap: unknown): Promise<Delivered> => {
       const { chatId, button, from } = tapShape.parse(tap);
       const found = [...standing.values()].reverse().flatMap((message) => {
         const inChat = message.chatId === String(chatId) ? message.keyboard.flat() : [];

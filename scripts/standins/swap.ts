@@ -30,7 +30,7 @@ const QUOTE_SECONDS = 300;
 const SETTLE_GAS = 300_000n;
 const WRAP_GAS = 60_000n;
 
-export type Swap = { handle(call: Call): Promise<Response> };
+export type Swap = ReturnType<typeof createSwap>;
 
 /**
  * @param options.rpcUrl The local chain's; `null` while there is none.
@@ -41,10 +41,10 @@ export function createSwap(options: {
   rpcUrl: () => string | null;
   now: () => number;
   fetch?: typeof fetch | undefined;
-}): Swap {
+}) {
   const { fetch = real.fetch } = options;
   return {
-    handle: async ({ method, path, headers, query }) => {
+    handle: async ({ method, path, headers, query }: Call): Promise<Response> => {
       if (method !== "GET" || path !== "/swap/permit2/quote")
         return json({ message: "no Route matched with those values" }, 404);
       if ((headers.get("0x-api-key") ?? "") === "")

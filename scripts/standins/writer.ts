@@ -188,7 +188,7 @@ function coinsFor(description: string, { scene, facts, named, chance }: Task): C
   if (description.includes("largest")) return market.coins().slice(0, count);
   if (description.includes("searched")) return searched().slice(0, count);
   const majors = ["BTC", "ETH"].map((symbol) => market.coin(symbol));
-  const all = [...named, ...majors, ...chance.shuffled([...searched(), ...market.mood().byChange])];
+  const all = [...named, ...majors, ...chance.shuffled([...searched(), ...market.movers()])];
   const isKnown = ({ symbol }: Coin) => facts.some(({ about }) => about.startsWith(`${symbol} `));
   const chosen = new Map(all.filter(isKnown).map((coin) => [coin.symbol, coin]));
   const usual = new Map(all.map((coin) => [coin.symbol, coin]));
@@ -271,6 +271,7 @@ const REMARKS = [
   "Stablecoin prices hold their peg closely, so that the funding side of the market shows no sign of stress.",
   "Macroeconomic releases remain the obvious outside risk, and a surprise in rates or the dollar would overrule every signal discussed here.",
   "Intraday swings in the majors remain modest by historical standards, and short-dated volatility has little reason to reprice from here alone.",
+  "Depth near the price is what large orders meet first, and a thin book turns an ordinary order into a headline.",
   "Smaller capitalisations react with a wider amplitude than Bitcoin, and their moves should be sized with that leverage in mind.",
   "Exchange balances deserve attention over the next sessions, because transfers ahead of a move tend to cluster and seldom come alone.",
   "Leverage is the quieter risk: crowded positions unwind quickly, and a cascade of liquidations rarely stops at a tidy technical level.",
@@ -283,7 +284,6 @@ const REMARKS = [
   "Where mood and flows disagree, the desk gives flows more weight, since they commit capital while opinions commit nothing.",
   "Nothing here is certain, and a plan that survives being wrong is worth more than a forecast that happens to be right.",
   "What moves the majors first tends to reach the rest within the session, and the order in which coins follow is worth watching.",
-  "Depth near the price is what large orders meet first, and a thin book turns an ordinary order into a headline.",
   "Liquidity is deepest where everybody looks, and the desk trusts a move less the further it happens from there.",
 ];
 

@@ -266,15 +266,6 @@ export const conventions: Row[] = [
     },
   },
   {
-    id: "payment-first",
-    says: "payment (paid endpoint only: without a proof it is 402 whatever the body is)",
-    needs: ["standins"],
-    check: async ({ send }) => {
-      for (const body of ["{", "[]", '{"token":7}', ""])
-        same(`status for ${body}`, (await send("POST", "/agent/research/paid", { body })).status, 402);
-    },
-  },
-  {
     id: "sentiment-optional",
     says: "on-demand research goes on with sentiment marked missing",
     needs: ["settings"],

@@ -46,7 +46,7 @@ const mentionShape = z.looseObject({ status: z.string(), text: z.string() });
 export const payments: Row[] = [
   {
     id: "paid-terms",
-    says: "Without the X-Payment header: status 402, body error, paymentDetails with network, asset (USDC), address, amount, description; it says that no source knows the token before anything is paid",
+    says: "Without the X-Payment header: status 402, body error, paymentDetails with network, asset (USDC), address, amount, description; it says that no source knows the token before anything is paid. Order of checks: payment first (without a proof it is 402 whatever the body is)",
     needs: ["standins"],
     check: async (world) => {
       const details = await terms(world, { userId: world.user, token: "BTC" });
@@ -55,6 +55,8 @@ export const payments: Row[] = [
       const unknown = await world.post(PAID, { userId: world.user, token: "ZZZZQQ" });
       same("status", unknown.status, 402);
       matches("The terms", unknown.text, /ZZZZQQ/);
+      for (const body of ["{", "[]", '{"token":7}', ""])
+        same(`status for ${body}`, (await world.send("POST", PAID, { body })).status, 402);
     },
   },
   {
@@ -167,17 +169,6 @@ export const payments: Row[] = [
     },
   },
   {
-    id: "web-identity",
-    says: "The web application authenticates its users with JWT tokens from an identity provider, validated per request",
-    needs: ["people"],
-    check: async (world) => {
-      const first = await signedIn(world, "jwt-one");
-      const second = await signedIn(world, "jwt-two");
-      require(first.userId !== second.userId, "Two people have one account");
-      same("userId again", (await signedIn(world, "jwt-one")).userId, first.userId);
-    },
-  },
-  {
     id: "social-secret",
     says: "GET /social/mention?crc_token= { response_token }; SOCIAL_WEBHOOK_SECRET (required by the social webhook)",
     needs: ["settings"],
@@ -237,11 +228,13 @@ export const payments: Row[] = [
   },
   {
     id: "owned-orders",
-    says: "orders and delivery settings need the owner's token or a key: by userId alone they wait or are refused (403); 401 a wrong credential; 403 a right one that may not",
+    says: "orders and delivery settings need the owner's token or a key: by userId alone they wait or are refused (403); 401 a wrong credential; 403 a right one that may not. The web application authenticates its users with JWT tokens from an identity provider, validated per request",
     needs: ["people", "chain"],
     check: async (world) => {
       const { userId, person } = await signedIn(world, "owner");
       const other = await signedIn(world, "mallory");
+      require(userId !== other.userId, "Two people have one account");
+      same("userId again", (await signedIn(world, "owner")).userId, userId);
       await funded(world, userId, { usdc: 5n * ONE_USDC });
       const order = { userId, toAddress: chainOf(world).payer.address, token: "USDC", amount: "1000000" };
       (await world.post("/mcp/defi/send", order)).error(403);
