@@ -22,7 +22,7 @@ import { NO_WALLET } from "../wallets/model";
 import { foundFor } from "../wallets/orders/desk";
 import { recipientProblem } from "../wallets/tokens";
 import type { vSymbol } from "../wallets/tables";
-import { ensureWallet } from "../wallets/wallets";
+import { ensureWallet } from "../wallets/custody/wallets";
 import { ALREADY_LINKED, linkedCard, needsAccount, portfolioCard, TOO_MANY_CODES, USAGE } from "./cards";
 import { reply, type Outcome, type Request } from "./commands";
 
@@ -174,12 +174,11 @@ export async function ordered(
   const order = orderIn(words);
   if (order === null) return null;
   await charge(ctx, "order", { userId, address: null });
-  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
+  const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind: "custody" });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   const { walletId, address } = wallet;
   const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
-  const payer = { userId, walletId, address };
-  const found = await foundFor(ctx, { payer, request, caller: { address: null }, asked: "chat" });
+  const found = await foundFor(ctx, { userId, walletId, address }, request);
   const card = await ctx.runMutation(internal.wallets.orders.questions.propose, {
     userId,
     walletId,

@@ -61,7 +61,7 @@ export const stored = internalQuery({
 
 /** The holdings of a user's custody wallet; empty without a wallet, or if the chain does not answer in time. */
 export async function holdingsOf(ctx: ActionCtx, userId: string): Promise<Context["own"]> {
-  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
+  const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind: "custody" });
   if (wallet === null) return [];
   const { portfolioOf } = await import("../wallets/holdings");
   const late = () => new Error("The chain did not answer in time");

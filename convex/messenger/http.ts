@@ -19,7 +19,7 @@ import {
 } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { equalBytes } from "../lib/security/crypto";
-import { ensureWallet } from "../wallets/wallets";
+import { ensureWallet } from "../wallets/custody/wallets";
 import type { Account } from "./linking";
 import { botTokenSeal, codeHash } from "./model";
 
@@ -192,7 +192,7 @@ const wallet: MountedEndpoint = endpoint({
     const link = await ctx.runQuery(internal.messenger.linking.find, { messengerId });
     if (link === null) return { linked: false, confirmed: false, walletAddress: null, userId: null };
     const { userId, named, confirmed } = link;
-    const found = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
+    const found = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind: "custody" });
     return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: named };
   },
 });

@@ -10,7 +10,6 @@ import { NOBODY, rowsBy, rowsByBoth } from "../lib/records";
 import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import type { SealContext } from "../lib/security/seals";
 import { cancel, open } from "../lib/work";
-import { dateTime } from "../lib/time";
 import { formerLinkOf } from "../accounts/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables } from "./tables";
@@ -154,15 +153,6 @@ export async function approvingLink(
   const former = await formerLinkOf(ctx, userId, now);
   if (chat === null || (former !== null && former.messengerId !== chat)) return null;
   return linkOf(ctx, userId);
-}
-
-/** For a refusal that nobody can be asked about: since when the account that is linked can be; "" where none will. */
-export async function approvalFromNote(ctx: QueryCtx, userId: string, now: number): Promise<string> {
-  if ((await linkOf(ctx, userId))?.confirmedAt === undefined) return "";
-  const former = await formerLinkOf(ctx, userId, now);
-  return former === null
-    ? ""
-    : `. The messenger account that is linked now approves from ${dateTime(former.until)} on`;
 }
 
 /** Whether a chat, in whatever topic, is the one that a user has set, or of the account they have linked. */

@@ -14,7 +14,7 @@ const TWO_ANSWERS = `${UPSTREAM} gives two answers about this account: nothing w
 
 /** Carries out an order for which nobody may wait: its owner has tapped for it. */
 export const carry = providerAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  await carryOut(ctx, orderId, PREPARED_FOR_MS, "tapped");
+  await carryOut(ctx, orderId, PREPARED_FOR_MS);
 });
 
 /** For the cron. */
@@ -53,6 +53,6 @@ export const rotate = internalAction({
   args: {},
   returns: vRotated,
   handler: counted((ctx): Promise<Infer<typeof vRotated>> => {
-    return resealAll(ctx, internal.wallets.custody.envelopes.all, internal.wallets.custody.envelopes.replace);
+    return resealAll(ctx, internal.wallets.custody.wallets.all, internal.wallets.custody.wallets.replace);
   }),
 });

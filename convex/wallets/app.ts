@@ -11,8 +11,6 @@ const vWalletView = v.object({
   kind: vWalletKind,
   address: v.string(),
   balances: v.array(vHolding),
-  /** How many holdings are hidden because they are dust. */
-  hidden: v.number(),
   /** Of everything, dust included. */
   totalValueUsd: v.number(),
   /** Epoch ms. */
@@ -32,7 +30,7 @@ export const view = action({
     await charge(ctx, "chain", { userId, address: null });
     const { portfolioOf } = await import("./holdings");
     const views = (["custody", "basic"] as const).map(async (kind) => {
-      const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+      const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind });
       if (wallet === null) return [];
       const { address } = wallet;
       const portfolio = await portfolioOf(ctx, address);
@@ -40,7 +38,7 @@ export const view = action({
       const balances = holdings.filter(
         ({ valueUsd }) => showDust || valueUsd === null || valueUsd >= DUST_USD,
       );
-      return [{ ...portfolio, kind, address, balances, hidden: holdings.length - balances.length }];
+      return [{ ...portfolio, kind, address, balances }];
     });
     return (await Promise.all(views)).flat();
   },

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import {
   EXAMPLE_ADDRESS,
@@ -11,12 +10,12 @@ import {
   USER_TOKEN_ERRORS,
   userId,
 } from "../lib/http/input";
-import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { charge } from "../lib/limits/charges";
 import { iso } from "../lib/time";
 import { txHash, warned, weakId } from "./inputs";
-import { EXPLORER, NO_WALLET, shownStatus, type WalletKind } from "./model";
-import { ensureWallet } from "./wallets";
+import { EXPLORER, NO_WALLET, shownStatus } from "./model";
+import { ensureWallet } from "./custody/wallets";
 
 const NETWORK = "base";
 
@@ -42,7 +41,7 @@ const create: MountedEndpoint = endpoint({
   input: z.object({ userId }),
   returns: z.object({ ...owned, ...weakId }),
   handler: async (ctx, { userId }, call) => {
-    const { address, existing } = await own(ctx, userId, "basic", call.caller);
+    const { address, existing } = await ensureWallet(ctx, { userId, kind: "basic" }, call.caller);
     return { address, existing, ...warned(call) };
   },
 });
@@ -77,7 +76,7 @@ const balance: MountedEndpoint = endpoint({
   handler: async (ctx, { userId }, call) => {
     const { balanceOf } = await import("./holdings");
     for (const kind of ["basic", "custody"] as const) {
-      const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+      const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind });
       if (wallet === null) continue;
       const { address } = wallet;
       return { kind, address, ...(await balanceOf(ctx, address)), network: NETWORK, ...warned(call) };
@@ -113,7 +112,7 @@ const connect: MountedEndpoint = endpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId }, call) => {
-    const wallet = await own(ctx, userId, "custody", call.caller);
+    const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
     const ownerUrl = await ctx.runMutation(internal.accounts.claims.ownerLink, { userId });
     return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(call) };
   },
@@ -171,7 +170,7 @@ const portfolio: MountedEndpoint = endpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId }, call) => {
-    const { address } = await own(ctx, userId, "custody", call.caller);
+    const { address } = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
     const { portfolioOf } = await import("./holdings");
     const { balances, totalValueUsd, pricedAt } = await portfolioOf(ctx, address);
     return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt), ...warned(call) };
@@ -226,10 +225,5 @@ const transaction: MountedEndpoint = endpoint({
     };
   },
 });
-
-/** The user's wallet of a kind; creating one counts against the caller's limit. */
-async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
-  return ensureWallet(ctx, { userId, kind }, caller);
-}
 
 export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio, transaction];

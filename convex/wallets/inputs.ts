@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Call } from "../lib/http/endpoint";
 import { isShort } from "../lib/records";
 import { checksummed } from "../lib/money/base";
-import { absentWhenEmpty, symbolOf } from "../lib/http/input";
+import { absentWhenEmpty, symbolOf, wholeNumberOr } from "../lib/http/input";
 import { parseUnits } from "../lib/money/amounts";
 import { recipientProblem, SYMBOLS } from "./tokens";
 
@@ -12,35 +12,28 @@ export const swapToken = symbolOf(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}
   "One of the five tokens, in any case.",
 );
 
-/** A text without a problem. */
-function sound(problemOf: (value: string) => string | null, type = "must be a string") {
-  return z
-    .string(type)
-    .trim()
-    .superRefine((value, ctx) => {
-      const message = problemOf(value);
-      if (message !== null) ctx.addIssue({ code: "custom", message });
-    });
-}
-
-function amountProblem(value: string): string | null {
-  if (value.includes(".")) return "must be in the token's smallest unit, without a decimal point";
-  if (!/^[1-9]\d*$/.test(value)) return "must be a positive whole number of digits";
-  if (parseUnits(value) !== null) return null;
-  return "must be at most 2^256 - 1, the largest amount that a token can have";
-}
-
-const DIGITS = "must be a string of digits in the token's smallest unit";
+const AMOUNT =
+  "must be a whole number of digits in the token's smallest unit, without a decimal point, at most 2^256 - 1";
 
 /** Digits in the token's smallest unit. */
-export const amount = sound(amountProblem, DIGITS).meta({
-  description:
-    "Whole number in the token's smallest unit (wei for ETH): 1 USDC is 1000000, 1 ETH is 1000000000000000000. At most 2^256 - 1.",
-  pattern: "^[1-9][0-9]{0,77}$",
-});
+export const amount = z
+  .string(AMOUNT)
+  .trim()
+  .refine((digits) => parseUnits(digits) !== null, AMOUNT)
+  .meta({
+    description:
+      "Whole number in the token's smallest unit (wei for ETH): 1 USDC is 1000000, 1 ETH is 1000000000000000000. At most 2^256 - 1.",
+    pattern: "^[1-9][0-9]{0,77}$",
+  });
 
 /** A recipient: checksummed, or all in one case; never the zero address, a precompile or a well-known contract. */
-export const addressInput = sound(recipientProblem)
+export const addressInput = z
+  .string("must be a string")
+  .trim()
+  .superRefine((value, ctx) => {
+    const message = recipientProblem(value);
+    if (message !== null) ctx.addIssue({ code: "custom", message });
+  })
   .transform((value) => checksummed(value) ?? value)
   .meta({
     description:
@@ -48,15 +41,9 @@ export const addressInput = sound(recipientProblem)
     pattern: "^0x[0-9a-fA-F]{40}$",
   });
 
-export const slippageBps = z
-  .preprocess((value) => {
-    if (value === null || value === "") return undefined;
-    return typeof value === "string" && /^\d{1,6}$/.test(value.trim()) ? Number(value) : value;
-  }, z.number("must be basis points, 0 to 1000").int("must be whole basis points").min(0, "must be 0 to 1000 basis points").max(1_000, "must be 0 to 1000 basis points").default(100))
-  .meta({
-    description:
-      "Largest accepted shortfall in basis points (bps); 100 is 1 %; at most 1000. 100 when left out.",
-  });
+export const slippageBps = wholeNumberOr(100, 0, 1_000).describe(
+  "Largest accepted shortfall in basis points (bps); 100 is 1 %; at most 1000. 100 when left out.",
+);
 
 const YES_OR_NO = String.raw`^\s*(?:[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*$`;
 /** Yes or no, also as a text. An empty text does not count as absent: the client may have meant yes. */

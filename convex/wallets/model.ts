@@ -1,8 +1,8 @@
 import type { Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Address, Hex } from "viem";
-import type { Doc, Id } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { Doc } from "../_generated/dataModel";
+import type { QueryCtx } from "../_generated/server";
 import { linkedUser, rulesOf } from "../accounts/model";
 import { isOn } from "../lib/env";
 import { AppError, FROZEN, PAUSED } from "../lib/errors";
@@ -52,13 +52,6 @@ export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"
   const wallet = await walletById(ctx, walletId);
   if (wallet === null) throw new AppError("internal", "The wallet is gone");
   return wallet;
-}
-
-export async function insertWallet(
-  ctx: MutationCtx,
-  account: Pick<Doc<"wallets">, "walletId" | "userId" | "kind" | "address">,
-): Promise<Id<"wallets">> {
-  return ctx.db.insert("wallets", { ...account, createdAt: Date.now() });
 }
 
 /** An address in any case, checksummed. */

@@ -149,8 +149,6 @@ const orderFields = {
   tries: v.array(vTry),
   /** The hash that was mined; until then the newest one. */
   txHash: v.optional(v.string()),
-  /** The hash that its caller was told. */
-  firstHash: v.optional(v.string()),
   /** Of a swap's approval, which is signed before it. */
   approvalTxHash: v.optional(v.string()),
   /** Since when the chain's answers look as if something else had used its nonce. */
@@ -173,16 +171,15 @@ export const vOrderRow = v.object({ ...orderFields, _id: v.id("orders"), _creati
 export const walletTables = {
   /**
    * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
-   * anchor, which belong to nobody. Written by `wallets/model` (created) and `wallets/orders` (nonce). Kept.
+   * anchor, which belong to nobody. Written by `wallets/custody` and `wallets/orders`. Kept.
    */
   wallets: defineTable({
     /** The custody module's handle, by which it finds the key. */
     walletId: v.string(),
     userId: v.string(),
-    kind: v.union(vWalletKind, v.literal("relayer"), v.literal("anchor")),
+    kind: literals("basic", "custody", "relayer", "anchor"),
     /** Checksummed. */
     address: v.string(),
-    createdAt: v.number(),
     /** The nonce of the next transaction, once one was signed. */
     nextNonce: v.optional(v.number()),
   })
@@ -194,14 +191,11 @@ export const walletTables = {
   orders: defineTable(orderFields)
     .index("by_walletId_and_state", ["walletId", "state"])
     .index("by_walletId_and_nonce", ["walletId", "nonce"])
-    .index("by_userId_and_state", ["userId", "state"])
     .index("by_userId_and_asked", ["userId", "question.byId"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
     .index("by_userId_and_countedAt", ["userId", "countedAt"])
     .index("by_countedFor", ["countedFor", "countedAt"])
     .index("by_userId_and_txHash", ["userId", "txHash"])
-    .index("by_userId_and_firstHash", ["userId", "firstHash"])
-    .index("by_userId_and_approvalTxHash", ["userId", "approvalTxHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),
 };
 

@@ -33,8 +33,7 @@ export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
 /**
  * Contracts that are never a person's wallet: money sent there is lost, or anybody can take it. Sources: the projects'
- * own deployment pages. 0x's settler, which changes, and whether an address is another token's are looked up when
- * something is sent.
+ * own deployment pages.
  */
 const CONTRACTS: readonly string[] = [
   ...Object.values(TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
@@ -66,33 +65,23 @@ const BURNING = /^0x(?:0*dead|(?:dead)+0*|f+)$/i;
  */
 const RESERVED = /^0x(?:0{36}[0-9a-f]{4}|420{34}0[0-7][0-9a-f]{2})$/i;
 
+const NOBODYS =
+  "must be somebody's: this is a token or another well-known contract, an address for burning tokens, or one of the chain's own, and what is sent there is lost";
+
 export function swapAddress(symbol: Symbol): Address {
   return TOKENS[symbol].address ?? NATIVE_SENTINEL;
 }
 
 const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
 
-const CHECKS: readonly [(value: string) => boolean, string][] = [
-  [isAddress, "must be an address: 0x and 40 hex digits"],
-  [hasSoundChecksum, "must be checksummed correctly, or all in one case"],
-  [(value) => /[1-9a-f]/i.test(value.slice(2)), "must not be the zero address"],
-  [
-    (value) => !contracts.has(value.toLowerCase()),
-    "must not be a token contract or another well-known one: what is sent there is lost",
-  ],
-  [
-    (value) => !BURNING.test(value),
-    "must not be an address for burning tokens: nobody has its key, and what is sent there is lost",
-  ],
-  [
-    (value) => !RESERVED.test(value),
-    "must not be an address of the chain's own (a precompile or predeploy): what is sent there is lost",
-  ],
-];
-
 /** Why an address cannot be a recipient, completing "address …"; `null` for one that can. */
 export function recipientProblem(value: string): string | null {
-  return CHECKS.find(([isGood]) => !isGood(value))?.[1] ?? null;
+  if (!isAddress(value)) return "must be an address: 0x and 40 hex digits";
+  const digits = value.slice(2);
+  const isOneCase = digits === digits.toLowerCase() || digits === digits.toUpperCase();
+  if (!isOneCase && checksummed(value) !== value) return "must be checksummed correctly, or all in one case";
+  const isNobodys = contracts.has(value.toLowerCase()) || BURNING.test(value) || RESERVED.test(value);
+  return isNobodys ? NOBODYS : null;
 }
 
 /** A recipient, checksummed. @throws AppError `invalid_request` */
@@ -101,9 +90,4 @@ export function recipientFrom(text: string): string {
   const problem = recipientProblem(value);
   if (problem !== null) throw new AppError("invalid_request", `address ${problem}`);
   return checksummed(value) ?? value;
-}
-
-function hasSoundChecksum(value: string): boolean {
-  const digits = value.slice(2);
-  return digits === digits.toLowerCase() || digits === digits.toUpperCase() || checksummed(value) === value;
 }

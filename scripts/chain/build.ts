@@ -5,12 +5,9 @@ import path from "node:path";
 import * as z from "zod";
 
 /**
- * Compiles the local chain's contracts and those of the tests, which takes most of a minute, and writes the code that
- * deploys each. With `--check` it writes nothing, and fails if the committed code differs. To be run as a separate
+ * Compiles the local chain's contracts, which takes most of a minute, and writes the code that deploys each. With `--check` it writes nothing, and fails if the committed code differs. To be run as a separate
  * process, because the compiler leaves handlers behind.
  */
-
-const FOLDERS = [import.meta.dirname, path.resolve(import.meta.dirname, "../../tests/wallets/swaps")];
 
 const SETTINGS = {
   evmVersion: "cancun",
@@ -65,12 +62,11 @@ if (process.argv.includes("--help")) {
   console.log(USAGE);
 } else {
   const isCheck = process.argv.includes("--check");
-  for (const folder of FOLDERS)
-    for (const [file, text] of await compiled(folder)) {
-      const isSame = (await readFile(file, "utf8").catch(() => "")) === text;
-      if (isCheck && !isSame) {
-        console.error(`${file} is not what its contract compiles to`);
-        process.exitCode = 1;
-      } else if (!isSame) await writeFile(file, text);
-    }
+  for (const [file, text] of await compiled(import.meta.dirname)) {
+    const isSame = (await readFile(file, "utf8").catch(() => "")) === text;
+    if (isCheck && !isSame) {
+      console.error(`${file} is not what its contract compiles to`);
+      process.exitCode = 1;
+    } else if (!isSame) await writeFile(file, text);
+  }
 }

@@ -50,7 +50,7 @@ function withoutNothing(given: Input): Input {
 }
 
 function isWaiting({ status, approvalId }: Body): boolean {
-  return (status === "awaiting_approval" || status === "approved") && typeof approvalId === "string";
+  return status === "awaiting_approval" && typeof approvalId === "string";
 }
 
 /** @param isRepeat Whether a client that has restarted this process sends the same order again. */
@@ -84,7 +84,6 @@ function noticesOf(body: Body): string[] {
     notices.push(
       `${NOTHING_MOVED} yet: the owner of this userId was asked in their chat. Ask the person to approve it there, then ${again}.`,
     );
-  if (status === "approved") notices.push(`It is approved, and on its way: ${again}.`);
   if (status === "failed") notices.push("It FAILED on chain: nothing but network fees was spent.");
   if (status === "submitted" && "txHash" in body)
     notices.push("It was submitted; its confirmation is still to come.");

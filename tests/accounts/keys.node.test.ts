@@ -10,7 +10,6 @@ import {
   newest,
   owner,
   send,
-  tap,
   test,
   twoHoursPass,
 } from "../support/owners";
@@ -74,7 +73,7 @@ describe("a key", () => {
     expect(await app.rows("orders")).toEqual([]);
   });
 
-  test("moves no more in a day than it may, and nothing to strangers without a tap", async ({ app }) => {
+  test("moves no more in a day than it may, and nothing to strangers", async ({ app }) => {
     const { userId, browser } = await owner(app);
     await listRecipient(app, userId);
     const { init } = await keyOf(app, browser, ["trade", "withdraw"], "60");
@@ -86,13 +85,10 @@ describe("a key", () => {
       429,
       expect.stringContaining("limit of 60 USD in 24 hours by the key my script"),
     ]);
-    // Strangers get nothing by a key: the owner is asked.
+    // Strangers get nothing by a key.
     const free = (await keyOf(app, browser, ["withdraw"])).init;
-    const stranger = send(userId, { amount: "60000000", idempotencyKey: "one" });
-    expect((await app.post("/mcp/defi/send", stranger, free)).status).toBe(202);
-    expect(await newest(app)).toContain("Your key my script asked for this. Nothing moves");
-    await tap(app, "✅ Approve");
-    expect((await app.post("/mcp/defi/send", stranger, free)).body.status).toBe("confirmed");
+    const stranger = await app.post("/mcp/defi/send", send(userId), free);
+    expect([stranger.status, stranger.body.error]).toEqual([403, expect.stringContaining("owner's list")]);
     // What no wait makes fit is no 429, whatever else is used up.
     await app.t.run(async ({ db }) => {
       const [account] = await db.query("accounts").collect();

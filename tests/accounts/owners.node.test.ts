@@ -83,12 +83,9 @@ describe("a linked account that is replaced", () => {
     const { userId, browser } = await owner(app);
     await replaceLink(app, browser);
     const early = await app.post("/mcp/defi/send", send(userId));
-    expect([early.status, early.body.error]).toEqual([
-      403,
-      expect.stringMatching(/\. The messenger account that is linked now approves from /),
-    ]);
+    expect(early.status).toBe(403);
     await say(app, "/swap 25 USDC to ETH", 666);
-    expect(await newest(app, 666)).toMatch(/cannot order yet\. The messenger account .* approves from \d+ /);
+    expect(await newest(app, 666)).toContain("or not for two hours yet");
     await say(app, "/freeze");
     expect(await newest(app, 666)).toContain("not linked any more");
     const found = await app.get("/messenger/wallet?messengerId=42");

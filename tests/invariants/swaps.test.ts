@@ -6,7 +6,7 @@ import type { SwapRequest } from "../../convex/wallets/orders/swaps";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { settlerCall } from "../../scripts/chain/settlerCall";
 import { random } from "../../scripts/standins/random";
-import { alterationsOf, readCall, slippageIn } from "../wallets/swaps/settlerCalls";
+import { alterationsOf, readCall, slippageIn } from "./settlerCalls";
 
 /** No altered call of a swap passes the signer's check, unless the chain guarantees the wallet what was ordered all the same. */
 

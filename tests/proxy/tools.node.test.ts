@@ -132,12 +132,6 @@ describe("text and data", () => {
       { nothingMoved: true },
       /NOTHING was moved by this call yet.*"k-1"/,
     ],
-    [
-      "an approved order",
-      { ...waiting, status: "approved" },
-      { status: "approved" },
-      /approved, and on its way.*"k-1"/,
-    ],
     ["a failure on chain", { ...sent, status: "failed" }, { status: "failed" }, /FAILED on chain/],
     ["a submitted order", { ...sent, status: "submitted" }, { status: "submitted" }, /still to come/],
     [

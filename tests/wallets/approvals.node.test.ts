@@ -35,7 +35,6 @@ describe("a send by userId alone", () => {
         error: expect.stringMatching(/^Waiting for the owner's approval/),
         approvalId: expect.any(String),
         idempotencyKey: expect.any(String),
-        expiresAt: expect.any(String),
         ...{ token: "USDC", amount: "25000000" },
       },
     ]);
@@ -48,12 +47,13 @@ describe("a send by userId alone", () => {
       ["🧊 Freeze"],
     ]);
     expect((await app.rows("orders")).map(({ state }) => state)).toEqual(["asked"]);
-    // The same terms once more are the same question.
-    const again = await app.post("/mcp/defi/send", wanted);
+    // By its key it is the same question; one is open at a time.
+    const { idempotencyKey } = asked.body;
+    const again = await app.post("/mcp/defi/send", { ...wanted, idempotencyKey });
     expect([again.status, again.body.approvalId]).toEqual([202, asked.body.approvalId]);
+    expect((await app.post("/mcp/defi/send", wanted)).status).toBe(429);
 
     await tap(app, "✅ Approve");
-    const { idempotencyKey } = asked.body;
     const done = await app.post("/mcp/defi/send", { ...wanted, idempotencyKey });
     expect([done.status, done.body]).toMatchObject([200, { success: true, status: "confirmed" }]);
     expect(await held(app, userId)).toBe("975");

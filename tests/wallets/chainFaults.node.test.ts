@@ -24,12 +24,6 @@ const faults: [string, Answer, string][] = [
     () => Promise.reject(new TypeError("fetch failed")),
     "The chain RPC could not be reached",
   ],
-  [
-    "is overloaded",
-    () => Promise.resolve(new Response("busy", { status: 503 })),
-    "The chain RPC answered with status 503",
-  ],
-  ["shows a web page", () => Promise.resolve(new Response("<html></html>")), "The chain RPC "],
   ["is too slow", hang, TOO_SLOW],
 ];
 

@@ -108,7 +108,7 @@ describe("every function", () => {
       // Sealed.
       "../../convex/messenger/notices.ts tokens",
       "../../convex/messenger/notices.ts secrets",
-      "../../convex/wallets/custody/envelopes.ts all",
+      "../../convex/wallets/custody/wallets.ts all",
     ]);
   });
 });

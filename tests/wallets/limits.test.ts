@@ -28,7 +28,7 @@ const step = fc.oneof(
 
 test("let through exactly what fits into the cap in any 24 hours; what fails counts nothing", async () => {
   const app = createApp({ env: { UNOWNED_DAILY_USD: String(CAP) } });
-  const wallet = { walletId: "wal_1", userId, kind: "custody", address: "0x1", createdAt: 0 } as const;
+  const wallet = { walletId: "wal_1", userId, kind: "custody", address: "0x1" } as const;
   await app.t.run((ctx) => ctx.db.insert("wallets", wallet));
   let now = START;
   await fc.assert(

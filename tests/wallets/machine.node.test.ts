@@ -1,8 +1,7 @@
-import { parseTransaction, toFunctionSelector } from "viem";
-import { describe, expect, onTestFinished, vi } from "vitest";
+import { parseTransaction } from "viem";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { POOL } from "../../scripts/chain/addresses";
 import { receiver } from "../messenger/receivers";
 import { mined } from "../chain/support";
 import { until } from "../support/waits";
@@ -110,30 +109,6 @@ describe("a deployment that was restored from a backup", () => {
 });
 
 describe("the network fee", () => {
-  test("has no tip that a node makes up: a send costs what is usual", async ({ app }) => {
-    const owner = await app.fundedWallet("alice", { ETH: 3n * ETHER });
-    answering(({ method }) =>
-      method === "eth_maxPriorityFeePerGas" ? { result: `0x${(10n ** 14n).toString(16)}` } : null,
-    );
-    expect((await send(app, { amount: "1" })).body.status).toBe("confirmed");
-    expect(3n * ETHER - (await etherOf(owner))).toBeLessThan(ETHER / 1_000n);
-  });
-
-  test.for([
-    ["ends with a block that it does not know", [5n * GWEI, 0n]],
-    ["is empty", []],
-  ] as const)("covers the latest block's, also where the node's history %s", async ([, fees], { app }) => {
-    await app.fundedWallet("alice", { ETH: 3n * ETHER });
-    await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(5n * GWEI).toString(16)}`]);
-    await chain.miner.mine();
-    const baseFeePerGas = fees.map((fee) => `0x${fee.toString(16)}`);
-    const lacking = { oldestBlock: "0x1", baseFeePerGas, gasUsedRatio: [], reward: [] };
-    answering(({ method }) => (method === "eth_feeHistory" ? { result: lacking } : null));
-    expect((await send(app)).body.status).toBe("confirmed");
-    await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
-    await chain.miner.mine();
-  });
-
   test("far above what is usual is not paid, and nothing is signed", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: 3n * ETHER });
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(500n * GWEI).toString(16)}`]);
@@ -190,33 +165,6 @@ describe("the network fee", () => {
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
 
-  test("with a tip that has become too low is raised after a minute, and not before", async ({ app }) => {
-    const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    const to = freshAddress();
-    deadlines.receipt = 200;
-    await chain.miner.pause();
-    await send(app, { toAddress: to });
-    const tipOf = async (n: number) =>
-      parseTransaction(hex.parse((await rowsOf(app))[0]?.tries[n]?.raw)).maxPriorityFeePerGas ?? 0n;
-    const usual = (await tipOf(0)) + GWEI / 10n;
-    answering(({ method }) =>
-      method === "eth_maxPriorityFeePerGas" ? { result: `0x${usual.toString(16)}` } : null,
-    );
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.tries).toHaveLength(1);
-    await age(app, 61_000);
-    await cronComesBy(app);
-    expect(await tipOf(1)).toBeGreaterThanOrEqual(usual);
-    // It offers what is usual by now: nothing is raised again.
-    await age(app, 61_000);
-    await cronComesBy(app);
-    const [row] = await rowsOf(app);
-    expect(row?.tries).toHaveLength(2);
-    chain.miner.resume();
-    await until(() => isMined(row?.txHash));
-    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
-  });
-
   test("is not raised for an account that was frozen since: its nonce is used for nothing", async ({
     app,
   }) => {
@@ -269,10 +217,6 @@ describe("a chain that fails", () => {
     const giveUp = deadlineByHand("receipt");
     await app.fundedWallet("alice", { ETH: ETHER });
     await chain.miner.pause();
-    const warnings: string[] = [];
-    const warned = ({ name }: Error) => void warnings.push(name);
-    process.on("warning", warned);
-    onTestFinished(() => void process.off("warning", warned));
     let looks = 0;
     intercept(({ body }, pass) => {
       // More looks than listeners that one signal may have without a warning.
@@ -281,7 +225,6 @@ describe("a chain that fails", () => {
     });
     const sent = await send(app, {});
     expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
-    expect(warnings).toEqual([]);
     chain.miner.resume();
     await mined(chain, hex.parse(sent.body.txHash));
     await cronComesBy(app);
@@ -347,18 +290,6 @@ describe("a transaction on its way", () => {
       ["confirmed", 1],
     ]);
     expect(await nonceOf(owner)).toBe(2);
-  });
-
-  test("that would revert is refused before it is signed", async ({ app }) => {
-    await app.fundedWallet("alice", { ETH: ETHER });
-    // The swaps' pool takes no ether.
-    const { status, body } = await send(app, { toAddress: POOL });
-    const refused = toFunctionSelector("EtherRefused()");
-    expect([status, body.error]).toEqual([
-      400,
-      `The transaction would fail: execution reverted with ${refused}`,
-    ]);
-    expect((await app.rows("orders"))[0]?.tries).toEqual([]);
   });
 
   test("has to pay the L1's fee too, where the chain has one", async ({ app }) => {

@@ -1,10 +1,8 @@
-import fc from "fast-check";
-import { concat, decodeFunctionData, numberToHex, slice, type Address, type Hex } from "viem";
+import { concat, numberToHex, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import type { Quote } from "../../convex/providers/swap";
-import { checkPrice, checkQuote, guaranteedBy } from "../../convex/wallets/orders/swaps";
+import { checkPrice, checkQuote } from "../../convex/wallets/orders/swaps";
 import { PERMIT2 } from "../../convex/wallets/tokens";
-import { settlerAbi } from "../../scripts/chain/abis";
 import { settlerCall, type Slippage } from "../../scripts/chain/settlerCall";
 
 const NOW = 1_800_000_000_000;
@@ -117,46 +115,5 @@ describe("a quote's price", () => {
   test("of a wrap is one to one by nature", () => {
     const wrap = { ...swap, fromToken: "ETH", toToken: "WETH", amount: "1", slippageBps: 0 } as const;
     expect(checkPrice(1n, wrap, { from: null, to: null }, 0n)).toBe(0);
-  });
-});
-
-describe("what a call guarantees", () => {
-  const bytes = (min: number, max: number) =>
-    fc
-      .uint8Array({ minLength: min, maxLength: max })
-      .map((one): Hex => `0x${Buffer.from(one).toString("hex")}`);
-  const address = bytes(20, 20).map((one): Address => one);
-  const calls = fc.record({
-    slippage: fc.record({
-      recipient: fc.oneof(fc.constant(OWNER), address),
-      buyToken: fc.oneof(fc.constant<Address>(WETH), address),
-      minAmountOut: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
-    }),
-    actions: fc.array(bytes(4, 300), { minLength: 1, maxLength: 5 }),
-    zid: bytes(12, 12),
-  });
-  const read = (data: Hex) => guaranteedBy({ to: SETTLER, data, value: 0n }, swap, OWNER);
-
-  test("is what any decoder of ABIs reads there, for this wallet and the ordered token alone", () => {
-    fc.assert(
-      fc.property(calls, bytes(0, 200), ({ slippage, actions, zid }, behind) => {
-        const data = settlerCall(slippage, actions, zid, { awaitsSignature: false });
-        const { recipient, buyToken, minAmountOut } = decodeFunctionData({ abi: settlerAbi, data }).args[0];
-        const isOrdered = recipient.toLowerCase() === OWNER && buyToken === WETH && minAmountOut > 0n;
-        expect(read(concat([data, behind]))).toBe(isOrdered ? minAmountOut : null);
-      }),
-    );
-  });
-
-  test("is nothing where a word is altered, or bytes are at random", () => {
-    fc.assert(
-      fc.property(bytes(0, 800), fc.nat(3), (data, word) => {
-        expect(read(data)).toBe(null);
-        const at = word === 0 ? 0 : 4 + 32 * (word - 1);
-        const altered = concat([slice(call(), 0, at), "0xff", slice(call(), at + 1)]);
-        // The third word is the minimum: it is read as it stands.
-        expect(read(altered) === null).toBe(word !== 3);
-      }),
-    );
   });
 });

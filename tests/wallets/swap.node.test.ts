@@ -1,7 +1,11 @@
-import { describe, expect } from "vitest";
-import { ETHER, hex, holdingsOf, beforehand, chain, useChain, test } from "../support/chain/chain";
+import { encodeAbiParameters, keccak256, pad, zeroAddress, type Address } from "viem";
+import { afterEach, describe, expect } from "vitest";
+import * as z from "zod";
+import { POOL, REGISTRY, SETTLER, TOKENS } from "../../scripts/chain/addresses";
+import { balanceOf, clientOf, transferTo } from "../chain/support";
+import { ETHER, etherOf, hex, holdingsOf, beforehand, chain, useChain, test } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
-import { onChain } from "../support/outside";
+import { intercept, onChain } from "../support/outside";
 
 useChain();
 
@@ -81,24 +85,20 @@ describe("POST /mcp/defi/swap", () => {
     expect(seen.body).toMatchObject({ txHash: body.txHash, status: "confirmed", kind: "swap" });
   });
 
-  test.for([
-    ["ETH", "USDC", ETHER / 2n, false],
-    ["USDC", "ETH", 500_000_000n, true],
-    ["DAI", "USDT", 100n * ETHER, true],
-    ["USDT", "DAI", 100_000_000n, true],
-    ["ETH", "WETH", ETHER / 10n, false],
-    ["WETH", "ETH", ETHER / 10n, false],
-  ] as const)("%s to %s", async ([fromToken, toToken, amount, approves], { app }) => {
+  test("swaps any pair, and approves what is no ether", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
-    const before = await holdingsOf(app);
-    const { status, body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
-    expect([status, body.status]).toEqual([200, "confirmed"]);
-    expect(body.approvalTxHash !== undefined).toBe(approves);
-    const after = await holdingsOf(app);
-    const gain = (after[toToken] ?? 0n) - (before[toToken] ?? 0n);
-    // What ether gained has paid for gas as well.
-    const gas = toToken === "ETH" ? ETHER / 1_000n : 0n;
-    expect(gain + gas).toBeGreaterThanOrEqual(BigInt(String(body.minBuyAmount)));
+    for (const [fromToken, toToken, amount, approves] of [
+      ["ETH", "USDC", ETHER / 2n, false],
+      ["USDC", "ETH", 500_000_000n, true],
+      ["DAI", "USDT", 100n * ETHER, true],
+      ["ETH", "WETH", ETHER / 10n, false],
+      ["WETH", "ETH", ETHER / 10n, false],
+    ] as const) {
+      const { body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
+      expect([fromToken, body.status, body.approvalTxHash !== undefined]).toEqual([
+        ...[fromToken, "confirmed", approves],
+      ]);
+    }
   });
 
   test("clears an old allowance first where the token insists", async ({ app }) => {
@@ -110,13 +110,9 @@ describe("POST /mcp/defi/swap", () => {
     expect(row?.tries.map(({ kind }) => kind)).toEqual(["approve", "approve", "call"]);
   });
 
-  test.for([
-    [{ toToken: "USDC" }, "toToken must differ from fromToken"],
-    [{ slippageBps: 1_001 }, "slippageBps must be 0 to 1000"],
-    [{ slippageBps: 1.5 }, "slippageBps must be whole"],
-  ] as const)("refuses %o: %s", async ([fields, error], { app }) => {
-    const { status, body } = await swap(app, fields);
-    expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
+  test("refuses a token for itself", async ({ app }) => {
+    const { status, body } = await swap(app, { toToken: "USDC" });
+    expect([status, body.error]).toEqual([400, "toToken must differ from fromToken"]);
   });
 
   test("without SWAP_API_KEY is 500 before anything happens", async () => {
@@ -144,23 +140,12 @@ describe("POST /mcp/defi/swap", () => {
       expect.stringContaining("There is no liquidity for this swap"),
     ]);
   });
-
-  test("is 409 for another swap with the same key, and the first outcome for the same", async ({ app }) => {
-    await app.fundedWallet("alice", plenty);
-    const key = { "Idempotency-Key": "swap-1" };
-    const first = await swap(app, { amount: "1000000" }, key);
-    const again = await swap(app, { amount: "1000000" }, key);
-    expect(again.body).toEqual({ ...first.body, repeated: true });
-    expect((await swap(app, { amount: "1000001" }, key)).status).toBe(409);
-  });
 });
 
 describe("two swaps of one token at once", () => {
   test.for([
-    ["USDC", 0n],
     ["USDT", 0n],
     ["USDC", 12_999_999n],
-    ["USDC", 13_000_000n],
   ] as const)(
     "%s, %s of it allowed: both are carried out, and no allowance is left",
     async ([fromToken, allowed], { app }) => {
@@ -210,15 +195,151 @@ describe("the price of a swap", () => {
   });
 });
 
-describe("a chain with another id", () => {
-  test("a chain with another id gets no signature", async ({ app }) => {
-    await app.fundedWallet("alice", plenty);
-    onChain(1);
-    const { status, body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "1" });
-    expect([status, body.error]).toEqual([
-      502,
-      "The chain RPC serves chain 1 rather than 8453: nothing was signed",
+test("a chain with another id gets no signature", async ({ app }) => {
+  await app.fundedWallet("alice", plenty);
+  onChain(1);
+  const { status, body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "1" });
+  expect([status, body.error]).toEqual([
+    502,
+    "The chain RPC serves chain 1 rather than 8453: nothing was signed",
+  ]);
+  expect((await app.rows("orders"))[0]).not.toHaveProperty("txHash");
+});
+
+const addressShape = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]{40}$/)]);
+const hexShape = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
+const quoteShape = z.looseObject({
+  permit2: z
+    .looseObject({
+      eip712: z.looseObject({
+        types: z.record(z.string(), z.array(z.unknown())),
+        message: z.looseObject({ spender: addressShape }),
+      }),
+    })
+    .nullable(),
+  transaction: z.looseObject({ to: addressShape, data: hexShape }),
+});
+type SentQuote = z.infer<typeof quoteShape>;
+
+/** The stand-in's quotes are changed on their way, until the returned function is called. */
+function lie(change: (quote: SentQuote) => void): () => void {
+  return intercept(async ({ url }, pass) => {
+    const response = await pass();
+    if (!url.includes("/swap/permit2/quote")) return response;
+    const quote = quoteShape.parse(await response.json());
+    change(quote);
+    return Response.json(quote);
+  });
+}
+
+/** The same quote with another contract to call; the permit, if any, is for that contract. */
+function redirect(quote: SentQuote, to: Address, data = quote.transaction.data): void {
+  quote.transaction.to = to;
+  quote.transaction.data = data;
+  if (quote.permit2 !== null) quote.permit2.eip712.message.spender = to;
+}
+
+/** Says in 0x's registry which settler is the genuine one, and which was before; `null` says none. */
+async function register(current: Address | null, previous: Address | null = null): Promise<void> {
+  for (const [index, settler] of [current, previous].entries()) {
+    const place = [2n, BigInt(index)] as const;
+    const slot = keccak256(encodeAbiParameters([{ type: "uint256" }, { type: "uint256" }], place));
+    await chain.rpc("anvil_setStorageAt", [REGISTRY, slot, pad(settler ?? zeroAddress, { size: 32 })]);
+  }
+}
+
+describe("whatever the swap provider answers, not one unit leaves a wallet beyond what its owner ordered", () => {
+  afterEach(() => register(SETTLER));
+  const THIEF: Address = "0x6666666666666666666666666666666666666666";
+
+  async function dealt() {
+    const app = createWalletApp(chain);
+    const owner = await app.fundedWallet("alice", plenty);
+    const holdings = async () => {
+      const tokens = await Promise.all(Object.values(TOKENS).map((token) => balanceOf(chain, token, owner)));
+      return [await etherOf(owner), ...tokens];
+    };
+    return { app, holdings };
+  }
+
+  test("a call of anything but the provider's own contract is refused", async () => {
+    const { app, holdings } = await dealt();
+    const before = await holdings();
+    const refused = async (change: (quote: SentQuote) => void, error: string, fields: object = {}) => {
+      const honest = lie(change);
+      const { status, body } = await swap(app, fields);
+      honest();
+      expect([status, body.error]).toEqual([502, `The swap provider${error}: nothing was signed`]);
+      expect(await holdings()).toEqual(before);
+      for (const { state, tries } of await app.rows("orders")) expect([state, tries]).toEqual(["failed", []]);
+    };
+    const unguaranteed = "'s call does not guarantee this wallet what was ordered";
+    const counterfeit = "'s quote calls a contract that is not its own";
+    const ether = { fromToken: "ETH", toToken: "USDC", amount: ETHER.toString() };
+    await refused((quote) => redirect(quote, TOKENS.WETH, transferTo(THIEF, 7n * ETHER)), unguaranteed);
+    await refused((quote) => redirect(quote, TOKENS.USDC, transferTo(THIEF, 5_000_000n)), unguaranteed);
+    await refused((quote) => redirect(quote, THIEF), counterfeit);
+    await refused((quote) => redirect(quote, THIEF), counterfeit, ether);
+    // The registry has moved on by two, or has paused all swaps, whatever it says of the contract before.
+    await register(POOL, THIEF);
+    await refused(() => undefined, counterfeit);
+    await register(null, SETTLER);
+    await refused(() => undefined, " has paused its contract");
+  });
+
+  test("the contract before the current one is genuine as well, the permit has Permit2's own types, and wrapping asks no registry", async () => {
+    const { app } = await dealt();
+    await register(POOL, SETTLER);
+    lie(({ permit2 }) => void permit2?.eip712.types.TokenPermissions?.reverse());
+    expect((await swap(app, {})).body.status).toBe("confirmed");
+    await register(null);
+    const { body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "5" });
+    expect([body.status, body.sellAmount, body.buyAmount]).toEqual(["confirmed", "5", "5"]);
+  });
+
+  test("a swap that brought less than guaranteed is no success, and tells why", async () => {
+    const { app } = await dealt();
+    intercept(async ({ body }, pass) => {
+      const response = await pass();
+      if (!body.includes("eth_getTransactionReceipt")) return response;
+      const emptied = (key: string, value: unknown) => (key === "logs" ? [] : value);
+      return Response.json(JSON.parse(await response.text(), emptied));
+    });
+    const { status, body } = await swap(app, {});
+    const error = expect.stringMatching(/^The swap was mined and has bought 0 rather than at least \d+/);
+    expect([status, body.success, body.status, body.buyAmount, body.error]).toEqual([
+      ...[200, false, "confirmed", "0", error],
     ]);
-    expect((await app.rows("orders"))[0]).not.toHaveProperty("txHash");
+    const { body: later } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
+    expect([later.status, later.error]).toEqual(["confirmed", error]);
+  });
+
+  test("the answer of a swap says what was sold and bought, ether and its fee included", async () => {
+    const { app, holdings } = await dealt();
+    const order = ["ETH", "USDC", "USDT", "DAI", "WETH"];
+    for (const [fromToken, toToken, amount] of [
+      ["USDC", "ETH", 500_000_000n],
+      ["ETH", "USDC", ETHER / 2n],
+      ["WETH", "ETH", ETHER / 10n],
+    ] as const) {
+      const before = await holdings();
+      const { body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
+      expect(body.status).toBe("confirmed");
+      const after = await holdings();
+      const hashes = [body.txHash, body.approvalTxHash].filter((hash) => hash !== undefined);
+      let fee = 0n;
+      for (const hash of hashes) {
+        const receipt = await clientOf(chain).getTransactionReceipt({ hash: hex.parse(hash) });
+        fee += receipt.gasUsed * receipt.effectiveGasPrice;
+      }
+      const gained = (token: string) => {
+        const at = order.indexOf(token);
+        return (after[at] ?? 0n) - (before[at] ?? 0n) + (token === "ETH" ? fee : 0n);
+      };
+      expect([BigInt(String(body.sellAmount)), BigInt(String(body.buyAmount))]).toEqual([
+        -gained(fromToken),
+        gained(toToken),
+      ]);
+    }
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { chain, useChain, test } from "../support/chain/chain";
+import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { claimsTakeEffect } from "../support/owners";
 import { browserOf } from "../support/browser";
@@ -115,27 +115,6 @@ test("a claim does not lift the limit of an id with a wallet: it waits, and the 
   ]);
   // Under the one limit that stood, whoever of the two it is.
   for (const as of ["mallory", undefined]) expect((await order(as)).status).toBe(429);
-});
-
-test("a short id is warned of with every answer about its wallets", async ({ app }) => {
-  const answers = async (userId: string) => [
-    await app.post("/mcp/wallet/create", { userId }),
-    await app.post("/mcp/defi/connect", { userId }),
-    await app.get(`/mcp/wallet/balance?userId=${userId}`),
-    await app.get(`/mcp/defi/portfolio?userId=${userId}`),
-    await send(app, userId, 1),
-    await app.post("/mcp/defi/swap", {
-      ...{ userId, fromToken: "USDC", toToken: "USDT", amount: "1000000", acceptUnpriced: true },
-    }),
-  ];
-  await app.fundedWallet("twenty-one-characters", plenty);
-  await app.fundedWallet(LONG, plenty);
-  for (const { status, body } of await answers("twenty-one-characters"))
-    expect([status, body]).toMatchObject([200, { warning: expect.stringContaining("ownerUrl") }]);
-  for (const { status, body } of await answers(LONG)) {
-    expect(status).toBe(200);
-    expect(body).not.toHaveProperty("warning");
-  }
 });
 
 test("an owner's day counts what left before the id had an owner", async () => {

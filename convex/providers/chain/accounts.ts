@@ -1,5 +1,5 @@
 import { erc20Abi, isAddressEqual, parseAbi, type Address } from "viem";
-import { getBalance, getCode, readContract } from "viem/actions";
+import { getBalance, readContract } from "viem/actions";
 import { answerOf, chainClient, guarded, unlessReverted, type ChainClient } from "./rpc";
 
 /** What contracts and accounts tell, by calls that change nothing: balances, price feeds, the swap provider's registry. */
@@ -86,44 +86,20 @@ const registryAbi = parseAbi([
 /** The feature of swaps that their taker submits. */
 const TAKER_SUBMITTED = 2n;
 
-type Genuineness = "genuine" | "counterfeit" | "paused";
-
 /**
  * Whether a settler is the current one, or the previous one, which quotes still name for a while after a deployment.
  * @throws AppError `upstream` if the chain cannot be reached, or has no registry.
  */
-export async function judgeSettler(settler: Address): Promise<Genuineness> {
-  return guarded(() => judged(chainClient(), settler));
-}
-
-async function judged(client: ChainClient, settler: Address): Promise<Genuineness> {
+export async function judgeSettler(settler: Address): Promise<"genuine" | "counterfeit" | "paused"> {
+  const client = chainClient();
   const registry = { address: REGISTRY, abi: registryAbi, args: [TAKER_SUBMITTED] } as const;
-  const [now, before] = await Promise.all([
-    unlessReverted(readContract(client, { ...registry, functionName: "ownerOf" })),
-    unlessReverted(readContract(client, { ...registry, functionName: "prev" })),
-  ]);
+  const [now, before] = await guarded(() =>
+    Promise.all([
+      unlessReverted(readContract(client, { ...registry, functionName: "ownerOf" })),
+      unlessReverted(readContract(client, { ...registry, functionName: "prev" })),
+    ]),
+  );
   if (now === null) return "paused";
   const isOne = [now, before].some((one) => one !== null && isAddressEqual(one, settler));
   return isOne ? "genuine" : "counterfeit";
-}
-
-/**
- * What money that is sent to an address would be lost to: the swap provider's contract, which anybody may empty, or a
- * token's; `null` for any other. A contract is a token if it tells its supply; a person's account may have a delegate
- * (EIP-7702) that answers every call.
- * @throws AppError `upstream` if the chain cannot be reached, or has no registry.
- */
-export async function lossAt(address: Address): Promise<"settler" | "token" | null> {
-  const client = chainClient();
-  const asked = { address, abi: erc20Abi, functionName: "totalSupply" } as const;
-  return guarded(async () => {
-    const [verdict, code, supply] = await Promise.all([
-      judged(client, address),
-      getCode(client, { address }),
-      // The last of all: a stranger's code changes nothing before it.
-      answerOf(readContract(client, asked)),
-    ]);
-    if (verdict === "genuine") return "settler";
-    return supply === null || code?.startsWith("0xef0100") === true ? null : "token";
-  });
 }

@@ -13,7 +13,7 @@ import { optional, required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/security/seals";
 import type { Fees, Transaction } from "../../providers/chain/preparation";
-import { keySeal } from "./envelopes";
+import { keySeal } from "./wallets";
 import { serviceAccountOf, type ServiceRole } from "../model";
 
 /**
@@ -40,14 +40,8 @@ export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transacti
 /** Signed bytes with their nonce, and the hash under which they are mined. */
 type Signed = { nonce: number; raw: Hex; hash: Hex };
 
-/** The order that is signed for. No key opens without one. */
-type Under = {
-  order: Doc<"orders">;
-  /** Whether the transaction moves nothing. */
-  isEmpty: boolean;
-  /** Called with it as it is then, before the key opens. @throws AppError unless the order allows what is to be signed. */
-  check: (order: Doc<"orders">) => void;
-};
+/** The order that is signed for, and whether the transaction moves nothing. No key opens without one. */
+type Under = { order: Doc<"orders">; isEmpty: boolean };
 
 /** Signs a transaction of an account. Only for `wallets/orders/signer`, which checks it against the order. */
 export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Unsigned): Promise<Signed> {
@@ -70,20 +64,15 @@ export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedDat
 }
 
 /** Makes no account of the key: that needs the public key, which costs as much as a signature and is not needed for one. */
-async function openKey(ctx: ActionCtx, { order: asked, isEmpty, check }: Under): Promise<Hex> {
-  const account = serviceAccountOf(asked.walletId);
+async function openKey(ctx: ActionCtx, { order: { _id: orderId, walletId }, isEmpty }: Under): Promise<Hex> {
+  const account = serviceAccountOf(walletId);
   if (account !== null) {
-    check(asked);
-    if (canSign(asked.walletId)) return serviceKey(account.role);
+    if (canSign(walletId)) return serviceKey(account.role);
     throw new AppError("internal", `The ${account.role}'s key has been changed since`);
   }
-  const { order, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, {
-    orderId: asked._id,
-    isEmpty,
-    now: Date.now(),
-  });
-  check(order);
-  const key = await open(envelope, keySeal(order.walletId));
+  const { sealed } = internal.wallets.custody.wallets;
+  const envelope = await ctx.runQuery(sealed, { orderId, isEmpty, now: Date.now() });
+  const key = await open(envelope, keySeal(walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
   return key;
 }

@@ -4,7 +4,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
-import { lossAt, readAccount } from "../../providers/chain/accounts";
+import { readAccount } from "../../providers/chain/accounts";
 import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
 import { asHex, storedAddress } from "../model";
 import type { Request, ServiceRequest } from "../tables";
@@ -32,25 +32,14 @@ type Send = Extract<Request, { kind: "send" }>;
  * The most gas for one transaction: a recipient's or a token's own code decides how much a transfer burns. An ERC-20
  * transfer takes some 60,000 gas, one to a contract wallet some 100,000, a swap over several pools up to two million.
  */
-const MOST_GAS = {
-  send: 250_000n,
-  approve: 150_000n,
-  swap: 3_000_000n,
-  settlement: 300_000n,
-  anchor: 100_000n,
-} as const;
+const MOST_GAS = 300_000n;
+const MOST_SWAP_GAS = 3_000_000n;
 
 export const GAS_OF_NOTHING = 21_000n;
 /** The L1 fee follows the L1's own fees: keep twice the current one. */
 export const L1_FEE_MARGIN = 2n;
 /** How much higher the fees of a replacement are. */
 const RAISED = (fee: bigint) => (fee * 125n) / 100n;
-
-const LOSSES = {
-  settler:
-    "toAddress is the swap provider's contract: anybody may take what is sent there, and nothing was sent",
-  token: "toAddress is a token's contract: what is sent there is lost, and nothing was sent",
-};
 
 /** Room for the state to change between the estimate and the block. */
 export function gasLimit(estimated: bigint): bigint {
@@ -81,25 +70,12 @@ export function isSame(call: Transaction, ordered: Transaction): boolean {
   return isAddressEqual(to, ordered.to) && data === ordered.data && value === ordered.value;
 }
 
-/** @throws AppError `invalid_request` if the recipient is the swap provider's contract, which anybody may empty, or a token's. */
-export async function sendOf(ctx: ActionCtx, payer: Payer, request: Send): Promise<Next> {
-  const spent = { token: request.token, amount: BigInt(request.amount) };
-  const [found, loss] = await Promise.all([
-    affordable(ctx, payer, transfer(request), { kind: "send", spent }),
-    lossAt(storedAddress(request.toAddress)),
-  ]);
-  if (loss !== null) throw new AppError("invalid_request", LOSSES[loss]);
-  return found;
-}
-
 type Cost = {
-  kind: keyof typeof MOST_GAS;
+  kind: "send" | "approve" | "swap" | "service";
   /** What is spent of the chain's own coin besides fees, or of an ERC-20. */
   spent?: { token: Symbol; amount: bigint };
-  /** The gas that a quote states. */
-  stated?: bigint;
-  /** Whether the chain cannot estimate the gas, because a rehearsal has no signature: then the stated gas counts. */
-  isUnsigned?: boolean;
+  /** Its gas, where the chain cannot estimate it, because a rehearsal has no signature. */
+  unsigned?: bigint;
 };
 
 /**
@@ -113,12 +89,11 @@ export async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction
   const { native, token, fees, l1Fee } = preparation;
   await requireHeld(ctx, payer, spent, address === null ? native : token);
   const gas = gasOf(preparation, cost);
-  if (gas > MOST_GAS[kind])
-    throw new AppError(
-      "invalid_request",
-      `The transaction would take up to ${gas} gas, and a transaction of this kind (${kind}) may take ` +
-        `at most ${MOST_GAS[kind]}: nothing was signed`,
-    );
+  const most = kind === "swap" ? MOST_SWAP_GAS : MOST_GAS;
+  if (gas > most) {
+    const what = `The transaction would take up to ${gas} gas, and may take at most ${most}`;
+    throw new AppError("invalid_request", `${what}: nothing was signed`);
+  }
   const mostFee = gas * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
   // What was signed and cannot be mined is replaced by an empty transaction, which costs a fee as well.
   const reserve = GAS_OF_NOTHING * RAISED(fees.maxFeePerGas);
@@ -130,13 +105,10 @@ export async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction
 }
 
 /** @throws AppError `invalid_request` if the call would revert. */
-function gasOf({ gas }: Preparation, { stated = 0n, isUnsigned = false }: Cost): bigint {
-  if (isUnsigned) return gasLimit(stated);
-  if (gas.kind === "reverts")
-    throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
-  // A quote may state more gas than the estimate, up to three times as much.
-  const most = gas.gas * 3n;
-  return gasLimit(stated <= gas.gas ? gas.gas : stated < most ? stated : most);
+function gasOf({ gas }: Preparation, { unsigned }: Cost): bigint {
+  if (unsigned !== undefined) return gasLimit(unsigned);
+  if (gas.kind === "estimated") return gasLimit(gas.gas);
+  throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
 }
 
 /** The refusal of a transaction for which the network could take more than is allowed; in wei. */
@@ -178,7 +150,7 @@ async function otherWalletHint(
   needed: bigint,
 ): Promise<string> {
   for (const kind of ["basic", "custody"] as const) {
-    const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+    const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind });
     if (wallet === null || wallet.walletId === walletId) continue;
     const { address, decimals } = TOKENS[token];
     const held = await readAccount(storedAddress(wallet.address), address === null ? [] : [address], []);

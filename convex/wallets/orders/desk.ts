@@ -1,13 +1,13 @@
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import { AppError, failureOf, messageOf } from "../../lib/errors";
+import { failureOf, messageOf } from "../../lib/errors";
 import type { Caller } from "../../lib/limits/callers";
 import { log } from "../../lib/log";
 import { MOST_FEE } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { counted } from "../../lib/outside/calls";
-import { createPauses, SECOND, sleep, within } from "../../lib/time";
+import { createPauses, sleep, within } from "../../lib/time";
 import {
   broadcast,
   gainedIn,
@@ -16,7 +16,7 @@ import {
   type Standing,
 } from "../../providers/chain/transactions";
 import { valuesOf } from "../holdings";
-import { asHex, soldBy, storedAddress } from "../model";
+import { asHex, soldBy, storedAddress, type WalletKind } from "../model";
 import type { Found, UserRequest } from "../tables";
 import { TOKENS } from "../tokens";
 import type { Payer } from "./calls";
@@ -33,8 +33,6 @@ const ROW_PAUSE_MS = 100;
 /** Pauses before questions about the receipt: a block may be near, or seconds away. */
 const RECEIPT_PAUSES_MS = [50, 150, 450];
 const LONGEST_RECEIPT_PAUSE_MS = 500;
-/** An order that holds up another one is checked by whoever waits, if its own caller seems to be gone. */
-const HELD_UP_MS = 5 * SECOND;
 
 function advance(ctx: ActionCtx, { _id: orderId }: Order, step: Step): Promise<Order> {
   return ctx.runMutation(internal.wallets.orders.steps.advance, { orderId, step });
@@ -49,39 +47,30 @@ export function view(ctx: ActionCtx, orderId: Id<"orders">): Promise<Order> {
  * Carries an order out and waits for its receipt. An order that is not signed by the deadline is dropped, so that the
  * answer is final. No trouble of a node ends the wait once something was signed.
  * @param waitMs In ms of real time.
- * @param as `tapped`: its owner has approved it, so it goes on after the deadline. `watching`: it is waited for, its
- * owner's answer first, and somebody else carries it out.
+ * @param isWatched It is waited for, its owner's answer first, and somebody else carries it out.
  */
 export const carry = counted(
-  async (
-    ctx,
-    orderId: Id<"orders">,
-    waitMs: number,
-    as: "caller" | "tapped" | "watching" = "caller",
-  ): Promise<Order> => {
+  async (ctx, orderId: Id<"orders">, waitMs: number, isWatched = false): Promise<Order> => {
     const deadline = AbortSignal.timeout(waitMs);
-    const tap = AbortSignal.timeout(as === "watching" ? deadlines.tap : 0);
+    const tap = AbortSignal.timeout(isWatched ? deadlines.tap : 0);
     const pause = createPauses(ROW_PAUSE_MS);
     let row = await view(ctx, orderId);
-    let receipt = { of: "", until: deadline, looks: 0 };
+    let receipt = { of: -1, until: deadline, looks: 0 };
     while (!isEnded(row) && !deadline.aborted) {
+      if (row.state === "signed") {
+        const of = row.nonce ?? 0;
+        if (receipt.of !== of) receipt = { of, until: AbortSignal.timeout(waitOf(row)), looks: 0 };
+        if (receipt.until.aborted) break;
+        await sleep(RECEIPT_PAUSES_MS[receipt.looks++] ?? LONGEST_RECEIPT_PAUSE_MS);
+        row = (await within(deadline, checkQuietly(ctx, row))) ?? row;
+        continue;
+      }
       if (row.state === "asked" && tap.aborted) break;
-      if (row.state === "asked" || (row.state === "prepared" && as === "watching")) {
-        await pause();
-        row = (await within(deadline, view(ctx, orderId))) ?? row;
-        continue;
-      }
-      if (row.state === "prepared") {
-        row = (await within(deadline, attempt(ctx, row, pause))) ?? row;
-        continue;
-      }
-      const of = row.firstHash ?? "";
-      if (receipt.of !== of) receipt = { of, until: AbortSignal.timeout(waitOf(row)), looks: 0 };
-      if (receipt.until.aborted) break;
-      await sleep(RECEIPT_PAUSES_MS[receipt.looks++] ?? LONGEST_RECEIPT_PAUSE_MS);
-      row = (await within(deadline, checkQuietly(ctx, row))) ?? row;
+      const isOurs = row.state === "prepared" && !isWatched;
+      row = (await within(deadline, isOurs ? attempt(ctx, row) : view(ctx, orderId))) ?? row;
+      if (row.state === "asked" || row.state === "prepared") await pause();
     }
-    if (as !== "caller" || isEnded(row)) return row;
+    if (isWatched || isEnded(row)) return row;
     // Nothing is signed for a caller who was answered: a swap whose approval is mined later ends without one.
     row = await view(ctx, orderId);
     return row.state === "prepared" ? advance(ctx, row, { kind: "dropped" }) : row;
@@ -93,17 +82,12 @@ function waitOf(row: Order): number {
 }
 
 /** Signs an order if it is its turn. @returns The order afterwards. */
-async function attempt(ctx: ActionCtx, { _id: orderId }: Order, pause: () => Promise<void>): Promise<Order> {
+async function attempt(ctx: ActionCtx, { _id: orderId }: Order): Promise<Order> {
   const turn = await ctx.runQuery(internal.wallets.orders.steps.turn, { orderId, now: Date.now() });
-  const { row, blocker } = turn;
-  if (row.state !== "prepared") return row;
-  if (blocker !== null) {
-    await pause();
-    if (Date.now() - (blocker.tries.at(-1)?.at ?? 0) > HELD_UP_MS) await checkQuietly(ctx, blocker);
-    return row;
-  }
+  const { row, isBlocked } = turn;
+  if (row.state !== "prepared" || isBlocked) return row;
   try {
-    if (!(await signNext(ctx, turn))) await pause();
+    await signNext(ctx, turn);
   } catch (thrown) {
     const failure = failureOf(thrown);
     if (failure === null) log.error("wallets.unexpected", { orderId, message: messageOf(thrown) });
@@ -116,7 +100,7 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, pause: () => Pro
 /** One step of an order: signs it if it is its turn, or asks the chain about it. @throws AppError `upstream` */
 export const progress = counted(async (ctx, orderId: Id<"orders">): Promise<Order> => {
   const row = await view(ctx, orderId);
-  return row.state === "prepared" ? attempt(ctx, row, () => Promise.resolve()) : check(ctx, row);
+  return row.state === "prepared" ? attempt(ctx, row) : check(ctx, row);
 });
 
 async function checkQuietly(ctx: ActionCtx, row: Order): Promise<Order> {
@@ -187,72 +171,68 @@ async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): 
   }
 }
 
-/** An order that is rehearsed: the calls and checks that orders pass, as far as they go without a signature. */
-type Wondering = {
-  payer: Payer;
-  request: UserRequest;
-  caller: Pick<Caller, "address" | "keyHash">;
-  /** Whether it is to be put to its owner, and where it was begun. */
-  asked?: "tap" | "chat";
-};
-
 export type Rehearsal = Forecast & {
-  values: Awaited<ReturnType<typeof valuesOf>>;
+  /** Of the sent or sold amount, in micro-USD; absent without a live price. */
+  value?: string;
   /** Of a swap. */
-  terms: Order["terms"];
-  /** `null` if its calls could not be made. */
-  found: Found | null;
+  terms?: Order["terms"];
+  /** Absent if its calls could not be made. */
+  found?: Found;
 };
 
-/** What an order would do. It signs, stores and counts nothing. */
+/**
+ * What an order would do: the calls and checks that orders pass, as far as they go without a signature. It signs, stores
+ * and counts nothing.
+ */
 export const rehearse = counted(
-  async (ctx: ActionCtx, { payer, request, caller, asked }: Wondering): Promise<Rehearsal> => {
-    const values = await valuesOf(soldBy(request));
-    const { value } = values;
+  async (
+    ctx: ActionCtx,
+    order: { userId: string; kind: WalletKind; request: UserRequest },
+    { address, keyHash }: Pick<Caller, "address" | "keyHash">,
+  ): Promise<Rehearsal> => {
+    const { etherPrice: _, ...value } = await valuesOf(soldBy(order.request));
     const forecast: Forecast = await ctx.runQuery(internal.wallets.orders.placing.forecast, {
-      userId: payer.userId,
-      request,
-      address: caller.address,
+      ...order,
+      ...value,
+      address,
       now: Date.now(),
-      ...(asked === undefined ? {} : { asked }),
-      ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
-      ...(value === undefined ? {} : { value }),
+      ...(keyHash === undefined ? {} : { keyHash }),
     });
-    let offer: Offer | undefined;
-    const fees: bigint[] = [];
     try {
-      for await (const next of callsOf(ctx, { ...payer, request })) {
-        fees.push(next.mostFee);
-        offer = next.offer;
-      }
+      const { userId, request } = order;
+      return { ...forecast, ...value, ...(await tryOut(ctx, { ...forecast, userId }, request, 1n)) };
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
-      return { ...forecast, refusal: forecast.refusal ?? failure, values, terms: undefined, found: null };
+      return { ...forecast, ...value, refusal: forecast.refusal ?? failure };
     }
-    // Fees may rise until the owner has tapped: one transaction may cost twice as much as now, up to the general limit.
-    const dearest = fees.reduce((a, b) => (a > b ? a : b), 0n) * (asked === undefined ? 1n : 2n);
-    const mostFee = dearest < MOST_FEE ? dearest : MOST_FEE;
-    const found: Found = {
-      mostFee: mostFee.toString(),
-      feesInAll: (mostFee * BigInt(fees.length)).toString(),
-      costBps: offer?.costBps ?? null,
-      ...(offer === undefined ? {} : { minBuyAmount: offer.terms.minBuyAmount }),
-    };
-    return { ...forecast, values, terms: offer?.terms, found };
   },
 );
 
-/**
- * The findings of a rehearsal, for a question to the owner.
- * @throws AppError for orders that would be refused whatever the owner says.
- */
-export async function foundFor(ctx: ActionCtx, wondering: Wondering & { asked: "tap" | "chat" }) {
-  const { refusal, values, found } = await rehearse(ctx, wondering);
-  if (refusal !== null) {
-    const { code, message, retryAfterMs } = refusal;
-    throw new AppError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+/** @param margin By how much the fees may rise, up to the general limit, before the order is signed. */
+async function tryOut(ctx: ActionCtx, payer: Payer, request: UserRequest, margin: bigint) {
+  let offer: Offer | undefined;
+  const fees: bigint[] = [];
+  for await (const next of callsOf(ctx, { ...payer, request })) {
+    fees.push(next.mostFee);
+    offer = next.offer;
   }
-  if (found === null) throw new AppError("internal", "The rehearsal has found nothing");
-  return { ...values, found };
+  const dearest = fees.reduce((a, b) => (a > b ? a : b), 0n) * margin;
+  const mostFee = dearest < MOST_FEE ? dearest : MOST_FEE;
+  const found: Found = {
+    mostFee: mostFee.toString(),
+    feesInAll: (mostFee * BigInt(fees.length)).toString(),
+    costBps: offer?.costBps ?? null,
+    ...(offer === undefined ? {} : { minBuyAmount: offer.terms.minBuyAmount }),
+  };
+  return { found, ...(offer === undefined ? {} : { terms: offer.terms }) };
 }
+
+/**
+ * What a question to the owner says: fees may double until they have tapped.
+ * @throws AppError for orders that could not be carried out whatever the owner says.
+ */
+export const foundFor = counted(async (ctx: ActionCtx, payer: Payer, request: UserRequest) => {
+  const { found } = await tryOut(ctx, payer, request, 2n);
+  return { ...(await valuesOf(soldBy(request))), found };
+});

@@ -18,7 +18,7 @@ import { endpoint, Reply, type Call, type MountedEndpoint } from "../../lib/http
 import { waitingAs } from "../../lib/limits/slots";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { deadlines } from "../../lib/outside/deadlines";
-import { iso, SECOND } from "../../lib/time";
+import { SECOND } from "../../lib/time";
 import {
   acceptUnpriced,
   addressInput,
@@ -58,22 +58,22 @@ async function answer<Fields extends object>(
   const startedAt = performance.now();
   const { userId, kind, request, call } = placed;
   const { caller } = call;
-  const asked = { ...orderOf(placed), kind, isRehearsal, now: Date.now() };
-  const payer = await ctx.runQuery(internal.wallets.orders.placing.payer, asked);
   const shown = { ...order, ...warned(call) };
   if (isRehearsal) {
     const { rehearse } = await desk();
-    const work = () => rehearse(ctx, { payer: { ...payer, userId }, request, caller });
+    const work = () => rehearse(ctx, { userId, kind, request }, caller);
     const heldMs = deadlines.chain + deadlines.swap;
     return new Reply({ ...rehearsed(await waitingAs(ctx, caller, work, { heldMs })), ...shown }, {});
   }
+  const asked = { ...orderOf(placed), kind, now: Date.now() };
+  const payer = await ctx.runQuery(internal.wallets.orders.placing.payer, asked);
   const carried = async () => {
     // A repeat moves nothing new, and its outcome must not depend on a price.
     const opened = payer.earlier ?? (await open(ctx, placed, payer));
     const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
     // What its owner is asked about goes on by itself once they have tapped.
-    const as = opened.isAsked ? "watching" : "caller";
-    return { row: await (await desk()).carry(ctx, opened.orderId, waitMs, as), isRepeat: opened.isRepeat };
+    const { carry } = await desk();
+    return { row: await carry(ctx, opened.orderId, waitMs, opened.isAsked), isRepeat: opened.isRepeat };
   };
   const { row, isRepeat } = await waitingAs(ctx, caller, carried, { heldMs: deadlines.caller });
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
@@ -91,19 +91,15 @@ function orderOf({ userId, request, call: { caller, idempotencyKey } }: Placed) 
 }
 
 /** Opens an order, or has its owner asked if the rules require it. */
-async function open(ctx: ActionCtx, placed: Placed, { walletId, address }: Payer) {
+async function open(ctx: ActionCtx, placed: Placed, { walletId, address, isAsked }: Payer) {
   const { userId, request, call } = placed;
-  const paid = { ...orderOf(placed), walletId, address: call.caller.address };
-  const { place } = internal.wallets.orders.placing;
-  const { valuesOf } = await holdings();
-  const opened = await ctx.runMutation(place, { ...paid, ...(await valuesOf(soldBy(request))) });
-  if (opened !== null) return opened;
   const { foundFor } = await desk();
-  const payer = { userId, walletId, address };
-  const found = await foundFor(ctx, { payer, request, caller: call.caller, asked: "tap" });
-  const placedNow = await ctx.runMutation(place, { ...paid, ...found });
-  if (placedNow === null) throw new AppError("internal", "The order was not opened");
-  return placedNow;
+  const { valuesOf } = await holdings();
+  const values = isAsked
+    ? await foundFor(ctx, { userId, walletId, address }, request)
+    : await valuesOf(soldBy(request));
+  const paid = { ...orderOf(placed), walletId, address: call.caller.address };
+  return ctx.runMutation(internal.wallets.orders.placing.place, { ...paid, ...values });
 }
 
 const WAITS =
@@ -114,19 +110,10 @@ const WAITS =
  * @throws AppError why it ended before anything was signed; then its key is free again, unless an owner was asked.
  */
 function standing(row: Order, isRepeat: boolean) {
-  const {
-    _id: approvalId,
-    state,
-    txHash,
-    terms,
-    bought,
-    approvalTxHash,
-    error,
-    errorCode = "internal",
-  } = row;
-  if (txHash === undefined && state !== "failed") {
-    const until = { idempotencyKey: callersKey(row), expiresAt: iso(row.nextCheckAt) };
-    return { success: false, status: "awaiting_approval" as const, error: WAITS, approvalId, ...until };
+  const { txHash, terms, bought, approvalTxHash, error, errorCode = "internal" } = row;
+  if (txHash === undefined && row.state !== "failed") {
+    const waits = { approvalId: row._id, idempotencyKey: callersKey(row) };
+    return { success: false, status: "awaiting_approval" as const, error: WAITS, ...waits };
   }
   if (txHash === undefined) {
     const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
@@ -149,12 +136,12 @@ function standing(row: Order, isRepeat: boolean) {
 }
 
 /** What an order would do. */
-function rehearsed({ refusal, isAsked, leftUsd, values: { value }, terms, found }: Rehearsal) {
+function rehearsed({ refusal, isAsked, leftUsd, value, terms, found }: Rehearsal) {
   const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };
   const rehearsal = {
     refusal: refused ?? (isAsked ? { status: 202, error: WAITS } : null),
     valueUsd: value === undefined ? null : usdValue(BigInt(value)),
-    mostFeeEth: found === null ? null : formatUnits(BigInt(found.feesInAll), 18),
+    mostFeeEth: found === undefined ? null : formatUnits(BigInt(found.feesInAll), 18),
     costBps: found?.costBps ?? null,
     leftUsd,
   };
@@ -162,15 +149,9 @@ function rehearsed({ refusal, isAsked, leftUsd, values: { value }, terms, found 
 }
 
 /** A failure of an order that ended before anything of it was signed says so, and its key is free again. */
-const ended = (when: string) => ({
-  when,
-  headers: REPLAYED,
-  body: z.object({
-    nothingMoved: z
-      .literal(true)
-      .optional()
-      .describe("Nothing was signed; the idempotency key is free again"),
-  }),
+const ended = (when: string) => ({ when, headers: REPLAYED, body: NOTHING_MOVED });
+const NOTHING_MOVED = z.object({
+  nothingMoved: z.literal(true).optional().describe("Nothing was signed; the idempotency key is free again"),
 });
 
 /** What both calls that move funds have in common. */
@@ -182,20 +163,19 @@ const ordering = {
   access: "shown",
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
   answerHeaders: REPLAYED,
+  errors: {
+    ...USER_TOKEN_ERRORS,
+    not_found: "The user has no such wallet: connect first.",
+    conflict: "The idempotency key was used for another request.",
+    invalid_request: ended(
+      "The request or the state of the wallet does not allow it; the message says what.",
+    ),
+    forbidden: ended("The owner of this userId has not allowed this, or it is above a cap."),
+    paused: ended("The operator has paused sends and swaps, or the owner has frozen the account."),
+    internal: ended("The service failed."),
+    upstream: ended("The chain's RPC node or the swap provider failed, or its quote was refused."),
+  },
 } as const;
-
-const failures = (upstream: string) => ({
-  ...USER_TOKEN_ERRORS,
-  not_found: "The user has no such wallet: connect first.",
-  conflict: "The idempotency key was used for another request.",
-  invalid_request: ended(
-    "The request, or the state of the wallet, does not allow it; the message says what.",
-  ),
-  forbidden: ended("The owner of this userId has not allowed this, or it is above a cap."),
-  paused: ended("The operator has paused sends and swaps, or the owner has frozen the account."),
-  internal: ended("The service failed."),
-  upstream: ended(upstream),
-});
 
 const orderFields = {
   success: z
@@ -210,7 +190,6 @@ const orderFields = {
   error: z.string().optional().describe("What it waits for, or what is wrong with its result"),
   approvalId: z.string().optional().describe("While it waits for its owner"),
   idempotencyKey: z.string().optional().describe("While it waits: repeat the request with it"),
-  expiresAt: z.iso.datetime().optional().describe("Until when the owner can approve it, or it is signed"),
   repeated: z
     .literal(true)
     .optional()
@@ -253,7 +232,6 @@ const send: MountedEndpoint = endpoint({
   needs: ["WALLET_ENCRYPTION_KEY"],
   description:
     "What the wallet lacks (balance, network fee) is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
-  errors: failures("The chain's RPC node failed or did not answer."),
   example: {
     input: { userId: EXAMPLE_USER, ...EXAMPLE_SEND },
     output: { ...DONE, ...EXAMPLE_SEND },
@@ -286,7 +264,6 @@ const swap: MountedEndpoint = endpoint({
   needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
   description:
     "The quote is checked before anything is signed: it sells exactly what was asked, calls the provider's own contract, and that call guarantees this wallet the ordered token and a minimum, which may be worse than the price feeds by `slippageBps` and the operator's allowance (together 2 % by default). `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. An approval, where one is needed, is sent first, for the exact amount. Send an Idempotency-Key with everything that moves money.",
-  errors: failures("The swap provider or the chain's RPC node failed, or the quote was refused."),
   example: {
     input: { userId: EXAMPLE_USER, ...EXAMPLE_SIDES, amount: "100000000", slippageBps: 100 },
     output: {

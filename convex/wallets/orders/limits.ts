@@ -92,14 +92,9 @@ function unweighable(order: Ordering, recipient: Recipient | null): AppError | n
   const { countsFrom } = recipient;
   const how =
     countsFrom === null
-      ? "is not: its owner adds it in the web application, or approves the send in the linked chat"
+      ? "is not: its owner adds it in the web application"
       : `counts from ${dateTime(countsFrom + MINUTE)}`;
   return new AppError("forbidden", `This send needs a recipient on the owner's list, and this one ${how}`);
-}
-
-/** Whether an order sends to a recipient that has to be on the owner's list, and is not: the owner may be asked about it. */
-export async function isOffList(ctx: QueryCtx, order: Ordering, now: number): Promise<boolean> {
-  return needsList(order) && (await recipientOf(ctx, order, now))?.kind === "unlisted";
 }
 
 function needsList({ by }: Ordering): boolean {

@@ -7,7 +7,6 @@ import { NOBODY, rowsByBoth } from "../../lib/records";
 import { NEVER } from "../../lib/time";
 import {
   byWalletId,
-  insertWallet,
   pauseOf,
   PREPARED_FOR_MS,
   serviceWalletId,
@@ -23,8 +22,7 @@ export type Order = Doc<"orders">;
 
 export const REVERTED = "The transaction was mined and reverted";
 
-/** How many rows of an account may be signed at the same time. */
-const MOST_SIGNED = 1;
+/** How many rows of a service account may be signed at the same time. */
 export const MOST_SIGNED_SERVICE = 8;
 
 export async function byId(ctx: QueryCtx, id: Id<"orders">): Promise<Order> {
@@ -80,14 +78,10 @@ export async function earlierOf(ctx: QueryCtx, order: Keyed): Promise<Order | nu
   if (key === undefined) return null;
   const rows = rowsByBoth(ctx.db.query("orders"), "userId", userId, "idempotencyKey", key);
   const row = await rows.unique();
-  if (row !== null && !isLike(row, walletId, request)) throw new AppError("conflict", KEY_USED);
+  const terms = (one: Request) => JSON.stringify(Object.entries(one).sort());
+  const isLike = row === null || (row.walletId === walletId && terms(row.request) === terms(request));
+  if (!isLike) throw new AppError("conflict", KEY_USED);
   return row;
-}
-
-/** Whether an order has these terms. */
-export function isLike(row: Order, walletId: string, request: Request): boolean {
-  const canonical = (one: Request) => JSON.stringify(Object.entries(one).sort());
-  return row.walletId === walletId && canonical(row.request) === canonical(request);
 }
 
 /** A key belongs to the account, the credential and the endpoint. */
@@ -177,16 +171,18 @@ export async function openServiceOrder(
 ): Promise<Id<"orders">> {
   const walletId = serviceWalletId(role, address);
   if ((await walletById(ctx, walletId)) === null)
-    await insertWallet(ctx, { walletId, userId: NOBODY, kind: role, address });
+    await ctx.db.insert("wallets", { walletId, userId: NOBODY, kind: role, address });
   const opened = { state: "prepared", by: "service", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
   return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
 }
 
-/** The oldest signed row of an account, once it has as many as it may; `null` while another may be signed. */
-export async function blockerOf(ctx: QueryCtx, walletId: string, userId: string): Promise<Order | null> {
-  const most = userId === NOBODY ? MOST_SIGNED_SERVICE : MOST_SIGNED;
-  const signed = await signedOf(ctx, walletId, most);
-  return signed.length < most ? null : (signed[0] ?? null);
+/** Whether an order's account has as many signed rows as it may: a user's wallet one. */
+export async function isBlocked(
+  ctx: QueryCtx,
+  { walletId, userId }: Pick<Order, "walletId" | "userId">,
+): Promise<boolean> {
+  const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
+  return (await signedOf(ctx, walletId, most)).length === most;
 }
 
 /** The signed rows of an account, oldest first. */

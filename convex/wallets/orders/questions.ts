@@ -7,20 +7,23 @@ import { rulesOf } from "../../accounts/model";
 import { allListed } from "../../accounts/keys";
 import { change } from "../../lib/changes";
 import { AppError, failureOf, usedUp } from "../../lib/errors";
-import { rowsByBoth } from "../../lib/records";
-import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
-import { approvalFromNote, approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
+import { formatUnits, usdValue } from "../../lib/money/amounts";
+import { usd } from "../../lib/text/numbers";
+import { DAY, dateTime, HOUR, MINUTE, NEVER } from "../../lib/time";
+import { approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
+import type { Button, Paragraph } from "../../messenger/format";
 import { FREEZE } from "../../messenger/notices";
 import { vButton, vSpan } from "../../messenger/tables";
-import { walletOf } from "../model";
+import { EXPLORER, walletOf } from "../model";
 import { vFound, vPlacing, type Found } from "../tables";
-import { endCard, lookAlikeIn, questionButtons, questionCard } from "./cards";
-import { weigh } from "./limits";
-import { byId, countedFields, earlierOf, isLike, newFields, type NewOrder, type Order } from "./model";
+import { TOKENS, type Symbol } from "../tokens";
+import { weigh, type Recipient } from "./limits";
+import { byId, countedFields, earlierOf, newFields, type NewOrder, type Order } from "./model";
 
 /**
  * Orders that wait for their owner's tap: the state `asked`. They count when they are tapped for, live ten minutes, and
- * end at any change of the owner's rules. And what owners are told of their orders.
+ * end at any change of the owner's rules. And the cards that owners get about their orders, made from decoded terms: they
+ * contain no word of the caller's.
  */
 
 const ASKED_MS = 10 * MINUTE;
@@ -55,18 +58,6 @@ export async function expire(ctx: MutationCtx, row: Order, now: number): Promise
   await ctx.db.patch("orders", row._id, ended((await overAt(ctx, row, now)) ?? EXPIRED, now));
 }
 
-/** The open question with the same terms, which a request without a key joins. */
-export async function openLike(
-  ctx: QueryCtx,
-  { userId, walletId, request }: Pick<NewOrder, "userId" | "walletId" | "request">,
-  now: number,
-): Promise<Order | null> {
-  const asked = rowsByBoth(ctx.db.query("orders"), "userId", userId, "state", "asked");
-  for (const row of await asked.order("desc").take(MOST_A_DAY))
-    if (isLike(row, walletId, request) && (await overAt(ctx, row, now)) === null) return row;
-  return null;
-}
-
 type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Found };
 
 /**
@@ -75,24 +66,22 @@ type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Found };
  * @throws AppError `paused`, `rate_limited`, and the refusals of the limits.
  */
 async function ask(ctx: MutationCtx, { account, ...order }: Asking) {
-  const { userId, request, found, key } = order;
+  const { userId, request, found } = order;
   const now = Date.now();
   const byIdAlone = order.by === "id";
   if (byIdAlone) await refuseTooMany(ctx, userId, now);
   const by: "chat" | "tap" = order.by === "chat" ? "chat" : "tap";
-  const { refusal, left, recipient } = await weigh(ctx, { ...order, by, key: undefined, address: null }, now);
+  const { refusal, left, recipient } = await weigh(ctx, { ...order, by, address: null }, now);
   if (refusal !== null) throw refusal;
-  const { keyId: _, ...fields } = await newFields(ctx, order);
   const asked = {
     by,
     state: "asked" as const,
     question: { messengerId: account.messengerId, byId: byIdAlone },
     nextCheckAt: now + ASKED_MS,
   };
-  const row = await byId(ctx, await ctx.db.insert("orders", { ...fields, ...asked }));
+  const row = await byId(ctx, await ctx.db.insert("orders", { ...(await newFields(ctx, order)), ...asked }));
   const lookAlike = request.kind === "send" ? await lookAlikeOf(ctx, userId, request.toAddress) : null;
-  const caller = key === undefined ? "Somebody who knows your account id" : `Your key ${key.name}`;
-  const asker = by === "chat" ? "You" : caller;
+  const asker = by === "chat" ? "You" : "Somebody who knows your account id";
   return {
     row,
     paragraphs: questionCard(row, { found, recipient, lookAlike, left, asker }),
@@ -100,14 +89,21 @@ async function ask(ctx: MutationCtx, { account, ...order }: Asking) {
   };
 }
 
-async function lookAlikeOf(ctx: QueryCtx, userId: string, toAddress: string): Promise<string | null> {
+/** Which of the addresses that an owner knows another is made to look like, in words; `null` if none. */
+async function lookAlikeOf(ctx: QueryCtx, userId: string, other: string): Promise<string | null> {
   const listed = await allListed(ctx, userId);
   const known = listed.map(({ address }) => ({ address, what: "which is on your list" }));
   for (const kind of ["basic", "custody"] as const) {
     const wallet = await walletOf(ctx, userId, kind);
     if (wallet !== null) known.push({ address: wallet.address, what: `your own ${kind} wallet` });
   }
-  return lookAlikeIn(known, toAddress);
+  const alike = known.find(({ address }) => address !== other && ends(address) === ends(other));
+  return alike === undefined ? null : `${alike.address}, ${alike.what}`;
+}
+
+/** The characters of an address that people compare. */
+function ends(address: string): string {
+  return (address.slice(2, 6) + address.slice(-4)).toLowerCase();
 }
 
 /** Sends the question to the owner's chat. */
@@ -196,11 +192,8 @@ export const propose = internalMutation({
     if ((await earlierOf(ctx, order)) !== null) return null;
     const now = Date.now();
     const account = await approvingLink(ctx, userId, now);
-    if (account?.messengerId !== messengerId) {
-      const later = await approvalFromNote(ctx, userId, now);
-      const what = later === "" ? "orders nothing for that user" : "cannot order yet";
-      throw new AppError("forbidden", `This account ${what}${later}`);
-    }
+    if (account?.messengerId !== messengerId)
+      throw new AppError("forbidden", "This account orders nothing for that user, or not for two hours yet");
     const { paragraphs, buttons } = await ask(ctx, { ...order, account });
     return { paragraphs: parse(v.array(v.array(vSpan)), paragraphs), buttons };
   },
@@ -218,3 +211,107 @@ export const tellEnd = change({ orderId: v.id("orders") }, async (ctx, { orderId
   const paragraphs = endCard(row, key?.name);
   await enqueueCard(ctx, { userId, chatId, bot: "default", kind: "order", paragraphs, buttons });
 });
+
+/** @param facts What only the moment of the question knows; `recipient` is `null` for a swap, `left` in micro-USD. */
+function questionCard(
+  row: Order,
+  facts: { found: Found; recipient: Recipient | null; lookAlike: string | null; left: bigint; asker: string },
+): Paragraph[] {
+  const { found, recipient, lookAlike, left, asker } = facts;
+  const { request, value, nextCheckAt } = row;
+  const ends = [
+    `From your wallet ${row.address}`,
+    ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
+    ...(recipient === null ? [] : [recipientWords(recipient, lookAlike)]),
+  ];
+  const lines = [
+    value === undefined
+      ? "⚠️ There is no live price for it: no limit counts what it moves"
+      : `Worth ${usd(usdValue(BigInt(value)))} USD`,
+    ...(found.costBps === null
+      ? []
+      : [`By the price feeds it costs at most ${(Math.max(0, found.costBps) / 100).toFixed(2)} %`]),
+    `Network fees: at most ${feeWords(BigInt(found.feesInAll), BigInt(row.etherPrice))}`,
+    `Left for today: ${usd(usdValue(left))} USD`,
+  ];
+  return [
+    [{ bold: "🔐 Your approval is asked for" }, `\n${requestWords(row)}`],
+    [ends.join("\n")],
+    [lines.join("\n")],
+    [`${asker} asked for this. Nothing moves without your tap, until ${dateTime(nextCheckAt)}.`],
+  ];
+}
+
+function questionButtons(id: string): Button[][] {
+  return [
+    [
+      { text: "✅ Approve", command: `approve ${id}` },
+      { text: "✖ Refuse", command: `refuse ${id}` },
+    ],
+    [{ text: "🧊 Freeze", command: "freeze" }],
+  ];
+}
+
+function amountOf(amount: string, token: Symbol): string {
+  return `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
+}
+
+/** An order in one line, without its recipient. */
+function requestWords({ request, minBuyAmount }: Pick<Order, "request" | "minBuyAmount">): string {
+  if (request.kind === "send") return `Send ${amountOf(request.amount, request.token)}`;
+  if (request.kind !== "swap") return request.kind;
+  const { amount, fromToken, toToken } = request;
+  const bound = minBuyAmount === undefined ? "" : `, for at least ${amountOf(minBuyAmount, toToken)}`;
+  return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
+}
+
+/** @param etherPrice In micro-USD; 0 without a live price. */
+function feeWords(wei: bigint, etherPrice: bigint): string {
+  const eth = `${formatUnits(wei, 18)} ETH`;
+  return etherPrice === 0n ? eth : `${usd(usdValue((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
+}
+
+/** What an owner's card says about a recipient: nothing that others could have influenced. */
+function recipientWords(recipient: Recipient, lookAlike: string | null): string {
+  if (recipient.kind === "own") return `Your own ${recipient.wallet} wallet`;
+  if (recipient.kind === "listed") return `On your list since ${dateTime(recipient.since)}`;
+  if (lookAlike !== null) return `⚠️ New, and made to look like ${lookAlike}`;
+  return recipient.countsFrom === null
+    ? "⚠️ New: it is not on your list"
+    : `⚠️ New: on your list it counts from ${dateTime(recipient.countsFrom)}`;
+}
+
+/** The card that replaces the question. */
+export function decidedCard(row: Order): Paragraph[] {
+  const { state, txHash, error } = row;
+  if (state !== "failed" || txHash !== undefined) return [[{ bold: "✅ Approved" }], [requestWords(row)]];
+  const why = error === undefined ? [] : [[error]];
+  return [[{ bold: "✖ Nothing was moved" }], [requestWords(row)], ...why];
+}
+
+/** What an order has come to. @param key The name of the key that ordered it. */
+function endCard(row: Order, key: string | undefined): Paragraph[] {
+  const { request, bought, txHash, address, question, error } = row;
+  const arrived =
+    request.kind === "swap" && bought !== undefined ? [`Arrived: ${amountOf(bought, request.toToken)}`] : [];
+  const lines = [
+    requestWords({ request }),
+    `From ${address}`,
+    ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
+    ...(error === undefined ? arrived : [error]),
+    ...(question === undefined
+      ? [`Ordered ${wayOf(row, key)}. If that was not you, freeze your account.`]
+      : []),
+  ];
+  const short = `Transaction ${txHash?.slice(0, 8)}…${txHash?.slice(-4)}`;
+  return [
+    [{ bold: error === undefined ? "✅ Done" : "⚠️ Not done" }, ...lines.map((line) => `\n${line}`)],
+    ...(txHash === undefined ? [] : [[{ words: short, href: EXPLORER + txHash }]]),
+  ];
+}
+
+/** How an order came that nobody was asked about, in words for its owner. */
+function wayOf({ by, keyId }: Order, key: string | undefined): string {
+  if (by === "post") return "by a post of yours";
+  return keyId === undefined ? "with your token" : `with your key ${key ?? "that is gone"}`;
+}

@@ -12,7 +12,6 @@ import {
   type Fees,
   type Transaction,
 } from "../../providers/chain/preparation";
-import { UPSTREAM } from "../../providers/chain/rpc";
 import { broadcast, readMined } from "../../providers/chain/transactions";
 import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
 import { asHex, serviceAccountOf, storedAddress } from "../model";
@@ -22,7 +21,6 @@ import {
   isSame,
   L1_FEE_MARGIN,
   nothingFrom,
-  sendOf,
   serviceCall,
   tooDear,
   transfer,
@@ -54,11 +52,14 @@ export async function* callsOf(
   permit?: (message: Message) => Promise<Hex>,
 ): AsyncGenerator<Next & { offer?: Offer }, undefined> {
   const { request } = payer;
-  if (request.kind === "send") yield await sendOf(ctx, payer, request);
-  else if (request.kind === "swap") yield* callsOfSwap(ctx, payer, request, permit);
-  else if (request.kind !== "unknown") {
+  if (request.kind === "send") {
+    const spent = { token: request.token, amount: BigInt(request.amount) };
+    yield await affordable(ctx, payer, transfer(request), { kind: "send", spent });
+  }
+  if (request.kind === "swap") yield* callsOfSwap(ctx, payer, request, permit);
+  if (request.kind === "settlement" || request.kind === "anchor") {
     const call = serviceCall(request, storedAddress(payer.address));
-    yield await affordable(ctx, payer, call, { kind: request.kind });
+    yield await affordable(ctx, payer, call, { kind: "service" });
   }
 }
 
@@ -84,21 +85,21 @@ export function mayBeSigned(
 }
 
 /**
- * Signs an order's next transaction and stores its bytes; then it sends them. Nothing else signs for the first time.
- * @returns Whether it was signed; otherwise it is another's turn, or a dropped block has to be mended first.
+ * Signs an order's next transaction and stores its bytes; then it sends them. Nothing else signs for the first time. It
+ * signs nothing if it is another's turn by now, or a dropped block has to be mended first.
  * @throws AppError with the reason why the order is over.
  */
-export async function signNext(ctx: ActionCtx, turn: Turn): Promise<boolean> {
+export async function signNext(ctx: ActionCtx, turn: Turn): Promise<void> {
   const { row } = turn;
   // Each call is checked anew.
   const { value: next } = await callsOf(ctx, row, (message) => signPermit(ctx, row, message)).next();
   if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
   const { preparation, gas, call, mostFee, kind, offer } = next;
   const nonce = await nonceFor(ctx, turn, preparation.mined);
-  if (nonce === null) return false;
+  if (nonce === null) return;
   if (mostFee > BigInt(row.mostFee)) throw tooDear(mostFee, BigInt(row.mostFee));
   const signed = await sign(ctx, row, { nonce, gas, fees: preparation.fees, call }, offer?.least);
-  return storeAndSend(ctx, row, {
+  await storeAndSend(ctx, row, {
     signed: { ...signed, kind },
     fee: mostFee.toString(),
     ...(offer === undefined ? {} : { terms: offer.terms }),
@@ -117,22 +118,21 @@ async function storeAndSend(
 }
 
 function signPermit(ctx: ActionCtx, order: Order, message: Message): Promise<Hex> {
-  const check = ({ request }: Order) => {
-    if (request.kind !== "swap" || !isSoldBy(message, request)) throw new AppError("internal", OTHER);
-  };
-  return signTypedData(ctx, { order, isEmpty: false, check }, permitData(message));
+  const { request } = order;
+  if (request.kind !== "swap" || !isSoldBy(message, request)) throw new AppError("internal", OTHER);
+  return signTypedData(ctx, { order, isEmpty: false }, permitData(message));
 }
 
 function sign(ctx: ActionCtx, order: Order, unsigned: Unsigned, least: bigint | undefined) {
+  mayBeSigned(order, unsigned.call, least);
   const isEmpty = isSame(unsigned.call, nothingFrom(storedAddress(order.address)));
-  const check = (row: Order) => mayBeSigned(row, unsigned.call, least);
-  return signTransaction(ctx, { order, isEmpty, check }, unsigned);
+  return signTransaction(ctx, { order, isEmpty }, unsigned);
 }
 
 /**
  * The nonce to sign with. The chain's count lies between the oldest signed order's nonce and the next one.
  * @param mined The chain's count of the account's mined transactions.
- * @returns `null` if it is lower: a block was dropped, and its transactions were sent again.
+ * @returns `null` if it is lower (a block was dropped, and its transactions were sent again) or not sure yet.
  * @throws AppError `paused` if it is higher: this service was restored from a backup, and its rows are too old to sign by.
  */
 async function nonceFor(
@@ -149,9 +149,13 @@ async function nonceFor(
       await broadcast(asHex(raw));
     return null;
   }
-  // Answers differ between nodes and moments.
-  if ((await readMined(address)) !== mined)
-    throw new AppError("upstream", `${UPSTREAM} counts this wallet's transactions twice: nothing was signed`);
+  const asked = { orderId: row._id, now: Date.now() };
+  const [again, { next: nextNow }] = await Promise.all([
+    readMined(address),
+    ctx.runQuery(internal.wallets.orders.steps.turn, asked),
+  ]);
+  // Answers differ between nodes and moments, or another order was signed meanwhile.
+  if (again !== mined || nextNow !== next) return null;
   // A service account's key may have signed elsewhere before.
   if (isNew && serviceAccountOf(walletId) !== null) return mined;
   log.error("wallets.behind the chain", { address, mined });

@@ -9,17 +9,9 @@ import { log } from "../../lib/log";
 import { NOBODY, rowsByBoth, rowsDue } from "../../lib/records";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
 import { tellOwner } from "../../messenger/webhooks/events";
-import {
-  byWalletId,
-  NO_ACCOUNT,
-  NOT_SENT,
-  PREPARED_FOR_MS,
-  refusalToSign,
-  walletAt,
-  walletById,
-} from "../model";
+import { byWalletId, NO_ACCOUNT, NOT_SENT, PREPARED_FOR_MS, refusalToSign, walletAt } from "../model";
 import { vOrderRow, vSwapTerms, vTry, type Try } from "../tables";
-import { blockerOf, byId, isEnded, MOST_SIGNED_SERVICE, REVERTED, signedOf, type Order } from "./model";
+import { byId, isBlocked, isEnded, MOST_SIGNED_SERVICE, REVERTED, signedOf, type Order } from "./model";
 import { expire, seenAt } from "./questions";
 
 /**
@@ -49,8 +41,8 @@ export const view = internalQuery({
 
 const vTurn = v.object({
   row: vOrderRow,
-  /** A signed order of the same wallet, which has to end first. */
-  blocker: v.union(vOrderRow, v.null()),
+  /** Whether signed orders of the same wallet have to end first. */
+  isBlocked: v.boolean(),
   /** The account's next nonce, and that of its oldest signed order, as far as this service has given them out. */
   next: v.number(),
   oldest: v.number(),
@@ -67,16 +59,15 @@ export const turn = internalQuery({
   returns: vTurn,
   handler: async (ctx, { orderId, now }) => {
     const row = await byId(ctx, orderId);
-    const { walletId, userId } = row;
-    const wallet = await walletById(ctx, walletId);
-    const next = wallet?.nextNonce ?? 0;
-    const [first] = await signedOf(ctx, walletId, 1);
+    const { nextNonce } = await byWalletId(ctx, row.walletId);
+    const next = nextNonce ?? 0;
+    const [first] = await signedOf(ctx, row.walletId, 1);
     return {
       row,
-      blocker: await blockerOf(ctx, walletId, userId),
+      isBlocked: await isBlocked(ctx, row),
       next,
       oldest: first?.nonce ?? next,
-      isNew: wallet?.nextNonce === undefined,
+      isNew: nextNonce === undefined,
       isAllowed: (await refusalToSign(ctx, row, now)) === null,
     };
   },
@@ -124,7 +115,11 @@ export const storeSigned = internalMutation({
     if (!isCurrent) return false;
     const refusal = signed.kind === "empty" ? null : await refusalToSign(ctx, row, Date.now());
     if (refusal !== null) throw refusal;
-    if (isFirst && !(await takeNonce(ctx, row, signed.nonce))) return false;
+    if (isFirst) {
+      const { _id, nextNonce = 0 } = await byWalletId(ctx, row.walletId);
+      if (signed.nonce < nextNonce || (await isBlocked(ctx, row))) return false;
+      await ctx.db.patch("wallets", _id, { nextNonce: signed.nonce + 1 });
+    }
     const at = Date.now();
     const spent = BigInt(row.feeCounted) + (BigInt(fee) * BigInt(row.etherPrice)) / 10n ** 18n;
     await ctx.db.patch("orders", row._id, {
@@ -132,7 +127,6 @@ export const storeSigned = internalMutation({
       nonce: signed.nonce,
       tries: [...row.tries, { ...signed, at }],
       txHash: signed.hash,
-      ...(isFirst ? { firstHash: signed.hash } : {}),
       feeCounted: spent.toString(),
       ...(terms === undefined ? {} : { terms }),
       nextCheckAt: at + 20 * SECOND,
@@ -140,14 +134,6 @@ export const storeSigned = internalMutation({
     return true;
   },
 });
-
-/** Takes an account's next nonce, if it is this order's turn. */
-async function takeNonce(ctx: MutationCtx, { walletId, userId }: Order, nonce: number): Promise<boolean> {
-  const { _id, nextNonce = 0 } = await byWalletId(ctx, walletId);
-  if (nonce < nextNonce || (await blockerOf(ctx, walletId, userId)) !== null) return false;
-  await ctx.db.patch("wallets", _id, { nextNonce: nonce + 1 });
-  return true;
-}
 
 const vStep = v.union(
   /** The chain has mined one of its transactions. */
@@ -187,11 +173,11 @@ export const advance = internalMutation({
 async function drop(
   ctx: MutationCtx,
   row: Order,
-  { error, errorCode = "upstream" }: { error?: string | undefined; errorCode?: ErrorCode | undefined },
+  because: { error?: string | undefined; errorCode?: ErrorCode | undefined } = {},
 ): Promise<void> {
   if (row.state !== "prepared") return;
-  const late = row.approvalTxHash === undefined ? NOT_SENT : NOT_SWAPPED;
-  const outcome = { state: "failed", error: error ?? late, errorCode } as const;
+  const late = failed(row.approvalTxHash === undefined ? NOT_SENT : NOT_SWAPPED);
+  const outcome = because.error === undefined ? late : { ...because, state: "failed" as const };
   await finish(ctx, row, outcome, { idempotencyKey: undefined, nextCheckAt: NEVER });
 }
 
@@ -201,49 +187,50 @@ async function mined(
   row: Order,
   { hash, succeeded, bought }: { hash: string; succeeded: boolean; bought?: string | undefined },
 ): Promise<void> {
-  const one = row.tries.find((each) => each.hash === hash);
-  if (one === undefined || row.state === "asked" || row.state === "prepared") return;
+  const kind = row.tries.find((one) => one.hash === hash)?.kind;
+  if (kind === undefined || row.state === "asked" || row.state === "prepared") return;
   const now = Date.now();
-  const lookBack = { nextCheckAt: now + LOOK_BACK_MS, usedSince: undefined };
-  if (one.kind === "approve") {
-    if (isEnded(row)) return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
-    const approved = { approvalTxHash: hash, txHash: undefined, firstHash: undefined };
-    if (!succeeded) return finish(ctx, row, failed(APPROVAL_REFUSED), { ...approved, ...lookBack });
-    const prepared = { state: "prepared", nextCheckAt: now + PREPARED_FOR_MS } as const;
-    return ctx.db.patch("orders", row._id, { ...approved, ...prepared, usedSince: undefined });
-  }
-  const outcome = !succeeded
-    ? failed(REVERTED)
-    : one.kind === "empty"
-      ? failed(WITHDRAWN)
-      : { state: "confirmed" as const, ...boughtBy(row, bought) };
-  if (isEnded(row) && row.state === outcome.state && row.txHash === hash)
-    return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
-  if (isEnded(row)) log.warn("wallets.end corrected", { orderId: row._id, to: outcome.state });
-  await finish(ctx, row, outcome, { txHash: hash, ...lookBack });
+  const isApproval = kind === "approve";
+  const shown = isApproval
+    ? { approvalTxHash: hash, txHash: undefined, usedSince: undefined }
+    : { txHash: hash, usedSince: undefined };
+  const outcome = outcomeOf(row, kind, succeeded, bought);
+  if (isEnded(row)) {
+    if (isApproval || (row.state === outcome.state && row.txHash === hash))
+      return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
+    log.warn("wallets.end corrected", { orderId: row._id, to: outcome.state });
+  } else if (isApproval && succeeded)
+    return ctx.db.patch("orders", row._id, {
+      ...shown,
+      state: "prepared",
+      nextCheckAt: now + PREPARED_FOR_MS,
+    });
+  await finish(ctx, row, outcome, { ...shown, nextCheckAt: now + LOOK_BACK_MS });
 }
 
-type Outcome = {
-  state: "confirmed" | "failed";
-  error?: string;
-  errorCode?: ErrorCode;
-  bought?: string;
+type Outcome = Pick<Order, "state"> & {
+  [Field in "error" | "errorCode" | "bought"]?: Order[Field] | undefined;
 };
 
 function failed(error: string): Outcome {
   return { state: "failed", error, errorCode: "upstream" };
 }
 
-/**
- * What a mined swap has bought. 0x's contract would revert rather than pay less than its call guaranteed: then the
- * contract is not what its registry says, or the node lies.
- */
-function boughtBy({ _id, terms }: Order, bought: string | undefined): Pick<Outcome, "bought" | "error"> {
-  if (bought === undefined) return {};
-  if (terms === undefined || BigInt(bought) >= BigInt(terms.minBuyAmount)) return { bought };
+/** What a mined transaction makes of its order. */
+function outcomeOf(
+  { _id, terms }: Order,
+  kind: Try["kind"],
+  succeeded: boolean,
+  bought: string | undefined,
+): Outcome {
+  if (!succeeded) return failed(kind === "approve" ? APPROVAL_REFUSED : REVERTED);
+  if (kind === "empty") return failed(WITHDRAWN);
+  if (bought === undefined || BigInt(bought) >= BigInt(terms?.minBuyAmount ?? 0))
+    return { state: "confirmed", bought };
+  // 0x's contract reverts rather than pay less: then it is not what its registry says, or the node lies.
   log.error("wallets.swap fell short", { orderId: _id });
-  const error = `The swap was mined and has bought ${bought} rather than at least ${terms.minBuyAmount}: the service has been alerted`;
-  return { bought, error };
+  const error = `The swap was mined and has bought ${bought} rather than at least ${terms?.minBuyAmount}: the service has been alerted`;
+  return { state: "confirmed", bought, error };
 }
 
 /**
@@ -279,7 +266,7 @@ async function isOwn(ctx: MutationCtx, { walletId, userId }: Order, nonce: numbe
 
 /** `undefined` removes a field. */
 type Changes = { nextCheckAt: number; approvalTxHash?: string } & {
-  [Field in "idempotencyKey" | "txHash" | "firstHash" | "usedSince"]?: Order[Field] | undefined;
+  [Field in "idempotencyKey" | "txHash" | "usedSince"]?: Order[Field] | undefined;
 };
 
 /** Writes an order's end, with all that follows from it: its mention, the webhooks of whose it is, word to its owner. */
@@ -306,7 +293,7 @@ export const takeUpDue = dueWork(async (ctx) => {
   const now = Date.now();
   const due = await rowsDue(ctx.db.query("orders"), "nextCheckAt", now).take(50);
   for (const row of due) {
-    if (row.state === "prepared") await drop(ctx, row, {});
+    if (row.state === "prepared") await drop(ctx, row);
     else if (row.state === "asked") await expire(ctx, row, now);
     else {
       const age = now - (row.tries.at(-1)?.at ?? now);

@@ -84,9 +84,9 @@ export async function* callsOfSwap(
   if (signature !== null)
     call.data = concat([call.data, numberToHex(size(signature), { size: 32 }), signature]);
   const isUnsigned = signature === NO_SIGNATURE;
-  const stated = gas ?? (isUnsigned ? USUAL_SWAP_GAS : 0n);
+  const stated = isUnsigned ? { unsigned: gas ?? USUAL_SWAP_GAS } : {};
   const spent = { token: swap.fromToken, amount: BigInt(swap.amount) };
-  yield { ...(await affordable(ctx, payer, call, { kind: "swap", spent, stated, isUnsigned })), offer };
+  yield { ...(await affordable(ctx, payer, call, { kind: "swap", spent, ...stated })), offer };
 }
 
 function approval(token: Symbol, amount: bigint): Transaction {

@@ -1,0 +1,118 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../../_generated/server";
+import { AppError } from "../../lib/errors";
+import { vCaller, type Caller } from "../../lib/limits/callers";
+import { charge } from "../../lib/limits/charges";
+import { replacing, sealedIn } from "../../lib/security/rotation";
+import type { SealContext } from "../../lib/security/seals";
+import { refusalToSign, walletOf, type WalletKind } from "../model";
+import { vWalletKind } from "../tables";
+
+/** Users' wallets and their sealed keys, which only `custody/signatures` opens. */
+
+const vWallet = v.object({ walletId: v.string(), address: v.string() });
+/** `existing`: whether it was there before. */
+const vOwnWallet = v.object({ ...vWallet.fields, existing: v.boolean() });
+
+/** A user's wallet of a kind, or `null`. */
+export const find = internalQuery({
+  args: { userId: v.string(), kind: vWalletKind },
+  returns: v.union(vWallet, v.null()),
+  handler: async (ctx, { userId, kind }) => {
+    const wallet = await walletOf(ctx, userId, kind);
+    return wallet === null ? null : { walletId: wallet.walletId, address: wallet.address };
+  },
+});
+
+/**
+ * Stores a new wallet, unless the user has one of this kind already: then the new key is discarded unused, and nothing
+ * is counted.
+ * @param args.caller Against whose limits it counts; absent: none's.
+ * @throws AppError `rate_limited`
+ */
+export const adopt = internalMutation({
+  args: {
+    userId: v.string(),
+    kind: vWalletKind,
+    walletId: v.string(),
+    address: v.string(),
+    sealedKey: v.string(),
+    caller: v.optional(vCaller),
+  },
+  returns: vOwnWallet,
+  handler: async (ctx, { userId, kind, walletId, address, sealedKey, caller }) => {
+    const present = await walletOf(ctx, userId, kind);
+    if (present !== null) return { walletId: present.walletId, address: present.address, existing: true };
+    if (caller !== undefined) await charge(ctx, "wallet", caller);
+    await ctx.db.insert("wallets", { walletId, userId, kind, address });
+    await ctx.db.insert("walletKeys", { walletId, userId, sealedKey });
+    return { walletId, address, existing: false };
+  },
+});
+
+/**
+ * The user's wallet of a kind. If there is none, it is created; of concurrent calls, one key is kept. For actions.
+ * @param caller Against whose limits a new one counts; absent: none's.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if one has to be created; `rate_limited`.
+ */
+export async function ensureWallet(
+  ctx: ActionCtx,
+  owned: { userId: string; kind: WalletKind },
+  caller?: Caller,
+): Promise<Infer<typeof vOwnWallet>> {
+  const present = await ctx.runQuery(internal.wallets.custody.wallets.find, owned);
+  if (present !== null) return { ...present, existing: true };
+  const { createWallet } = await import("./signatures");
+  return ctx.runMutation(internal.wallets.custody.wallets.adopt, {
+    ...owned,
+    ...(await createWallet()),
+    ...(caller === undefined ? {} : { caller }),
+  });
+}
+
+/** The context of a key's envelope: it opens only for the wallet it was made for. */
+export function keySeal(walletId: string): SealContext {
+  return { purpose: "wallet private key", owner: walletId };
+}
+
+/**
+ * The sealed key of an order's wallet, only for `custody/signatures`.
+ * @param args.isEmpty Whether it signs a transaction that moves nothing, which ends an order whatever the rules say now.
+ * @throws AppError as `refusalToSign`.
+ */
+export const sealed = internalQuery({
+  args: { orderId: v.id("orders"), isEmpty: v.boolean(), now: v.number() },
+  returns: v.string(),
+  handler: async (ctx, { orderId, isEmpty, now }) => {
+    const order = await ctx.db.get("orders", orderId);
+    const isOpen = order?.state === "prepared" || order?.state === "signed";
+    if (order === null || !isOpen)
+      throw new AppError("internal", "Nothing is signed for an order that is over");
+    const refusal = isEmpty ? null : await refusalToSign(ctx, order, now);
+    if (refusal !== null) throw refusal;
+    const row = await keyOf(ctx, order.walletId);
+    if (row === null) throw new AppError("internal", "This wallet has no key");
+    return row.sealedKey;
+  },
+});
+
+/** The sealed keys, for a rotation. */
+export const all = sealedIn(
+  (db) => db.query("walletKeys"),
+  ({ walletId, sealedKey }) => ({ id: walletId, sealedSecret: sealedKey, context: keySeal(walletId) }),
+);
+
+/** Replaces keys by re-sealed ones; a key that changed meanwhile stays. */
+export const replace = replacing(async (ctx, { id: walletId, from, to }) => {
+  const row = await keyOf(ctx, walletId);
+  if (row?.sealedKey !== from) return false;
+  await ctx.db.patch("walletKeys", row._id, { sealedKey: to });
+  return true;
+});
+
+async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
+  return getOneFrom(ctx.db, "walletKeys", "by_walletId", walletId);
+}
