@@ -39,7 +39,7 @@ export type Verdict =
 type Proof = { by: Credential | "other"; key?: Doc<"keys"> };
 
 /** How owners prove who they are. */
-export const TOKEN = "the owner's token (Authorization: Bearer <token>)";
+const TOKEN = "the owner's token (Authorization: Bearer <token>)";
 
 /**
  * An id without an owner is its own credential, and then the Authorization header is ignored.

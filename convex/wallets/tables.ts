@@ -54,7 +54,7 @@ export type Request = Infer<typeof vRequest>;
 /** What an account of the service's own does. */
 export type ServiceRequest = Extract<Request, { kind: "settlement" | "anchor" }>;
 
-export const vAction = literals("buy", "sell", "swap", "send", "unknown");
+const vAction = literals("buy", "sell", "swap", "send", "unknown");
 const vState = literals("asked", "prepared", "signed", "confirmed", "failed");
 /** On whose word an order stands. `tap`: approved by the owner in their chat; `free`: of an id without an owner. */
 const vBy = literals("free", "owner", "key", "id", "tap", "chat", "post", "service");

@@ -1,6 +1,5 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
-import { TOKEN } from "../../accounts/access";
 import { accountOf, dailyAt } from "../../accounts/model";
 import { listedOf } from "../../accounts/keys";
 import { setting } from "../../lib/env";
@@ -176,7 +175,6 @@ function beyond(limit: Limit, { by, request }: Ordering, amount: bigint, now: nu
   const what =
     request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(amount)} USD,`;
   const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${cents(leftOf(limit))} USD are left`;
-  if (by === "chat") return new AppError("forbidden", `${message}. Beyond it an order needs ${TOKEN}`);
   let used = sumOf(orders);
   for (const row of orders) {
     used -= sumOf([row]);
@@ -204,6 +202,6 @@ function leftOf({ most, orders }: Limit): bigint {
 }
 
 /** Micro-USD in USD, to the cent. */
-export function cents(micro: bigint): string {
+function cents(micro: bigint): string {
   return formatUnits(micro / 10_000n, 2);
 }

@@ -35,7 +35,7 @@ const EXPIRED = "The owner has not answered within 10 minutes";
 const VOID = "The owner's rules have changed since it was asked";
 
 /** Why a question has ended by itself at `now`; `null` while its owner may still answer it. */
-export async function overAt(ctx: QueryCtx, row: Order, now: number): Promise<string | null> {
+async function overAt(ctx: QueryCtx, row: Order, now: number): Promise<string | null> {
   const { question, userId, rules, nextCheckAt } = row;
   if (question === undefined || nextCheckAt <= now) return EXPIRED;
   const { version, isFrozen } = await rulesOf(ctx, userId, now);

@@ -200,7 +200,7 @@ const SLIPPAGE = [{ type: "address" }, { type: "address" }, { type: "uint256" }]
  * `buyToken` for it, and pays that to `recipient` (0x-settler, `SettlerBase._checkSlippageAndTransfer`); with both zero
  * it checks nothing. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`.
  */
-export function guaranteedBy({ to, data, value }: Transaction, swap: Sides, owner: Address): bigint | null {
+function guaranteedBy({ to, data, value }: Transaction, swap: Sides, owner: Address): bigint | null {
   const amount = BigInt(swap.amount);
   if (value !== (TOKENS[swap.fromToken].address === null ? amount : 0n)) return null;
   if (isWrapping(swap)) return isPlainWrap(to, data, swap) ? amount : null;
