@@ -13,7 +13,7 @@ import { optional, required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/security/seals";
 import type { Fees, Transaction } from "../../providers/chain/preparation";
-import { keySeal } from "./wallets";
+import { keySeal } from "./tables";
 import { serviceAccountOf, type ServiceRole } from "../model";
 
 /**

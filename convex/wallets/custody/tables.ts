@@ -1,6 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import type { RecordsOf } from "../../lib/records";
+import type { SealContext } from "../../lib/security/seals";
 
 export const custodyTables = {
   /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
@@ -15,3 +16,8 @@ export const custodyTables = {
 export const custodyRecords: RecordsOf<typeof custodyTables> = {
   walletKeys: { keep: "without it a wallet's money is lost" },
 };
+
+/** The context of a key's envelope: it opens only for the wallet it was made for. */
+export function keySeal(walletId: string): SealContext {
+  return { purpose: "wallet private key", owner: walletId };
+}

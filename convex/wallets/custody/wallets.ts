@@ -7,9 +7,9 @@ import { AppError } from "../../lib/errors";
 import { vCaller, type Caller } from "../../lib/limits/callers";
 import { charge } from "../../lib/limits/charges";
 import { replacing, sealedIn } from "../../lib/security/rotation";
-import type { SealContext } from "../../lib/security/seals";
 import { refusalToSign, walletOf, type WalletKind } from "../model";
 import { vWalletKind } from "../tables";
+import { keySeal } from "./tables";
 
 /** Users' wallets and their sealed keys, which only `custody/signatures` opens. */
 
@@ -71,11 +71,6 @@ export async function ensureWallet(
     ...(await createWallet()),
     ...(caller === undefined ? {} : { caller }),
   });
-}
-
-/** The context of a key's envelope: it opens only for the wallet it was made for. */
-export function keySeal(walletId: string): SealContext {
-  return { purpose: "wallet private key", owner: walletId };
 }
 
 /**
