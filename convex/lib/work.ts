@@ -45,20 +45,12 @@ export type Failure = ObjectType<typeof vFailure>;
 const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3 };
 type Rank = keyof typeof RANKS;
 
-/** How a piece of work is done, besides its action. */
-export type Terms = {
+/** How a piece of work is done, besides its action; `lib/tables` says what the row's fields mean. */
+export type Terms = Pick<Doc<"work">, "attempts" | "until" | "onFailure" | "subject"> & {
   /** The queue in which it waits for a place; absent: it begins as soon as it is due. */
   queue?: "models" | "messages";
   /** Absent: `service`. */
   rank?: Rank;
-  /** How often it may fail. Absent: its room ends it. */
-  attempts?: number;
-  /** Epoch ms: no further attempt begins after this. */
-  until?: number;
-  /** The mutation that learns of every failed attempt, in the transaction that decides whether another follows. */
-  onFailure?: NonNullable<Doc<"work">["onFailure"]>;
-  /** The subject by which its room finds it. */
-  subject?: string;
 };
 
 /** How many run at once. The small platform class runs 8 scheduled functions: two are left for sends, deposits and crons. */
