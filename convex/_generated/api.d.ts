@@ -54,7 +54,6 @@ import type * as lib_errors from "../lib/errors.js";
 import type * as lib_facts from "../lib/facts.js";
 import type * as lib_figures_ledger from "../lib/figures/ledger.js";
 import type * as lib_figures_settle from "../lib/figures/settle.js";
-import type * as lib_figures_shapes from "../lib/figures/shapes.js";
 import type * as lib_figures_written from "../lib/figures/written.js";
 import type * as lib_http_endpoint from "../lib/http/endpoint.js";
 import type * as lib_http_input from "../lib/http/input.js";
@@ -305,7 +304,6 @@ declare const fullApi: ApiFromModules<{
   "lib/facts": typeof lib_facts;
   "lib/figures/ledger": typeof lib_figures_ledger;
   "lib/figures/settle": typeof lib_figures_settle;
-  "lib/figures/shapes": typeof lib_figures_shapes;
   "lib/figures/written": typeof lib_figures_written;
   "lib/http/endpoint": typeof lib_http_endpoint;
   "lib/http/input": typeof lib_http_input;

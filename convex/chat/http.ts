@@ -1,9 +1,16 @@
 import * as z from "zod";
-import { shownSource, shownSources } from "../lib/figures/shapes";
+import {
+  shownSource,
+  shownSources,
+  USER_TOKEN,
+  absentWhenEmpty,
+  atMost,
+  optionalUserId,
+  text,
+} from "../lib/http/input";
 import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
-import { USER_TOKEN, absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { resultExample } from "../research/views";
 import { agentNamed, DEFAULT_AGENT } from "./agents";

@@ -1,7 +1,6 @@
 import { pick } from "convex-helpers";
 import * as z from "zod";
-import { shownSource, shownSources } from "../lib/figures/shapes";
-import { EXAMPLE_TIME } from "../lib/http/input";
+import { shownSource, shownSources, EXAMPLE_TIME } from "../lib/http/input";
 import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE } from "../lib/time";
 import type { Shift, Standing } from "./model";

@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { ownHosts } from "../env";
+import type { CitedSource } from "../figures/ledger";
+import { iso } from "../time";
 import { MAX_USER_ID, NOT_SHARED, PRINTABLE, SHARED_ID } from "../records";
 import { symbolIn } from "../money/coins";
 
@@ -151,6 +153,19 @@ export const idempotencyKey = absentWhenEmpty(
 ).describe(
   "Repeating a call with the same key returns its first outcome. The Idempotency-Key header is the same; if both are sent, they must not differ.",
 );
+
+/** What accompanies a text whose figures come from facts, as callers see it. */
+export const shownSource = z.object({
+  id: z.number().describe("Its number in the texts' citations"),
+  name: z.string().describe("The source; a language model is named as one, and is unverified"),
+  url: z.string().nullable().describe("A public address of the same data"),
+  observedAt: z.iso.datetime(),
+  says: z.string(),
+});
+
+export function shownSources(sources: readonly CitedSource[]): z.output<typeof shownSource>[] {
+  return sources.map((one) => ({ ...one, observedAt: iso(one.observedAt) }));
+}
 
 /** What descriptions of several endpoints share: values of their examples, and the headers that they read. */
 

@@ -19,8 +19,7 @@ export type Credential = Infer<typeof vCredential>;
  * Acts for a `userId` about which it is decided. `swap` and `send`: move funds. `delivery`: sets where the user's cards go.
  * `holdings`: shows what the wallets hold. `shifts`: starts and stops research.
  */
-const vDeed = literals("swap", "send", "delivery", "holdings", "shifts");
-export type Deed = Infer<typeof vDeed>;
+export type Deed = "swap" | "send" | "delivery" | "holdings" | "shifts";
 
 /** What an endpoint asks of its caller: the right to an act; `shown` only finds out the credential, and refuses nobody. */
 export const vAccess = literals("shown", "delivery", "holdings", "shifts");
