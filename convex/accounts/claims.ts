@@ -55,10 +55,16 @@ export const claim = internalMutation({
 });
 
 /**
+ * @param isMeant Otherwise the claim is only looked at.
  * @returns When the claim takes effect (epoch ms); `null` if it has.
  * @throws AppError `conflict` if the login cannot own the id.
  */
-async function claimFor(ctx: MutationCtx, userId: string, login: string): Promise<number | null> {
+async function claimFor(
+  ctx: MutationCtx,
+  userId: string,
+  login: string,
+  isMeant = true,
+): Promise<number | null> {
   const now = Date.now();
   const row = await accountOf(ctx, userId);
   if (row?.login === login) {
@@ -68,11 +74,12 @@ async function claimFor(ctx: MutationCtx, userId: string, login: string): Promis
   const refusal = await refusalOf(ctx, userId, login, now);
   if (refusal !== null) throw new AppError("conflict", refusal);
   if (row?.claim?.login === login) return row.claim.dueAt;
-  if (!(await hasRows(ctx, "wallets", userId))) {
+  const dueAt = (await hasRows(ctx, "wallets", userId)) ? now + CLAIM_MS : null;
+  if (!isMeant) return dueAt;
+  if (dueAt === null) {
     await bind(ctx, userId, login);
     return null;
   }
-  const dueAt = now + CLAIM_MS;
   await saveAccount(ctx, userId, { claim: { login, dueAt }, ownerCode: undefined });
   await ctx.scheduler.runAt(dueAt, internal.accounts.claims.settle, { userId });
   await announce(
@@ -132,12 +139,7 @@ export const settle = change({ userId: v.string() }, async (ctx, { userId }) => 
 async function bind(ctx: MutationCtx, userId: string, login: string): Promise<void> {
   const former = (await accountOf(ctx, userId))?.login;
   if (former === undefined) {
-    await announce(
-      ctx,
-      userId,
-      "🔐 Your account id has an owner now",
-      "Somebody who knows it has become its owner: from now on what it has belongs to them.",
-    );
+    await announce(ctx, userId, "🔐 Your account id has an owner now", "What it has belongs to them.");
     await ctx.runMutation(internal.messenger.notices.endAll, { userId });
     await ctx.runMutation(internal.alerts.model.endAll, { userId });
     await ctx.runMutation(internal.research.shifts.stop, { userId });
@@ -153,13 +155,8 @@ async function bind(ctx: MutationCtx, userId: string, login: string): Promise<vo
   await changeRules(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
   const messengerId = messengerOf(login);
   if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
-  if (former !== undefined)
-    await announce(
-      ctx,
-      userId,
-      "🔐 Your account has another login",
-      "From now on only the new login can move its money. The old one's keys and open orders have ended.",
-    );
+  const ended = "The old one's keys and open orders have ended.";
+  if (former !== undefined) await announce(ctx, userId, "🔐 Your account has another login", ended);
 }
 
 /** Anybody who knows an id ends a claim of it that waits: it stays free. @throws AppError `not_found` */
@@ -169,12 +166,7 @@ export const end = change({ name: v.string() }, async (ctx, { name }) => {
     throw new AppError("not_found", "No claim of this userId waits");
   const { userId } = row;
   await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + REST_MS } });
-  await announce(
-    ctx,
-    userId,
-    "🔐 The claim of your account has ended",
-    "It stays as it was, and nobody can claim it for a week.",
-  );
+  await announce(ctx, userId, "🔐 The claim of your account has ended", "Nobody can claim it for a week.");
 });
 
 /** When a messenger account owns the id that it has claimed (epoch ms); `null` if none waits for it. */
@@ -194,46 +186,28 @@ export const ownerLink = internalMutation({
   handler: async (ctx, { userId }) => {
     const bot = optional("MESSENGER_BOT_NAME");
     const row = await accountOf(ctx, userId);
-    if (bot === undefined || row?.login !== undefined || row?.claim !== undefined) return null;
+    if (bot === undefined || row?.login !== undefined || claimDueAt(row) !== null) return null;
     const ownerCode = row?.ownerCode ?? randomHex(12);
     if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
     return `https://t.me/${bot}?start=own_${ownerCode}`;
   },
 });
 
-/** The free account that a link offers; or why it offers none, in words. */
-export const offered = internalQuery({
-  args: { code: v.string(), messengerId: v.string() },
-  returns: v.union(v.object({ userId: v.string(), waits: v.boolean() }), v.object({ refusal: v.string() })),
-  handler: async (ctx, { code, messengerId }) => {
-    const userId = await userIdOf(ctx, code);
-    if (userId === null) return { refusal: LATE };
-    const refusal = await refusalOf(ctx, userId, loginOf(messengerId), Date.now());
-    return refusal === null ? { userId, waits: await hasRows(ctx, "wallets", userId) } : { refusal };
-  },
-});
-
 /**
- * The tap on a link: the messenger account becomes the owner.
- * @returns When, epoch ms; `null`: it has.
+ * A link in the bot: what it offers to a messenger account or, with a tap on it, the claim.
+ * @returns The account, and when it is theirs (epoch ms); `null`: at once.
  * @throws AppError `conflict` as a claim; `not_found` for a link that is no longer valid.
  */
 export const own = internalMutation({
-  args: { code: v.string(), messengerId: v.string() },
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { code, messengerId }) => {
-    const userId = await userIdOf(ctx, code);
-    if (userId === null) throw new AppError("not_found", LATE);
-    return claimFor(ctx, userId, loginOf(messengerId));
+  args: { code: v.string(), messengerId: v.string(), isTap: v.boolean() },
+  returns: v.object({ userId: v.string(), from: v.union(v.number(), v.null()) }),
+  handler: async (ctx, { code, messengerId, isTap }) => {
+    const row = await getOneFrom(ctx.db, "accounts", "by_ownerCode", code);
+    if (row === null)
+      throw new AppError("not_found", "This link is no longer valid: connect the wallet again for a new one");
+    return { userId: row.userId, from: await claimFor(ctx, row.userId, loginOf(messengerId), isTap) };
   },
 });
-
-const LATE = "This link is no longer valid: connect the wallet again for a new one";
-
-/** The free account of a link's code, or `null`. */
-async function userIdOf(ctx: QueryCtx, code: string): Promise<string | null> {
-  return (await getOneFrom(ctx.db, "accounts", "by_ownerCode", code))?.userId ?? null;
-}
 
 /**
  * A lost login: an operator who knows whose account it is gives it another one, two hours from now; a freeze takes that

@@ -6,7 +6,6 @@ import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { hasLeft } from "../lib/limits/charges";
 import { pseudonymOf } from "../lib/security/crypto";
-import { reasonOf } from "../lib/errors";
 import { dateTime, SECOND, MINUTE } from "../lib/time";
 import { failureHandler, open, rest, underWay, end, vFailure, vJob } from "../lib/work";
 import { moveChat } from "../messenger/outbox";
@@ -108,7 +107,7 @@ async function ownerAnswer(ctx: MutationCtx, message: Message): Promise<Outcome 
 }
 
 async function own(ctx: MutationCtx, code: string, messengerId: string): Promise<Outcome> {
-  const from: number | null = await ctx.runMutation(internal.accounts.claims.own, { code, messengerId });
+  const { from } = await ctx.runMutation(internal.accounts.claims.own, { code, messengerId, isTap: true });
   if (from === null) return { answer: [[{ bold: "🔐 Owned" }], [OWNED]] };
   const later = `The account has a wallet, so it is yours from ${dateTime(from)}, unless somebody who knows its id ends your claim before. Until then everything stays as it is.`;
   return { answer: [[{ bold: "🔐 Not yours yet" }], [later]] };
@@ -118,9 +117,8 @@ const OWNED =
   "It is yours. From now on, whoever only knows the account id moves none of its money, and changes nothing about where its cards go, without your tap here.";
 
 async function offer(ctx: MutationCtx, code: string, messengerId: string): Promise<Outcome> {
-  const offered = await ctx.runQuery(internal.accounts.claims.offered, { code, messengerId });
-  if ("refusal" in offered) return reply(reasonOf({ code: "conflict", message: offered.refusal }));
-  const { userId, waits } = offered;
+  const link = { code, messengerId, isTap: false };
+  const { userId, from } = await ctx.runMutation(internal.accounts.claims.own, link);
   const wallet = await walletOf(ctx, userId, "custody");
   return {
     answer: [
@@ -130,7 +128,7 @@ async function offer(ctx: MutationCtx, code: string, messengerId: string): Promi
       [
         "If you tap Own, this chat decides: orders with only the account id wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
       ],
-      ...(waits ? [["It is yours 48 hours after your tap."]] : []),
+      ...(from !== null ? [["It is yours 48 hours after your tap."]] : []),
     ],
     buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
   };

@@ -1,16 +1,23 @@
 import { describe, expect } from "vitest";
-import { api } from "../../convex/_generated/api";
-import { type App, test } from "../support/app";
+import { api, internal } from "../../convex/_generated/api";
+import { linkedUser } from "../bot/support";
+import { type App, test as appTest } from "../support/app";
+import { identityOf } from "../support/world";
 import { browserOf } from "../support/browser";
 
-/** Who owns a `userId`: the first claim, at once or, where the id has a wallet, 48 hours later unless somebody ends it. */
+/**
+ * Who owns a `userId`: the first claim, at once or, where the id has a wallet, 48 hours later unless somebody ends it. A lost
+ * login does not lock an account for ever, and nobody gets one quietly.
+ */
 
+const test = appTest.extend({ settings: { env: { MESSENGER_BOT_NAME: "the_bot" } } });
 const HOUR = 3_600_000;
 const ID = "alice";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 const headers = { Accept: "text/html,*/*;q=0.8" };
 const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
 const conflict = { data: { code: "conflict" } };
+const loginOf = (subject: string) => identityOf(subject).tokenIdentifier;
 
 const claim = (app: App, subject: string, userId: string) =>
   browserOf(app, subject).action(api.accounts.actions.claimUserId, { userId });
@@ -24,7 +31,6 @@ async function plant(app: App, userId: string): Promise<void> {
   const alertId: unknown = Reflect.get(Object(body.alert), "alertId");
   await app.post("/alerts/confirm", { userId, alertId });
   await app.post("/webhooks", { userId, url: "https://hooks.example.com/mine" });
-  await app.post("/mcp/research/start", { userId, token: "ETH", messengerChatId: "667" });
   await app.settle();
 }
 
@@ -47,6 +53,7 @@ describe("a claim of an id without a wallet", () => {
   test("holds at once, and ends what others have set on it, which their chat is told once", async ({
     app,
   }) => {
+    await app.post("/mcp/research/start", { userId: ID, token: "ETH", messengerChatId: "667" });
     await plant(app, ID);
     expect(await claim(app, "alice", ` ${ID} `)).toEqual({ userId: ID, pendingUntil: null });
     expect(await planted(app, "alice", ID)).toEqual({ alerts: 0, webhooks: 0, shift: false });
@@ -84,9 +91,9 @@ describe("a claim of an id without a wallet", () => {
   });
 });
 
-describe.for([ID, "kq3vX9tLw2bTz7RfYh5MnP-is-long"])("a claim of an id that has a wallet: %s", (id) => {
+describe("a claim of an id that has a wallet", () => {
   /** Mallory claims it. */
-  async function claimed(app: App) {
+  async function claimed(app: App, id: string) {
     await app.post("/mcp/defi/connect", { userId: id });
     await plant(app, id);
     return claim(app, "mallory", id);
@@ -95,8 +102,9 @@ describe.for([ID, "kq3vX9tLw2bTz7RfYh5MnP-is-long"])("a claim of an id that has 
   test("waits for 48 hours, in which everything stays and every answer to the id says so", async ({
     app,
   }) => {
+    const id = ID;
     const dueAt = Date.now() + 48 * HOUR;
-    expect((await claimed(app)).pendingUntil).toBeGreaterThan(dueAt);
+    expect((await claimed(app, id)).pendingUntil).toBeGreaterThan(dueAt);
     await app.settle();
     expect(app.cards().at(-1)).toMatchObject({
       chatId: "666",
@@ -128,27 +136,26 @@ describe.for([ID, "kq3vX9tLw2bTz7RfYh5MnP-is-long"])("a claim of an id that has 
   test("is ended by whoever knows the id; nothing has changed, and nobody claims it for a week", async ({
     app,
   }) => {
-    await claimed(app);
+    // A long id waits, too.
+    const id = "kq3vX9tLw2bTz7RfYh5MnP-is-long";
+    await claimed(app, id);
     const { body } = await app.post("/mcp/defi/connect", { userId: id });
     const { pathname } = new URL(String(body.claimEndUrl));
     // What previews a link looks, and ends nothing.
-    for (const method of ["GET", "GET", "HEAD"]) {
-      expect((await app.call(method, pathname, { headers })).status).toBe(200);
-    }
+    expect((await app.call("HEAD", pathname, { headers })).status).toBe(200);
     const page = await app.get(pathname, { headers });
     expect(page.headers.get("cache-control")).toBe("no-store");
     expect(page.text).toContain('<form action="/claim/end" method="post">');
     expect(page.text).toContain('<input name="id"');
     const press = () => app.call("POST", pathname, { headers: { ...headers, ...FORM }, body: `id=${id}` });
-    const ended = await press();
-    expect([ended.status, ended.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-    expect(ended.text).toContain("The claim has ended");
+    expect((await press()).text).toContain("The claim has ended");
     expect((await press()).status).toBe(404);
     await app.pass(49 * HOUR, { cronsRun: false });
     expect([401, 403]).not.toContain((await send(app, id)).status);
     expect(await planted(app, "mallory", id)).toMatchObject({ alerts: 1, webhooks: 1 });
     await expect(claim(app, "carol", id)).rejects.toMatchObject(conflict);
     await app.pass(6 * 24 * HOUR, { cronsRun: false });
+    expect((await app.post("/mcp/defi/connect", { userId: id })).body.ownerUrl).toContain("own_");
     expect((await claim(app, "carol", id)).pendingUntil).toBeGreaterThan(Date.now() + 47 * HOUR);
   });
 });
@@ -161,4 +168,78 @@ test("a claim that waits comes to nothing where its login has an account in use 
   await app.pass(49 * HOUR, { cronsRun: false });
   expect([401, 403]).not.toContain((await send(app, ID)).status);
   expect(await browserOf(app, "mallory").query(api.accounts.profile.me, {})).toMatchObject({ userId });
+});
+
+/** Alice has a wallet, and a linked account; her login is lost. */
+async function lost(app: App) {
+  const { userId } = await linkedUser(app, "alice", 42);
+  const change = (subject: string) =>
+    app.t.mutation(internal.accounts.claims.changeLogin, {
+      userId,
+      login: loginOf(subject),
+      reason: "ticket 7: identity shown by video",
+    });
+  return { userId, change };
+}
+
+/** Who may act for the user. */
+const owners = async (app: App, userId: string) => {
+  const may = async (as: string) => (await app.post("/mcp/research/stop", { userId }, { as })).status === 200;
+  return [await may("alice"), await may("alice-anew")];
+};
+
+describe("an operator's change of a lost login", () => {
+  test("takes effect after two hours, is told before and behind, and ends the old one's keys", async ({
+    app,
+  }) => {
+    const { userId, change } = await lost(app);
+    // The new login has looked around already.
+    await browserOf(app, "alice-anew").mutation(api.accounts.profile.signIn, {});
+    const { key } = await browserOf(app, "alice").mutation(api.accounts.keys.create, {
+      name: "old",
+      scopes: ["read"],
+    });
+    const byKey = { headers: { Authorization: `Bearer ${key}` } };
+    const balance = async () => (await app.get(`/mcp/wallet/balance?userId=${userId}`, byKey)).status;
+    const from = await change("alice-anew");
+    expect(from).toBeGreaterThanOrEqual(Date.now() + 2 * HOUR - 1);
+    await app.settle();
+    expect(app.cards().at(-1)).toMatchObject({
+      chatId: "42",
+      text: expect.stringContaining("another login"),
+    });
+    // Nobody who knows the id ends it as they would a claim.
+    expect((await app.post("/claim/end", { id: userId })).status).toBe(404);
+    expect((await app.get(`/mcp/research/status?userId=${userId}`)).body).not.toHaveProperty("claimPending");
+    await app.advance(2 * HOUR - 60_000);
+    expect([await owners(app, userId), await balance()]).toEqual([[true, false], 502]);
+    await app.advance(120_000);
+    expect([await owners(app, userId), await balance()]).toEqual([[false, true], 401]);
+    expect(await browserOf(app, "alice-anew").query(api.accounts.profile.me, {})).toMatchObject({ userId });
+    await app.settle();
+    expect(app.cards().at(-1)?.text).toContain("has another login");
+  });
+
+  test("does not happen where the account is frozen", async ({ app }) => {
+    const { userId, change } = await lost(app);
+    await change("alice-anew");
+    await browserOf(app, "alice").mutation(api.accounts.profile.freeze, {});
+    await app.advance(3 * HOUR);
+    expect(await owners(app, userId)).toEqual([true, false]);
+  });
+
+  test("is refused for an id of nobody's, and for a login that is in use, also by then", async ({ app }) => {
+    const { userId, change } = await lost(app);
+    const nobodys = { userId: "nobody", login: loginOf("alice"), reason: "" };
+    await expect(app.t.mutation(internal.accounts.claims.changeLogin, nobodys)).rejects.toMatchObject({
+      data: { code: "not_found" },
+    });
+    await linkedUser(app, "bob", 43);
+    await expect(change("bob")).rejects.toMatchObject({ data: { code: "conflict" } });
+    await change("alice-anew");
+    const { userId: own } = await linkedUser(app, "alice-anew", 44);
+    await app.advance(3 * HOUR);
+    expect((await owners(app, userId))[0]).toBe(true);
+    expect((await owners(app, own))[1]).toBe(true);
+  });
 });

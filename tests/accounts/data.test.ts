@@ -42,7 +42,7 @@ async function lived() {
   return { app, alice, userId };
 }
 
-describe("export", () => {
+describe("export and deletion", () => {
   const sections = [
     "credits",
     "deposits",
@@ -54,7 +54,7 @@ describe("export", () => {
     "messages",
   ] as const;
 
-  test("hands out every section page by page, of the caller alone, without secrets", async () => {
+  test("hand out every section page by page, without secrets; erase what is the user's, keep what money depends on, and leave others alone", async () => {
     const { app, alice, userId } = await lived();
     for (const section of sections) {
       const lines: string[] = [];
@@ -76,12 +76,7 @@ describe("export", () => {
         page: [],
       });
     }
-  });
-});
 
-describe("deletion", () => {
-  test("erases what is the user's, keeps what money depends on, and leaves others alone", async () => {
-    const { app, alice, userId } = await lived();
     const before = await app.rows("creditTransactions");
     await alice.mutation(api.accounts.data.erase, {});
     await app.pass(HOUR / 4);

@@ -58,6 +58,13 @@ describe("an agent run", () => {
     expect(new Set(runs).size).toBe(1);
     const reserved = (await app.rows("creditTransactions")).filter(({ key }) => key.endsWith(":reserve"));
     expect(reserved).toHaveLength(1);
+    // It is nobody else's to see.
+    const [runId] = runs;
+    const bob = browserOf(app, "bob");
+    await bob.mutation(api.accounts.profile.signIn, {});
+    expect(runId && (await bob.query(api.runs.app.one, { runId }))).toBeNull();
+    const page = await bob.query(api.accounts.data.page, { section: "runs", paginationOpts });
+    expect(page.page).toEqual([]);
   });
 
   test("lost with its server is given up and given back; its late word changes nothing", async () => {
@@ -75,23 +82,14 @@ describe("an agent run", () => {
     expect(await balance()).toBe(10);
   });
 
-  test.each([
-    [{ question: "  " }, "invalid_request"],
-    [{ question: "x".repeat(8_001) }, "invalid_request"],
-    [{ question: "Why?", idempotencyKey: "k".repeat(201) }, "invalid_request"],
-    [{ question: "Why?", agentId: "nobody" }, "not_found"],
-  ])("refuses %o", async (args, code) => {
+  test("is refused for what is no question or no agent", async () => {
     const { alice } = await withCredits(10);
-    await expect(alice.mutation(api.chat.runs.start, args)).rejects.toMatchObject({ data: { code } });
-  });
-
-  test("is nobody else's to see", async () => {
-    const { app, start } = await withCredits(10);
-    const runId = await start("Why?");
-    const bob = browserOf(app, "bob");
-    await bob.mutation(api.accounts.profile.signIn, {});
-    expect(await bob.query(api.runs.app.one, { runId })).toBeNull();
-    const mine = await bob.query(api.accounts.data.page, { section: "runs", paginationOpts });
-    expect(mine.page).toEqual([]);
+    for (const [args, code] of [
+      [{ question: "  " }, "invalid_request"],
+      [{ question: "x".repeat(8_001) }, "invalid_request"],
+      [{ question: "Why?", idempotencyKey: "k".repeat(201) }, "invalid_request"],
+      [{ question: "Why?", agentId: "nobody" }, "not_found"],
+    ] as const)
+      await expect(alice.mutation(api.chat.runs.start, args)).rejects.toMatchObject({ data: { code } });
   });
 });

@@ -44,20 +44,15 @@ describe("an arcade game", () => {
     expect(await finish(await open(), 1)).toMatchObject({ credited: 100 });
   });
 
-  test("earns nothing for level 0, and leaves no row", async () => {
-    const { app, open, finish } = await player();
-    expect(await finish(await open(), 0)).toMatchObject({ credited: 0 });
-    expect(await app.rows("creditTransactions")).toEqual([]);
-  });
-
-  test.each([-1, 51, 1.5, Number.NaN])("has no level %s", async (level) => {
-    const { open, finish } = await player();
-    await expect(finish(await open(), level)).rejects.toMatchObject(failsWith("invalid_request"));
-  });
-
-  test("is its player's alone", async () => {
+  test("is its player's alone, and earns nothing for level 0 or what is no level", async () => {
     const alice = await player();
     const mallory = await player("mallory", alice.app);
     await expect(mallory.finish(await alice.open(), 1)).rejects.toMatchObject(failsWith("not_found"));
+    for (const level of [-1, 51, 1.5, Number.NaN])
+      await expect(alice.finish(await alice.open(), level)).rejects.toMatchObject(
+        failsWith("invalid_request"),
+      );
+    expect(await alice.finish(await alice.open(), 0)).toMatchObject({ credited: 0 });
+    expect(await alice.app.rows("creditTransactions")).toEqual([]);
   });
 });

@@ -67,14 +67,12 @@ describe("the ledger", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(2);
   });
 
-  test.for([0.5, -1, Number.NaN, Number.MAX_SAFE_INTEGER + 1])(
-    "takes no amount of %s",
-    async (amount, { app }) => {
+  test("takes whole amounts only", async ({ app }) => {
+    for (const amount of [0.5, -1, Number.NaN, Number.MAX_SAFE_INTEGER + 1])
       await expect(inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", amount)))).rejects.toThrow(
         "whole",
       );
-    },
-  );
+  });
 });
 
 describe("a reservation", () => {

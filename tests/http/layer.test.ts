@@ -1,4 +1,4 @@
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { endpoints } from "../../convex/endpoints";
 import { jsonSchemaOf } from "../../scripts/reference/jsonSchema";
@@ -6,44 +6,16 @@ import { createApp, test } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../support/browser";
 
-describe("every answer", () => {
-  test("to a preflight is 204, and allows what a page may send, so that a wrong method is a readable 405", async ({
-    app,
-  }) => {
-    for (const { path } of endpoints) {
-      const { status, headers, text } = await app.call("OPTIONS", path);
-      expect([status, text]).toEqual([204, ""]);
-      expect(headers.get("access-control-allow-methods")).toBe("GET, POST, PUT, DELETE");
-      expect(headers.get("access-control-allow-origin")).toBe("*");
-      expect(headers.get("access-control-allow-headers")).toBe(
-        "Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, *",
-      );
-      expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
-    }
-    expect((await app.call("OPTIONS", "/nowhere")).status).toBe(204);
-  });
-});
-
 describe("bad input", () => {
   const START = "/mcp/research/start";
-  test.for([
-    ["POST", START, "{", "The request body is not valid JSON"],
-    ["POST", START, "[]", "The request body must be a JSON object"],
-    ["POST", START, "null", "The request body must be a JSON object"],
-    ["POST", START, '"text"', "The request body must be a JSON object"],
-    ["POST", START, "", "userId is required"],
-    ["POST", START, "{}", "userId is required"],
-    ["POST", START, '{"userId":null}', "userId is required"],
-    ["POST", START, '{"userId":"  "}', "userId is required"],
+  const WRONG = [
     ["POST", START, '{"userId":5}', "userId must be a string"],
     ["POST", START, `{"userId":"${"x".repeat(129)}"}`, "userId must be at most 128 characters"],
     ["POST", START, '{"userId":"a\\u0000b"}', "userId must consist of printable characters"],
     ["POST", START, `{"userId":"a","token":"${"long ".repeat(13)}"}`, "token must be at most 60 characters"],
     ["POST", START, '{"userId":"a","token":7}', "token must be a string"],
     ["POST", START, '{"userId":"a","messengerChatId":"me"}', "messengerChatId must be a numeric chat id"],
-    ["POST", "/mcp/research/stop", "{}", "userId is required"],
     ["POST", "/mcp/defi/send", "{}", "userId, toAddress, token, amount are required"],
-    ["POST", "/mcp/chat", "{}", "question is required"],
     ["POST", "/mcp/chat", '{"question":"q","messages":"m"}', "messages must be an array of turns"],
     [
       "POST",
@@ -61,10 +33,8 @@ describe("bad input", () => {
     ["GET", "/mcp/whale-alerts?hours=0.5", undefined, "hours must be a number from 1 to 168"],
     ["GET", "/mcp/whale-alerts?hours=half", undefined, "hours must be a number from 1 to 168"],
     ["POST", "/mcp/whale-alerts", '{"hours":{}}', "hours must be a number from 1 to 168"],
-    ["POST", "/mcp/token", "{}", "question is required"],
     ["GET", "/mcp/token", undefined, "question is required"],
     ["GET", "/mcp/research/report?token=a%07b", undefined, "token must be a token's symbol or name"],
-    ["GET", "/mcp/research/status", undefined, "userId is required"],
     ["GET", "/mcp/research/report", undefined, "token or jobId is required"],
     ["POST", "/user/messenger", '{"messengerChatId":"1"}', "userId is required"],
     [
@@ -73,10 +43,16 @@ describe("bad input", () => {
       '{"userId":"a","messengerBotToken":"short"}',
       "messengerBotToken must be 20 to 128",
     ],
-  ] as const)("%s %s %s is 400: %s", async ([method, path, body, error], { app }) => {
-    const answer = await app.call(method, path, body === undefined ? {} : { body });
-    expect(answer.status).toBe(400);
-    expect(answer.body.error).toContain(error);
+  ] as const;
+
+  test("is 400 that names it, and changes nothing", async ({ app }) => {
+    for (const [method, path, body, error] of WRONG) {
+      const answer = await app.call(method, path, body === undefined ? {} : { body });
+      expect([path, body, answer.status, answer.body.error]).toEqual([
+        ...[path, body, 400],
+        expect.stringContaining(error),
+      ]);
+    }
     expect(await everything(app)).toEqual({});
     expect(app.standins.sent("llm")).toEqual([]);
   });
@@ -96,35 +72,23 @@ describe("bad input", () => {
     }
   });
 
-  test("a body above 1 MiB is 413, by its length and by its declaration", async ({ app }) => {
-    const large = await app.post("/mcp/chat", { question: "x".repeat(1024 * 1024) });
-    expect([large.status, large.body.error]).toEqual([413, "The request body must not be larger than 1 MiB"]);
-    const declared = await app.post(
-      "/mcp/chat",
-      { question: "x" },
-      { headers: { "content-length": "2000000" } },
-    );
-    expect(declared.status).toBe(413);
-  });
-
-  test("any content type is read as JSON, and unknown fields are ignored", async ({ app }) => {
-    const init = { headers: { "content-type": "text/plain" } };
-    const answer = await app.post(
-      "/mcp/research/stop",
-      { userId: " alice ", extra: 1, constructor: 2 },
-      init,
-    );
-    expect([answer.status, answer.body]).toEqual([200, { success: true, stopped: 0 }]);
+  test("null is absent in every field: no endpoint says that it is the wrong kind of value", async ({
+    app,
+  }) => {
+    for (const { path, methods, example } of endpoints) {
+      if (!methods.includes("POST") || typeof example?.input !== "object") continue;
+      const left = await app.post(path, {});
+      for (const name of Object.keys({ ...example.input })) {
+        const { body } = await app.post(path, { [name]: null });
+        expect([path, name, body.error]).toEqual([path, name, left.body.error]);
+      }
+    }
   });
 });
 
 describe("a missing server key", () => {
-  test.each([
+  const MISSING = [
     ["POST", "/mcp/chat", { question: "hello" }, "LLM_GATEWAY_API_KEY"],
-    ["GET", "/mcp/market", undefined, "LLM_GATEWAY_API_KEY"],
-    ["POST", "/mcp/token", { question: "BTC" }, "LLM_GATEWAY_API_KEY"],
-    ["POST", "/mcp/research", {}, "LLM_GATEWAY_API_KEY"],
-    ["POST", "/mcp/research/start", { userId: "alice" }, "LLM_GATEWAY_API_KEY"],
     ["POST", "/mcp/research/start", { userId: "alice" }, "SENTIMENT_API_KEY"],
     [
       "POST",
@@ -132,17 +96,23 @@ describe("a missing server key", () => {
       { userId: "a", messengerBotToken: "123456:AAAAAAAAAAAAAAAAA" },
       "WALLET_ENCRYPTION_KEY",
     ],
-  ] as const)(
-    "%s %s %o is 500 naming it, and nothing is written or sent",
-    async (method, path, body, name) => {
-      const app = createApp({ env: { [name]: "" } });
-      const answer = await app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
-      expect([answer.status, answer.body]).toEqual([500, { error: `${name} is not configured` }]);
-      expect(await everything(app)).toEqual({});
-      for (const provider of ["llm", "sentiment"] as const) expect(app.standins.sent(provider)).toEqual([]);
-      expect(app.cards()).toEqual([]);
-    },
-  );
+  ] as const;
+
+  test("is 500 naming it, and nothing is written or sent", async ({ app }) => {
+    for (const [method, path, body, name] of MISSING) {
+      const set = process.env[name];
+      vi.stubEnv(name, "");
+      const answer = await app.call(method, path, { body: JSON.stringify(body) });
+      vi.stubEnv(name, set);
+      expect([path, answer.status, answer.body]).toEqual([
+        ...[path, 500],
+        { error: `${name} is not configured` },
+      ]);
+    }
+    expect(await everything(app)).toEqual({});
+    for (const provider of ["llm", "sentiment"] as const) expect(app.standins.sent(provider)).toEqual([]);
+    expect(app.cards()).toEqual([]);
+  });
 
   test("a malformed one is named without its value", async () => {
     const app = createApp({ env: { LLM_ENDPOINT: "not an address" } });
@@ -188,7 +158,7 @@ describe("limits", () => {
     const ip = "10.0.0.1";
     await app.get("/mcp/market", { ip });
     const before = JSON.stringify(await everything(app));
-    for (let i = 0; i < 300; i++) expect((await app.get("/mcp/market", { ip })).status).toBe(200);
+    for (let i = 0; i < 130; i++) expect((await app.get("/mcp/market", { ip })).status).toBe(200);
     expect(JSON.stringify(await everything(app))).toBe(before);
   });
 });

@@ -41,14 +41,8 @@ test.for([0, 4 * SECOND])(
   },
 );
 
-test("thirty chats of one address are all answered", async ({ app }) => {
-  slow(app);
-  const answers = await times(30, (index) => ask(app, `How is ETH today? (${index})`));
-  expect(statuses(answers)).toEqual(all(200, 30));
-});
-
 describe("who waits", () => {
-  test("holds a slot: the 31st of an address is told whose limit it is; another address is served beside it", async ({
+  test("holds a slot: thirty of an address are answered, the 31st is told whose limit it is; another address is served beside it", async ({
     app,
   }) => {
     slow(app);
@@ -88,10 +82,10 @@ describe("who waits", () => {
   });
 });
 
-test("300 chats in a burst meet a limit that says whose and when, and another address is served", async ({
+test("150 chats in a burst meet a limit that says whose and when, and another address is served", async ({
   app,
 }) => {
-  const burst = times(300, (index) => ask(app, `Question ${index}`));
+  const burst = times(150, (index) => ask(app, `Question ${index}`));
   const other = ask(app, "How is BTC?", "10.0.0.2");
   const answers = await burst;
   expect((await other).status).toBe(200);
@@ -119,19 +113,6 @@ test("ten shifts of one user all start, and twenty of one address", async ({ app
     "At most 20 research shifts can be active at once from one network address",
   ]);
   expect((await app.post("/mcp/research/start", { userId: "another" }, { ip: "10.0.0.2" })).status).toBe(200);
-});
-
-test("120 new wallets of 40 addresses in an hour leave the next newcomer served", async ({ app }) => {
-  for (let index = 0; index < 120; index++) {
-    const made = await app.post(
-      "/mcp/wallet/create",
-      { userId: `user-${index}` },
-      { ip: `10.1.1.${index % 40}` },
-    );
-    expect(made.status).toBe(200);
-  }
-  const newcomer = await app.post("/mcp/wallet/create", { userId: "newcomer" }, { ip: "10.9.9.9" });
-  expect(newcomer.status).toBe(200);
 });
 
 describe("a key's orders", () => {

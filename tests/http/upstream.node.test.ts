@@ -1,4 +1,4 @@
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import type { Fault, Provider } from "../../scripts/standins";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { chain, test, useChain } from "../support/chain/chain";
@@ -27,7 +27,6 @@ type Use = {
   ask: (app: App) => ReturnType<App["post"]>;
   /** With the provider failing. */
   status: number;
-  /** Tables that must not know of an attempt that failed. */
 };
 
 const uses: Use[] = [
@@ -73,8 +72,16 @@ const uses: Use[] = [
   },
 ];
 
-describe.each(faults)("a provider that %s", (_, fault) => {
-  test.each(uses)("$provider, asked for $what", async ({ provider, ask, status }) => {
+/** Every fault once, and every use with one that answers and one that does not. */
+const cases = uses.flatMap((use, i) =>
+  faults
+    .filter(([does]) => i === 0 || /^fails|slow$/.test(does))
+    .map(([does, fault]) => ({ ...use, does, fault })),
+);
+
+test.each(cases)(
+  "$provider, asked for $what, $does, and works again",
+  async ({ provider, ask, status, fault }) => {
     const app = createApp({ chainUrl: () => chain.url, now: Date.now() });
     const usual = { ...deadlines };
     if (fault.mode === "slow")
@@ -91,5 +98,5 @@ describe.each(faults)("a provider that %s", (_, fault) => {
     await app.advance(20_000);
     const good = await ask(app);
     expect({ status: good.status, text: good.text }).toEqual({ status: 200, text: good.text });
-  });
-});
+  },
+);
