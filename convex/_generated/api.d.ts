@@ -142,7 +142,6 @@ import type * as pages_status from "../pages/status.js";
 import type * as pages_style from "../pages/style.js";
 import type * as pages_whales from "../pages/whales.js";
 import type * as payments_challenge from "../payments/challenge.js";
-import type * as payments_checks from "../payments/checks.js";
 import type * as payments_claims from "../payments/claims.js";
 import type * as payments_depositHttp from "../payments/depositHttp.js";
 import type * as payments_depositReader from "../payments/depositReader.js";
@@ -392,7 +391,6 @@ declare const fullApi: ApiFromModules<{
   "pages/style": typeof pages_style;
   "pages/whales": typeof pages_whales;
   "payments/challenge": typeof payments_challenge;
-  "payments/checks": typeof payments_checks;
   "payments/claims": typeof payments_claims;
   "payments/depositHttp": typeof payments_depositHttp;
   "payments/depositReader": typeof payments_depositReader;

@@ -116,7 +116,7 @@ const QUESTIONS: readonly Question[] = [
     needs: "LLM_GATEWAY_API_KEY",
     see: "Switch the agent API on for the gateway's key, or check AGENT_API_URL.",
     ask: async () => {
-      if (agentApiUrl() !== null) await readJob("doctor", Date.now());
+      if (agentApiUrl() !== null) await readJob("doctor");
       return null;
     },
   },

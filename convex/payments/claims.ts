@@ -116,7 +116,7 @@ async function claimTransfer(
     if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, keyHash, proven }))) continue;
     const made = { key, order, shown, payer, txHash, createdAt: Date.now() };
     const claimId = await ctx.db.insert("paymentClaims", { ...made, state: "paid" });
-    return startWriting(ctx, { _id: claimId, payer });
+    return startWriting(ctx, { _id: claimId, payer, order });
   }
   return refused;
 }
@@ -133,8 +133,7 @@ async function claimSigned(
   const failed = refused.filter(
     ({ refusal, createdAt }) => refusal?.reason === FAILED.reason && createdAt > Date.now() - DAY,
   );
-  // A payment that has failed once fails again, at the relayer's cost each time.
-  if (failed.length >= MOST_FAILED || failed.some((one) => one.key === key)) return FAILED;
+  if (failed.length >= MOST_FAILED) return FAILED;
   const underWay = await claimsOf(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
   // Each was tried against the whole balance, and the relayer would pay for those that fail.

@@ -11,8 +11,6 @@ import { resultExample, resultFields, shownResult } from "../research/views";
 import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, RECEIPT_HEADERS } from "./challenge";
 import { PAID_PATH } from "./terms";
 
-/** It loads the sources, so it is only imported if a token is named. */
-const listing = () => import("../market/listing");
 /** Only imported for purchases. */
 const proofs = () => import("./proofs");
 
@@ -23,12 +21,15 @@ async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<st
   try {
     const { token, userId } = parseInput(input, bodyInput(body));
     if (userId !== undefined) await know?.(ctx, userId, {});
-    const { listingOf, unknownToken } = await listing();
-    const found = token === undefined ? null : await listingOf(ctx, token, caller);
-    return found?.kind === "unknown" ? unknownToken(found.symbol) : null;
+    if (token === undefined) return null;
+    // It loads the sources.
+    const { listingOf, unknownToken } = await import("../market/listing");
+    const { kind, symbol } = await listingOf(ctx, token, caller);
+    return kind === "unknown" ? unknownToken(symbol) : null;
   } catch (error) {
     const failure = failureOf(error);
-    if (failure?.code !== "invalid_request") throw error;
+    // The second: the id's owner has replaced it.
+    if (failure?.code !== "invalid_request" && failure?.code !== "not_found") throw error;
     return `${failure.message}: a payment would buy nothing, and stay unspent`;
   }
 }

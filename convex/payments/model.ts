@@ -81,12 +81,13 @@ export async function startSettling(ctx: MutationCtx, claimId: Id<"paymentClaims
 /** Has the report of a paid claim written; on failure it stays paid, and its payer asks again. */
 export async function startWriting(
   ctx: MutationCtx,
-  { _id: claimId, payer }: Pick<Row, "_id" | "payer">,
+  { _id: claimId, payer, order }: Pick<Row, "_id" | "payer" | "order">,
 ): Promise<ClaimTicket> {
   await ctx.db.patch("paymentClaims", claimId, { state: "paid", trouble: undefined });
   const terms = { subject: claimId, attempts: 1, queue: "models", rank: "paid" } as const;
   const onFailure = failureHandler(internal.payments.progress.failed, { claimId });
-  await open(ctx, internal.payments.settlement.write, { claimId }, { ...terms, onFailure });
+  const task = { claimId, focus: order.focus };
+  await open(ctx, internal.payments.settlement.write, task, { ...terms, onFailure });
   await releaseDeposits(ctx, payer);
   return { kind: "claim", claimId };
 }

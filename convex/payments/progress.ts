@@ -94,13 +94,6 @@ export const refuse = change({ ...vClaimWork, refused: vRefusal }, async (ctx, {
   if (row !== null) await refuseClaim(ctx, work, row, refused);
 });
 
-/** The focus of the report to write; `null` if the attempt was overtaken. */
-export const reportToWrite = internalQuery({
-  args: vClaimWork,
-  returns: v.union(v.string(), v.null()),
-  handler: async (ctx, work) => (await claimAt(ctx, work, "paid"))?.order.focus ?? null,
-});
-
 export const deliver = change(
   { ...vClaimWork, result: vResult, model: v.string() },
   async (ctx, { result, model, ...work }) => {
@@ -121,17 +114,14 @@ export const failed = change(
   async (ctx, { claimId, error, code }) => {
     const { state } = await claimById(ctx, claimId);
     if (state !== "settling" && state !== "paid") return;
-    const isTold = code === "upstream" || (state === "settling" && code !== undefined);
-    const hidden = state === "paid" ? UNWRITTEN : UNSETTLED;
-    const told = (["upstream", "not_configured"] as const).find((one) => one === code) ?? "internal";
+    const message = code === undefined ? UNEXPECTED : error;
     await ctx.db.patch("paymentClaims", claimId, {
-      trouble: { code: told, message: isTold ? error : hidden },
+      trouble: { code: code === "upstream" ? "upstream" : "internal", message },
     });
   },
 );
 
-const UNWRITTEN = "The report could not be written";
-const UNSETTLED = "The payment could not be settled: send the same proof again";
+const UNEXPECTED = "Something went wrong: the payment is kept, send the same proof again";
 
 const vStanding = v.object({
   focus: v.string(),

@@ -7,7 +7,7 @@ import { MINUTE, sleep } from "../lib/time";
 import { worker } from "../lib/work";
 import { incoming } from "../providers/chain/blocks";
 import { settleByFacilitator } from "../providers/facilitator";
-import { readPayment } from "../providers/chain/transactions";
+import { readTransaction } from "../providers/chain/transactions";
 import { authorizationCall, findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";
 import { research } from "../research/actions";
 import { isShort } from "../research/writing/result";
@@ -15,7 +15,7 @@ import { serviceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/desk";
 import { hasReverted, isEnded } from "../wallets/orders/model";
 import { paidResource, requirementOne } from "./challenge";
-import { tryAuthorization } from "./checks";
+import { tryAuthorization } from "./redemption";
 import type { Task } from "./progress";
 import type { ClaimWork } from "./model";
 import type { Authorization } from "./tables";
@@ -123,7 +123,7 @@ async function accept(
   authorization: Authorization,
   txHash: string,
 ): Promise<Round> {
-  const payment = await readPayment(txHash);
+  const payment = await readTransaction(txHash);
   // A node lags, or a block was replaced in between: the next lookup decides.
   if (payment.kind !== "mined" || !payment.succeeded) return "again";
   const { from, value } = authorization;
@@ -142,9 +142,8 @@ async function accept(
 }
 
 /** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
-export const write = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
-  const focus = await ctx.runQuery(internal.payments.progress.reportToWrite, work);
-  if (focus === null) return "over";
+export const write = worker({ claimId: v.id("paymentClaims"), focus: v.string() }, async (ctx, given) => {
+  const { focus, ...work } = given;
   // A caller who gives up comes back with the same proof, so a paid report may take its time.
   const { result, model } = await research(ctx, focus, "paid");
   if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");

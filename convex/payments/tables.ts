@@ -64,10 +64,7 @@ export const vOrder = v.object({
 export type Order = Infer<typeof vOrder>;
 
 /** Why the latest attempt failed: a code of `lib/errors`, and what its callers are told. */
-export const vTrouble = v.object({
-  code: literals("upstream", "internal", "not_configured"),
-  message: v.string(),
-});
+export const vTrouble = v.object({ code: literals("upstream", "internal"), message: v.string() });
 
 export const paymentTables = {
   /**

@@ -4,7 +4,6 @@ import { agentPromptCost, noteCost } from "../lib/limits/budget";
 import { deadlines } from "../lib/outside/deadlines";
 import { agentApiUrl, required } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { DAY, MINUTE } from "../lib/time";
 import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Exchange } from "./call";
 
 /**
@@ -23,7 +22,6 @@ const jobShape = z.discriminatedUnion("status", [
   z.object({ status: z.enum(["pending", "processing", "failed", "cancelled"]) }),
   z.object({ status: z.literal("completed"), response: z.string() }),
 ]);
-const limitShape = z.object({ resetAt: z.number().positive() });
 
 /**
  * A job; `unknown` if the API has no such one. A failed job is not a failure of the API, which answers 200 with
@@ -35,29 +33,28 @@ export type Job = z.output<typeof jobShape> | { status: "unknown" };
  * Sends a prompt, once: there is no idempotency key, and a repeat would be another job.
  * @param prompt At most 10,000 characters.
  * @returns The job's id.
- * @throws AppError `upstream`; after a refusal for too many requests with `retryAfterMs`. After a timeout or a broken
- * connection the job may exist all the same.
+ * @throws AppError `upstream`. After a timeout or a broken connection the job may exist all the same.
  */
-export async function sendPrompt(payer: Payer, prompt: string, now: number): Promise<string> {
+export async function sendPrompt(payer: Payer, prompt: string): Promise<string> {
   const answer = await ask("/agent/prompt", { prompt });
   const refused = answer.kind === "answer" && !isSuccess(answer);
   if (!refused) noteCost(payer, "agentApi", agentPromptCost());
-  return inShape(UPSTREAM, succeeded(answer, now), acceptedShape).jobId;
+  return inShape(UPSTREAM, succeeded(answer), acceptedShape).jobId;
 }
 
 /** @throws AppError `upstream`, as `sendPrompt` does. */
-export async function readJob(id: string, now: number): Promise<Job> {
+export async function readJob(id: string): Promise<Job> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}`);
   if (result.kind === "answer" && result.status === 404) return { status: "unknown" };
-  return inShape(UPSTREAM, succeeded(result, now), jobShape);
+  return inShape(UPSTREAM, succeeded(result), jobShape);
 }
 
 /** Stops a job; one that has already ended stays as it is. @throws AppError `upstream` if the API could not be reached. */
-export async function cancelJob(id: string, now: number): Promise<void> {
+export async function cancelJob(id: string): Promise<void> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}/cancel`, {});
   // 400: it has completed or failed. 404: there is none.
   if (result.kind === "answer" && (result.status === 400 || result.status === 404)) return;
-  succeeded(result, now);
+  succeeded(result);
 }
 
 /** @throws AppError `not_configured` if the gateway is another provider's and AGENT_API_URL is not set. */
@@ -70,13 +67,8 @@ async function ask(path: string, body?: Record<string, string>): Promise<Exchang
 }
 
 /** The body of an answer with a 2xx status. */
-function succeeded(result: Exchange, now: number): unknown {
+function succeeded(result: Exchange): unknown {
   const answer = answered(UPSTREAM, result);
   if (isSuccess(answer)) return answer.body;
-  const failure = statusFailure(UPSTREAM, answer.status);
-  if (answer.status !== 429) throw failure;
-  // Without a time it is a minute; the API's limits are daily.
-  const { resetAt = now + MINUTE } = limitShape.safeParse(answer.body).data ?? {};
-  const retryAfterMs = Math.min(Math.max(0, resetAt - now), DAY);
-  throw new AppError("upstream", failure.message, { retryAfterMs });
+  throw statusFailure(UPSTREAM, answer.status);
 }

@@ -9,7 +9,7 @@ import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
 import { readFeeds } from "../market/live";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
 import { movedIn, readHead, type Moved } from "../providers/chain/blocks";
-import { readOutcomes, type Mined } from "../providers/chain/transactions";
+import { readTransaction, type Mined } from "../providers/chain/transactions";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { CHAIN, coinAt, COINS, CONTRACTS, familyOf, isCoin } from "./coins";
 import { PARTIES } from "./labels";
@@ -35,14 +35,11 @@ const AMOUNT = 0.1;
 
 /** Sends the hour's only prompt, waits for its job, looks its transactions up once, and stores what it says. */
 export const ask = providerAction({}, async (ctx) => {
-  const now = Date.now();
   try {
-    const { alerts, note } = readAnswer(await answerOf(await sendPrompt("service", PROMPT, now)));
+    const { alerts, note } = readAnswer(await answerOf(await sendPrompt("service", PROMPT)));
     await ctx.runMutation(internal.whales.alerts.finish, { alerts: await checked(alerts), reason: note });
   } catch (error) {
-    const pausedUntil = now + (failureOf(error)?.retryAfterMs ?? 0);
-    const failed = { alerts: [], reason: messageOf(error), pausedUntil };
-    await ctx.runMutation(internal.whales.alerts.finish, failed);
+    await ctx.runMutation(internal.whales.alerts.finish, { alerts: [], reason: messageOf(error) });
   }
 });
 
@@ -53,7 +50,7 @@ async function answerOf(jobId: string): Promise<string> {
   for (let pause = FIRST_POLL_MS; Date.now() < end; pause = Math.min(1.5 * pause, SLOWEST_POLL_MS)) {
     await sleep(Math.min(pause, end - Date.now()));
     try {
-      const job = await readJob(jobId, Date.now());
+      const job = await readJob(jobId);
       trouble = "";
       if (job.status === "completed") return job.response;
       if (job.status !== "pending" && job.status !== "processing") throw new Error(FAILURES[job.status]);
@@ -61,12 +58,10 @@ async function answerOf(jobId: string): Promise<string> {
       const failure = failureOf(error);
       if (failure === null) throw error;
       trouble = ` ${failure.message}`;
-      if (failure.retryAfterMs !== undefined)
-        await sleep(Math.min(failure.retryAfterMs, Math.max(0, end - Date.now())));
     }
   }
   if (trouble !== "") throw new Error(`The agent's job did not end in time.${trouble}`);
-  await cancelJob(jobId, Date.now());
+  await cancelJob(jobId);
   throw new Error("The agent's job did not end in time and was cancelled");
 }
 
@@ -78,20 +73,15 @@ const FAILURES = {
 
 /** The alerts, and whether the chain agrees: the transactions that they name are looked up once. */
 async function checked(alerts: readonly Reported[]): Promise<Told[]> {
-  const hashes = alerts.flatMap(({ txHash = "", chain = CHAIN }) =>
-    isHash(txHash) && chain === CHAIN ? [txHash] : [],
-  );
-  const found = hashes.length === 0 ? [] : ((await reached(readOutcomes(hashes), UNVERIFIED)) ?? []);
-  const outcomes = new Map<string, (typeof found)[number]>(
-    found.map((outcome, index) => [hashes[index] ?? "", outcome]),
-  );
-  const isAny = found.some((one) => one !== null);
-  const prices = isAny ? await reached(feedPrices(), UNVERIFIED) : null;
-  return alerts.map((alert) => {
-    const outcome = (alert.chain ?? CHAIN) === CHAIN ? outcomes.get(alert.txHash ?? "") : undefined;
-    const isRead = outcome !== undefined && outcome !== null && outcome !== "too large";
-    return { ...alert, verified: isRead && prices !== null && agrees(alert, outcome, prices) };
-  });
+  const isHere = ({ txHash = "", chain = CHAIN }: Reported) => isHash(txHash) && chain === CHAIN;
+  const prices = alerts.some(isHere) ? await reached(feedPrices(), UNVERIFIED) : null;
+  const check = async (alert: Reported): Promise<Told> => {
+    const { txHash = "" } = alert;
+    if (prices === null || !isHere(alert)) return { ...alert, verified: false };
+    const outcome = await reached(readTransaction(txHash), UNVERIFIED);
+    return { ...alert, verified: outcome?.kind === "mined" && agrees(alert, outcome, prices) };
+  };
+  return Promise.all(alerts.map(check));
 }
 
 const UNVERIFIED = "whales.unverified";
@@ -131,8 +121,8 @@ async function feedPrices(): Promise<Prices> {
 
 /** Blocks per run: ten minutes of the chain, so that an outage is made up five times as fast as it lasted. */
 const MOST_BLOCKS = 300;
-/** Blocks to request at once, half as many after each refusal. */
-const SPAN = 60;
+/** Blocks to request at once, half as many after each refusal: five minutes of the chain. */
+const SPAN = 150;
 /** A smaller change of a balance is below the alerts' floor at any price up to 10,000 USD. */
 const LEAST_ETHER = 100n * 10n ** 18n;
 /** Transactions per round trip. */
@@ -182,15 +172,14 @@ async function alertsIn(
   const alerts: Measured[] = [];
   for (let next = 0; next < hashes.length; next += AT_ONCE) {
     const batch = hashes.slice(next, next + AT_ONCE);
-    for (const [index, outcome] of (await readOutcomes(batch)).entries()) {
+    for (const [index, outcome] of (await Promise.all(batch.map(readTransaction))).entries()) {
       const txHash = batch[index] ?? "";
-      if (outcome === "too large") {
+      if (outcome.kind === "too large") {
         // Whoever fills a receipt with logs shall not stop the observation of all others.
         log.warn("whales.unreadable", { txHash });
         continue;
       }
-      const { number } = outcome?.block ?? { number: -1 };
-      if (outcome === null || number < first || number > last)
+      if (outcome.kind !== "mined" || outcome.block.number < first || outcome.block.number > last)
         throw new AppError("upstream", `${UPSTREAM} changed its answers while the chain was read`);
       alerts.push(...measuredIn(txHash, outcome, prices));
     }

@@ -7,7 +7,7 @@ import { change, cron } from "../lib/changes";
 import { agentApiUrl, isSet, optional } from "../lib/env";
 import { log } from "../lib/log";
 import { rowsBy } from "../lib/records";
-import { HOUR, iso } from "../lib/time";
+import { HOUR } from "../lib/time";
 import { enqueueOwnCard, enqueueServiceCard } from "../messenger/model";
 import { alertCard } from "./cards";
 import { latestAlerts, progressOf, publicAlert, storeMeasured, storeReported } from "./model";
@@ -22,17 +22,13 @@ import { vMeasured, vPublicAlert, vReported } from "./tables";
 export const begin = cron("look for whales", async (ctx) => {
   const now = Date.now();
   const hour = Math.floor(now / HOUR) * HOUR;
-  const { hour: latest = 0, pausedUntil = 0 } = (await progressOf(ctx)) ?? {};
-  if (latest >= hour) return;
-  const isConfigured = optional("LLM_GATEWAY_API_KEY") !== undefined && agentApiUrl() !== null;
-  if (isConfigured && pausedUntil <= now) {
+  if (((await progressOf(ctx))?.hour ?? 0) >= hour) return;
+  if (optional("LLM_GATEWAY_API_KEY") !== undefined && agentApiUrl() !== null) {
     await note(ctx, { hour });
     await ctx.scheduler.runAfter(0, internal.whales.actions.ask, {});
     return;
   }
-  const paused = `the agent API takes no prompts until ${iso(pausedUntil)}`;
-  if (isConfigured) log.warn("whales.skipped", { reason: paused });
-  else log.info("whales.skipped", { reason: "the agent API is not configured" });
+  log.info("whales.skipped", { reason: "the agent API is not configured" });
   await tellNews(ctx, now);
 });
 
@@ -42,14 +38,12 @@ export const finish = change(
     alerts: v.array(vReported.extend({ verified: v.boolean() })),
     /** For the operator: why there is no list of alerts; `null` if there is one. */
     reason: v.union(v.string(), v.null()),
-    /** Epoch ms: the agent API takes no prompts before this moment. */
-    pausedUntil: v.optional(v.number()),
   },
-  async (ctx, { alerts, reason, pausedUntil = 0 }) => {
+  async (ctx, { alerts, reason }) => {
     const now = Date.now();
     await storeReported(ctx, alerts, now);
     if (reason !== null) log.warn("whales.no answer", { reason });
-    await note(ctx, { endedAt: now, pausedUntil });
+    await note(ctx, { endedAt: now });
     await tellNews(ctx, now);
   },
 );

@@ -1,4 +1,4 @@
-import type { Doc, Id } from "../_generated/dataModel";
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import { familyOf } from "./coins";
@@ -52,10 +52,9 @@ type Alike = Pick<Reported, "token" | "alertType" | "amount" | "chain" | "txHash
 
 /** Stores what the agent tells, each movement once. A known alert keeps its first report, and only adds a missing transaction. */
 export async function storeReported(ctx: MutationCtx, alerts: readonly Told[], now: number): Promise<void> {
-  const movements = distinct(alerts);
-  const known = knownOf(movements, await latestAlerts(ctx, now - SAME_WITHIN_MS));
-  for (const alert of movements) {
-    const row = known.get(alert);
+  const rows = await latestAlerts(ctx, now - SAME_WITHIN_MS);
+  for (const alert of distinct(alerts)) {
+    const row = takeSame(rows, alert);
     const { occurredAt = now, ...timeless } = alert;
     const isTimely = occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS;
     if (row === undefined) await insert(ctx, isTimely ? alert : timeless, now);
@@ -74,12 +73,9 @@ export async function storeMeasured(
 ): Promise<void> {
   if (alerts.length === 0) return;
   const recent = await latestAlerts(ctx, now - SAME_WITHIN_MS);
-  const known = knownOf(
-    alerts,
-    recent.filter(({ movement }) => movement === undefined),
-  );
+  const rows = recent.filter(({ movement }) => movement === undefined);
   for (const alert of alerts) {
-    const row = known.get(alert);
+    const row = takeSame(rows, alert);
     const fields = { ...alert, verified: true };
     if (row === undefined) await insert(ctx, fields, now);
     else await ctx.db.patch("whaleAlerts", row._id, fields);
@@ -91,14 +87,13 @@ async function insert(ctx: MutationCtx, fields: Told, now: number): Promise<void
 }
 
 /**
- * One answer's alerts, each movement once: it may tell one as two types, or as a coin and its wrapped form. The one that
- * names its transaction stays.
+ * One answer's alerts, each movement once: it may tell one as two types, or as a coin and its wrapped form. Those that
+ * name their transaction come first, and stay.
  */
 function distinct(alerts: readonly Told[]): Told[] {
-  const rank = ({ txHash }: Told, at: number) => (txHash === undefined ? alerts.length : 0) + at;
-  return alerts.filter(
-    (alert, at) => !alerts.some((one, i) => rank(one, i) < rank(alert, at) && isRepeat(one, alert)),
-  );
+  const isUnsure = ({ txHash }: Told) => Number(txHash === undefined);
+  const surest = alerts.toSorted((a, b) => isUnsure(a) - isUnsure(b));
+  return surest.filter((alert, at) => !surest.slice(0, at).some((one) => isRepeat(one, alert)));
 }
 
 function isRepeat(one: Told, other: Told): boolean {
@@ -109,23 +104,12 @@ function isRepeat(one: Told, other: Told): boolean {
   );
 }
 
-/** Which alerts are known, as which row: the surest pairs first, and no row for two alerts. */
-function knownOf<Alert extends Alike>(
-  alerts: readonly Alert[],
-  rows: readonly Doc<"whaleAlerts">[],
-): Map<Alert, Doc<"whaleAlerts">> {
-  const pairs = alerts
-    .flatMap((alert) => rows.map((row) => ({ alert, row, unlike: unlikeness(alert, row) })))
-    .filter(({ unlike }) => Number.isFinite(unlike))
-    .toSorted((a, b) => a.unlike - b.unlike);
-  const known = new Map<Alert, Doc<"whaleAlerts">>();
-  const taken = new Set<Id<"whaleAlerts">>();
-  for (const { alert, row } of pairs) {
-    if (known.has(alert) || taken.has(row._id)) continue;
-    known.set(alert, row);
-    taken.add(row._id);
-  }
-  return known;
+/** Takes the row of an alert's movement out of `rows`, so that it is no second alert's: the one most like it. */
+function takeSame(rows: Doc<"whaleAlerts">[], alert: Alike): Doc<"whaleAlerts"> | undefined {
+  const alike = rows.filter((row) => Number.isFinite(unlikeness(row, alert)));
+  const [same] = alike.toSorted((a, b) => unlikeness(a, alert) - unlikeness(b, alert));
+  if (same !== undefined) rows.splice(rows.indexOf(same), 1);
+  return same;
 }
 
 /** How little two alerts look like one movement: 0 for one transaction, `Infinity` for two movements. */

@@ -76,56 +76,24 @@ export function largeIn(transfers: readonly Transfer[], prices: Prices): Transfe
 
 /**
  * The movements among a transaction's transfers. Only those from or to a labelled exchange, or from or to nothing,
- * count. Transfers of one coin between the same two ends are one movement; so are those through an address that passes
- * on what it gets. Movements within one exchange are left out.
+ * count. Transfers of one coin between the same two ends are one movement. Movements within one exchange are left out.
  */
 function movementsOf(transfers: readonly Transfer[]): Transfer[] {
-  const coins = [...new Set(transfers.map(({ coin }) => coin))];
-  return coins
-    .flatMap((coin) => {
-      const touching = transfers.filter((one) => one.coin === coin && one.amount > 0n && isParty(one));
-      return summed(handedOn(summed(touching)));
-    })
-    .toSorted((a, b) => a.position - b.position);
-}
-
-function isParty({ from, to }: Transfer): boolean {
-  return endOf(from) !== from || endOf(to) !== to;
-}
-
-/** The owner of an address: an exchange has many. */
-function endOf(address: string): string {
-  return address === ZERO ? "nothing" : (LABELS.get(address)?.exchange ?? address);
-}
-
-/** One transfer for each pair of ends; none from an end to itself. */
-function summed(transfers: readonly Transfer[]): Transfer[] {
   const byEnds = new Map<string, Transfer>();
   for (const one of transfers.toSorted((a, b) => a.position - b.position)) {
-    if (endOf(one.from) === endOf(one.to)) continue;
-    const ends = `${endOf(one.from)} ${endOf(one.to)}`;
+    const [source, target] = [endOf(one.from), endOf(one.to)];
+    const isStrangers = source === one.from && target === one.to;
+    if (isStrangers || source === target) continue;
+    const ends = `${one.coin} ${source} ${target}`;
     const sum = byEnds.get(ends);
     byEnds.set(ends, sum === undefined ? one : { ...sum, amount: sum.amount + one.amount });
   }
   return [...byEnds.values()];
 }
 
-/** Joins incoming and outgoing transfers of an address, as far as the amounts match. */
-function handedOn(transfers: readonly Transfer[]): Transfer[] {
-  const left = transfers.map((one) => ({ ...one }));
-  const joined: Transfer[] = [];
-  for (const into of left) {
-    for (const out of left) {
-      const amount = into.amount < out.amount ? into.amount : out.amount;
-      if (into.to !== out.from || endOf(into.to) !== into.to || amount === 0n) continue;
-      into.amount -= amount;
-      out.amount -= amount;
-      // The transfer that is used up gives its position: it is used only once, while the other may keep a rest.
-      const { position } = out.amount === 0n ? out : into;
-      joined.push({ coin: into.coin, from: into.from, to: out.to, amount, position });
-    }
-  }
-  return [...joined, ...left.filter(({ amount }) => amount > 0n)];
+/** The owner of an address: an exchange has many. */
+function endOf(address: string): string {
+  return address === ZERO ? "nothing" : (LABELS.get(address)?.exchange ?? address);
 }
 
 /** The value of a movement in whole USD. */

@@ -77,8 +77,6 @@ export const whaleTables = {
     /** Epoch ms: the start of the last hour whose question was sent, and when a question last ended, with an answer or not. */
     hour: v.optional(v.number()),
     endedAt: v.optional(v.number()),
-    /** Epoch ms: the agent API takes no prompts before this moment. */
-    pausedUntil: v.optional(v.number()),
   }),
 };
 

@@ -1,7 +1,7 @@
 import { isHash } from "viem";
 import * as z from "zod";
 import { failureOf } from "../../convex/lib/errors";
-import { readOutcomes, type Mined } from "../../convex/providers/chain/transactions";
+import { readTransaction, type Mined } from "../../convex/providers/chain/transactions";
 import { COINS } from "../../convex/whales/coins";
 import { measuredIn } from "../../convex/whales/movements";
 import { publicAlertShape } from "../../convex/whales/http";
@@ -39,13 +39,14 @@ async function outcomesOf(hashes: readonly string[]): Promise<Map<string, Mined>
   const asked = hashes.filter((one) => isHash(one));
   for (let next = 0; next < asked.length; next += AT_ONCE) {
     const some = asked.slice(next, next + AT_ONCE);
-    const found = await readOutcomes(some).catch((error: unknown) => {
+    const found = await Promise.all(some.map(readTransaction)).catch((error: unknown) => {
       throw new OperatorError(failureOf(error)?.message ?? String(error));
     });
-    for (const [index, hash] of some.entries()) {
-      const outcome = found[index] ?? null;
-      if (outcome === "too large") throw new OperatorError(`The receipt of ${hash} is too large to be read`);
-      if (outcome !== null) outcomes.set(hash, outcome);
+    for (const [index, outcome] of found.entries()) {
+      const hash = some[index] ?? "";
+      if (outcome.kind === "too large")
+        throw new OperatorError(`The receipt of ${hash} is too large to be read`);
+      if (outcome.kind === "mined") outcomes.set(hash, outcome);
     }
   }
   return outcomes;

@@ -15,22 +15,18 @@ import {
   send,
   signed,
   tap,
-  test as ownersTest,
+  test,
 } from "../support/owners";
 
 /** A userId that has leaked. */
 
 useChain();
 
-const env = { PLATFORM_WALLET_ADDRESS: `0x${"7".repeat(40)}` };
-const test = ownersTest.extend({ settings: { env } });
-
 /** Of each kind of request that takes a `userId`. */
 const requests = (userId: string): [string, object | null][] => [
   ["/mcp/chat", { userId, question: "How is ETH?" }],
   ["/mcp/research", { userId }],
   ["/webhooks", { userId, url: "https://example.com/hook" }],
-  ["/agent/research/paid", { userId, token: "BTC" }],
   ["/user/messenger", { userId, messengerChatId: "5" }],
   ["/mcp/wallet/create", { userId }],
   [`/mcp/wallet/balance?userId=${userId}`, null],

@@ -1,5 +1,7 @@
 import { describe, expect } from "vitest";
+import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
+import { browserOf } from "../support/browser";
 import { chain, useChain } from "../support/chain/chain";
 import { authorize, buy, buyWith, payer, test, transfer, versionOne, versionTwo } from "./payer";
 
@@ -78,6 +80,20 @@ describe("a token that no source knows", () => {
       "Payment required: 1.00 USDC on Base",
     );
   });
+});
+
+test("an id that its owner has replaced is told before anything is paid, and with a proof, which stays unspent", async ({
+  app,
+}) => {
+  const person = browserOf(app, "owner");
+  const { userId } = await person.mutation(api.accounts.profile.signIn, {});
+  const { userId: present } = await person.mutation(api.accounts.profile.replaceUserId, {});
+  const unpaid = await app.post("/agent/research/paid", { userId });
+  expect([unpaid.status, unpaid.body.error]).toEqual([402, expect.stringContaining("has replaced it")]);
+  expect(unpaid.body.paymentDetails).toMatchObject({ amount: "1.00" });
+  const txHash = await transfer(chain, await payer(chain));
+  expect((await buyWith(app, txHash, { userId })).status).toBe(404);
+  expect((await buyWith(app, txHash, { userId: present })).status).toBe(200);
 });
 
 test("every way to write a token buys the report on it, and joins it again with the same words", async ({

@@ -152,7 +152,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
       "of a wallet still to be deployed",
       `${prefix}_signature`,
       async () => {
-        const authorized = await authorize(poor);
+        const authorized = await authorize(await payer(chain), { by: poor });
         const { signature: inner } = authorized;
         const signature = serializeErc6492Signature({ address: poor.address, data: "0x", signature: inner });
         return versionOne(authorized, { payload: { ...authorized.payload, signature } });
@@ -182,9 +182,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
     expect([status, body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
   });
 
-  test("emptied behind the check: it is refused, and a new one pays once there is money again", async ({
-    app,
-  }) => {
+  test("emptied behind the check: it is refused, and pays once there is money again", async ({ app }) => {
     const from = await payer(chain, ONE);
     const authorized = await authorize(from);
     const data = transferTo(stranger().address, ONE);
@@ -196,8 +194,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
     const refused = await buy(app, versionOne(authorized));
     expect([refused.status, refused.body.reason]).toEqual([402, "transaction_failed"]);
     await chain.fund(from.address, { USDC: ONE });
-    expect((await buy(app, versionOne(authorized))).body.reason).toBe("transaction_failed");
-    expect((await buy(app, versionOne(await authorize(from)))).status).toBe(200);
+    expect((await buy(app, versionOne(authorized))).status).toBe(200);
     expect(await usdcOf(from.address)).toBe(0n);
   });
 });

@@ -4,21 +4,19 @@ import { answerOf, chainClient, guarded, unlessReverted, type ChainClient } from
 
 /** What contracts and accounts tell, by calls that change nothing: balances, price feeds, the swap provider's registry. */
 
-/** What an address holds of the chain's own coin and of tokens, in their smallest units. */
-type Balances = { native: bigint; tokens: bigint[] };
-
 /** `null`: the feed has no answer. */
 type Rounds = ({ answer: bigint; updatedAt: bigint; startedAt: bigint } | null)[];
 
 /**
- * Balances of an address and latest rounds of feeds, in one call.
+ * What an address holds of the chain's own coin and of tokens, in their smallest units, and latest rounds of feeds, in one
+ * call.
  * @throws AppError `upstream` if the chain cannot be reached or a balance cannot be read.
  */
 export async function readAccount(
   owner: Address,
   tokens: readonly Address[],
   feeds: readonly Address[],
-): Promise<Balances & { rounds: Rounds }> {
+): Promise<{ native: bigint; tokens: bigint[]; rounds: Rounds }> {
   const client = chainClient();
   return guarded(async () => {
     const [native, balances, rounds] = await Promise.all([
@@ -93,12 +91,9 @@ const TAKER_SUBMITTED = 2n;
 export async function judgeSettler(settler: Address): Promise<"genuine" | "counterfeit" | "paused"> {
   const client = chainClient();
   const registry = { address: REGISTRY, abi: registryAbi, args: [TAKER_SUBMITTED] } as const;
-  const [now, before] = await guarded(() =>
-    Promise.all([
-      unlessReverted(readContract(client, { ...registry, functionName: "ownerOf" })),
-      unlessReverted(readContract(client, { ...registry, functionName: "prev" })),
-    ]),
-  );
+  const ask = (functionName: "ownerOf" | "prev") =>
+    unlessReverted(readContract(client, { ...registry, functionName }));
+  const [now, before] = await guarded(() => Promise.all([ask("ownerOf"), ask("prev")]));
   if (now === null) return "paused";
   const isOne = [now, before].some((one) => one !== null && isAddressEqual(one, settler));
   return isOne ? "genuine" : "counterfeit";

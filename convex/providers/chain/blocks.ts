@@ -199,12 +199,8 @@ export function transfersTo(to: Address, first: number, last: number) {
   return inRanges({ first, last, span: SPAN }, async (range) => {
     const logs = await transferLogs(client, range, [USDC], { to: [topicOf(to)] });
     const hashes = [...new Set(logs.map(({ txHash }) => txHash))];
-    return hashes.flatMap((hash) =>
-      incoming(
-        logs.filter(({ txHash }) => txHash === hash),
-        to.toLowerCase(),
-      ),
-    );
+    const ofEach = hashes.map((hash) => logs.filter(({ txHash }) => txHash === hash));
+    return ofEach.flatMap((own) => incoming(own, to.toLowerCase()));
   });
 }
 
@@ -238,64 +234,48 @@ export function movedIn(
 }
 
 /** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
-async function logsIn(
-  client: ChainClient,
-  range: Range,
-  { tokens, parties }: Wanted,
-): Promise<TransferLog[]> {
-  const topics = parties.map(topicOf);
+async function logsIn(client: ChainClient, range: Range, wanted: Wanted): Promise<TransferLog[]> {
+  const topics = wanted.parties.map(topicOf);
   const sides = [{ from: topics }, { to: topics }];
-  const answers = await Promise.all(sides.map((one) => transferLogs(client, range, tokens, one)));
+  const answers = await Promise.all(sides.map((one) => transferLogs(client, range, wanted.tokens, one)));
   return [...new Map(answers.flat().map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()];
 }
 
-/** Full blocks per request: they are some hundred kilobytes each. */
-const AT_ONCE = 5;
+/** The balances of all parties at a block, in one call. */
+type Held = (block: number) => Promise<bigint[]>;
 
-async function paymentsIn(client: ChainClient, range: Range, wanted: Wanted): Promise<Payment[]> {
-  const changed = await changedIn(client, range, wanted);
-  const payments: Payment[] = [];
-  for (let next = 0; next < changed.length; next += AT_ONCE) {
-    const numbers = changed.slice(next, next + AT_ONCE);
-    const found = await Promise.all(numbers.map((one) => paymentsOf(client, one, wanted.parties)));
-    payments.push(...found.flat());
-  }
-  return payments;
+function heldBy(client: ChainClient, parties: readonly string[]): Held {
+  const known = new Map<number, Promise<bigint[]>>();
+  return (block) => {
+    const at = (one: string) => ({ address: hexOf(one), blockNumber: BigInt(block) });
+    const held = known.get(block) ?? Promise.all(parties.map((one) => getBalance(client, at(one))));
+    known.set(block, held);
+    return held;
+  };
 }
 
-/**
- * The blocks in which a balance changed enough: one call tells for all addresses, and halving finds the blocks. All of
- * them, if the node refuses: it may have dropped their state.
- */
-async function changedIn(
+/** The ether of the blocks in which a balance changes enough, which halving finds. */
+async function paymentsIn(
   client: ChainClient,
   { first, last }: Range,
-  { parties, leastEther }: Wanted,
-): Promise<number[]> {
-  const balancesAt = (number: number) =>
-    Promise.all(
-      parties.map((one) => getBalance(client, { address: hexOf(one), blockNumber: BigInt(number) })),
-    );
-  type Held = { at: number; balances: bigint[] };
-  /** Those after `from`, up to `to`. */
-  const between = async (from: Held, to: Held): Promise<number[]> => {
-    const hasChanged = to.balances.some((after, i) => {
-      const change = after - (from.balances[i] ?? 0n);
-      return change >= leastEther || -change >= leastEther;
-    });
-    if (!hasChanged) return [];
-    if (to.at - from.at === 1) return [to.at];
-    const at = Math.floor((from.at + to.at) / 2);
-    const middle = { at, balances: await balancesAt(at) };
-    return [...(await between(from, middle)), ...(await between(middle, to))];
-  };
+  wanted: Wanted,
+  held = heldBy(client, wanted.parties),
+): Promise<Payment[]> {
   try {
-    const [before, after] = await Promise.all([balancesAt(first - 1), balancesAt(last)]);
-    return await between({ at: first - 1, balances: before }, { at: last, balances: after });
+    const [before, after] = await Promise.all([held(first - 1), held(last)]);
+    const changes = after.map((balance, i) => balance - (before[i] ?? 0n));
+    if (changes.every((one) => one < wanted.leastEther && -one < wanted.leastEther)) return [];
   } catch (error) {
+    // A node that has dropped their state is asked for the blocks themselves.
     if (refusal(error) === null || isThrottled(error)) throw error;
-    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
   }
+  if (first === last) return paymentsOf(client, first, wanted.parties);
+  const middle = Math.floor((first + last) / 2);
+  const halves = [
+    { first, last: middle },
+    { first: middle + 1, last },
+  ];
+  return (await Promise.all(halves.map((half) => paymentsIn(client, half, wanted, held)))).flat();
 }
 
 const blockShape = z.object({

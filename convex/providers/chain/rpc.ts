@@ -170,7 +170,7 @@ export async function requireChain(client: ChainClient, consequence = ""): Promi
   throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}${consequence}`);
 }
 
-/** The errors of the contracts that wallets here call: Permit2, 0x's settler, and tokens by ERC-6093. Sources: their ABIs. */
+/** The errors of the contracts that wallets here call: Permit2 and 0x's settler. Sources: their ABIs. */
 const KNOWN = parseAbi([
   "error InvalidNonce()",
   "error InvalidSigner()",
@@ -178,8 +178,6 @@ const KNOWN = parseAbi([
   "error SignatureExpired(uint256 signatureDeadline)",
   "error InsufficientAllowance(uint256 amount)",
   "error TooMuchSlippage(address token, uint256 expected, uint256 actual)",
-  "error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)",
-  "error ERC20InsufficientAllowance(address spender, uint256 allowance, uint256 needed)",
 ]);
 
 /** Why a call would fail. */

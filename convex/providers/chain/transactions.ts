@@ -1,10 +1,9 @@
 import type { Address, Hex } from "viem";
-import { getBalance, getBlock, getBlockNumber, getTransactionCount, sendRawTransaction } from "viem/actions";
+import { getBalance, getBlockNumber, getTransactionCount, sendRawTransaction } from "viem/actions";
 import * as z from "zod";
 import { setting } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { SECOND } from "../../lib/time";
 import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./blocks";
 import {
   account,
@@ -163,18 +162,14 @@ export async function standingOf(from: Address, nonce: number, hashes: readonly 
     const found = seen.find((one) => one.kind === "mined") ?? seen.find((one) => one.kind === "unsure");
     if (found !== undefined) return found;
     if (mined > nonce) {
-      const back = await countBack(client, from);
-      return back > nonce ? { kind: "used", mined: back } : { kind: "unsure" };
+      // No chain drops blocks so far back any more.
+      const [head, back] = [await getBlockNumber(client), BigInt(setting("CONFIRMATIONS"))];
+      const blockNumber = head > back ? head - back : 0n;
+      const then = await getTransactionCount(client, { address: from, blockNumber });
+      return then > nonce ? { kind: "used", mined: then } : { kind: "unsure" };
     }
     return { kind: seen.some(({ kind }) => kind === "pending") ? "pending" : "missing", mined };
   });
-}
-
-/** How many of an account's transactions were mined as of some blocks back, which no chain drops any more. */
-async function countBack(client: ChainClient, address: Address): Promise<number> {
-  const head = await getBlockNumber(client);
-  const back = BigInt(setting("CONFIRMATIONS"));
-  return getTransactionCount(client, { address, blockNumber: head > back ? head - back : 0n });
 }
 
 /** How many of an account's transactions are mined. @throws AppError `upstream` */
@@ -200,40 +195,16 @@ export async function gainedIn(blockNumber: number, address: Address): Promise<b
 }
 
 /**
- * A transaction that may have paid, as the chain has it now.
- * @returns If it is mined, with the seconds of the chain's time from its block to the newest one.
+ * A transaction as the chain has it now. An answer longer than what is read hides no other: it is a client's own.
  * @throws AppError `upstream`, also if the RPC serves another chain.
  */
-export async function readPayment(
-  txHash: string,
-): Promise<(Mined & { ageSeconds: number }) | Exclude<Seen, Mined>> {
+export async function readTransaction(txHash: string): Promise<Seen | { kind: "too large" }> {
   const client = chainClient();
-  return guarded(async () => {
-    const [seen, head] = await Promise.all([
-      look(client, txHash),
-      getBlock(client, { blockTag: "latest" }),
-      requireChain(client),
-    ]);
-    if (seen.kind !== "mined") return seen;
-    return { ...seen, ageSeconds: Math.max(0, Number(head.timestamp) - seen.block.time / SECOND) };
-  });
-}
-
-/**
- * Looks up transactions by hash, in two round trips, each by itself: an answer larger than what is read hides no other.
- * @returns In the order asked; `null` for one that is in no block, or about which the node's answers disagree.
- * @throws AppError `upstream` if the chain cannot be reached, or is another one.
- */
-export async function readOutcomes(hashes: readonly string[]): Promise<(Mined | "too large" | null)[]> {
-  const readOne = async (txHash: string) => {
-    const client = chainClient();
-    try {
-      const [seen] = await Promise.all([look(client, txHash), requireChain(client)]);
-      return seen.kind === "mined" ? seen : null;
-    } catch (error) {
-      if (!isTooLarge(error)) throw error;
-      return "too large";
-    }
-  };
-  return guarded(() => Promise.all(hashes.map(readOne)));
+  try {
+    const [seen] = await Promise.all([look(client, txHash), requireChain(client)]);
+    return seen;
+  } catch (error) {
+    if (isTooLarge(error)) return { kind: "too large" };
+    throw chainFailure(error);
+  }
 }

@@ -8,7 +8,7 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import { getBlock, getBlockNumber, getCode, getLogs, readContract } from "viem/actions";
+import { getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
 import { USDC } from "../../lib/money/base";
 import { inRanges, type Log } from "./blocks";
 import { answerOf, chainClient, guarded, hexOf } from "./rpc";
@@ -22,7 +22,7 @@ const BLOCK_MS = 2_000;
 /** A week. */
 const DEEPEST = 302_400;
 
-/** The end of a signature in a wrapper that would deploy its wallet first (ERC-6492). */
+/** The end of a signature in a wrapper that would deploy its wallet first. */
 const WRAPPED = "6492".repeat(16);
 
 /** EIP-3009, and what else is asked of USDC. */
@@ -45,15 +45,10 @@ export function authorizationBefore(transfer: Log, before: Log | undefined): { a
 }
 
 /** A payment that its payer has signed, as x402 writes it: hex in lower case, and digits. */
-export type Authorization = {
-  from: string;
-  to: string;
-  value: string;
-  validAfter: string;
-  validBefore: string;
-  nonce: string;
-  signature: string;
-};
+export type Authorization = Record<
+  "from" | "to" | "value" | "validAfter" | "validBefore" | "nonce" | "signature",
+  string
+>;
 /** What names an authorization. */
 type Named = Pick<Authorization, "from" | "nonce">;
 
@@ -71,24 +66,21 @@ export function authorizationCall(one: Authorization): { to: Address; data: Hex;
 }
 
 /**
- * Whether an authorization was used or cancelled, its payer's balance, whether the payer is a contract, and the time of
- * the chain that says so, in epoch seconds.
+ * Whether an authorization was used or cancelled, its payer's balance, and the time of the chain that says so, in epoch
+ * seconds.
  * @throws AppError `upstream`
  */
-export async function readAuthorization(
-  one: Named,
-): Promise<{ used: boolean; balance: bigint; isContract: boolean; at: bigint }> {
+export async function readAuthorization(one: Named): Promise<{ used: boolean; balance: bigint; at: bigint }> {
   const client = chainClient();
   const [from, nonce] = [hexOf(one.from), hexOf(one.nonce)];
   return guarded(async () => {
     // The block first: what is read after it is at least as new.
     const { timestamp: at } = await getBlock(client, { blockTag: "latest" });
-    const [used, balance, code] = await Promise.all([
+    const [used, balance] = await Promise.all([
       readContract(client, { ...usdc, functionName: "authorizationState", args: [from, nonce] }),
       readContract(client, { ...usdc, functionName: "balanceOf", args: [from] }),
-      getCode(client, { address: from }),
     ]);
-    return { used, balance, isContract: code !== undefined, at };
+    return { used, balance, at };
   });
 }
 
@@ -116,15 +108,10 @@ export async function findAuthorizationUse(one: Named, sinceMs = Date.now()): Pr
   });
 }
 
-/** Whether a signature is in the wrapper of a wallet that was made after it was signed (ERC-6492). */
-export function isWrapped(signature: string): boolean {
-  return signature.endsWith(WRAPPED);
-}
-
-/** The wrapper's own call is never made. */
+/** A signature without the wrapper of a wallet that was made after it was signed (ERC-6492): its own call is never made. */
 function unwrapped(signature: string): Hex {
   const hex = hexOf(signature);
-  return isWrapped(hex) ? parseErc6492Signature(hex).signature : hex;
+  return hex.endsWith(WRAPPED) ? parseErc6492Signature(hex).signature : hex;
 }
 
 const walletAbi = parseAbi([
