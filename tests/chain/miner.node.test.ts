@@ -67,19 +67,3 @@ test("after a reorganisation a transaction is gone, its bytes can be sent again,
   const [, answer] = await client.readContract({ address, abi: feedAbi, functionName: "latestRoundData" });
   expect(answer).toBe(BigInt(Math.round(PRICES.ETH * 1e8)));
 });
-
-test("a transaction with a missing nonce before it waits for that nonce", async () => {
-  chain = await startTestChain();
-  const wallet = await newWallet(chain);
-  const client = clientOf(chain);
-  const [first, second] = await Promise.all([
-    signed(chain, wallet, { to: TO, value: 1n }, 0),
-    signed(chain, wallet, { to: TO, value: 1n }, 1),
-  ]);
-  const hash = await client.sendRawTransaction({ serializedTransaction: second });
-  await chain.miner.mine();
-  await expect(client.getTransactionReceipt({ hash })).rejects.toThrow();
-  await client.sendRawTransaction({ serializedTransaction: first });
-  await until(() => isMined(hash));
-  expect((await client.getTransactionReceipt({ hash })).status).toBe("success");
-});
