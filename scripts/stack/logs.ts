@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { parseJson } from "../json";
+import { STOPPED } from "./application";
 
 const field = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 /** A line of the application's own log (`convex/lib/log`). */
@@ -10,6 +11,8 @@ const componentShape = z.looseObject({ component: z.string(), event: z.string() 
 /** The beginning of each line of the application's own log. */
 const BEGINNING = '{"level":';
 const LEVELS = ["log", "info", "warn", "error"] as const;
+/** Functions of a stopped application fail, and the library tells of it. */
+const isOfTheStopped = (data: readonly unknown[]) => data.some((one) => String(one).includes(STOPPED));
 
 /**
  * Sends the application's structured log lines to `write` in readable form, and drops the components' own reports.
@@ -23,6 +26,7 @@ export function captureLogs(write: ((line: string) => void) | null, now: () => n
   for (const level of LEVELS)
     console[level] = (...data: unknown[]) => {
       const text = data.length === 1 && typeof data[0] === "string" && data[0].startsWith("{") ? data[0] : "";
+      if (isOfTheStopped(data)) return;
       // Parsing is costly: most lines are the application's own.
       if (write === null && text.startsWith(BEGINNING)) return;
       const json = text === "" ? undefined : parseJson(text);
@@ -33,7 +37,7 @@ export function captureLogs(write: ((line: string) => void) | null, now: () => n
   return () => {
     for (const level of LEVELS)
       console[level] = (...data: unknown[]) => {
-        if (!String(data[0]).startsWith(BEGINNING)) originals[level](...data);
+        if (!String(data[0]).startsWith(BEGINNING) && !isOfTheStopped(data)) originals[level](...data);
       };
   };
 }

@@ -2,7 +2,6 @@ import * as z from "zod";
 import { command, OperatorError } from "../command";
 import { real } from "../real";
 import { settingsFile } from "../settings";
-import { STOPPED } from "./application";
 import { shownProviders, stateDirectory } from "./env";
 import { MAX_SPEED, startBesideBackend, startStack, type BesideBackend, type StackOptions } from "./stack";
 
@@ -49,7 +48,6 @@ async function main({ speed, ephemeral, backend }: Given): Promise<void> {
     envFile: settingsFile(),
     log: (line) => console.log(line),
   };
-  sayNothingOfTheStopped();
   const stack = await (backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
   // Ctrl-C reaches the process both directly and through npm: the second signal must not interrupt saving.
@@ -61,16 +59,6 @@ async function main({ speed, ephemeral, backend }: Given): Promise<void> {
     ? "The platform's own backend runs it"
     : "Convex's test library runs it, for development";
   console.log(banner(stack, state, runner));
-}
-
-/** The library tells of what fails: functions of a stopped application fail unheard. */
-function sayNothingOfTheStopped(): void {
-  for (const level of ["warn", "error"] as const) {
-    const tell = console[level].bind(console);
-    console[level] = (...given: unknown[]) => {
-      if (!given.some((one) => String(one).includes(STOPPED))) tell(...given);
-    };
-  }
 }
 
 /** Unfinished functions of the stopped application may fail unheard: the rows still have to be saved. */
