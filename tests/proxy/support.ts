@@ -24,12 +24,8 @@ const PATIENT = { timeout: 600_000 };
 
 export type Connection = {
   client: Client;
-  transport: StdioClientTransport;
   call: (name: string, input?: Record<string, unknown>) => Promise<CallToolResult>;
 };
-
-/** Makes the proxy's process hurry; the file tells how. */
-export const HASTENED = ["--import", new URL("quickTimers.mjs", import.meta.url).href];
 
 export async function connect(
   file: string,
@@ -46,7 +42,7 @@ export async function connect(
   await client.connect(transport, PATIENT);
   const call = async (name: string, input: Record<string, unknown> = {}) =>
     CallToolResultSchema.parse(await client.callTool({ name, arguments: input }, undefined, PATIENT));
-  return { client, transport, call };
+  return { client, call };
 }
 
 /** What `useProxy` started for the test file that is running. */
