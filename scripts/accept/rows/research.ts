@@ -138,11 +138,12 @@ export const research: Row[] = [
         [24, 1],
         [12, 2],
         [30, 3],
-        [75, 5],
       ] as const) {
         await world.advance(minutes * MINUTE);
         same(`collections ${minutes} minutes later`, await collections(world), expected);
       }
+      await world.outage(1.2 * HOUR);
+      await world.advance(0.1 * HOUR);
       same("before 2.5 hours", await counts(), "0 ");
       await world.advance(0.3 * HOUR);
       same("after 2.5 hours", await counts(), "1 interim");
