@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
+import { dirname, join } from "node:path/posix";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
@@ -64,19 +65,15 @@ const modules: Module[] = await Promise.all(
 );
 
 function moduleOf(file: string, source: string): Module {
-  const name = file
-    .split(path.sep)
-    .join("/")
-    .replace(/\.tsx?$/, "");
+  const name = file.replaceAll(path.sep, "/").replace(/\.tsx?$/, "");
   return { path: name, source, room: name.split("/")[0] ?? "", imports: importsOf(name, source) };
 }
 
 /** Imports that exist at run time or as types alike: the rule is about who knows whom. */
 function importsOf(path: string, source: string): string[] {
   const found = source.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
-  return Array.from(found, ([, target = ""]) => resolve(path, target)).filter(
-    (target) => !target.startsWith("_generated/"),
-  );
+  const targets = Array.from(found, ([, target = ""]) => join(dirname(path), target));
+  return targets.filter((target) => !target.startsWith("_generated/"));
 }
 
 /** What is there at run time: a type loads nothing and asks nobody. */
@@ -89,14 +86,13 @@ function loadedWith(path: string, source: string): string[] {
   return importsOf(path, withoutTypes(source).replace(/\bimport\("[^"]+"\)/g, ""));
 }
 
-function resolve(from: string, target: string): string {
-  const parts = from.split("/").slice(0, -1);
-  for (const part of target.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== ".") parts.push(part);
-  }
-  return parts.join("/");
+/** All that can be come to from there. */
+function reach(from: string, next: (one: string) => Iterable<string>, seen = new Set<string>()) {
+  for (const one of next(from)) if (!seen.has(one)) reach(one, next, seen.add(one));
+  return seen;
 }
+
+const sourceOf = (path: string): string => modules.find((one) => one.path === path)?.source ?? "";
 
 /** Whether a module has something of its own that its functions can change. */
 function keepsState({ source }: Module): boolean {
@@ -113,11 +109,9 @@ function upward({ path, room, imports, source }: Module): string[] {
   const floorOf = (one: string) => FLOORS.findIndex((rooms) => rooms.includes(one));
   const called = Array.from(source.matchAll(/\binternal\s*\.(\w+)\./g), ([, other = ""]) => other);
   const others = new Set([...imports.map((target) => target.split("/")[0] ?? ""), ...called]);
+  const allowed = [room, ...ROOT_LISTS, ...[UPWARD[path] ?? []].flat()];
   return [...others]
-    .filter(
-      (other) =>
-        other !== room && ![UPWARD[path] ?? []].flat().includes(other) && !ROOT_LISTS.includes(other),
-    )
+    .filter((other) => !allowed.includes(other))
     .filter((other) => floorOf(room) === -1 || floorOf(other) === -1 || floorOf(other) >= floorOf(room))
     .map((other) => `${path} → ${other}`);
 }
@@ -132,11 +126,7 @@ function registersBoth({ source }: Module): boolean {
 
 /** Who comes back to itself by those it knows. */
 function inCircles(knows: ReadonlyMap<string, ReadonlySet<string>>): string[] {
-  const reach = (from: string, seen: Set<string>): Set<string> => {
-    for (const next of knows.get(from) ?? []) if (!seen.has(next)) reach(next, seen.add(next));
-    return seen;
-  };
-  return [...knows.keys()].filter((one) => reach(one, new Set()).has(one));
+  return [...knows.keys()].filter((one) => reach(one, (of) => knows.get(of) ?? []).has(one));
 }
 
 describe("the house", () => {
@@ -253,48 +243,36 @@ describe("the house", () => {
   });
 
   test("a route's module stays light: no model client, no prompt, nothing of the chain's before a handler asks", () => {
-    const byPath = new Map(modules.map((one) => [one.path, one]));
-    const reach = (path: string, seen: Set<string>): Set<string> => {
-      const { source = "" } = byPath.get(path) ?? {};
-      for (const target of loadedWith(path, source)) if (!seen.has(target)) reach(target, seen.add(target));
-      return seen;
-    };
-    const evaluated = [...reach("endpoints", new Set())];
+    const evaluated = [...reach("endpoints", (path) => loadedWith(path, sourceOf(path)))];
     expect(evaluated.filter((path) => path.startsWith("providers/"))).toEqual([]);
     const chain = /^import (?!type ).* from "(?:viem|openai)/m;
-    expect(evaluated.filter((path) => chain.test(byPath.get(path)?.source ?? ""))).toEqual([]);
+    expect(evaluated.filter((path) => chain.test(sourceOf(path)))).toEqual([]);
   });
 
   test("every action that asks a provider counts its calls, and so does every endpoint", () => {
-    const byPath = new Map(modules.map((one) => [one.path, one]));
+    const isCounting = (path: string) => /\bcounted\(/.test(sourceOf(path));
     /** Whether a module comes to a provider by other ways than through one that counts. */
-    const reach = (path: string, seen: Set<string>): Set<string> => {
-      for (const target of importsOf(path, withoutTypes(byPath.get(path)?.source ?? ""))) {
-        if (seen.has(target)) continue;
-        seen.add(target);
-        if (!/\bcounted\(/.test(byPath.get(target)?.source ?? "")) reach(target, seen);
-      }
-      return seen;
-    };
-    const asking = modules
-      .filter(({ room }) => room !== "providers")
-      .filter(({ path }) => [...reach(path, new Set())].some((target) => target.startsWith("providers/")));
+    const asks = (start: string) =>
+      [
+        ...reach(start, (path) =>
+          path !== start && isCounting(path) ? [] : importsOf(path, withoutTypes(sourceOf(path))),
+        ),
+      ].some((target) => target.startsWith("providers/"));
+    const asking = modules.filter(({ room, path }) => room !== "providers" && asks(path));
     const uncounted = asking.filter(({ source }) =>
       /\b(?:internalAction|action|httpAction)\((?!\{[^;]*\bhandler: counted\()/.test(source),
     );
     expect(uncounted.map(({ path }) => path)).toEqual([]);
-    expect(byPath.get("lib/http/endpoint")?.source).toContain("handle: counted(");
+    expect(sourceOf("lib/http/endpoint")).toContain("handle: counted(");
     expect(
       asking.filter(({ source }) => /\b(?:providerAction|worker|counted)\(/.test(source)).length,
     ).toBeGreaterThan(10);
   });
 
   test("every exchange with a provider is counted", () => {
-    const calls = /\bfetch\(/g;
     const outlets = modules
-      .filter(({ room }) => room === "providers")
-      .map(({ path, source }) => [path, source.match(calls)?.length ?? 0] as const)
-      .filter(([, count]) => count > 0);
+      .filter(({ room, source }) => room === "providers" && /\bfetch\(/.test(source))
+      .map(({ path, source }) => [path, source.match(/\bfetch\(/g)?.length]);
     // Through `askProvider`; the two clients that fetch on their own note what they do. Users' own webhooks are nobody's
     // outage, and what the doctor learns of a node's limits is no failure of it.
     expect(Object.fromEntries(outlets)).toEqual({
@@ -304,9 +282,8 @@ describe("the house", () => {
       "providers/models/gateway": 1,
       "providers/webhooks": 1,
     });
-    for (const path of ["providers/chain/rpc", "providers/models/gateway"]) {
-      expect(modules.find((one) => one.path === path)?.source).toContain("noteCall(");
-    }
+    for (const path of ["providers/chain/rpc", "providers/models/gateway"])
+      expect(sourceOf(path)).toContain("noteCall(");
   });
 });
 

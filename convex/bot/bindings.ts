@@ -159,9 +159,7 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
     if (active.length === 0) return reply("You have no research shift running.");
     const token = focusIn(argument);
     const meant = active.filter((one) => argument === "" || one._id === argument || one.token === token);
-    const running = active.map((one) => [stopButton(one._id, one.token)]);
-    if (meant.length === 0)
-      return { answer: notice("That shift has ended already. These are running:"), buttons: running };
+    if (meant.length === 0) return reply("That shift has ended already.");
     for (const { _id: jobId } of meant)
       await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
     return {

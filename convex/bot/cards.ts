@@ -174,11 +174,10 @@ export function statusCard(active: readonly Shift[], now: number): Paragraph[] {
   });
 }
 
-export const USAGE = {
-  swap: ["Write for example: ", { command: "swap" }, " 25 USDC to ETH"],
-  send: [
-    "Write for example: ",
-    { command: "send" },
-    " 25 USDC to 0x… (the whole address, which has to be on your list)",
-  ],
-} satisfies Record<string, Paragraph>;
+export const USAGE: Paragraph = [
+  "Write for example: ",
+  { command: "swap" },
+  " 25 USDC to ETH, or ",
+  { command: "send" },
+  " 25 USDC to 0x… (the whole address, which has to be on your list)",
+];

@@ -133,7 +133,7 @@ export const commands: readonly Command[] = [
   command("unfreeze", "linked", "End a freeze two hours from now, if this chat is your only login", "binds"),
   command("newid", "linked", "Replace an account id that has leaked with a new one", "inPlace", "binds"),
   command("start", "anywhere", "Say hello", "binds"),
-  command("connect CODE", "alone", "Link this account to yours in the web application", "binds"),
+  command("connect CODE", "alone", "Link this account to yours in the web application", "inPlace", "binds"),
   command("unlink", "alone", "Unlink this account"),
   command("own CODE", "alone", "Own the wallet of a link", "inPlace", "hidden", "binds"),
   command("approve", "linked", "Answer what you were asked", "inPlace", "hidden", "binds"),

@@ -65,7 +65,8 @@ async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCom
   const userId = await userOfAccount(ctx, sender.messengerId);
   // Words may need the model, so they do not wait where commands do; a single one is a coin's name.
   const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
-  const kept = { ...message, text: withoutCode(message.text, command) };
+  const text = message.tapped === undefined ? withoutCode(message.text, command) : message.text;
+  const kept = { ...message, text };
   await open(ctx, internal.bot.desk.answer, kept, {
     queue: needsModel ? "models" : "messages",
     rank: userId === null ? "anonymous" : "signedIn",
@@ -74,7 +75,7 @@ async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCom
   });
 }
 
-/** The words with the hash of a link code in its place: a code is written down nowhere. Without a key none is valid. */
+/** The words with the hash of a link code in its place, as buttons have it: a code is written down nowhere. Without a key none is valid. */
 function withoutCode(text: string, command: ParsedCommand | null): string {
   if (command === null || !showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
   return `/${command.name} ${codeHash(command.argument)}`;

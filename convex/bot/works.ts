@@ -35,21 +35,25 @@ export const works = {
     (await priceOutcome(ctx, argument === "" ? "BTC" : argument)) ??
     reply("I have no price for that. Try ", { command: "price" }, " SOL. I follow the 100 largest coins."),
 
-  /** A deep link (t.me/<bot>?start=CODE) arrives as this command. */
+  /** A deep link (t.me/<bot>?start=CODE) arrives as this command. Anybody can have sent it, so it only asks. */
   start: (ctx, request) =>
-    request.argument === "" || !request.sender.alone ? welcome(ctx) : connect(ctx, request),
-  connect,
+    request.argument === "" || !request.sender.alone ? welcome(ctx) : linking(ctx, request, "asks"),
+  connect: (ctx, request) => linking(ctx, request, "links"),
 
   portfolio: async (ctx, { userId }) => {
     const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
     return { answer: portfolioCard({ address, ...(await portfolioOf(ctx, address)) }) };
   },
 
-  swap: async (ctx, request) =>
-    (await ordered(ctx, request, `swap ${request.argument}`)) ?? reply(...USAGE.swap),
-  send: async (ctx, request) =>
-    (await ordered(ctx, request, `send ${request.argument}`)) ?? reply(...USAGE.send),
+  swap: ordering("swap"),
+  send: ordering("send"),
 } satisfies Record<string, Work>;
+
+/** The work of a command that orders. */
+function ordering(verb: string): Work {
+  return async (ctx, request) =>
+    (await ordered(ctx, request, `${verb} ${request.argument}`)) ?? reply(...USAGE);
+}
 
 type Known = { token: string; priceUsd: number; change: number | null; observedAt: number; source: string };
 
@@ -120,16 +124,23 @@ async function welcome(ctx: ActionCtx): Promise<Outcome> {
   };
 }
 
-/** Links the account with a code from the web application; the job has only its hash. */
-async function connect(ctx: ActionCtx, request: Request): Promise<Outcome> {
-  const { sender, argument: codeHash, userId: linked } = request;
+/** Links the account with a code from the web application, or asks first; the job has only the code's hash. */
+async function linking(ctx: ActionCtx, request: Request, way: "asks" | "links"): Promise<Outcome> {
+  const { sender, argument: codeHash, userId: linked, now } = request;
   const { messengerId, messengerUsername } = sender;
   if (codeHash === "") return linked === "" ? needsAccount(ctx, messengerId) : reply(...ALREADY_LINKED);
   required("WALLET_ENCRYPTION_KEY");
+  const account = { codeHash, messengerId, by: "account" as const };
   try {
-    const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
-    const { userId, walletAddress } = await connectAccount(ctx, account, null);
-    return { answer: linkedCard(pseudonymOf(userId), walletAddress) };
+    if (way === "links") {
+      const { userId, walletAddress } = await connectAccount(ctx, { ...account, messengerUsername }, null);
+      return { answer: linkedCard(pseudonymOf(userId), walletAddress) };
+    }
+    await charge(ctx, "link", { userId: `messenger:${messengerId}`, address: null });
+    const userId: string = await ctx.runQuery(internal.messenger.linking.codeOwner, { ...account, now });
+    const title = { bold: `🔐 Link this chat to ${pseudonymOf(userId)}?` };
+    const question = reply(title, "\nThe web application shows you this name if you made this code.");
+    return { ...question, buttons: [[{ text: "Link", command: `connect ${codeHash}` }]] };
   } catch (error) {
     const code = failureOf(error)?.code;
     if (code === "rate_limited") return reply(TOO_MANY_CODES);

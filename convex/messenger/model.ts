@@ -191,12 +191,12 @@ export function newCode(length: number): string {
 
 /**
  * The stored form of a code: HMAC-SHA256 under a subkey of the deployment's, because 40 bits could be searched through.
- * Lower case, spaces and dashes make no difference.
+ * Cut to 128 bits, for which a button has room. Lower case, spaces and dashes make no difference.
  * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
  */
 export function codeHash(code: string): string {
   const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "messenger link code");
-  return bytesToHex(hmacSha256(key, utf8ToBytes(code.replace(/[\s-]/g, "").toUpperCase())));
+  return bytesToHex(hmacSha256(key, utf8ToBytes(code.replace(/[\s-]/g, "").toUpperCase())).slice(0, 16));
 }
 
 type Code = Doc<"codes">;

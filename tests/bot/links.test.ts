@@ -4,6 +4,7 @@ import { charge } from "../../convex/lib/limits/charges";
 import { sha256Hex } from "../../convex/lib/security/crypto";
 import { codeHash } from "../../convex/messenger/model";
 import { closeApp, type App } from "../support/app";
+import { browserOf } from "../support/browser";
 import { loseScheduled } from "../support/rows/leases";
 import {
   ALICE,
@@ -107,7 +108,7 @@ describe("a code", () => {
     await say(app, "/alert BTC above 110000");
     await tap(app, "Set");
     const { userId, browser, code } = await userWithCode(app, "alice");
-    const answers = await say(app, `/start ${code.slice(0, 4)}-${code.slice(4)}`);
+    const answers = await say(app, `/connect ${code.slice(0, 4)}-${code.slice(4)}`);
     const [wallet] = await app.rows("wallets");
     expect(answers).toEqual([expect.stringContaining(wallet?.address ?? "none")]);
     const { link } = await browser.query(api.messenger.linking.status, {});
@@ -116,6 +117,24 @@ describe("a code", () => {
     const { body } = await app.get(`/alerts?userId=${userId}`, { as: "alice" });
     expect(body["alerts"]).toMatchObject([{ state: "active", words: "BTC at $110,000 or above" }]);
     expect((await say(app, "/alerts"))[0]).toContain("110,000");
+  });
+
+  test("in a link that starts the bot only asks: whoever opened another's link is linked to nobody", async ({
+    app,
+  }) => {
+    const { userId, code } = await userWithCode(app, "mallory");
+    const { account } = await browserOf(app, "mallory").mutation(api.messenger.linking.createCode, {});
+    expect(await say(app, `/start ${code}`)).toEqual([UNKNOWN]);
+    const next = await userWithCode(app, "mallory");
+    expect((await say(app, `/start ${next.code}`))[0]).toContain(`Link this chat to ${account}?`);
+    expect([await app.rows("messengerLinks"), await app.rows("wallets")]).toEqual([[], []]);
+    const [button] = app.cards().at(-1)?.keyboard?.flat() ?? [];
+    expect(button?.callback_data).not.toContain(next.code);
+    // What stands behind the button is nothing that could be typed.
+    expect(await say(app, `/${button?.callback_data}`)).toEqual([UNKNOWN]);
+    const [linked] = await tap(app, "Link");
+    expect(linked).toMatchObject({ method: "editMessageText", text: expect.stringContaining("Linked") });
+    expect(await app.rows("messengerLinks")).toMatchObject([{ userId, confirmedAt: expect.any(Number) }]);
   });
 
   test("that is wrong is said to be, guesses are limited, and HTTP's count apart", async ({ app }) => {

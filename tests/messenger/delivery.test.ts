@@ -58,15 +58,11 @@ describe("the delivery of a card", () => {
     );
   });
 
-  test("waits as long as the messenger says", () => {
+  test("waits as long as the messenger says, and does not begin once it is settled", () => {
     const sending = { ...fresh(1), state: "sending" as const };
     const change = afterStep(sending, { kind: "wait", retryAfterMs: 7_000, reason: "429" }, 1_000);
     expect(change).toMatchObject({ state: "queued", dueAt: 8_000 });
-  });
-
-  test("does not begin once it is settled", () => {
-    for (const state of ["sent", "failed", "skipped"] as const) {
+    for (const state of ["sent", "failed", "skipped"] as const)
       expect(beginTry({ ...fresh(1), state }, 9)).toBeNull();
-    }
   });
 });

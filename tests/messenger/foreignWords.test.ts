@@ -1,14 +1,19 @@
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import { renderCard, type Paragraph } from "../../convex/messenger/format";
 import { linkedUser, say, test } from "../bot/support";
 
 /** What others wrote stands in cards as words: the messenger makes no link, name or command of it. */
 
 const BAIT = [
-  ...["base-airdrop.exchange", "base-airdrop.network", "base-airdrop.trade", "base-airdrop.gift"],
-  ...["base-airdrop.tech", "bit.ly/x", "telegram.dog", "1.2.3.4/x", "evil.com", "EVIL.COM", "рф.рф"],
+  ...["base-airdrop.exchange", "base-airdrop.gift", "bit.ly/x", "telegram.dog", "1.2.3.4/x", "EVIL.COM"],
   ...["https://localhost", "tg://resolve?domain=evil", "a@b.io", "@BaseSupportBot", "/stop", "пример。com"],
-  ...["https://base-airdrop.exchange/now", "evil.xn--p1ai", "sub.1.evil.io:8080/x?y=z", "evil.\u00ADcom"],
+  ...[
+    "https://base-airdrop.exchange/now",
+    "evil.xn--p1ai",
+    "sub.1.evil.io:8080/x?y=z",
+    "evil.\u00ADcom",
+    "рф.рф",
+  ],
 ];
 
 /** As the messenger's own parser finds them (its open source, `MessageEntity.cpp`), but with any ending. */
@@ -26,52 +31,40 @@ function foundIn(text: string): string[] {
   return FOUND.flatMap((pattern) => pattern.exec(words)?.[0] ?? []);
 }
 
-const POST = `Claim at ${BAIT.join(" or ")} today.`;
+test.for(BAIT)("%s is text in a card, however it is spread over spans", (bait) => {
+  expect(foundIn(bait)).not.toEqual([]);
+  const cards: Paragraph[] = [
+    [bait],
+    [{ bold: `See ${bait}!` }],
+    [{ words: bait, href: "https://own.example" }],
+  ];
+  for (let at = 1; at < bait.length; at++) cards.push([bait.slice(0, at), { bold: bait.slice(at) }]);
+  for (const card of cards) expect(foundIn(renderCard([card]).join("\n"))).toEqual([]);
+});
 
-describe("in a card", () => {
-  test.for(BAIT)("%s is text", (bait) => {
-    expect(foundIn(bait)).not.toEqual([]);
-    for (const card of [
-      [[bait]],
-      [[{ bold: `See ${bait}!` }]],
-      [[{ words: bait, href: "https://own.example" }]],
-    ])
-      expect(foundIn(renderCard(card).join("\n"))).toEqual([]);
-    // However it is spread over spans.
-    for (let at = 1; at < bait.length; at++) {
-      const spread: Paragraph = [bait.slice(0, at), { bold: bait.slice(at) }];
-      expect(foundIn(renderCard([spread]).join("\n"))).toEqual([]);
-    }
-  });
-
-  test.for([
+test("what is no bait stays as it is; a command is one where it is meant, and so is a link", () => {
+  for (const words of [
     "BTC rose 1.5\u202F% to $65,000.12 …",
     "24/7, BTC/USDT, and/or",
     "At 14:30. Then (v. 2) more...",
-  ])("%s stays as it is", (words) => {
+  ])
     expect(renderCard([[words]])).toEqual([words]);
-  });
-
-  test("a command is one where it is meant, and so is a link", () => {
-    expect(renderCard([["Send ", { command: "help" }, " /stop"], [{ command: "evil.com" }]])).toEqual([
-      "Send /help /\u2060stop\n\n/\u2060evil.\u2060com",
-    ]);
-    expect(renderCard([[{ words: "Chart", href: "https://own.example/?a=1&b" }]])).toEqual([
-      '<a href="https://own.example/?a=1&amp;b">Chart</a>',
-    ]);
-  });
+  expect(renderCard([["Send ", { command: "help" }, " /stop"], [{ command: "evil.com" }]])).toEqual([
+    "Send /help /\u2060stop\n\n/\u2060evil.\u2060com",
+  ]);
+  expect(renderCard([[{ words: "Chart", href: "https://own.example/?a=1&b" }]])).toEqual([
+    '<a href="https://own.example/?a=1&amp;b">Chart</a>',
+  ]);
 });
 
-describe("what a model says after what it has read", () => {
-  test("is text in the bot's answers to a question", async ({ app }) => {
-    app.standins.fail("llm", { mode: "reply", schema: "chat", content: POST });
-    const [answer = ""] = await say(app, "What is new?");
-    expect(answer).toContain("Claim at base-airdrop.\u2060exchange");
-    expect(foundIn(answer)).toEqual([]);
-  });
-});
-
-test("a command that somebody copies from a card works", async ({ app }) => {
+test("what a model says after what it has read is text; a command that somebody copies from a card works", async ({
+  app,
+}) => {
+  const content = `Claim at ${BAIT.join(" or ")} today.`;
+  app.standins.fail("llm", { mode: "reply", schema: "chat", content });
+  const [answer = ""] = await say(app, "What is new?");
+  expect(answer).toContain("Claim at base-airdrop.\u2060exchange");
+  expect(foundIn(answer)).toEqual([]);
   await linkedUser(app, "alice");
   expect(await say(app, "/\u2060stop")).toEqual(["You have no research shift running."]);
 });

@@ -46,16 +46,13 @@ describe("a card's parts", () => {
     );
   });
 
-  test("are cut between paragraphs when those fit", () => {
+  test("are cut between paragraphs when those fit, else behind a sentence", () => {
     const paragraphs: Paragraph[] = Array.from({ length: 8 }, (_, i) => [`${i} ${"x".repeat(1_000)}`]);
     const parts = renderCard(paragraphs);
     expect(parts).toHaveLength(3);
     expect(parts.flatMap((part) => part.split("\n\n"))).toEqual(paragraphs.flat());
-  });
-
-  test("cut an oversized paragraph behind a sentence", () => {
-    const parts = renderCard([["A sentence of words. ".repeat(300)]]);
-    for (const part of parts) expect(part.endsWith(".")).toBe(true);
+    for (const part of renderCard([["A sentence of words. ".repeat(300)]]))
+      expect(part.endsWith(".")).toBe(true);
   });
 
   test("cut an oversized paragraph between its lines, styles and all", () => {

@@ -56,13 +56,11 @@ async function receiverOfThePage(secret: string) {
   onTestFinished(() => rm(file));
   vi.stubEnv("WEBHOOK_SECRET", secret);
   vi.stubEnv("PORT", "0");
-  const module: unknown = await import(/* @vite-ignore */ pathToFileURL(file).href);
-  const { receive, server } = z
-    .object({
-      receive: z.custom<(headers: Record<string, string>, body: string) => number>(),
-      server: z.custom<Server>(),
-    })
-    .parse(module);
+  const shape = z.object({
+    receive: z.custom<(headers: Record<string, string>, body: string) => number>(),
+    server: z.custom<Server>(),
+  });
+  const { receive, server } = shape.parse(await import(/* @vite-ignore */ pathToFileURL(file).href));
   await new Promise((resolve) => (server.listening ? resolve(null) : server.once("listening", resolve)));
   server.close();
   return ({ headers, body }: Posted) => receive(Object.fromEntries(headers), body);

@@ -7,7 +7,6 @@ import { documented } from "../support/document";
 
 /** The documents' lists are what they say: of the web application's functions, and of the endpoints with their input. */
 
-const moduleShape = z.record(z.string(), z.unknown());
 const functionShape = z.object({
   isPublic: z.literal(true),
   isQuery: z.literal(true).optional(),
@@ -15,7 +14,7 @@ const functionShape = z.object({
   exportArgs: z.custom<() => string>(),
 });
 const argsShape = z.object({ value: z.record(z.string(), z.object({ optional: z.boolean() })) });
-const modules = import.meta.glob("../../convex/**/*.ts");
+const modules = import.meta.glob<object>("../../convex/**/*.ts");
 const NO_FUNCTIONS = /_generated|\.config\.ts$|schema\.ts$|tables\.ts$|crons\.ts$|\/http\.ts$/;
 
 /** `accounts/keys:addRecipient` → `mutation { address }` */
@@ -24,14 +23,13 @@ async function publicFunctions(): Promise<Map<string, string>> {
   for (const [file, load] of Object.entries(modules)) {
     if (NO_FUNCTIONS.test(file)) continue;
     const path = file.replace("../../convex/", "").replace(/\.ts$/, "");
-    for (const [name, value] of Object.entries(moduleShape.parse({ ...Object(await load()) }))) {
-      if (typeof value !== "function") continue;
-      const parsed = functionShape.safeParse({ ...value });
-      if (!parsed.success) continue;
-      const args = Object.entries(argsShape.parse(JSON.parse(parsed.data.exportArgs())).value);
-      const names = args.map(([arg, { optional }]) => `${arg}${optional ? "?" : ""}`);
-      const kind = parsed.data.isQuery ? "query" : parsed.data.isMutation ? "mutation" : "action";
-      found.set(`${path}:${name}`, `${kind} ${names.length === 0 ? "{}" : `{ ${names.join(", ")} }`}`);
+    for (const [name, value] of Object.entries(await load())) {
+      const { data } = functionShape.safeParse(typeof value === "function" ? { ...value } : null);
+      if (data === undefined) continue;
+      const args = Object.entries(argsShape.parse(JSON.parse(data.exportArgs())).value);
+      const names = args.map(([arg, { optional }]) => `${arg}${optional ? "?" : ""}`).join(", ");
+      const kind = data.isQuery ? "query" : data.isMutation ? "mutation" : "action";
+      found.set(`${path}:${name}`, `${kind} ${names === "" ? "{}" : `{ ${names} }`}`);
     }
   }
   return found;

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { createApp, type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
+import type { Answer } from "../support/world";
 
 const lineShape = z.looseObject({ level: z.enum(["info", "warn", "error"]), event: z.string().min(1) });
 
@@ -30,34 +31,32 @@ const IP = "203.0.113.77";
 
 test("no log line holds a credential, an address or a word of its caller, whatever fails", async () => {
   const app = createApp({ env: SECRETS });
-  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-    app.during(app.call("POST", path, { ip: IP, body: JSON.stringify(body), headers }));
-  const get = (path: string) => app.during(app.call("GET", path, { ip: IP }));
-
-  const answers = [];
-  answers.push(
-    await post("/user/messenger", { userId: USER, messengerBotToken: OWN_BOT, messengerChatId: "42" }),
-  );
-  answers.push(await post("/mcp/research/start", { userId: USER, token: "BTC" }));
-  answers.push(await post("/mcp/chat", { userId: USER, question: QUESTION }));
-  answers.push(await post("/mcp/token", { userId: USER, question: QUESTION }));
-  answers.push(await get(`/mcp/research/status?userId=${USER}`));
-  answers.push(await post("/mcp/wallet/create", { userId: USER }));
-  answers.push(await get(`/mcp/wallet/balance?userId=${USER}`));
-  answers.push(await post("/mcp/defi/send", { userId: USER, token: "USDC", amount: "1", toAddress: "0x0" }));
-  answers.push(await post("/agent/research/paid", { userId: USER }, { "X-Payment": SECRETS.SWAP_API_KEY }));
-  answers.push(await get(`/${USER}/${OWN_BOT}`));
-  answers.push(await post("/mcp/chat", { userId: USER, question: 7 }));
-  for (const provider of ["llm", "sentiment", "messenger"] as const) {
+  const answers: Answer[] = [];
+  const ask = async (path: string, body?: object, headers: Record<string, string> = {}) => {
+    const sent = body === undefined ? {} : { body: JSON.stringify({ userId: USER, ...body }) };
+    const method = body === undefined ? "GET" : "POST";
+    answers.push(await app.during(app.call(method, path, { ip: IP, headers, ...sent })));
+  };
+  await ask("/user/messenger", { messengerBotToken: OWN_BOT, messengerChatId: "42" });
+  await ask("/mcp/research/start", { token: "BTC" });
+  await ask("/mcp/chat", { question: QUESTION });
+  await ask("/mcp/token", { question: QUESTION });
+  await ask(`/mcp/research/status?userId=${USER}`);
+  await ask("/mcp/wallet/create", {});
+  await ask(`/mcp/wallet/balance?userId=${USER}`);
+  await ask("/mcp/defi/send", { token: "USDC", amount: "1", toAddress: "0x0" });
+  await ask("/agent/research/paid", {}, { "X-Payment": SECRETS.SWAP_API_KEY });
+  await ask(`/${USER}/${OWN_BOT}`);
+  await ask("/mcp/chat", { question: 7 });
+  for (const provider of ["llm", "sentiment", "messenger"] as const)
     app.standins.fail(provider, { mode: "status", status: 401 });
-  }
-  answers.push(await post("/mcp/chat", { userId: USER, question: QUESTION }));
-  answers.push(await get("/mcp/market"));
-  answers.push(await post("/mcp/research/start", { userId: USER }));
+  await ask("/mcp/chat", { question: QUESTION });
+  await ask("/mcp/market");
+  await ask("/mcp/research/start", {});
   await browserOf(app, "web-user").mutation(api.accounts.profile.signIn, {});
   await app.pass(10 * 60_000);
-  answers.push(await post("/mcp/research/stop", { userId: USER }));
-  answers.push(await get("/health"));
+  await ask("/mcp/research/stop", {});
+  await ask("/health");
 
   const lines = linesOf(app);
   const text = lines.map((line) => JSON.stringify(line)).join("\n");

@@ -79,17 +79,9 @@ describe("proving an account", () => {
     await expect(setting).rejects.toMatchObject({ data: { code: "not_found" } });
   });
 
-  test("of a userId that was given up for another links nothing", async ({ app }) => {
-    const alice = await signedIn(app, "alice");
-    const { code } = await alice.mutation(api.social.app.startProof, { handle: "alice" });
-    await alice.action(api.accounts.actions.claimUserId, { userId: "my-long-random-id" });
-    await mention(app, code);
-    await app.settle();
-    expect(await linked(app)).toEqual([]);
-    expect(await app.rows("codes")).toEqual([]);
-  });
-
-  test("takes a handle, and five accounts at most", async ({ app }) => {
+  test("takes a handle, five accounts at most, and nothing for a userId that was given up", async ({
+    app,
+  }) => {
     const alice = await signedIn(app, "alice");
     for (const handle of ["", "@", "two words", "a".repeat(31), "<b>"]) {
       const start = alice.mutation(api.social.app.startProof, { handle });
@@ -102,6 +94,12 @@ describe("proving an account", () => {
     }
     const sixth = alice.mutation(api.social.app.startProof, { handle: "alice6" });
     await expect(sixth).rejects.toMatchObject({ data: { code: "conflict" } });
+    const bob = await signedIn(app, "bob");
+    const { code } = await bob.mutation(api.social.app.startProof, { handle: "bob" });
+    await bob.action(api.accounts.actions.claimUserId, { userId: "my-long-random-id" });
+    await mention(app, code, { id: "300", handle: "bob" });
+    await app.settle();
+    expect(await linked(app)).toHaveLength(5);
   });
 });
 
