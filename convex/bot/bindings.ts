@@ -59,10 +59,8 @@ const SIGNALS: readonly Button[] = [
   { text: "Record", command: "record" },
 ];
 
-/** The alerts that /whales shows. */
-const MOST_SHOWN = 10;
-/** How far /whales looks back by default. */
-const SHOWN_HOURS = 6;
+/** How far /whales looks back by default, and how many alerts it shows. */
+const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 
 const READS: Readonly<Record<string, Read>> = {
   help: () => ({ answer: help() }),

@@ -86,11 +86,10 @@ function line({ token, priceUsd, change }: Known): string {
   return `${token} ${dollars(priceUsd)}${moved}`;
 }
 
-/** Three significant digits, as a person would say it. */
-const rounded = (value: number): number => Number(value.toPrecision(3));
-
 function alertButton({ token, priceUsd }: Known, text: string, factor: number): Button {
-  const [direction, levelUsd] = [factor > 1 ? "above" : "below", rounded(priceUsd * factor)] as const;
+  const direction = factor > 1 ? "above" : "below";
+  // Three significant digits, as a person would say it.
+  const levelUsd = Number((priceUsd * factor).toPrecision(3));
   return { text, command: `alert ${lineOf({ kind: "price", token, direction, levelUsd })}` };
 }
 
