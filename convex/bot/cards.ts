@@ -42,10 +42,7 @@ export async function needsAccount(
   messengerId: string,
 ): Promise<Pick<Card, "buttons"> & { answer: Paragraph[] }> {
   const from: number | null = await ctx.runQuery(internal.accounts.claims.pendingFor, { messengerId });
-  if (from !== null)
-    return {
-      answer: notice(`The account that you have claimed is yours from ${dateTime(from)} on: ask again then.`),
-    };
+  if (from !== null) return { answer: notice(`What you have claimed is yours from ${dateTime(from)} on.`) };
   const address = optional("WEB_APP_URL");
   if (address === undefined) return { answer: HOW_TO_OWN };
   const url = new URL(address);

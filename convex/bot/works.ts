@@ -172,9 +172,6 @@ function orderIn(text: string): Order | null {
   return { kind: "send", token: fromToken, toAddress, amount };
 }
 
-/** The same default as at the endpoint. */
-const SLIPPAGE_BPS = 100;
-
 /** An order in words, rehearsed: its own card is shown, and a tap carries it out. `null` for words that are no order. */
 export async function ordered(
   ctx: ActionCtx,
@@ -187,7 +184,8 @@ export async function ordered(
   const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind: "custody" });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   const { walletId, address } = wallet;
-  const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
+  // The same default as at the endpoint.
+  const request = order.kind === "send" ? order : { ...order, slippageBps: 100 };
   const found = await foundFor(ctx, { userId, walletId, address }, request);
   const card = await ctx.runMutation(internal.wallets.orders.questions.propose, {
     userId,
