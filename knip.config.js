@@ -38,7 +38,13 @@ export default {
     "convex/{auth,convex}.config.ts": ["exports"],
   },
   // Named in scripts/check.ts, and what the contracts of scripts/chain import.
-  ignoreDependencies: ["@openzeppelin/contracts", "@uniswap/v4-periphery", "oxlint", "oxlint-tsgolint"],
+  ignoreDependencies: [
+    "@openzeppelin/contracts",
+    "@uniswap/v4-periphery",
+    "oxfmt",
+    "oxlint",
+    "oxlint-tsgolint",
+  ],
   compilers: {
     ts: (text, file) => (file.endsWith("/convex/_generated/api.d.ts") ? generatedApi() : text),
   },

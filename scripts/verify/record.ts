@@ -3,7 +3,9 @@ import * as z from "zod";
 
 /** A signal record as it was told: its hash chain, the rules of what may be issued, and how it may end. */
 
-export const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
+export const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 
 /** A reason for the person who asked. */
 export class Failure extends Error {}
