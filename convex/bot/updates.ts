@@ -12,7 +12,7 @@ import { moveChat } from "../messenger/outbox";
 import { codeByHash, codeHash, userOfAccount } from "../messenger/model";
 import { walletOf } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, LATE, notice, PRIVATE_ONLY } from "./cards";
-import { commandNamed, orReason, putAnswer, reply, type Outcome } from "./commands";
+import { commandNamed, orReason, putAnswer, type Outcome } from "./commands";
 import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./commands";
 import { vMessage, vOutcome, type Message } from "./commands";
 

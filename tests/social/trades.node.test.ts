@@ -53,7 +53,8 @@ describe("a linked author's mention", () => {
   test("buys, sells and swaps: with the post's id as key, linked both ways, told to the user", async ({
     app,
   }) => {
-    const [{ userId = "" } = {}] = await app.rows("accounts");
+    const [account] = await app.rows("accounts");
+    const userId = account?.userId ?? "";
     const before = await holdingsOf(app, userId);
     const tweetId = await mention(app, "buy $10 of DAI");
     const { row, trade, transactions } = await outcome(app);
