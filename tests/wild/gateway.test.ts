@@ -257,7 +257,8 @@ describe("a refusal of a part is no refusal of the question", () => {
       expect([body, (await app.get("/mcp/market")).status]).toEqual([body, 200]);
       const formats = app.standins.sent("llm").map((one) => Object(one.body).response_format !== undefined);
       expect([body, formats]).toEqual([body, [true, false]]);
-      await app.pass(11 * 60_000, { cronsRun: false });
+      // It is remembered for a day.
+      await app.pass(25 * 3_600_000, { cronsRun: false });
     }
   });
 
