@@ -11,6 +11,7 @@ import { requireIdentity } from "../lib/limits/callers";
 import { DAY, dateTime, HOUR } from "../lib/time";
 import { hasRows, isInUse } from "./data";
 import {
+  type Account,
   accountNamed,
   accountOf,
   accountOfLogin,
@@ -87,7 +88,7 @@ async function claimFor(
     userId,
     "🔐 Somebody wants to own your account",
     `Its id has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
-    "If that is not you: every answer to the id has a link, claimEndUrl, that ends the claim. Nobody can claim the id for a week then. Use the week to own it yourself, or to move what it holds.",
+    "If that is not you: every answer to the id has a link, claimEndUrl, that ends the claim. Nobody can claim the id for a week then. Use the week to move what it holds, and own it yourself then.",
   );
   return dueAt;
 }
@@ -95,16 +96,22 @@ async function claimFor(
 /** Why a login cannot own a `userId`, in words; `null` if it can. */
 async function refusalOf(ctx: QueryCtx, userId: string, login: string, now: number): Promise<string | null> {
   const row = await accountOf(ctx, userId);
-  const present = row?.claim;
+  const present = standing(row, now);
   // What waits for this very login stands in nobody's way but others'.
-  if (present === undefined || present.login !== login) {
+  if (present?.login !== login) {
     if (row?.login !== undefined) return "This userId has an owner already";
     if (present?.login !== undefined)
       return `Another claim of this userId waits until ${dateTime(present.dueAt)}`;
-    if (present !== undefined && present.dueAt > now)
+    if (present !== null)
       return `A claim of this userId was ended: it can be claimed again from ${dateTime(present.dueAt)}`;
   }
   return refusalOfLogin(ctx, userId, login);
+}
+
+/** What keeps others from claiming: a claim that waits, or the week after one was ended. */
+function standing(row: Account | null, now: number): NonNullable<Account["claim"]> | null {
+  const { claim } = row ?? {};
+  return claim !== undefined && (claim.login !== undefined || claim.dueAt > now) ? claim : null;
 }
 
 /** Why a login can own no other account than it has, or none but another one; `null` if it can. */
@@ -177,8 +184,8 @@ export const pendingFor = internalQuery({
 });
 
 /**
- * The link by which somebody owns a free `userId` in the service's bot; it works once. `null` if the id has an owner or a
- * claim, or the operator has not named the bot (`MESSENGER_BOT_NAME`).
+ * The link by which somebody owns a free `userId` in the service's bot; it works once. `null` if the id has an owner, or
+ * nobody can claim it now, or the operator has not named the bot (`MESSENGER_BOT_NAME`).
  */
 export const ownerLink = internalMutation({
   args: { userId: v.string() },
@@ -186,7 +193,7 @@ export const ownerLink = internalMutation({
   handler: async (ctx, { userId }) => {
     const bot = optional("MESSENGER_BOT_NAME");
     const row = await accountOf(ctx, userId);
-    if (bot === undefined || row?.login !== undefined || claimDueAt(row) !== null) return null;
+    if (bot === undefined || row?.login !== undefined || standing(row, Date.now()) !== null) return null;
     const ownerCode = row?.ownerCode ?? randomHex(12);
     if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
     return `https://t.me/${bot}?start=own_${ownerCode}`;

@@ -150,6 +150,7 @@ describe("a claim of an id that has a wallet", () => {
     const press = () => app.call("POST", pathname, { headers: { ...headers, ...FORM }, body: `id=${id}` });
     expect((await press()).text).toContain("The claim has ended");
     expect((await press()).status).toBe(404);
+    expect((await app.post("/mcp/defi/connect", { userId: id })).body).not.toHaveProperty("ownerUrl");
     await app.pass(49 * HOUR, { cronsRun: false });
     expect([401, 403]).not.toContain((await send(app, id)).status);
     expect(await planted(app, "mallory", id)).toMatchObject({ alerts: 1, webhooks: 1 });
