@@ -4,6 +4,7 @@ import { convexTest } from "convex-test";
 import { expect, onTestFinished, TestRunner, vi } from "vitest";
 import * as z from "zod";
 import type { Id, TableNames } from "../../convex/_generated/dataModel";
+import { takeNoted } from "../../convex/lib/outside/calls";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import schema from "../../convex/schema";
 import { loopbackFetch } from "../../scripts/sockets";
@@ -64,6 +65,8 @@ export type WorldOptions = {
 export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: WorldOptions = {}) {
   let outside = 0;
   const self = {};
+  // The platform gives every action module state of its own: what an ended world has noted is nobody's.
+  takeNoted();
   const networkFetch = countingFetch(loopbackFetch, () => {
     outside += 1;
     return () => void (outside -= 1);
