@@ -85,16 +85,15 @@ const registryAbi = parseAbi([
 const TAKER_SUBMITTED = 2n;
 
 /**
- * Whether a settler is the current one, or the previous one, which quotes still name for a while after a deployment.
+ * Whether a settler is the current one, or the previous one, which quotes still name for a while after a deployment; none is
+ * while swaps are paused.
  * @throws AppError `upstream` if the chain cannot be reached, or has no registry.
  */
-export async function judgeSettler(settler: Address): Promise<"genuine" | "counterfeit" | "paused"> {
+export async function isGenuineSettler(settler: Address): Promise<boolean> {
   const client = chainClient();
   const registry = { address: REGISTRY, abi: registryAbi, args: [TAKER_SUBMITTED] } as const;
   const ask = (functionName: "ownerOf" | "prev") =>
     unlessReverted(readContract(client, { ...registry, functionName }));
   const [now, before] = await guarded(() => Promise.all([ask("ownerOf"), ask("prev")]));
-  if (now === null) return "paused";
-  const isOne = [now, before].some((one) => one !== null && isAddressEqual(one, settler));
-  return isOne ? "genuine" : "counterfeit";
+  return now !== null && [now, before].some((one) => one !== null && isAddressEqual(one, settler));
 }

@@ -17,7 +17,7 @@ import { AppError } from "../../lib/errors";
 import { BPS } from "../../lib/money/amounts";
 import { CHAIN_ID } from "../../lib/money/base";
 import { feedAddresses, livePrices } from "../../market/feeds";
-import { judgeSettler, readAccount, readAllowance } from "../../providers/chain/accounts";
+import { isGenuineSettler, readAccount, readAllowance } from "../../providers/chain/accounts";
 import type { Transaction } from "../../providers/chain/preparation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import type { TypedData } from "../custody/signatures";
@@ -53,15 +53,12 @@ const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;
 const LONGEST_PERMIT_SECONDS = 1_800n;
 
 const PRICE_MOVED = "The price has moved since it was approved: nothing was signed";
-const SUSPECT = "The swap provider sent a quote that does not match the request: nothing was signed";
 const UNGUARANTEED =
   "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
 const WORSE = "The quote is worse than the market price allows: try a smaller amount or a larger slippage";
 const UNPRICED = "There is no live price to check the quote against: nothing was swapped";
-const NOT_ITS_OWN = {
-  counterfeit: "The swap provider's quote calls a contract that is not its own: nothing was signed",
-  paused: "The swap provider has paused its contract: nothing was signed",
-};
+const COUNTERFEIT =
+  "The swap provider's quote calls a contract that is not its own, or is paused: nothing was signed";
 
 /**
  * The calls of a swap: the approvals that it needs first, then the swap.
@@ -131,8 +128,8 @@ async function offerOf(
   const costBps = checkPrice(least, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
   if (costBps === null && swap.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
   // The called contract is the provider's own, by its registry on the chain.
-  const verdict = isWrapping(swap) ? "genuine" : await judgeSettler(quote.transaction.to);
-  if (verdict !== "genuine") throw new AppError("upstream", NOT_ITS_OWN[verdict]);
+  if (!isWrapping(swap) && !(await isGenuineSettler(quote.transaction.to)))
+    throw new AppError("upstream", COUNTERFEIT);
   // Some tokens refuse to change an allowance that is not zero.
   const needed = allowed > 0n ? [0n, amount] : [amount];
   return {
@@ -184,7 +181,7 @@ export function checkQuote(quote: Quote, swap: SwapRequest, owner: Address, nowM
   const lowest = (buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
   const isPermitted = !permit2 || isPermitOf(permit2.eip712.message, transaction.to, swap, nowMs);
   // One unit for rounding.
-  if (least + 1n < lowest || !isPermitted) throw new AppError("upstream", SUSPECT);
+  if (least + 1n < lowest || !isPermitted) throw new AppError("upstream", UNGUARANTEED);
   return least;
 }
 
