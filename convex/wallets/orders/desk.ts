@@ -7,7 +7,7 @@ import { log } from "../../lib/log";
 import { MOST_FEE } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { counted } from "../../lib/outside/calls";
-import { createPauses, sleep, within } from "../../lib/time";
+import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import {
   broadcast,
   gainedIn,
@@ -33,6 +33,8 @@ const ROW_PAUSE_MS = 100;
 /** Pauses before questions about the receipt: a block may be near, or seconds away. */
 const RECEIPT_PAUSES_MS = [50, 150, 450];
 const LONGEST_RECEIPT_PAUSE_MS = 500;
+/** An order that holds up another one is checked by whoever waits, if its own caller seems to be gone. */
+const HELD_UP_MS = 5 * SECOND;
 
 function advance(ctx: ActionCtx, { _id: orderId }: Order, step: Step): Promise<Order> {
   return ctx.runMutation(internal.wallets.orders.steps.advance, { orderId, step });
@@ -84,8 +86,12 @@ function waitOf(row: Order): number {
 /** Signs an order if it is its turn. @returns The order afterwards. */
 async function attempt(ctx: ActionCtx, { _id: orderId }: Order): Promise<Order> {
   const turn = await ctx.runQuery(internal.wallets.orders.steps.turn, { orderId, now: Date.now() });
-  const { row, isBlocked } = turn;
-  if (row.state !== "prepared" || isBlocked) return row;
+  const { row, blocker } = turn;
+  if (row.state !== "prepared") return row;
+  if (blocker !== null) {
+    if (Date.now() - (blocker.tries.at(-1)?.at ?? 0) > HELD_UP_MS) await checkQuietly(ctx, blocker);
+    return row;
+  }
   try {
     await signNext(ctx, turn);
   } catch (thrown) {

@@ -176,13 +176,14 @@ export async function openServiceOrder(
   return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
 }
 
-/** Whether an order's account has as many signed rows as it may: a user's wallet one. */
-export async function isBlocked(
+/** The oldest signed row of an order's account, once it has as many as it may (a user's wallet one); otherwise `null`. */
+export async function blockerOf(
   ctx: QueryCtx,
   { walletId, userId }: Pick<Order, "walletId" | "userId">,
-): Promise<boolean> {
+): Promise<Order | null> {
   const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
-  return (await signedOf(ctx, walletId, most)).length === most;
+  const signed = await signedOf(ctx, walletId, most);
+  return signed.length < most ? null : (signed[0] ?? null);
 }
 
 /** The signed rows of an account, oldest first. */

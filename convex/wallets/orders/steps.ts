@@ -11,7 +11,7 @@ import { MINUTE, NEVER, SECOND } from "../../lib/time";
 import { tellOwner } from "../../messenger/webhooks/events";
 import { byWalletId, NO_ACCOUNT, NOT_SENT, PREPARED_FOR_MS, refusalToSign, walletAt } from "../model";
 import { vOrderRow, vSwapTerms, vTry, type Try } from "../tables";
-import { byId, isBlocked, isEnded, MOST_SIGNED_SERVICE, REVERTED, signedOf, type Order } from "./model";
+import { blockerOf, byId, isEnded, MOST_SIGNED_SERVICE, REVERTED, signedOf, type Order } from "./model";
 import { expire, seenAt } from "./questions";
 
 /**
@@ -41,8 +41,8 @@ export const view = internalQuery({
 
 const vTurn = v.object({
   row: vOrderRow,
-  /** Whether signed orders of the same wallet have to end first. */
-  isBlocked: v.boolean(),
+  /** A signed order of the same wallet, which has to end first. */
+  blocker: v.union(vOrderRow, v.null()),
   /** The account's next nonce, and that of its oldest signed order, as far as this service has given them out. */
   next: v.number(),
   oldest: v.number(),
@@ -64,7 +64,7 @@ export const turn = internalQuery({
     const [first] = await signedOf(ctx, row.walletId, 1);
     return {
       row,
-      isBlocked: await isBlocked(ctx, row),
+      blocker: await blockerOf(ctx, row),
       next,
       oldest: first?.nonce ?? next,
       isNew: nextNonce === undefined,
@@ -117,7 +117,7 @@ export const storeSigned = internalMutation({
     if (refusal !== null) throw refusal;
     if (isFirst) {
       const { _id, nextNonce = 0 } = await byWalletId(ctx, row.walletId);
-      if (signed.nonce < nextNonce || (await isBlocked(ctx, row))) return false;
+      if (signed.nonce < nextNonce || (await blockerOf(ctx, row)) !== null) return false;
       await ctx.db.patch("wallets", _id, { nextNonce: signed.nonce + 1 });
     }
     const at = Date.now();
