@@ -1,5 +1,5 @@
-import { describe, expect } from "vitest";
-import { arrived, deliver, say, test as botTest, updateOf } from "../bot/support";
+import { expect } from "vitest";
+import { say, test as botTest } from "../bot/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test } from "../support/app";
 
@@ -62,25 +62,11 @@ test("an agent's words on whales say once, at their end, that their figures are 
   expect(card).not.toMatch(/model's|9\.9/);
 });
 
-describe("the bot", () => {
-  botTest("answers with printed facts, and marks what no fact has", async ({ app }) => {
-    const content = "Bitcoin is at {f1}. It will reach $420,000.";
-    app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
-    const answers = await say(app, "/ask How is Bitcoin?", { answers: 2 });
-    expect(answers.at(-1)).toMatch(
-      /Bitcoin is at \$1\d\d,\d{3}(?:\.\d\d)? <a href="https:\/\/www\.coingecko\.com\/[^"]+">\[1\]<\/a>\. It will reach \$420,000 \[model\]\./,
-    );
-  });
-
-  botTest("tells a report as it was settled, as a model's view", async ({ app }) => {
-    app.standins.fail("llm", { mode: "reply", content: result({}), schema: "research_result" });
-    await deliver(app, updateOf("/research"));
-    await arrived(app, 2);
-    const told = app
-      .cards()
-      .map(({ text }) => text)
-      .join("\n");
-    expect(told).toContain("a language model's view");
-    expect(told).not.toContain("42,000");
-  });
+botTest("the bot answers with printed facts, and marks what no fact has", async ({ app }) => {
+  const content = "Bitcoin is at {f1}. It will reach $420,000.";
+  app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
+  const answers = await say(app, "/ask How is Bitcoin?", { answers: 2 });
+  expect(answers.at(-1)).toMatch(
+    /Bitcoin is at \$1\d\d,\d{3}(?:\.\d\d)? <a href="https:\/\/www\.coingecko\.com\/[^"]+">\[1\]<\/a>\. It will reach \$420,000 \[model\]\./,
+  );
 });

@@ -53,13 +53,6 @@ describe("the five-minute tick", () => {
 });
 
 describe("a sample", () => {
-  test("within a minute of the last is not stored", async ({ app }) => {
-    expect(await store(app, START, 100)).toMatchObject({ priceUsd: 100 });
-    expect(await store(app, START + SECOND, 101, "chainlink")).toMatchObject({ priceUsd: 100 });
-    expect(await store(app, START + MINUTE + 1, 102)).toMatchObject({ priceUsd: 102 });
-    expect((await app.rows("priceSamples")).map(({ priceUsd }) => priceUsd)).toEqual([100, 102]);
-  });
-
   test("is forgotten after 15 days, its hour's close is not", async ({ app }) => {
     for (let i = 0; i < 6; i++) await store(app, START + i * 5 * MINUTE, 100 + i);
     await store(app, START + 15 * DAY + 12 * MINUTE, 200);

@@ -26,7 +26,7 @@ describe("an amount is read", () => {
     ["3 thousand USD", 3_000],
     ["7 mn", 7_000_000],
     ["-US$1.25 trillion", -1_250_000_000_000],
-    ["999999999999.123456", 999_999_999_999.123456],
+    ["999999999.125", 999_999_999.125],
   ])("%s", (text, amount) => {
     expect(amountIn(text)).toBe(amount);
   });

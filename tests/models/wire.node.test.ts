@@ -112,14 +112,19 @@ const SPELLINGS: Record<string, (value: unknown) => string> = {
 /** The value with each of its parts in turn gone, or put in a way that nobody can read; never a part that may be null. */
 function broken(value: unknown, shape: z.core.$ZodType): unknown[] {
   if (shape instanceof z.ZodNullable) return broken(value, shape.unwrap());
-  if (shape instanceof z.ZodArray && Array.isArray(value) && value.length > 0)
-    return broken(value.at(-1), shape.element).map((last) => [...value.slice(0, -1), last]);
+  if (shape instanceof z.ZodArray && Array.isArray(value) && value.length > 0) {
+    const items: unknown[] = value;
+    return broken(items.at(-1), shape.element).map((last) => [...items.slice(0, -1), last]);
+  }
   if (shape instanceof z.ZodObject && typeof value === "object" && value !== null)
     return Object.entries<z.core.$ZodType>(shape.shape).flatMap(([name, part]) =>
       part instanceof z.ZodNullable
         ? []
         : [
-            ...broken(Object(value)[name], part).map((inner) => ({ ...value, [name]: inner })),
+            ...broken(new Map<string, unknown>(Object.entries(value)).get(name), part).map((inner) => ({
+              ...value,
+              [name]: inner,
+            })),
             Object.fromEntries(Object.entries(value).filter(([key]) => key !== name)),
           ],
     );

@@ -34,6 +34,11 @@ describe("a token", () => {
       expect(Object.keys(signals ?? {})).toEqual(["BTC"]);
       expect((await app.get(`/mcp/signals/history?${query}`)).status).toBe(200);
     }
+    for (const [query, status] of [
+      ["", 400],
+      ["?jobId=nonsense", 404],
+    ] as const)
+      expect([query, (await app.get(`/mcp/research/report${query}`)).status]).toEqual([query, status]);
     expect(await foci(app)).toEqual(["BTC"]);
     expect((await app.rows("shifts")).map(({ token }) => token)).toEqual(WAYS.map(() => "BTC"));
   });

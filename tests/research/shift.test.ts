@@ -213,26 +213,6 @@ test("a shift on a token walks its 8 hours, beside one on the whole market", asy
   expect(done()).toEqual(before);
 });
 
-test("there is no report on an unknown token, nor on one that nobody has ordered", async ({ app }) => {
-  const error = async (query: string) => {
-    const { status, body } = await app.get(`/mcp/research/report${query}`);
-    return [status, body.error];
-  };
-  expect(await error("?token=NOPE")).toEqual([
-    404,
-    "No source knows the token NOPE: name it by its symbol, such as BTC",
-  ]);
-  expect(await error("?token=DOGE")).toEqual([
-    404,
-    expect.stringMatching(/^There is no research report on DOGE yet\. .*both are free$/),
-  ]);
-  expect((await error("?jobId=nonsense"))[0]).toBe(404);
-  expect(await error("")).toEqual([
-    400,
-    "token or jobId is required: the focus token of a shift, or the id that its start returned",
-  ]);
-});
-
 test("a start twice makes two shifts; with one Idempotency-Key, one", async ({ app }) => {
   const keyed = (body: object = {}) =>
     app.post("/mcp/research/start", { userId: ALICE, ...body }, { headers: { "Idempotency-Key": "k1" } });

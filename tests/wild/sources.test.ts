@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { askDay, askTrade } from "../../convex/providers/data/coinbase";
 import { askCoins, askTrending } from "../../convex/providers/data/coingecko";
 import { askHeadlines } from "../../convex/providers/data/headlines";
-import { test, type App } from "../support/app";
+import { test } from "../support/app";
 import { altered, spoiled } from "../support/outside";
 
 /**
@@ -27,9 +27,6 @@ const searched = (item: Row) =>
   altered(TRENDING, (body) =>
     isRow(body) ? { ...body, coins: [{ item }, ...rowsIn(body["coins"])] } : body,
   );
-
-const trendingOf = async (app: App) => rowsIn((await app.get("/mcp/market")).body["trending"]);
-const gone = "No source knows the token";
 
 /** gdelt-doc-api #26; SICTIC-AI #37; best-effort-json-parser #4. */
 describe("one bad row or escape of a source spoils nothing else:", () => {
