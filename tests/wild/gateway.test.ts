@@ -254,13 +254,14 @@ describe("a refusal of a part is no refusal of the question", () => {
     for (const [status, body] of REFUSALS) {
       app.standins.forget();
       app.standins.fail("llm", { mode: "status", status, body, times: 1 });
-      expect([body, (await app.get("/mcp/market")).status]).toEqual([body, 200]);
-      const formats = app.standins
-        .sent("llm")
-        .map((one) => JSON.stringify(one.body).includes('"response_format"'));
-      expect([body, formats]).toEqual([body, [true, false]]);
-      // It is remembered for a day.
-      await app.pass(25 * 3_600_000, { cronsRun: false });
+      // What it refuses is left out for a day.
+      for (const hours of [0.2, 25]) {
+        expect([body, (await app.get("/mcp/market")).status]).toEqual([body, 200]);
+        await app.pass(hours * 3_600_000, { cronsRun: false });
+      }
+      const sent = app.standins.sent("llm").map((one) => JSON.stringify(one.body));
+      const formats = sent.map((one) => one.includes('"response_format"'));
+      expect([body, formats]).toEqual([body, [true, false, false]]);
     }
   });
 
