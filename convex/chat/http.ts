@@ -40,13 +40,10 @@ const chat: MountedEndpoint = endpoint({
     upstream: "The LLM gateway failed or did not answer in time.",
   },
   example: {
-    input: {
-      question: "What moved the market today?",
-      agentId: "news-default",
-    },
+    input: { question: "What moved the market today?" },
     output: {
       answer: "Bitcoin trades at $97,250.50 [1]; Ethereum is slightly lower.\n\nSources: [1] CoinGecko",
-      agentId: "news-default",
+      agentId: "primary-default",
       model: "claude-haiku-4.5",
       sources: resultExample.sources,
     },

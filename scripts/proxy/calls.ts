@@ -92,7 +92,7 @@ function noticesOf(body: Body): string[] {
   if (owned === true) notices.push(`${String(ownedNote)}.`);
   else if (typeof claimPending === "string")
     notices.push(
-      `Warning: somebody has claimed this userId, and owns its wallet from ${claimPending} on. If that is not this person, until then the button at this address ends the claim: ${String(claimEndUrl)}`,
+      `Warning: somebody has claimed this userId, and owns its wallet from ${claimPending} on. If that is not this person, until then the page at this address ends the claim: ${String(claimEndUrl)}`,
     );
   return notices;
 }
