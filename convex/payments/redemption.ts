@@ -106,7 +106,13 @@ async function lookAtHash(ctx: ActionCtx, wanted: Wanted, proof: HashProof, sign
  * than the hash of its transaction.
  */
 async function lookAtUsed(ctx: ActionCtx, wanted: Wanted, authorization: Authorization): Promise<Claimed> {
-  const txHash = await findAuthorizationUse(authorization);
+  const unheardOf = AbortSignal.timeout(deadlines.unknownHash);
+  let txHash = await findAuthorizationUse(authorization);
+  // The node that shows its use may be ahead of the one that shows its logs.
+  while (txHash === null && !unheardOf.aborted) {
+    await sleep(PAUSE_MS);
+    txHash = await findAuthorizationUse(authorization);
+  }
   if (txHash === null) return UNPAID_USE;
   const found = await lookAtHash(ctx, wanted, { kind: "hash", txHash }, wanted.order);
   return found.kind === "refused" && found.reason === "no_matching_transfer" ? UNPAID_USE : found;

@@ -28,8 +28,6 @@ const SLOWEST_POLL_MS = 20 * SECOND;
 const OLDEST_MS = (WINDOW_HOURS + 1) * HOUR;
 /** The largest difference between the agent's time of a movement and its block's. */
 const TIME_MS = HOUR;
-/** Clocks may differ a little. */
-const SKEW_MS = 5 * MINUTE;
 /** As a share of the larger amount: prices change between the movement, the report and the check. */
 const AMOUNT = 0.1;
 
@@ -89,8 +87,7 @@ const UNVERIFIED = "whales.unverified";
 /** Whether an agent's alert agrees with the chain: transaction, age, coin and amount. */
 function agrees({ token, amount, occurredAt }: Reported, outcome: Mined, prices: Prices): boolean {
   const { time } = outcome.block;
-  const now = Date.now();
-  if (!outcome.succeeded || time < now - OLDEST_MS || time > now + SKEW_MS) return false;
+  if (!outcome.succeeded || time < Date.now() - OLDEST_MS) return false;
   if (occurredAt !== undefined && Math.abs(time - occurredAt) > TIME_MS) return false;
   const moved = [
     { token: "ETH", amount: outcome.payment?.amount ?? 0n },

@@ -93,6 +93,9 @@ describe("a signed payment", () => {
   test("that a stranger carried out before it was shown here is a payment all the same", async ({ app }) => {
     const authorized = await authorize(await payer(chain));
     const receipt = await send(chain, await payer(chain), settlementCall(authorized));
+    // The node that shows its use is ahead of the one that shows its logs.
+    let searches = 0;
+    answering(({ method }) => (method === "eth_getLogs" && ++searches === 1 ? { result: [] } : null));
     const answer = await buy(app, versionOne(authorized));
     expect(answer.status).toBe(200);
     expect(headerOf(answer, "payment-response")).toMatchObject({ transaction: receipt.transactionHash });
