@@ -25,8 +25,8 @@ export function claimPage() {
 export function endedPage(id: string) {
   const words = (
     <>
-      <code>{id}</code> stays as it was, and nobody can claim it for a week. Use the week to{" "}
-      <a href="/start#id">own it yourself</a>, or to move what it holds.
+      <code>{id}</code> stays as it was, and nobody can claim it for a week. Use the week to move what it
+      holds; after it you can <a href="/start#id">own it yourself</a>.
     </>
   );
   return notice("The claim has ended", words);

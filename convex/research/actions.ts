@@ -10,7 +10,7 @@ import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/calls";
 import { vPayer } from "../lib/tables";
 import { cut } from "../lib/text/strings";
-import { iso, MINUTE, roundedNow, unlessLate } from "../lib/time";
+import { iso, roundedNow, unlessLate } from "../lib/time";
 import { worker } from "../lib/work";
 import { askForMarket } from "../market/actions";
 import { gather } from "../market/collectors";

@@ -64,7 +64,7 @@ export async function reportsOfShift(ctx: QueryCtx, shiftId: Id<"shifts">): Prom
 }
 
 /** A shift as its user sees it. */
-export const vShift = researchTables.shifts.validator
+const vShift = researchTables.shifts.validator
   .pick("token", "status", "startedAt", "stopsAt", "endedAt")
   .extend({
     _id: v.id("shifts"),

@@ -7,7 +7,6 @@ import { EXAMPLE_USER, optionalUserId, wholeNumberOr } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import type { Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
-import { deadlines } from "../lib/outside/deadlines";
 import { awaitAs } from "../lib/cache";
 import { DAY, dayOf, iso } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";

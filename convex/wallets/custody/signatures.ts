@@ -70,8 +70,11 @@ async function openKey(ctx: ActionCtx, { order: { _id: orderId, walletId }, isEm
     if (canSign(walletId)) return serviceKey(account.role);
     throw new AppError("internal", `The ${account.role}'s key has been changed since`);
   }
-  const { sealed } = internal.wallets.custody.wallets;
-  const envelope = await ctx.runQuery(sealed, { orderId, isEmpty, now: Date.now() });
+  const envelope = await ctx.runQuery(internal.wallets.custody.wallets.sealed, {
+    orderId,
+    isEmpty,
+    now: Date.now(),
+  });
   const key = await open(envelope, keySeal(walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
   return key;
