@@ -178,6 +178,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
     const from = await payer(chain);
     const authorized = await authorize(from);
     await send(chain, from, await cancellationCall(from, authorized));
+    deadlines.unknownHash = 20;
     const { status, body } = await buy(app, versionOne(authorized));
     expect([status, body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
   });
