@@ -10,6 +10,8 @@ const componentShape = z.looseObject({ component: z.string(), event: z.string() 
 
 /** The beginning of each line of the application's own log. */
 const BEGINNING = '{"level":';
+/** The beginning of the library's report of a scheduled function that has thrown. */
+const FAILED = "Error when running scheduled function";
 const LEVELS = ["log", "info", "warn", "error"] as const;
 /** Functions of a stopped application fail, and the library tells of it. */
 const isOfTheStopped = (data: readonly unknown[]) => data.some((one) => String(one).includes(STOPPED));
@@ -37,7 +39,8 @@ export function captureLogs(write: ((line: string) => void) | null, now: () => n
   return () => {
     for (const level of LEVELS)
       console[level] = (...data: unknown[]) => {
-        if (!String(data[0]).startsWith(BEGINNING) && !isOfTheStopped(data)) originals[level](...data);
+        const isOfFunctions = [BEGINNING, FAILED].some((beginning) => String(data[0]).startsWith(beginning));
+        if (!isOfFunctions && !isOfTheStopped(data)) originals[level](...data);
       };
   };
 }
