@@ -151,6 +151,8 @@ const PAYERS_TRIED = 5;
 async function candidatesOf(proof: HashProof, order: Order): Promise<SeenTransfers | Refusal> {
   const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
   const payment = await awaitPayment(proof.txHash);
+  if (payment.kind === "too large")
+    throw new AppError("upstream", "The chain's answer on this transaction is too long to be read");
   if (payment.kind !== "mined") {
     return refusal(
       "payment_not_found",
@@ -192,7 +194,7 @@ async function awaitPayment(txHash: string): Promise<Awaited<ReturnType<typeof r
   for (;;) {
     try {
       const payment = await readTransaction(txHash);
-      if (payment.kind === "mined" || deadline.aborted) return payment;
+      if (payment.kind === "mined" || payment.kind === "too large" || deadline.aborted) return payment;
       if (payment.kind === "missing" && unheardOf.aborted) return payment;
     } catch (error) {
       if (deadline.aborted || failureOf(error)?.code !== "upstream") throw error;

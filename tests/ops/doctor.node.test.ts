@@ -19,7 +19,9 @@ test("a sound deployment gets one line, and the node's limits", async ({ app }) 
   const { wrong, right, node } = await asked(app);
   expect(wrong).toEqual([]);
   expect(right).toMatch(/^LLM gateway, agent API, sentiment model, .*chain answer as they should$/);
-  expect(node).toBe("logs over 10000 or more blocks at once, 20 of 20 requests at once");
+  expect(node).toBe(
+    "logs over 10000 or more blocks at once, batches of 100 or more, 20 of 20 requests at once",
+  );
 });
 
 test("each provider that fails is named with what to do, and no key is told", async ({ app }) => {

@@ -3,9 +3,10 @@ import { USDC } from "../../lib/money/base";
 import { SECOND } from "../../lib/time";
 import { TRANSFER } from "./blocks";
 
-/** What a chain's node allows: blocks in one search for logs, and requests at once. */
+/** What a chain's node allows: blocks in one search for logs, requests in one batch, requests at once. */
 
 const RANGES = [10_000, 2_000, 500, 100, 10];
+const BATCHES = [100, 30, 10, 3];
 const AT_ONCE = 20;
 /** Nobody pays this address. */
 const NOBODY = `0x${"0".repeat(24)}00000000000000000000000000000000d0c70b00`;
@@ -30,15 +31,23 @@ export async function probeNode(url: string): Promise<string> {
   const head = await post(asked("eth_blockNumber"), z.object({ result: z.string().transform(Number) }));
   if (head === null) return "the node was not reached";
   const hex = (block: number) => `0x${Math.max(0, block).toString(16)}`;
-  let range = `fewer than ${RANGES.at(-1)}`;
-  for (const blocks of RANGES) {
-    const places = { fromBlock: hex(head.result - blocks + 1), toBlock: hex(head.result) };
-    const filter = { address: USDC, topics: [TRANSFER, null, NOBODY], ...places };
-    if ((await post(asked("eth_getLogs", [filter]), answer)) === null) continue;
-    range = blocks === RANGES[0] ? `${blocks} or more` : String(blocks);
-    break;
-  }
+  const range = await largest(RANGES, (blocks) => {
+    const range = { fromBlock: hex(head.result - blocks + 1), toBlock: hex(head.result) };
+    const filter = { address: USDC, topics: [TRANSFER, null, NOBODY], ...range };
+    return post(asked("eth_getLogs", [filter]), answer);
+  });
+  const batch = await largest(BATCHES, (size) => {
+    const questions = Array.from({ length: size }, (_, id) => ({ ...asked("eth_chainId"), id }));
+    return post(questions, z.array(answer).length(size));
+  });
   const together = Array.from({ length: AT_ONCE }, () => post(asked("eth_chainId"), answer));
   const served = (await Promise.all(together)).filter((one) => one !== null).length;
-  return `logs over ${range} blocks at once, ${served} of ${AT_ONCE} requests at once`;
+  return `logs over ${range} blocks at once, batches of ${batch}, ${served} of ${AT_ONCE} requests at once`;
+}
+
+/** The first of falling sizes that is answered, "fewer than 10" and the like as a word. */
+async function largest(sizes: readonly number[], ask: (size: number) => Promise<unknown>): Promise<string> {
+  for (const size of sizes)
+    if ((await ask(size)) !== null) return size === sizes[0] ? `${size} or more` : String(size);
+  return `fewer than ${sizes.at(-1)}`;
 }
