@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
+import { isTestLibrary, quickened } from "./scripts/stack/quicker";
 
 const REFERENCE = fileURLToPath(new URL("convex/ops/reference/bytes.ts", import.meta.url));
 const PUBLICATION = fileURLToPath(new URL("scripts/reference/publication.ts", import.meta.url));
@@ -35,37 +36,10 @@ export const { TAG, TEXTS, PAGE_HEADERS } = published();`
       : null,
 };
 
-/**
- * What costs the test library most is done quicker: it finds the member of a union that fits by throwing for each that
- * does not, writes and reads a function's validators anew for each call, and a query's bounds for each row, and guards
- * every global although a transaction changes six. What a value lacks, it still says itself.
- */
-const SHORTCUTS = fileURLToPath(new URL("tests/support/shortcuts.ts", import.meta.url));
-const QUICKER = [
-  [
-    "function validateValidator(validator, value) {",
-    "function validateValidator(validator, value) { if (fits(validator, value)) return;",
-  ],
-  [
-    "function evaluateFieldPath(fieldPath, document) {",
-    "function evaluateFieldPath(fieldPath, document) { if (isPlainField(document[fieldPath])) return document[fieldPath];",
-  ],
-  ["const value = evaluateQueryValue(expr.value);", "const value = boundOf(expr, evaluateQueryValue);"],
-  ["for (const key of PATCHABLE_GLOBALS)", "for (const key of OVERRIDDEN)"],
-  ["JSON.parse(func.exportArgs())", "validatorsOf(func).args"],
-  ["JSON.parse(func.exportReturns())", "validatorsOf(func).returns"],
-] as const;
+const QUICKER = fileURLToPath(new URL("scripts/stack/quicker.ts", import.meta.url));
 export const quickerLibrary: Plugin = {
   name: "quicker-library",
-  transform: (code, id) => {
-    if (!id.endsWith("/convex-test/dist/index.js")) return null;
-    let quicker = `import { boundOf, fits, isPlainField, OVERRIDDEN, validatorsOf } from ${JSON.stringify(SHORTCUTS)};\n${code}`;
-    for (const [usual, quick] of QUICKER) {
-      if (!quicker.includes(usual)) throw new Error(`convex-test no longer has: ${usual}`);
-      quicker = quicker.replace(usual, quick);
-    }
-    return { code: quicker, map: null };
-  },
+  transform: (code, id) => (isTestLibrary(id) ? { code: quickened(code, QUICKER), map: null } : null),
 };
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-import { convexTest, type TestConvex } from "convex-test";
+import type { TestConvex } from "convex-test";
 import {
   makeFunctionReference,
   type GenericDocument,
@@ -9,7 +9,7 @@ import {
 import * as z from "zod";
 import { convexToJson, ConvexError, type JSONValue, type Value } from "convex/values";
 import { readdir } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { createRequire, register } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import schema from "../../convex/schema";
@@ -62,6 +62,10 @@ type Registered = Handler & {
 type AnySchema = SchemaDefinition<GenericSchema, boolean>;
 /** With tables of any name: rows are stored and restored whatever they are. */
 const tables: AnySchema = schema;
+
+// Vitest makes the library quick by a plugin of its own.
+if (process.env["VITEST"] === undefined) register("./quicker.ts", import.meta.url);
+const { convexTest } = await import("convex-test");
 
 /** A member of a module, whose type nobody knows. */
 const member: (module: object, name: string) => unknown = Reflect.get;
