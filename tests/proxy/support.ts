@@ -2,21 +2,23 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { CallToolResultSchema, type CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { Client, type CallToolResult } from "@modelcontextprotocol/client";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll } from "vitest";
 import { bundle } from "../../scripts/proxy/bundle";
 
-/** The proxy as `npm run build` makes it, in a folder without packages, and the official client speaking to it. */
+/**
+ * The proxy as `npm run build` makes it, in a folder without packages, and the official client speaking to it in the
+ * protocol's newest form. `process.node.test.ts` speaks the earlier one.
+ */
 
-export type Built = { file: string; remove: () => Promise<void> };
+type Built = Awaited<ReturnType<typeof build>>;
 
-export async function buildProxy(): Promise<Built> {
+async function build() {
   const folder = await mkdtemp(join(tmpdir(), "proxy-"));
   const file = join(folder, "proxy.mjs");
-  await bundle(file);
-  return { file, remove: () => rm(folder, { recursive: true, force: true }) };
+  const { about, builtIn } = await bundle(file);
+  return { file, about, builtIn, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 /** For calls that wait on a busy machine. */
@@ -38,10 +40,11 @@ export async function connect(
     args: [...nodeOptions, file],
     env,
   });
-  const client = new Client({ name: "tests", version: "1.0.0" });
+  const versionNegotiation = { mode: { pin: "2026-07-28" } } as const;
+  const client = new Client({ name: "tests", version: "1.0.0" }, { versionNegotiation });
   await client.connect(transport, PATIENT);
-  const call = async (name: string, input: Record<string, unknown> = {}) =>
-    CallToolResultSchema.parse(await client.callTool({ name, arguments: input }, undefined, PATIENT));
+  const call = (name: string, input: Record<string, unknown> = {}) =>
+    client.callTool({ name, arguments: input }, PATIENT);
   return { client, call };
 }
 
@@ -54,7 +57,7 @@ export let proxy: Connection;
 export function useProxy(addressOf = ({ url }: FakeService) => url): void {
   beforeAll(async () => {
     service = await fakeService();
-    built = await buildProxy();
+    built = await build();
     proxy = await connect(built.file, addressOf(service));
   });
   afterAll(async () => {
@@ -67,6 +70,11 @@ export function useProxy(addressOf = ({ url }: FakeService) => url): void {
 export function textOf(result: CallToolResult): string {
   return result.content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
+
+/** A transfer, and the service's answer to it. */
+export const ORDER = { userId: "u", token: "USDC", toAddress: `0x${"5".repeat(40)}`, amount: "25000000" };
+const { userId: _, ...terms } = ORDER;
+export const SENT = { success: true, txHash: `0x${"ab".repeat(32)}`, status: "confirmed", ...terms };
 
 /** What the stand-in for the service was sent. */
 type Received = {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";
 import { tools } from "../../scripts/proxy/tools";
-import { json, textOf, service, proxy, useProxy } from "./support";
+import { json, ORDER, proxy, SENT, service, textOf, useProxy } from "./support";
 
 /** What clients are told of the tools, and that text and data of every answer say the same. */
 
@@ -36,6 +36,9 @@ const EXPECTED: Record<string, [endpoint: string, required: string, hints: strin
 const words = (names: Iterable<string>) => [...names].toSorted().join(" ");
 const ajv = new Ajv2020({ strict: false });
 addFormats(ajv);
+const expectValid = (schema: object = {}, value: unknown) => {
+  expect([ajv.validate(schema, value), ajv.errorsText()]).toEqual([true, "No errors"]);
+};
 const object = z.record(z.string(), z.unknown());
 const exampleOf = (name: string) => {
   const tool = tools.find((one) => one.name === name);
@@ -47,13 +50,11 @@ test("the list is exactly this, and small enough for a model to read", async () 
   const listed = await proxy.client.listTools();
   const shown = listed.tools.map(({ name, inputSchema, annotations = {} }) => {
     const { method, path } = tools.find((one) => one.name === name) ?? {};
-    const hints = [
-      annotations.readOnlyHint === true ? "read-only" : "",
-      annotations.destructiveHint === true ? "destructive" : "",
-      annotations.idempotentHint === true ? "idempotent" : "",
-      annotations.openWorldHint === true ? "open" : "",
-    ];
-    return [name, [`${method} ${path}`, words(inputSchema.required ?? []), hints.filter(Boolean).join(" ")]];
+    const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations;
+    const hints = { "read-only": readOnlyHint, destructive: destructiveHint, idempotent: idempotentHint };
+    const told = Object.entries({ ...hints, open: openWorldHint }).filter(([, is]) => is === true);
+    const required = words(inputSchema.required ?? []);
+    return [name, [`${method} ${path}`, required, told.map(([hint]) => hint).join(" ")]];
   });
   expect(Object.fromEntries(shown)).toEqual(EXPECTED);
   expect(Buffer.byteLength(JSON.stringify(listed))).toBeLessThanOrEqual(24_000);
@@ -70,17 +71,11 @@ test("the list is exactly this, and small enough for a model to read", async () 
   expect(proxy.client.getServerCapabilities()).toEqual({ tools: {} });
 });
 
-/** The words of an answer that a text must have, too; numbers and times are written for people. */
+/** What of an answer stands in the text as it is: words, and short figures. Longer ones and times are written for people. */
 function wordsIn(value: unknown): string[] {
   if (typeof value === "string") return /^[-\d.:TZ]+$/.test(value) ? [] : [value];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(wordsIn);
-}
-/** Figures with at most four digits are written as they are. */
-function figuresIn(value: unknown): string[] {
   if (typeof value === "number") return Number.isInteger(value) && value < 1_000 ? [String(value)] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(figuresIn);
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(wordsIn) : [];
 }
 
 describe("text and data", () => {
@@ -88,21 +83,17 @@ describe("text and data", () => {
     const { input, output } = exampleOf(name);
     const { tools: listed } = await proxy.client.listTools();
     const tool = listed.find((one) => one.name === name);
-    expect([ajv.validate(tool?.inputSchema ?? {}, input), ajv.errorsText()]).toEqual([true, "No errors"]);
+    expectValid(tool?.inputSchema, input);
     service.answers(json(200, output));
     const result = await proxy.call(name, input);
-    expect(result.isError).not.toBe(true);
+    expect(result).not.toMatchObject({ isError: true });
     const { notices = [], nothingMoved: _, ...data } = object.parse(result.structuredContent);
     const { warning, ...facts } = output;
     expect(data).toMatchObject(facts);
     expect(typeof data.warning).toBe(typeof warning);
-    expect([ajv.validate(tool?.outputSchema ?? {}, result.structuredContent), ajv.errorsText()]).toEqual([
-      true,
-      "No errors",
-    ]);
+    expectValid(tool?.outputSchema, result.structuredContent);
     const text = textOf(result);
     for (const word of [...wordsIn(data), ...wordsIn(notices)]) expect(text).toContain(word);
-    for (const figure of figuresIn(data)) expect(text).toContain(figure);
     expect(text).not.toMatch(/undefined|\[object|NaN|null/);
     // One style of numbers, the service's own.
     expect(text).not.toMatch(/\d%/);
@@ -110,57 +101,37 @@ describe("text and data", () => {
     expect(text).not.toMatch(/\d\.\d{9,}/);
   });
 
-  const HASH = `0x${"ab".repeat(32)}`;
-  const sent = { success: true, txHash: HASH, status: "confirmed", token: "USDC", amount: "25000000" };
   const waiting = {
+    ...SENT,
     approvalId: "a",
     idempotencyKey: "k-1",
     error: "Waiting",
-    token: "USDC",
-    amount: "25000000",
+    status: "awaiting_approval",
   };
-  test.each<[string, object, object, RegExp]>([
-    [
-      "a rehearsal",
-      { status: "rehearsed", rehearsal: { refusal: null } },
-      { nothingMoved: true },
-      /^A rehearsal: NOTHING was moved/,
-    ],
-    [
-      "a wait for the owner",
-      { ...waiting, status: "awaiting_approval" },
-      { nothingMoved: true },
-      /NOTHING was moved by this call yet.*"k-1"/,
-    ],
-    ["a failure on chain", { ...sent, status: "failed" }, { status: "failed" }, /FAILED on chain/],
-    ["a submitted order", { ...sent, status: "submitted" }, { status: "submitted" }, /still to come/],
-    [
-      "an owner",
-      { ...sent, owned: true, ownedNote: "Only its owner can move it" },
-      { owned: true },
-      /Only its owner can move it\./,
-    ],
-    [
-      "a claim",
-      {
-        ...sent,
-        claimPending: "2026-01-05T09:10:00.000Z",
-        claimEndUrl: "https://a.example/claim/end?code=abc",
-      },
-      {},
-      /somebody has claimed.*ends the claim: https:/,
-    ],
-    ["a card that did not arrive", { ...sent, messengerSent: false }, {}, /No card has arrived/],
+  const claim = {
+    claimPending: "2026-01-05T09:10:00.000Z",
+    claimEndUrl: "https://a.example/claim/end?code=abc",
+  };
+  const warning = "This userId is short: own it by the ownerUrl that /mcp/defi/connect answers";
+  const rehearsed = { status: "rehearsed", rehearsal: { refusal: null } };
+
+  test.each<[what: string, answer: object, fields: object, words: RegExp]>([
+    ["a rehearsal", rehearsed, { nothingMoved: true }, /^A rehearsal: NOTHING was moved/],
+    ["a wait", waiting, { nothingMoved: true }, /^NOTHING was moved by this call yet.*"k-1"/],
+    ["a failure on chain", { ...SENT, status: "failed" }, { status: "failed" }, /FAILED on chain/],
+    ["a submitted order", { ...SENT, status: "submitted" }, { status: "submitted" }, /still to come/],
+    ["an owner", { ...SENT, owned: true, ownedNote: "Only its owner" }, { owned: true }, /Only its owner\./],
+    ["a claim", { ...SENT, ...claim }, claim, /somebody has claimed.*ends the claim: https:/],
+    ["a card on its way", { ...SENT, messengerSent: false }, {}, /No card has arrived/],
     [
       "a short id",
-      { ...sent, warning: "This userId is short: own it by the ownerUrl that /mcp/defi/connect answers" },
-      { warning: expect.stringMatching(/connect_wallet answers$/) },
+      { ...SENT, warning },
+      { warning: warning.replace("/mcp/defi/connect", "connect_wallet") },
       /This userId is short.*that connect_wallet answers/,
     ],
   ])("say both: %s", async (_what, answer, fields, words) => {
     service.answers(json(200, answer));
-    const order = { userId: "u", token: "USDC", toAddress: `0x${"5".repeat(40)}`, amount: "25000000" };
-    const result = await proxy.call("send_token", order);
+    const result = await proxy.call("send_token", ORDER);
     expect(result.structuredContent).toMatchObject(fields);
     expect(textOf(result)).toMatch(words);
     const { notices, warning } = z
