@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, type CallToolResult } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll } from "vitest";
 import { bundle } from "../../scripts/proxy/bundle";
+import { ConnectionLost, listen } from "../../scripts/sockets";
 
 /**
  * The proxy as `npm run build` makes it, in a folder without packages, and the official client speaking to it in the
@@ -76,68 +76,45 @@ export const ORDER = { userId: "u", token: "USDC", toAddress: `0x${"5".repeat(40
 const { userId: _, ...terms } = ORDER;
 export const SENT = { success: true, txHash: `0x${"ab".repeat(32)}`, status: "confirmed", ...terms };
 
-/** What the stand-in for the service was sent. */
-type Received = {
-  method: string;
-  path: string;
-  headers: IncomingHttpHeaders;
-  body: string;
-  closed: boolean;
-};
+/** What the stand-in for the service was sent; the signal fires when the caller has gone. */
+type Received = { method: string; path: string; headers: Headers; body: string; signal: AbortSignal };
 
-export type Answer = (response: ServerResponse, request: Received) => void;
+export type Answer = () => Response | Promise<Response>;
 
-export type FakeService = {
+type FakeService = {
   url: string;
   received: Received[];
-  /** Answers the next requests in turn; the last one answers all that follow. */
-  answers: (...answers: Answer[]) => void;
+  /** Answers all that follows, and forgets what came before. */
+  answers: (answer: Answer) => void;
   stop: () => Promise<void>;
 };
 
 /** A stand-in for the service that does what a test tells it to, and remembers what it was sent. */
 export async function fakeService(): Promise<FakeService> {
   const received: Received[] = [];
-  let queue: Answer[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const { method = "", url = "", headers } = request;
-      const body = Buffer.concat(chunks).toString();
-      const one: Received = { method, path: url, headers, body, closed: false };
-      response.on("close", () => (one.closed = !response.writableFinished));
-      received.push(one);
-      const answer = queue.length > 1 ? queue.shift() : queue[0];
-      if (answer === undefined) throw new Error("The stand-in was told no answer");
-      answer(response, one);
-    });
+  let answer: Answer = json(500, { error: "The test told no answer" });
+  const { url, close } = await listen(0, "PORT", async (request) => {
+    const { method, headers, signal } = request;
+    const path = request.url.slice(new URL(request.url).origin.length);
+    received.push({ method, path, headers, body: await request.text(), signal });
+    return answer();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The stand-in has no port");
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url,
     received,
-    answers: (...answers) => {
+    answers: (next) => {
       received.length = 0;
-      queue = answers;
+      answer = next;
     },
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    stop: close,
   };
 }
 
 export const json =
   (status: number, body: unknown, headers: Record<string, string> = {}): Answer =>
-  (response) => {
-    response.writeHead(status, { "content-type": "application/json", ...headers });
-    response.end(JSON.stringify(body));
-  };
+  () =>
+    Response.json(body, { status, headers });
 
-export const hang: Answer = () => {};
+export const hang: Answer = () => new Promise(() => undefined);
 
-export const breakOff: Answer = (response) => response.destroy();
+export const breakOff: Answer = () => Promise.reject(new ConnectionLost("fetch failed"));

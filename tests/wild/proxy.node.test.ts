@@ -30,7 +30,7 @@ test.each(["null", "undefined", "None", "", " "])("%j for a key is no key", asyn
   service.answers(json(200, sent));
   await proxy.call("send_token", { ...order, idempotencyKey });
   const [request] = service.received;
-  expect(request?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
+  expect(request?.headers.get("idempotency-key")).toMatch(/^[0-9a-f-]{36}$/);
   expect(request?.body).not.toContain("idempotencyKey");
 });
 
