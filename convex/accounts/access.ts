@@ -8,7 +8,7 @@ import { AppError } from "../lib/errors";
 import type { IdQuestion, Known } from "../lib/http/router";
 import { vAccess, vCredential, type Credential, type Deed } from "../lib/limits/callers";
 import { dateTime, iso } from "../lib/time";
-import { accountNamed, claimDueAt, owned, ownerOf, replacedId, requireUser, type Owned } from "./model";
+import { accountNamed, claimDueAt, ownerOf, requireUser, type Account } from "./model";
 import type { vScope } from "./tables";
 
 /** Who may do what for a `userId`, from what the caller has proved. Nothing else decides that. */
@@ -33,13 +33,10 @@ export type Verdict =
       /** The key that was used, and its limit in 24 hours (micro-USD; `null`: only its owner's limit). */
       key?: { id: Doc<"keys">["_id"]; name: string; daily: bigint | null };
     }
-  | { kind: "refused" | "asks"; code: "forbidden"; message: string };
+  | { kind: "refused" | "asks"; error: AppError };
 
 /** What a caller has proved about a `userId`. `other`: that they are another user. */
 type Proof = { by: Credential | "other"; key?: Doc<"keys"> };
-
-/** How owners prove who they are. */
-const TOKEN = "the owner's token (Authorization: Bearer <token>)";
 
 /**
  * An id without an owner is its own credential, and then the Authorization header is ignored.
@@ -47,7 +44,7 @@ const TOKEN = "the owner's token (Authorization: Bearer <token>)";
  */
 async function proofOf(
   ctx: QueryCtx,
-  owner: Owned | null,
+  owner: Account | null,
   keyHash: string | undefined,
   now: number,
 ): Promise<Proof> {
@@ -65,7 +62,7 @@ async function proofOf(
 }
 
 function refused(message: string, kind: "refused" | "asks" = "refused"): Verdict {
-  return { kind, code: "forbidden", message };
+  return { kind, error: new AppError("forbidden", message) };
 }
 
 function verdictOf({ by, key }: Proof, deed: Deed, now: number): Verdict {
@@ -83,7 +80,7 @@ function verdictOf({ by, key }: Proof, deed: Deed, now: number): Verdict {
     };
   }
   if (by !== "id" || scope === null) return { kind: "allowed", by };
-  const needs = `This userId has an owner: this needs ${TOKEN}, or a key with the scope ${scope}`;
+  const needs = `This userId has an owner: this needs the owner's token (Authorization: Bearer <token>), or a key with the scope ${scope}`;
   if (deed === "delivery") return refused(needs);
   return refused(
     `${needs}, or a tap in the owner's chat, which has to be linked with the service's bot`,
@@ -107,7 +104,7 @@ export async function verdictNow(
 
 /** Throws a refusal. @throws AppError `forbidden` */
 export function permit(verdict: Verdict): void {
-  if (verdict.kind !== "allowed") throw new AppError(verdict.code, verdict.message);
+  if (verdict.kind !== "allowed") throw verdict.error;
 }
 
 /**
@@ -127,18 +124,29 @@ export const mine = internalQuery({
   handler: async (ctx) => (await requireUser(ctx)).userId,
 });
 
-const vNamed = v.object({
+const vKnown = v.object({
   userId: v.string(),
   /** The caller's credential, if the endpoint needs it. */
   credential: v.union(vCredential, v.null()),
-  isOwned: v.boolean(),
-  /** When a claim of it takes effect (epoch ms). */
-  claimDueAt: v.union(v.number(), v.null()),
+  notes: v.object({
+    owned: v.optional(v.literal(true)),
+    ownedNote: v.optional(v.string()),
+    claimPending: v.optional(v.string()),
+    claimEndUrl: v.optional(v.string()),
+  }),
 });
 
+/** What the answers to whoever names an account say of it. */
+function notesOn(row: Account | null, by: Proof["by"] | null): Infer<typeof vKnown>["notes"] {
+  if (by === "id" || by === "other") return { owned: true, ownedNote: OWNED };
+  const dueAt = claimDueAt(row);
+  return dueAt === null ? {} : { claimPending: iso(dueAt), claimEndUrl: `${siteUrl()}/claim/end` };
+}
+
 /**
- * All that a request needs to know about the `userId` that it names; `null` if the owner has replaced the id.
- * @throws AppError `unauthorized`, `forbidden` for a caller without the access that the endpoint asks for.
+ * All that a request needs to know about the `userId` that it names.
+ * @throws AppError `not_found` if the owner has replaced the id; `unauthorized`, `forbidden` for a caller without the
+ * access that the endpoint asks for.
  */
 export const named = internalQuery({
   args: {
@@ -148,42 +156,22 @@ export const named = internalQuery({
     isTokenWrong: v.optional(v.boolean()),
     now: v.number(),
   },
-  returns: v.union(vNamed, v.null()),
+  returns: vKnown,
   handler: async (ctx, { name, access, isTokenWrong, keyHash, now }) => {
-    const found = await accountNamed(ctx, name);
-    if (found === null) return null;
-    const { userId, row } = found;
-    const owner = owned(row);
-    const known = { userId, isOwned: owner !== null, claimDueAt: claimDueAt(row), credential: null };
-    if (access === undefined) return known;
+    const { userId, row } = await accountNamed(ctx, name);
+    if (access === undefined) return { userId, credential: null, notes: notesOn(row, null) };
+    const owner = row?.login === undefined ? null : row;
     const proof = await proofOf(ctx, owner, keyHash, now);
     // A wrong token never falls back to the id alone.
     if (proof.by === "id" && isTokenWrong === true)
       throw new AppError("unauthorized", "The token is not valid");
     if (access !== "shown") permit(verdictOf(proof, access, now));
-    return { ...known, credential: proof.by === "other" ? ("id" as const) : proof.by };
+    const credential = proof.by === "other" ? "id" : proof.by;
+    return { userId, credential, notes: notesOn(row, proof.by) };
   },
 });
 
-/**
- * What every HTTP request learns of the `userId` that it names.
- * @throws AppError `not_found` if the id was replaced; `unauthorized`, `forbidden` as the endpoint's access says.
- */
+/** What every HTTP request learns of the `userId` that it names. @throws AppError as `named`. */
 export async function knownId(ctx: ActionCtx, name: string, question: IdQuestion): Promise<Known> {
-  const asked = { name, ...question, now: Date.now() };
-  const id: Infer<typeof vNamed> | null = await ctx.runQuery(internal.accounts.access.named, asked);
-  if (id === null) throw replacedId();
-  const { userId, credential, isOwned, claimDueAt } = id;
-  return {
-    userId,
-    credential,
-    notes: (by) => {
-      if (isOwned && by === "id") return { owned: true, ownedNote: OWNED };
-      if (claimDueAt === null) return {};
-      return {
-        claimPending: iso(claimDueAt),
-        claimEndUrl: `${siteUrl()}/claim/end`,
-      };
-    },
-  };
+  return ctx.runQuery(internal.accounts.access.named, { name, ...question, now: Date.now() });
 }

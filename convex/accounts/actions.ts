@@ -7,8 +7,7 @@ import { siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { requireIdentity } from "../lib/limits/callers";
-import { checksummed } from "../lib/money/base";
-import { CHAIN_ID } from "../lib/money/base";
+import { CHAIN_ID, checksummed } from "../lib/money/base";
 import { pseudonymOf } from "../lib/security/crypto";
 import { MINUTE } from "../lib/time";
 
@@ -65,16 +64,12 @@ function challengeText(userId: string, address: `0x${string}`, issuedAt: number)
 /** The message to sign with an address's key, valid for ten minutes. @throws AppError `invalid_request` if it is not an address. */
 export const challenge = action({
   args: { address: v.string() },
-  /** `message` is the text to sign; times in epoch ms. */
-  returns: v.object({ message: v.string(), issuedAt: v.number(), expiresAt: v.number() }),
-  handler: async (ctx, { address }): Promise<{ message: string; issuedAt: number; expiresAt: number }> => {
+  /** `message` is the text to sign; `issuedAt` in epoch ms. */
+  returns: v.object({ message: v.string(), issuedAt: v.number() }),
+  handler: async (ctx, { address }): Promise<{ message: string; issuedAt: number }> => {
     const userId = await ctx.runQuery(internal.accounts.access.mine, {});
     const issuedAt = Date.now();
-    return {
-      message: challengeText(userId, addressFrom(address), issuedAt),
-      issuedAt,
-      expiresAt: issuedAt + CHALLENGE_MS,
-    };
+    return { message: challengeText(userId, addressFrom(address), issuedAt), issuedAt };
   },
 });
 

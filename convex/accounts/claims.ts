@@ -15,10 +15,8 @@ import {
   accountNamed,
   accountOf,
   accountOfLogin,
-  accountWaitingFor,
   announce,
   cancelLooser,
-  changeRules,
   claimDueAt,
   endKeys,
   LOOSENING_MS,
@@ -26,7 +24,6 @@ import {
   messengerOf,
   NOT_YOU,
   randomHex,
-  replacedId,
   saveAccount,
 } from "./model";
 
@@ -49,9 +46,8 @@ export const claim = internalMutation({
   handler: async (ctx, args) => {
     const { tokenIdentifier: login } = await requireIdentity(ctx);
     const name = userIdFrom(args.userId);
-    const found = await accountNamed(ctx, name);
-    if (found === null) throw replacedId();
-    return { userId: name, pendingUntil: await claimFor(ctx, found.userId, login) };
+    const { userId } = await accountNamed(ctx, name);
+    return { userId: name, pendingUntil: await claimFor(ctx, userId, login) };
   },
 });
 
@@ -66,61 +62,51 @@ async function claimFor(
   login: string,
   isMeant = true,
 ): Promise<number | null> {
-  const now = Date.now();
   const row = await accountOf(ctx, userId);
-  if (row?.login === login) {
-    if (!row.claimed) await saveAccount(ctx, userId, { claimed: true });
-    return null;
-  }
-  const refusal = await refusalOf(ctx, userId, login, now);
-  if (refusal !== null) throw new AppError("conflict", refusal);
+  if (row?.login === login) return null;
   if (row?.claim?.login === login) return row.claim.dueAt;
-  const dueAt = (await hasRows(ctx, "wallets", userId)) ? now + CLAIM_MS : null;
+  const refusal = takenBy(row) ?? (await refusalOf(ctx, userId, login));
+  if (refusal !== null) throw new AppError("conflict", refusal);
+  const dueAt = (await hasRows(ctx, "wallets", userId)) ? Date.now() + CLAIM_MS : null;
   if (!isMeant) return dueAt;
-  if (dueAt === null) {
-    await bind(ctx, userId, login);
-    return null;
-  }
-  await saveAccount(ctx, userId, { claim: { login, dueAt }, ownerCode: undefined });
-  await ctx.scheduler.runAt(dueAt, internal.accounts.claims.settle, { userId });
-  await announce(
-    ctx,
-    userId,
-    "🔐 Somebody wants to own your account",
-    `Its id has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
-    "If that is not you: every answer to the id has a link, claimEndUrl, that ends the claim. Nobody can claim the id for a week then. Use the week to move what it holds, and own it yourself then.",
-  );
+  if (dueAt === null) await bind(ctx, userId, login);
+  else
+    await wait(ctx, userId, { login, dueAt }, [
+      "🔐 Somebody wants to own your account",
+      `Its id has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
+      "If that is not you: every answer to the id has a link, claimEndUrl, that ends the claim. Nobody can claim the id for a week then. Use the week to move what it holds, and own it yourself then.",
+    ]);
   return dueAt;
 }
 
-/** Why a login cannot own a `userId`, in words; `null` if it can. */
-async function refusalOf(ctx: QueryCtx, userId: string, login: string, now: number): Promise<string | null> {
-  const row = await accountOf(ctx, userId);
-  const present = standing(row, now);
-  // What waits for this very login stands in nobody's way but others'.
-  if (present?.login !== login) {
-    if (row?.login !== undefined) return "This userId has an owner already";
-    if (present?.login !== undefined)
-      return `Another claim of this userId waits until ${dateTime(present.dueAt)}`;
-    if (present !== null)
-      return `A claim of this userId was ended: it can be claimed again from ${dateTime(present.dueAt)}`;
-  }
-  return refusalOfLogin(ctx, userId, login);
+/** Lets a login wait for an account, which is told. */
+async function wait(
+  ctx: MutationCtx,
+  userId: string,
+  claim: { login: string; dueAt: number },
+  told: readonly [string, ...string[]],
+): Promise<void> {
+  await saveAccount(ctx, userId, { claim, ownerCode: undefined });
+  await ctx.scheduler.runAt(claim.dueAt, internal.accounts.claims.settle, { userId });
+  await announce(ctx, userId, ...told);
 }
 
-/** What keeps others from claiming: a claim that waits, or the week after one was ended. */
-function standing(row: Account | null, now: number): NonNullable<Account["claim"]> | null {
-  const { claim } = row ?? {};
-  return claim !== undefined && (claim.login !== undefined || claim.dueAt > now) ? claim : null;
+/** Why nobody can claim an account now: its owner, a claim that waits, or the week after one was ended; `null`: somebody can. */
+function takenBy(row: Account | null): string | null {
+  if (row?.login !== undefined) return "This userId has an owner already";
+  const { login, dueAt = 0 } = row?.claim ?? {};
+  if (login !== undefined) return `Another claim of this userId waits until ${dateTime(dueAt)}`;
+  if (dueAt <= Date.now()) return null;
+  return `A claim of this userId was ended: it can be claimed again from ${dateTime(dueAt)}`;
 }
 
 /** Why a login can own no other account than it has, or none but another one; `null` if it can. */
-async function refusalOfLogin(ctx: QueryCtx, userId: string, login: string): Promise<string | null> {
+async function refusalOf(ctx: QueryCtx, userId: string, login: string): Promise<string | null> {
   const own = await accountOfLogin(ctx, login);
   if (own?.claimed === true) return "You own another userId already: a login or a chat owns one in all";
   if (own !== null && (await isInUse(ctx, own.userId)))
     return "Your account already has rows of its own, such as credits";
-  const waiting = await accountWaitingFor(ctx, login);
+  const waiting = await waitingFor(ctx, login);
   if (waiting !== null && waiting.userId !== userId)
     return "A claim of another userId waits for you: a login owns one in all";
   const messengerId = messengerOf(login);
@@ -130,13 +116,17 @@ async function refusalOfLogin(ctx: QueryCtx, userId: string, login: string): Pro
   return "This messenger account is linked to another userId";
 }
 
+/** The account that a login waits for: its own claim, or what an operator has decided. */
+async function waitingFor(ctx: QueryCtx, login: string): Promise<Account | null> {
+  return getOneFrom(ctx.db, "accounts", "by_claimer", login, "claim.login");
+}
+
 /** Carries out a claim, or an operator's change, whose time has come, if its login can still own the account. */
 export const settle = change({ userId: v.string() }, async (ctx, { userId }) => {
-  const now = Date.now();
   const row = await accountOf(ctx, userId);
-  const login = row?.claim?.login;
-  if (login === undefined || (row?.claim?.dueAt ?? 0) > now) return;
-  const refusal = await refusalOfLogin(ctx, userId, login);
+  const { login, dueAt = 0 } = row?.claim ?? {};
+  if (login === undefined || dueAt > Date.now()) return;
+  const refusal = await refusalOf(ctx, userId, login);
   if (refusal === null) return bind(ctx, userId, login);
   await saveAccount(ctx, userId, { claim: undefined });
   log.warn("account.claim refused", { account: row?._id, reason: refusal });
@@ -151,7 +141,6 @@ async function bind(ctx: MutationCtx, userId: string, login: string): Promise<vo
     await ctx.runMutation(internal.alerts.model.endAll, { userId });
     await ctx.runMutation(internal.research.shifts.stop, { userId });
   } else {
-    await cancelLooser(ctx, userId);
     await endKeys(ctx, userId);
     // The messenger account that was the login may be in others' hands.
     if (messengerOf(former) !== null)
@@ -159,7 +148,7 @@ async function bind(ctx: MutationCtx, userId: string, login: string): Promise<vo
   }
   const own = await accountOfLogin(ctx, login);
   if (own !== null) await ctx.db.delete("accounts", own._id);
-  await changeRules(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
+  await cancelLooser(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
   const messengerId = messengerOf(login);
   if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
   const ended = "The old one's keys and open orders have ended.";
@@ -168,10 +157,8 @@ async function bind(ctx: MutationCtx, userId: string, login: string): Promise<vo
 
 /** Anybody who knows an id ends a claim of it that waits: it stays free. @throws AppError `not_found` */
 export const end = change({ name: v.string() }, async (ctx, { name }) => {
-  const row = (await accountNamed(ctx, name))?.row ?? null;
-  if (row === null || claimDueAt(row) === null)
-    throw new AppError("not_found", "No claim of this userId waits");
-  const { userId } = row;
+  const { userId, row } = await accountNamed(ctx, name);
+  if (claimDueAt(row) === null) throw new AppError("not_found", "No claim of this userId waits");
   await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + REST_MS } });
   await announce(ctx, userId, "🔐 The claim of your account has ended", "Nobody can claim it for a week.");
 });
@@ -180,7 +167,7 @@ export const end = change({ name: v.string() }, async (ctx, { name }) => {
 export const pendingFor = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { messengerId }) => claimDueAt(await accountWaitingFor(ctx, loginOf(messengerId))),
+  handler: async (ctx, { messengerId }) => claimDueAt(await waitingFor(ctx, loginOf(messengerId))),
 });
 
 /**
@@ -193,7 +180,7 @@ export const ownerLink = internalMutation({
   handler: async (ctx, { userId }) => {
     const bot = optional("MESSENGER_BOT_NAME");
     const row = await accountOf(ctx, userId);
-    if (bot === undefined || row?.login !== undefined || standing(row, Date.now()) !== null) return null;
+    if (bot === undefined || takenBy(row) !== null) return null;
     const ownerCode = row?.ownerCode ?? randomHex(12);
     if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
     return `https://t.me/${bot}?start=own_${ownerCode}`;
@@ -226,23 +213,18 @@ export const changeLogin = internalMutation({
   args: { userId: v.string(), login: v.string(), reason: v.string() },
   returns: v.number(),
   handler: async (ctx, { userId: name, login, reason }) => {
-    const row = (await accountNamed(ctx, name))?.row;
+    const { userId, row } = await accountNamed(ctx, name);
     if (row?.login === undefined) throw new AppError("not_found", "This userId has no owner");
     if (!login.includes("|")) throw new AppError("invalid_request", "login must be <issuer>|<subject>");
-    const { userId } = row;
-    const refusal = await refusalOfLogin(ctx, userId, login);
+    const refusal = await refusalOf(ctx, userId, login);
     if (refusal !== null) throw new AppError("conflict", refusal);
-    const dueAt = Date.now() + LOOSENING_MS;
-    await saveAccount(ctx, userId, { claim: { login, dueAt } });
     log.warn("account.login changes", { account: row._id, reason });
-    await ctx.scheduler.runAt(dueAt, internal.accounts.claims.settle, { userId });
-    await announce(
-      ctx,
-      userId,
+    const dueAt = Date.now() + LOOSENING_MS;
+    await wait(ctx, userId, { login, dueAt }, [
       "🔐 Your account will get another login",
       `The people who run this service were told that your login is lost. From ${dateTime(dueAt)} on your account and its wallets are another one's, and its keys end.`,
       NOT_YOU,
-    );
+    ]);
     return dueAt;
   },
 });

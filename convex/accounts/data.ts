@@ -13,7 +13,6 @@ import { tablesOf, type Going, type TableRecord } from "../lib/records";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
 import { accountOf, changeRules, requireSetter, requireUser, saveAccount } from "./model";
-import { vDeletion } from "./tables";
 
 /**
  * A user's own data: its export, and its deletion. Each table says what becomes of its rows (`lib/records`). Deposits and
@@ -79,16 +78,14 @@ export const page = query({
 /** Starts deleting the caller's data in batches, in the background. Repeating the call meanwhile resumes it. */
 export const erase = mutation({
   args: {},
-  returns: vDeletion,
+  returns: v.null(),
   handler: async (ctx) => {
-    const { userId, deletion } = await requireSetter(ctx);
-    const isRunning = deletion !== undefined && deletion.finishedAt === undefined;
-    const running = isRunning ? deletion : { requestedAt: Date.now() };
-    await changeRules(ctx, userId, { deletion: running, recipients: undefined });
+    const { userId, erasingSince = Date.now() } = await requireSetter(ctx);
+    await changeRules(ctx, userId, { erasingSince, recipients: undefined });
     await ctx.runMutation(internal.messenger.linking.end, { userId, by: "token" });
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
     await ctx.scheduler.runAfter(0, internal.accounts.data.step, { userId });
-    return running;
+    return null;
   },
 });
 
@@ -97,8 +94,7 @@ const BATCH = 100;
 
 /** Erases one more batch. Rows that are still in use (a run, a shift not yet stopped, word to the account) are retried later. */
 export const step = change({ userId: v.string() }, async (ctx, { userId }) => {
-  const deletion = (await accountOf(ctx, userId))?.deletion;
-  if (deletion === undefined || deletion.finishedAt !== undefined) return;
+  if ((await accountOf(ctx, userId))?.erasingSince === undefined) return;
   let erased = 0;
   let isBusy = false;
   for (const table of tables) {
@@ -109,7 +105,7 @@ export const step = change({ userId: v.string() }, async (ctx, { userId }) => {
   }
   if (erased > 0 || isBusy)
     await ctx.scheduler.runAfter(erased > 0 ? 0 : MINUTE, internal.accounts.data.step, { userId });
-  else await saveAccount(ctx, userId, { deletion: { ...deletion, finishedAt: Date.now() } });
+  else await saveAccount(ctx, userId, { erasingSince: undefined });
 });
 
 /** Erases up to `limit` of a user's rows. @returns How many, and whether some are still in use. */

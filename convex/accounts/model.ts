@@ -13,8 +13,6 @@ import { HOUR } from "../lib/time";
 /** Accounts: one row each, free or owned. Plain functions; those that write are steps of their caller's mutation. */
 
 export type Account = Doc<"accounts">;
-/** An account with an owner. */
-export type Owned = Account & { login: string };
 
 /** How long a change waits that loosens an account's rules, so that an owner who did not make it can freeze the account. */
 export const LOOSENING_MS = 2 * HOUR;
@@ -27,17 +25,14 @@ export async function accountOf(ctx: QueryCtx, userId: string): Promise<Account 
 }
 
 /** The account of a `userId` that has an owner, or `null`. */
-export async function ownerOf(ctx: QueryCtx, userId: string): Promise<Owned | null> {
-  return owned(await accountOf(ctx, userId));
+export async function ownerOf(ctx: QueryCtx, userId: string): Promise<Account | null> {
+  const row = await accountOf(ctx, userId);
+  return row?.login === undefined ? null : row;
 }
 
 /** The account of a login, or `null`. */
-export async function accountOfLogin(ctx: QueryCtx, login: string): Promise<Owned | null> {
-  return owned(await getOneFrom(ctx.db, "accounts", "by_login", login));
-}
-
-export function owned(row: Account | null): Owned | null {
-  return row?.login === undefined ? null : { ...row, login: row.login };
+export async function accountOfLogin(ctx: QueryCtx, login: string): Promise<Account | null> {
+  return getOneFrom(ctx.db, "accounts", "by_login", login);
 }
 
 /** When a claim of a free account takes effect (epoch ms); `null` if none waits. */
@@ -45,18 +40,13 @@ export function claimDueAt(row: Account | null): number | null {
   return row?.login === undefined && row?.claim?.login !== undefined ? row.claim.dueAt : null;
 }
 
-/** The account that a login waits for: its own claim, or what an operator has decided. */
-export async function accountWaitingFor(ctx: QueryCtx, login: string): Promise<Account | null> {
-  return getOneFrom(ctx.db, "accounts", "by_claimer", login, "claim.login");
-}
-
 /** The caller's account, or `null` before their first sign-in. @throws AppError `unauthorized` */
-export async function findUser(ctx: QueryCtx): Promise<Owned | null> {
+export async function findUser(ctx: QueryCtx): Promise<Account | null> {
   return accountOfLogin(ctx, (await requireIdentity(ctx)).tokenIdentifier);
 }
 
 /** The caller's account. @throws AppError `unauthorized`; `not_found` before their first sign-in. */
-export async function requireUser(ctx: QueryCtx): Promise<Owned> {
+export async function requireUser(ctx: QueryCtx): Promise<Account> {
   const user = await findUser(ctx);
   if (user === null)
     throw new AppError("not_found", "This user has not signed in yet: call accounts/profile:signIn");
@@ -72,7 +62,7 @@ export function loginOf(messengerId: string): string {
 }
 
 /** The messenger account that is a login; `null` for an identity provider's. */
-export function messengerOf(login: string): string | null {
+export function messengerOf(login = ""): string | null {
   return login.startsWith(MESSENGER) ? login.slice(MESSENGER.length) : null;
 }
 
@@ -87,16 +77,15 @@ export function newUserId(): string {
 
 /**
  * The account that an id names. Rows hold the first id of an account for good.
- * @returns The account's `userId`, and its row if it has one; `null` if its owner has replaced the id.
+ * @returns The account's `userId`, and its row if it has one.
+ * @throws AppError `not_found` if its owner has replaced the id.
  */
-export async function accountNamed(
-  ctx: QueryCtx,
-  name: string,
-): Promise<{ userId: string; row: Account | null } | null> {
+export async function accountNamed(ctx: QueryCtx, name: string) {
   const renamed = await getOneFrom(ctx.db, "accounts", "by_name", name);
-  if (renamed !== null) return { userId: renamed.userId, row: renamed };
-  const row = await accountOf(ctx, name);
-  return row?.name !== undefined || row?.isGone === true ? null : { userId: name, row };
+  const row = renamed ?? (await accountOf(ctx, name));
+  if (renamed === null && row?.name !== undefined)
+    throw new AppError("not_found", "There is no such userId: its owner has replaced it with another one");
+  return { userId: row?.userId ?? name, row };
 }
 
 /** The id that names an account. */
@@ -104,23 +93,13 @@ export async function nameOf(ctx: QueryCtx, userId: string): Promise<string> {
   return (await accountOf(ctx, userId))?.name ?? userId;
 }
 
-export function replacedId(): AppError {
-  return new AppError("not_found", "There is no such userId: its owner has replaced it with another one");
-}
-
 /** The user who proved to own an address (any case), or `null`. */
 export async function linkedUser(ctx: QueryCtx, address: string): Promise<string | null> {
   return (await getOneFrom(ctx.db, "addresses", "by_address", address.toLowerCase()))?.userId ?? null;
 }
 
-/** The rules that every permission to sign depends on. */
-export type Rules = {
-  /** Counts their changes. */
-  version: number;
-  isFrozen: boolean;
-};
-
-export async function rulesOf(ctx: QueryCtx, userId: string, now: number): Promise<Rules> {
+/** The rules that every permission to sign depends on. `version` counts their changes. */
+export async function rulesOf(ctx: QueryCtx, userId: string, now: number) {
   const row = await accountOf(ctx, userId);
   return { version: row?.version ?? 0, isFrozen: isFrozen(row, now) };
 }
@@ -130,7 +109,7 @@ export function isFrozen(row: Account | null, now: number): boolean {
 }
 
 /** The rules of an account that may do something. @throws AppError `paused` where its owner has frozen it. */
-export async function liveRules(ctx: QueryCtx, userId: string): Promise<Rules> {
+export async function liveRules(ctx: QueryCtx, userId: string) {
   const rules = await rulesOf(ctx, userId, Date.now());
   if (rules.isFrozen) throw new AppError("paused", FROZEN);
   return rules;
@@ -138,28 +117,19 @@ export async function liveRules(ctx: QueryCtx, userId: string): Promise<Rules> {
 
 /** What an owner's orders may move in 24 hours at `now`, in micro-USD. */
 export function dailyAt(row: Account | null, now: number): bigint {
-  const { dailyMicroUsd, next } = row ?? {};
-  const set = next !== undefined && next.from <= now ? next.dailyMicroUsd : dailyMicroUsd;
-  return set === undefined ? OWNERS_DAILY : BigInt(set);
-}
-
-/** The formerly linked messenger account, while no other acts in its place. */
-export async function formerLinkOf(ctx: QueryCtx, userId: string, now: number) {
-  const former = (await accountOf(ctx, userId))?.formerLink;
-  return former !== undefined && former.until > now ? former : null;
+  const set = row?.limits?.findLast(({ countsFrom }) => countsFrom <= now);
+  return set === undefined ? OWNERS_DAILY : BigInt(set.dailyMicroUsd);
 }
 
 /** `undefined` removes a field. */
-type Changes = Partial<Pick<Account, "claimed" | "version">> & {
-  [Field in Exclude<keyof Account, Fixed>]?: Account[Field] | undefined;
+type Changes = {
+  [Field in Exclude<keyof Account, "_id" | "_creationTime" | "userId">]?: Account[Field] | undefined;
 };
-type Fixed = "_id" | "_creationTime" | "userId" | "claimed" | "version" | "isGone";
 
 /** Changes an account's row. */
 export async function saveAccount(ctx: MutationCtx, userId: string, changes: Changes): Promise<void> {
   const row = await accountOf(ctx, userId);
-  const fresh = { userId, claimed: false, version: 0 };
-  await ctx.db.patch("accounts", row?._id ?? (await ctx.db.insert("accounts", fresh)), changes);
+  await ctx.db.patch("accounts", row?._id ?? (await ctx.db.insert("accounts", { userId })), changes);
 }
 
 /** The same, and voids permissions under the earlier rules that nobody has signed yet. */
@@ -173,12 +143,9 @@ export async function changeRules(ctx: MutationCtx, userId: string, changes: Cha
  * count yet, and tells it. Freezing a frozen account does so again.
  */
 export async function freeze(ctx: MutationCtx, userId: string): Promise<void> {
-  const now = Date.now();
-  const row = await accountOf(ctx, userId);
   await ctx.runMutation(internal.messenger.linking.restore, { userId });
-  await cancelLooser(ctx, userId);
-  await changeRules(ctx, userId, { frozenAt: now, thawsAt: undefined });
-  const byChat = row?.login !== undefined && messengerOf(row.login) !== null;
+  await cancelLooser(ctx, userId, { frozenAt: Date.now(), thawsAt: undefined });
+  const byChat = messengerOf((await accountOf(ctx, userId))?.login) !== null;
   await announce(
     ctx,
     userId,
@@ -190,17 +157,18 @@ export async function freeze(ctx: MutationCtx, userId: string): Promise<void> {
   );
 }
 
-/** Cancels what would loosen an account's rules and does not count yet. */
-export async function cancelLooser(ctx: MutationCtx, userId: string): Promise<void> {
+/** Changes the rules, and cancels what would loosen them and does not count yet. */
+export async function cancelLooser(ctx: MutationCtx, userId: string, changes: Changes): Promise<void> {
   const now = Date.now();
   const row = await accountOf(ctx, userId);
+  const counts = ({ countsFrom }: { countsFrom: number }) => countsFrom <= now;
   await endKeys(ctx, userId, now);
-  await saveAccount(ctx, userId, {
-    dailyMicroUsd: row?.next === undefined ? row?.dailyMicroUsd : dailyAt(row, now).toString(),
-    next: undefined,
-    recipients: row?.recipients?.filter(({ countsFrom }) => countsFrom <= now),
+  await changeRules(ctx, userId, {
+    limits: row?.limits?.filter(counts),
+    recipients: row?.recipients?.filter(counts),
     // A claim of a free account loosens nothing of an owner's.
     claim: row?.login === undefined ? row?.claim : undefined,
+    ...changes,
   });
 }
 
@@ -261,7 +229,7 @@ export async function announce(
 }
 
 /** The caller's account, to change its settings, which is counted. @throws AppError as `requireUser`; `rate_limited`. */
-export async function requireSetter(ctx: MutationCtx): Promise<Owned> {
+export async function requireSetter(ctx: MutationCtx): Promise<Account> {
   const user = await requireUser(ctx);
   await charge(ctx, "settings", { userId: user.userId, address: null });
   return user;

@@ -26,7 +26,7 @@ import {
   requireUser,
   thaw,
 } from "./model";
-import { vDeletion, vListed } from "./tables";
+import { vListed } from "./tables";
 
 /** The signed-in user's own account: its id, its limit, its freeze, and the addresses that they have proved to be theirs. */
 
@@ -43,7 +43,8 @@ const vMe = v.object({
   /** Since when the account is frozen, and when that ends; `null`: it is not, or nobody has ended it. */
   frozenAt: v.union(v.number(), v.null()),
   thawsAt: v.union(v.number(), v.null()),
-  deletion: v.optional(vDeletion),
+  /** Since when the user's data are being deleted; `null`: they are not, or no longer. */
+  erasingSince: v.union(v.number(), v.null()),
 });
 
 /** The caller's account; `null` before their first sign-in. Linked addresses are lower-case, times in epoch ms. */
@@ -54,15 +55,17 @@ export const me = query({
     const row = await findUser(ctx);
     if (row === null) return null;
     const now = Date.now();
-    const { dailyMicroUsd = "0", from = 0 } = row.next ?? {};
+    const next = row.limits?.find(({ countsFrom }) => countsFrom > now);
     const { frozenAt = null, thawsAt = null } = isFrozen(row, now) ? row : {};
     return parse(vMe, {
+      claimed: false,
+      erasingSince: null,
       ...row,
       userId: row.name ?? row.userId,
       addresses: (await addressesOf(ctx, row.userId)).map(({ address }) => address),
       recipients: row.recipients ?? [],
       dailyUsd: formatUnits(dailyAt(row, now), 6),
-      next: from > now ? { dailyUsd: formatUnits(BigInt(dailyMicroUsd), 6), from } : null,
+      next: next ? { dailyUsd: formatUnits(BigInt(next.dailyMicroUsd), 6), from: next.countsFrom } : null,
       frozenAt,
       thawsAt,
     });
@@ -78,7 +81,7 @@ export const signIn = mutation({
     const present = await findUser(ctx);
     if (present !== null) return { userId: present.name ?? present.userId };
     const userId = newUserId();
-    await ctx.db.insert("accounts", { userId, login, claimed: false, version: 0 });
+    await ctx.db.insert("accounts", { userId, login });
     return { userId };
   },
 });
@@ -98,8 +101,7 @@ export const replaceUserId = mutation({
 /** The same, for a caller who may. */
 export async function replaceId(ctx: MutationCtx, userId: string): Promise<{ userId: string }> {
   const before = (await accountOf(ctx, userId))?.name;
-  if (before !== undefined)
-    await ctx.db.insert("accounts", { userId: before, isGone: true, claimed: false, version: 0 });
+  if (before !== undefined) await ctx.db.insert("accounts", { userId: before, name: "" });
   const name = newUserId();
   // Whoever knows the old id may have asked the questions that are pending.
   await changeRules(ctx, userId, { name });
@@ -130,13 +132,12 @@ export const setLimit = mutation({
     if (wish === 0n) throw new AppError("invalid_request", "dailyUsd must be more than 0");
     const present = dailyAt(row, now);
     const isLooser = wish > present;
-    const from = now + LOOSENING_MS;
+    const limit = (daily: bigint, countsFrom: number) => ({ dailyMicroUsd: daily.toString(), countsFrom });
+    const from = isLooser ? now + LOOSENING_MS : now;
     // A freeze cancels what is looser, so none may start while it lasts.
     if (isLooser) await liveRules(ctx, userId);
-    await changeRules(ctx, userId, {
-      dailyMicroUsd: (isLooser ? present : wish).toString(),
-      next: isLooser ? { dailyMicroUsd: wish.toString(), from } : undefined,
-    });
+    const limits = isLooser ? [limit(present, now), limit(wish, from)] : [limit(wish, now)];
+    await changeRules(ctx, userId, { limits });
     const since = isLooser ? `From ${dateTime(from)} on` : "From now on";
     await announce(
       ctx,
@@ -154,7 +155,10 @@ export const freeze = mutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    await freezeAccount(ctx, (await requireSetter(ctx)).userId);
+    const { userId, frozenAt, thawsAt } = await requireUser(ctx);
+    // A thief of the token who uses up its limit keeps nobody from stopping what is not stopped.
+    if (frozenAt !== undefined && thawsAt === undefined) await requireSetter(ctx);
+    await freezeAccount(ctx, userId);
     return null;
   },
 });

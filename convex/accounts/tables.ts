@@ -10,9 +10,6 @@ export const vScope = literals("read", "trade", "withdraw");
 export const vListed = v.object({ address: v.string(), countsFrom: v.number() });
 export type Listed = Infer<typeof vListed>;
 
-/** The latest deletion of a user's data: when it was asked for, and when it ended (epoch ms). */
-export const vDeletion = v.object({ requestedAt: v.number(), finishedAt: v.optional(v.number()) });
-
 export const accountTables = {
   /**
    * Accounts, free or owned. One has a row once it was signed in to, offered to an owner, or claimed; without a row it is
@@ -22,15 +19,13 @@ export const accountTables = {
   accounts: defineTable({
     /** The id by which every row of the account knows it: the first one that it was used under. */
     userId: v.string(),
-    /** The id that its owner has put in place of `userId`, which then names nobody. */
+    /** The id that its owner has put in place of `userId`, which then names nobody; "" where that was replaced in its turn. */
     name: v.optional(v.string()),
-    /** `userId` is an id that was replaced in its turn: it names nobody, for good. */
-    isGone: v.optional(v.boolean()),
 
     /** Whose it is: an identity provider's issuer and subject, or a messenger account (`loginOf`). Absent: free. */
     login: v.optional(v.string()),
     /** The login has claimed this id. It can claim no other. */
-    claimed: v.boolean(),
+    claimed: v.optional(v.boolean()),
     /**
      * Which login owns it from when on (epoch ms): a claim of an id that had a wallet or, of an owned account, what an
      * operator has decided. Without a login: somebody has ended a claim, and nobody can claim it before.
@@ -40,11 +35,9 @@ export const accountTables = {
     ownerCode: v.optional(v.string()),
 
     /** How often the rules have changed: unsigned permissions under earlier rules are void. */
-    version: v.number(),
-    /** What may move in 24 hours: digits, micro-USD. Absent: the service's default. */
-    dailyMicroUsd: v.optional(v.string()),
-    /** A higher one, and from when it holds (epoch ms). */
-    next: v.optional(v.object({ dailyMicroUsd: v.string(), from: v.number() })),
+    version: v.optional(v.number()),
+    /** What may move in 24 hours (digits, micro-USD), and from when on (epoch ms): the last that counts. Absent: the default. */
+    limits: v.optional(v.array(v.object({ dailyMicroUsd: v.string(), countsFrom: v.number() }))),
     /** Addresses to which the owner's keys, chat and posts may send. */
     recipients: v.optional(v.array(vListed)),
     /** Epoch ms: since when nothing is signed for it, and when that ends. */
@@ -53,7 +46,8 @@ export const accountTables = {
     /** A messenger account that the owner has unlinked. Until then (epoch ms) no other acts in its place, and it can freeze. */
     formerLink: v.optional(v.object({ messengerId: v.string(), until: v.number() })),
 
-    deletion: v.optional(vDeletion),
+    /** Since when its user's data are being deleted (epoch ms). */
+    erasingSince: v.optional(v.number()),
   })
     .index("by_userId", ["userId"])
     .index("by_name", ["name"])

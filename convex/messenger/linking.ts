@@ -6,7 +6,6 @@ import type { Doc } from "../_generated/dataModel";
 import { internalQuery, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import {
   changeRules,
-  formerLinkOf,
   LOOSENING_MS,
   loginOf,
   nameOf,
@@ -21,7 +20,7 @@ import { literals } from "../lib/literals";
 import { pseudonymOf } from "../lib/security/crypto";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
-import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, enqueueCard } from "./model";
+import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, enqueueCard, formerLinkOf } from "./model";
 import { linkOf, linkOfAccount, newCode, replaceCode, userOfAccount } from "./model";
 import { FREEZE, tellEverywhere } from "./notices";
 import { messengerTables } from "./tables";

@@ -10,7 +10,7 @@ import { NOBODY, rowsBy, rowsByBoth } from "../lib/records";
 import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import type { SealContext } from "../lib/security/seals";
 import { cancel, open } from "../lib/work";
-import { formerLinkOf } from "../accounts/model";
+import { accountOf } from "../accounts/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables } from "./tables";
 
@@ -138,6 +138,12 @@ export async function linkedChat(ctx: QueryCtx, userId: string): Promise<string 
   if (link?.confirmedAt === undefined) return null;
   // An account's id is its private chat's.
   return /^[1-9]\d{0,15}$/.test(link.messengerId) ? link.messengerId : null;
+}
+
+/** The formerly linked messenger account, while no other acts in its place. */
+export async function formerLinkOf(ctx: QueryCtx, userId: string, now: number) {
+  const former = (await accountOf(ctx, userId))?.formerLink;
+  return former !== undefined && former.until > now ? former : null;
 }
 
 /**

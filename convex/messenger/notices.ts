@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
 import { permit, verdictNow } from "../accounts/access";
-import { accountOf, formerLinkOf } from "../accounts/model";
+import { accountOf } from "../accounts/model";
 import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { deadlines } from "../lib/outside/deadlines";
@@ -15,6 +15,7 @@ import {
   configOf,
   enqueueCard,
   enqueueOwnCard,
+  formerLinkOf,
   linkedChat,
   NOTIFICATION,
   type Card,

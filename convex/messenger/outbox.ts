@@ -11,9 +11,8 @@ import { keepNoted, vNoted } from "../lib/outside/calls";
 import { NOBODY } from "../lib/records";
 import { DAY, MINUTE, SECOND } from "../lib/time";
 import { end, rest, underWay, vJob, type Job } from "../lib/work";
-import { formerLinkOf } from "../accounts/model";
 import { marked } from "./format";
-import { ANSWER, configOf, linkedChat, NOTIFICATION, placeIn, userOfAccount } from "./model";
+import { ANSWER, configOf, formerLinkOf, linkedChat, NOTIFICATION, placeIn, userOfAccount } from "./model";
 import { vButtons, vPicture, vReplaced } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 

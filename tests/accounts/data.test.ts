@@ -81,7 +81,7 @@ describe("export and deletion", () => {
     await alice.mutation(api.accounts.data.erase, {});
     await app.pass(HOUR / 4);
     const status = await alice.query(api.accounts.profile.me, {});
-    expect(status?.deletion?.finishedAt).toBeGreaterThan(0);
+    expect(status?.erasingSince).toBeNull();
     for (const table of ["reports", "agentRuns", "messages", "messengerConfigs", "shifts"] as const) {
       const left = await app.rows(table);
       expect([table, left.filter((one) => one.userId === userId)]).toEqual([table, []]);
@@ -117,7 +117,7 @@ describe("export and deletion", () => {
     expect(told.map(({ chatId }) => chatId)).toEqual(["42", "42"]);
     expect(told[0]?.text).toContain("new key");
     expect(told[1]?.text).toContain("is unlinked from your account");
-    expect((await browser.query(api.accounts.profile.me, {}))?.deletion?.finishedAt).toBeGreaterThan(0);
+    expect((await browser.query(api.accounts.profile.me, {}))?.erasingSince).toBeNull();
     expect(await app.rows("messages")).toEqual([]);
   });
 
@@ -134,12 +134,12 @@ describe("export and deletion", () => {
     const left = await app.rows("agentRuns");
     expect(left).toMatchObject([{ status: "running" }]);
     const status = await alice.query(api.accounts.profile.me, {});
-    expect(status?.deletion?.finishedAt).toBeUndefined();
+    expect(status?.erasingSince).toBeGreaterThan(0);
     await app.t.run(async (ctx) => {
       for (const { _id } of left) await ctx.db.patch("agentRuns", _id, { status: "failed" });
     });
     await app.pass(2 * 60_000, { cronsRun: false });
     expect(await app.rows("agentRuns")).toEqual([]);
-    expect((await alice.query(api.accounts.profile.me, {}))?.deletion?.finishedAt).toBeGreaterThan(0);
+    expect((await alice.query(api.accounts.profile.me, {}))?.erasingSince).toBeNull();
   });
 });

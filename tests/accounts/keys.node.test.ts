@@ -76,7 +76,10 @@ describe("a key", () => {
     // What no wait makes fit is no 429, whatever else is used up.
     await app.t.run(async ({ db }) => {
       const [account] = await db.query("accounts").collect();
-      if (account !== undefined) await db.patch("accounts", account._id, { dailyMicroUsd: "60000000" });
+      if (account !== undefined)
+        await db.patch("accounts", account._id, {
+          limits: [{ dailyMicroUsd: "60000000", countsFrom: 0 }],
+        });
     });
     expect((await pay("61000000")).status).toBe(403);
   });

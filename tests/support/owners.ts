@@ -60,10 +60,10 @@ export async function listRecipient(app: WalletApp, userId: string): Promise<voi
 export const twoHoursPass = (app: WalletApp) =>
   app.t.run(async ({ db }) => {
     for (const { _id } of await db.query("keys").collect()) await db.patch("keys", _id, { countsFrom: 0 });
-    for (const { _id, next, thawsAt, formerLink, recipients = [] } of await db.query("accounts").collect())
+    for (const { _id, limits, thawsAt, formerLink, recipients } of await db.query("accounts").collect())
       await db.patch("accounts", _id, {
-        recipients: recipients.map(({ address }) => ({ address, countsFrom: 0 })),
-        ...(next === undefined ? {} : { next: { ...next, from: 0 } }),
+        limits: limits?.map((one) => ({ ...one, countsFrom: 0 })),
+        recipients: recipients?.map((one) => ({ ...one, countsFrom: 0 })),
         ...(thawsAt === undefined ? {} : { thawsAt: 0 }),
         ...(formerLink === undefined ? {} : { formerLink: { ...formerLink, until: 0 } }),
       });

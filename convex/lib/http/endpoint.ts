@@ -152,7 +152,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const reply = answer instanceof Reply ? answer : new Reply(answer, {});
       const text =
         media === "application/json"
-          ? JSON.stringify(Object.assign({}, returns.parse(reply.value), known?.notes(caller.credential)))
+          ? JSON.stringify(Object.assign({}, returns.parse(reply.value), known?.notes))
           : z.string().parse(reply.value);
       return respond(reply.status, media, text, requestId, reply.headers);
     }),

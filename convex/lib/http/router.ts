@@ -26,7 +26,7 @@ export type Known = {
   userId: string;
   credential: Credential | null;
   /** Fields that every JSON answer has in addition, if there is something to say to its caller. */
-  notes: (by: Credential | undefined) => Readonly<Record<string, unknown>>;
+  notes: object;
 };
 /** @throws AppError `not_found` for an id that is no longer valid; `unauthorized`, `forbidden` for the caller's credential. */
 export type KnowId = (ctx: ActionCtx, userId: string, question: IdQuestion) => Promise<Known>;

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
-import { verdictNow, type Verdict } from "../../accounts/access";
+import { permit, verdictNow, type Verdict } from "../../accounts/access";
 import { rulesOf } from "../../accounts/model";
 import { AppError, failureOf, vErrorCode, FROZEN } from "../../lib/errors";
 import { usdValue } from "../../lib/money/amounts";
@@ -56,7 +56,7 @@ async function askedAbout(
 ): Promise<Doc<"messengerLinks"> | null> {
   if (verdict.kind === "allowed") return null;
   const link = verdict.kind === "asks" ? await approvingLink(ctx, userId, now) : null;
-  if (link === null) throw new AppError(verdict.code, verdict.message);
+  if (link === null) throw verdict.error;
   return link;
 }
 
@@ -140,8 +140,7 @@ export const forecast = internalQuery({
   returns: vForecast,
   handler: async (ctx, { kind, keyHash, now, ...given }) => {
     const { userId, request } = given;
-    const seen = await verdictNow(ctx, userId, "holdings", now, keyHash);
-    if (seen.kind !== "allowed") throw new AppError(seen.code, seen.message);
+    permit(await verdictNow(ctx, userId, "holdings", now, keyHash));
     const { walletId, address } = await payingWallet(ctx, userId, kind);
     const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
     const asked = await askedAbout(ctx, verdict, userId, now).catch(failureOf);
