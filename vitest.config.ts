@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
-import { isTestLibrary, quickened } from "./scripts/stack/quicker";
+import { isTestLibrary, quickened } from "./scripts/stack/quicker.ts";
 
 const REFERENCE = fileURLToPath(new URL("convex/ops/reference/bytes.ts", import.meta.url));
 const PUBLICATION = fileURLToPath(new URL("scripts/reference/publication.ts", import.meta.url));

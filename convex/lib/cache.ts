@@ -15,7 +15,7 @@ import { deadlines } from "./outside/deadlines";
 import { sha256Hex } from "./security/crypto";
 import { vPayer } from "./tables";
 import { createPauses, MINUTE, SECOND } from "./time";
-import { worker, end, failureHandler, open, vFailure, vJob, type Job } from "./work";
+import { worker, end, failureHandler, open, vFailure, vJob, type Job, type Terms } from "./work";
 
 /**
  * Cached answers: each key has one refresh at a time. The first caller's mutation claims the key and opens the work,
@@ -89,15 +89,18 @@ export async function finishRefresh(
   log.warn("refresh.failed", { key, error: failure.error });
 }
 
+type RefreshTerms = Pick<Terms, "queue"> & { key: string; caller: Caller; restMs?: number };
+
 /**
- * Begins a refresh by a model in the queue, or joins the running one.
+ * Begins a refresh, or joins the running one.
+ * @param terms.queue Where it waits for a place; absent: it begins at once.
  * @param terms.restMs For this long after a failure no new attempt begins: callers get the failed one's error.
  * @returns The key, to wait at.
  * @throws AppError `rate_limited`, also when the day's budget is used up.
  */
 export async function beginRefresh<Args extends Record<string, Value>>(
   ctx: MutationCtx,
-  { key, caller, restMs = REST_MS }: { key: string; caller: Caller; restMs?: number },
+  { key, caller, restMs = REST_MS, ...place }: RefreshTerms,
   action: FunctionReference<"action", "internal", Args & ObjectType<typeof vRefresh> & { job: Job }>,
   args: Args,
 ): Promise<string> {
@@ -106,7 +109,7 @@ export async function beginRefresh<Args extends Record<string, Value>>(
   const payer = payerOf(caller);
   await refuseBeyond(ctx, payer);
   const onFailure = failureHandler(internal.lib.cache.failed, { key, restMs });
-  const terms = { queue: "models" as const, rank: classOf(caller), attempts: 1, onFailure };
+  const terms = { ...place, rank: classOf(caller), attempts: 1, onFailure };
   await open(ctx, action, { ...args, key, payer, until: Date.now() + QUEUE_MS }, terms);
   log.info("refresh.begun", { key, requestId: caller.requestId });
   return key;

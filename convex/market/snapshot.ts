@@ -191,7 +191,8 @@ export function written(facts: readonly Fact[], list: GatewayList | null): strin
 }
 
 /**
- * Starts a refresh of the snapshot, or joins the running one.
+ * Starts a refresh of the snapshot, or joins the running one. It waits behind nobody's report: the sources fill it, and
+ * there is one at a time.
  * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
 export const begin = internalMutation({
@@ -206,7 +207,7 @@ export const beginAnswer = internalMutation({
   args: { question: v.string(), caller: vCaller },
   returns: v.string(),
   handler: async (ctx, { question, caller }): Promise<string> => {
-    const refresh = { key: `token:${questionKey(question)}`, caller };
+    const refresh = { key: `token:${questionKey(question)}`, caller, queue: "models" as const };
     return beginRefresh(ctx, refresh, internal.market.actions.writeAnswer, { question });
   },
 });

@@ -39,7 +39,9 @@ export const begin = internalMutation({
   args: { focus: v.string(), caller: vCaller },
   returns: v.string(),
   handler: async (ctx, { caller, focus }): Promise<string> =>
-    beginRefresh(ctx, { key: keyOf(focus), caller }, internal.research.actions.writeResult, { focus }),
+    beginRefresh(ctx, { key: keyOf(focus), caller, queue: "models" }, internal.research.actions.writeResult, {
+      focus,
+    }),
 });
 
 /** Retries after 1, 4 and 9 minutes; then the shift goes on without this report. */

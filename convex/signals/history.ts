@@ -92,7 +92,12 @@ export const beginReview = internalMutation({
   returns: v.string(),
   handler: async (ctx, { day, caller }): Promise<string> => {
     const key = reviewKey(day, await signalsOfDay(ctx, day));
-    return beginRefresh(ctx, { key, restMs: REST_MS, caller }, internal.signals.actions.reviewDay, { day });
+    return beginRefresh(
+      ctx,
+      { key, restMs: REST_MS, caller, queue: "models" },
+      internal.signals.actions.reviewDay,
+      { day },
+    );
   },
 });
 

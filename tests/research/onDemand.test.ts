@@ -143,7 +143,7 @@ describe("POST /mcp/research", () => {
   });
 });
 
-/** How long callers wait, with providers that answer at once. */
+/** How long callers wait. */
 describe("within a second and a half comes", () => {
   const MOST_MS = 1_500;
   const timed = async (work: Promise<{ status: number }>) => {
@@ -157,10 +157,15 @@ describe("within a second and a half comes", () => {
       expect([token, await timed(app.post("/mcp/research", { token }))]).toEqual([token, [200, true]]);
   });
 
-  test("a market answer beside six cold reports", async ({ app }) => {
+  test.for([
+    ["an instant", 0],
+    ["a slow", 4_000],
+  ] as const)("a market answer beside six cold reports by %s model", async ([_name, ms], { app }) => {
+    app.standins.fail("llm", { mode: "slow", ms });
     const reports = ["BTC", "ETH", "SOL", "DOGE", "LINK", "AVAX"].map((token, i) =>
       app.post("/mcp/research", { token }, { ip: `198.51.100.${i}` }),
     );
+    await app.pass(500, { cronsRun: false });
     expect(await timed(app.get("/mcp/market"))).toEqual([200, true]);
     for (const { status } of await Promise.all(reports)) expect(status).toBe(200);
   });
