@@ -153,7 +153,7 @@ async function transactionWeights(): Promise<{ file: string; bytes: number }[]> 
   for (const [name, { entryPoint }] of Object.entries(metafile.outputs)) {
     if (entryPoint === undefined) continue;
     const source = await readFile(path.join(root, entryPoint), "utf8");
-    if (!/\b(?:internalQuery|internalMutation|query|mutation|change|dueWork|cron)\(/.test(source)) continue;
+    if (!/\b(?:internalQuery|internalMutation|query|mutation|change|cron)\(/.test(source)) continue;
     const seen = new Set<string>();
     const add = (output: string): number => {
       if (seen.has(output)) return 0;

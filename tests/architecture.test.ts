@@ -119,7 +119,7 @@ function upward({ path, room, imports, source }: Module): string[] {
 /** Whether a file registers functions of both kinds. Every call evaluates all that its file imports. */
 function registersBoth({ source }: Module): boolean {
   const registered = Array.from(source.matchAll(/^export const \w+ = (\w+)[<(]/gm), ([, by = ""]) => by);
-  const transactions = /^(?:internalQuery|internalMutation|query|mutation|change|cron|dueWork)$/;
+  const transactions = /^(?:internalQuery|internalMutation|query|mutation|change|cron)$/;
   const actions = /^(?:internalAction|action|providerAction|httpAction|worker)$/;
   return registered.some((by) => transactions.test(by)) && registered.some((by) => actions.test(by));
 }

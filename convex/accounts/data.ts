@@ -9,7 +9,7 @@ import { internal } from "../_generated/api";
 import type { DataModel, TableNames } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { tablesOf, type Going, type TableRecord } from "../lib/records";
+import { namesIn, type Going, type TableRecord } from "../lib/records";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
 import { accountOf, changeRules, requireSetter, requireUser, saveAccount } from "./model";
@@ -20,7 +20,7 @@ import { accountOf, changeRules, requireSetter, requireUser, saveAccount } from 
  * depends on stays as it is, also the account itself, which protects the wallets.
  */
 
-const tables = tablesOf(records);
+const tables = namesIn(records);
 
 /** The table of each section. */
 const SECTIONS = new Map(

@@ -8,7 +8,6 @@ import type { Caller } from "../lib/limits/callers";
 import { deadlines } from "../lib/outside/deadlines";
 import { counted, providerAction } from "../lib/outside/calls";
 import { turnsOf } from "../lib/outside/sourceTurns";
-import { wellFormed } from "../lib/text/strings";
 import { dollars } from "../lib/text/numbers";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
 import { askCandles, askTrade } from "../providers/data/coinbase";
@@ -37,7 +36,7 @@ export type Answered =
  */
 export const answerWords = counted(
   async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
-    const words = wellFormed(text).trim();
+    const words = text.toWellFormed().trim();
     // What is longer than an endpoint takes is no wish for an alert.
     if (words.length > 300) return { kind: "none", say: HOW_TO_SAY };
     const reading = await readWords(ctx, words, caller, await listed(ctx, DAY));

@@ -200,7 +200,7 @@ function isNamed(token: string, text: string, facts: readonly Fact[]): boolean {
   if (text.search(symbol(token)) !== -1) return true;
   const names = namesOf(facts);
   return [text, text.toLowerCase()].some((one) =>
-    mentionsIn(one, names).some(({ subject }) => subject.toUpperCase() === token),
+    mentionsIn(one, names).some((subject) => subject.toUpperCase() === token),
   );
 }
 

@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { change, dueWork } from "../lib/changes";
+import { change } from "../lib/changes";
 import { dollars, signed } from "../lib/text/numbers";
 import { HOUR, iso, MINUTE } from "../lib/time";
 import { spanText, type Paragraph } from "../messenger/format";
@@ -33,7 +33,7 @@ const EVERY_MS = { funding: 10 * MINUTE, price: 5 * MINUTE, change: 5 * MINUTE, 
 const LATEST_MS = HOUR;
 
 /** For the cron, every minute. */
-export const tick = dueWork(async (ctx) => {
+export const tick = change({}, async (ctx) => {
   const now = Date.now();
   const stale: string[] = [];
   for (const subject of await subjectsInUse(ctx)) {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { jsonValues } from "./text/json";
-import { inOwnWords, cut, wellFormed } from "./text/strings";
+import { inOwnWords, cut } from "./text/strings";
 
 /**
  * What a model is asked for in JSON, and how its answer is read: tolerant of form (code fences and prose around it, keys
@@ -22,24 +22,24 @@ export const usdOrNull = z
 /** A rank: 1, 2, 3, … */
 export const rank = z.number().int().positive();
 
-const short = (max: number, clean: (text: string) => string) =>
+const short = (max: number, clean = (text: string) => text) =>
   z
     .string()
-    .overwrite(clean)
+    .overwrite((value) => clean(value.toWellFormed()))
     .trim()
     .min(1)
     .overwrite((value) => (value.length <= max ? value : `${cut(value, max - 1).trimEnd()}…`));
 
 /** A short text, trimmed, never empty, and well-formed whatever escapes it contained. */
-export const text = (max: number) => short(max, wellFormed);
+export const text = (max: number) => short(max);
 
 /** A short text on one line, so that it cannot imitate other lines of a message. */
-export const line = (max: number) => short(max, (value) => wellFormed(value).replace(/\s+/g, " "));
+export const line = (max: number) => short(max, (value) => value.replace(/\s+/g, " "));
 
 /** A token symbol as models write it: `btc`, `$BTC` and `BTC` alike; as long as a list of coins may have it. */
 export const symbol = z
   .string()
-  .overwrite((value) => wellFormed(value.trim().replace(/^\$/, "")).toUpperCase())
+  .overwrite((value) => value.toWellFormed().trim().replace(/^\$/, "").toUpperCase())
   .min(1)
   .max(40);
 

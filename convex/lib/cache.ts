@@ -47,18 +47,12 @@ export async function findRefresh(ctx: QueryCtx, key: string): Promise<Doc<"answ
 
 /**
  * Claims the key for work that its caller does itself.
- * @param found The key's row, if it has been read already.
  * @param leaseMs After this long without an end the work counts as lost, and the next caller begins it again.
  * @returns `false` while others do it, and while a failure rests.
  */
-export async function claimRefresh(
-  ctx: MutationCtx,
-  key: string,
-  leaseMs: number,
-  found?: Doc<"answers"> | null,
-): Promise<boolean> {
+export async function claimRefresh(ctx: MutationCtx, key: string, leaseMs: number): Promise<boolean> {
   const now = Date.now();
-  const row = found === undefined ? await findRefresh(ctx, key) : found;
+  const row = await findRefresh(ctx, key);
   if (Math.max(row?.leaseUntil ?? 0, row?.failure?.restsUntil ?? 0) > now) return false;
   const begun = { beganAt: now, leaseUntil: now + leaseMs };
   if (row === null) await ctx.db.insert("answers", { key, ...begun });
@@ -70,7 +64,7 @@ export async function claimRefresh(
 export async function finishRefresh(
   ctx: MutationCtx,
   key: string,
-  failure: { error: string; restMs: number; limitedUntil?: number } | null = null,
+  failure: { error: string; restMs: number } | null = null,
   body?: string,
 ): Promise<void> {
   const now = Date.now();
@@ -83,10 +77,12 @@ export async function finishRefresh(
     log.info("refresh.done", { key });
     return;
   }
-  const { restMs, ...told } = failure;
-  const stored = { ...told, restsUntil: now + restMs };
-  await ctx.db.patch("answers", rowId, { leaseUntil: undefined, failure: stored });
-  log.warn("refresh.failed", { key, error: failure.error });
+  const { error, restMs } = failure;
+  await ctx.db.patch("answers", rowId, {
+    leaseUntil: undefined,
+    failure: { error, restsUntil: now + restMs },
+  });
+  log.warn("refresh.failed", { key, error });
 }
 
 type RefreshTerms = Pick<Terms, "queue"> & { key: string; caller: Caller; restMs?: number };
@@ -141,9 +137,7 @@ export const keep = change(
 /** The work has failed, or was lost with its server. */
 export const failed = change(
   { key: v.string(), restMs: v.number(), ...vFailure },
-  async (ctx, { key, restMs, error, limitedUntil }) => {
-    await finishRefresh(ctx, key, { error, restMs, ...(limitedUntil === undefined ? {} : { limitedUntil }) });
-  },
+  (ctx, { key, restMs, error }) => finishRefresh(ctx, key, { error, restMs }),
 );
 
 const vAnswer = v.object({ fetchedAt: v.number(), body: v.string() });
@@ -165,11 +159,7 @@ export const answer = internalQuery({
 export const questionKey = (question: string): string =>
   sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
 
-const vOutcome = v.object({
-  error: v.optional(v.string()),
-  restsUntil: v.optional(v.number()),
-  limitedUntil: v.optional(v.number()),
-});
+const vOutcome = v.object({ error: v.optional(v.string()), restsUntil: v.optional(v.number()) });
 
 /** How the work at a key has ended, with its failure if it failed; `null` while it runs. */
 export const outcome = internalQuery({
@@ -183,16 +173,13 @@ export const outcome = internalQuery({
 
 /**
  * Whether the work at a key has ended. For actions.
- * @throws AppError `upstream` if it failed, with the end of its rest as `retryAfterMs`; `rate_limited` if the day's
- * budget was used up.
+ * @throws AppError `upstream` if it failed, with the end of its rest as `retryAfterMs`
  */
 export async function hasEnded(ctx: ActionCtx, key: string): Promise<boolean> {
   const ended = await ctx.runQuery(internal.lib.cache.outcome, { key });
   if (ended?.error === undefined) return ended !== null;
-  const { error, restsUntil = 0, limitedUntil } = ended;
-  throw new AppError(limitedUntil === undefined ? "upstream" : "rate_limited", error, {
-    retryAfterMs: Math.max(0, (limitedUntil ?? restsUntil) - Date.now()),
-  });
+  const { error, restsUntil = 0 } = ended;
+  throw new AppError("upstream", error, { retryAfterMs: Math.max(0, restsUntil - Date.now()) });
 }
 
 /**

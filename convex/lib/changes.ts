@@ -40,15 +40,10 @@ type CronName = keyof typeof CRON_PERIODS;
 
 /** A cron's mutation: does its work, and records that it ran. */
 export function cron(name: CronName, work: (ctx: MutationCtx) => Promise<void>) {
-  return dueWork(async (ctx) => {
+  return change({}, async (ctx) => {
     await recordCronRun(ctx, name);
     await work(ctx);
   });
-}
-
-/** A mutation that does due work; `ops/due` starts it when there is any. */
-export function dueWork(work: (ctx: MutationCtx) => Promise<void>) {
-  return change({}, work);
 }
 
 /**

@@ -5,9 +5,7 @@ import { bigUsd, dollars, grouped, percent, smallFigure } from "./text/numbers";
 /** Facts: what the service has observed, each with subject, kind, value, source and time; and how they are worded. */
 
 /** What a fact may be measured in. */
-const UNITS = ["USD", "percent", "bps", "coins", "gwei", "count", "ratio", "text"] as const;
-export type Unit = (typeof UNITS)[number];
-export const vUnit = v.union(...UNITS.map((unit) => v.literal(unit)));
+type Unit = "USD" | "percent" | "bps" | "coins" | "gwei" | "count" | "text";
 
 type Measure = {
   /** In full, as in `BTC price change over 24 hours`. */
@@ -29,7 +27,6 @@ export const KINDS = {
   rank: { label: "rank by market capitalisation", unit: "count" },
   funding: { label: "perpetual funding rate per hour", unit: "percent", isSigned: true },
   openInterest: { label: "open interest in perpetuals", unit: "USD" },
-  majorsRising: { label: "majors (BTC, ETH, SOL) that rose over 24 hours, of 3", unit: "count" },
   trendingPlace: { label: "place among the most searched coins", unit: "count" },
   trendingChange: {
     label: "price change over 24 hours, of a most searched coin",
@@ -46,22 +43,20 @@ export const KINDS = {
   },
   dayHigh: { label: "24-hour high", unit: "USD", alike: "price" },
   dayLow: { label: "24-hour low", unit: "USD", alike: "price" },
-  toDayHigh: { label: "price against the 24-hour high", unit: "percent", isSigned: true },
-  toDayLow: { label: "price against the 24-hour low", unit: "percent", isSigned: true },
   dayVolume: { label: "coins traded in 24 hours", unit: "coins" },
   bidDepth: { label: "buy orders within 1 % of the price", unit: "USD", alike: "book" },
   askDepth: { label: "sell orders within 1 % of the price", unit: "USD", alike: "book" },
-  bidShare: { label: "share of buy orders in all orders within 1 % of the price", unit: "percent" },
   spread: { label: "spread between best bid and ask", unit: "bps" },
   high48h: { label: "48-hour high", unit: "USD", alike: "price" },
   low48h: { label: "48-hour low", unit: "USD", alike: "price" },
-  fundingYear: { label: "perpetual funding, a year at this pace", unit: "percent", isSigned: true },
-  ethBtc: { label: "price in BTC", unit: "ratio" },
   blockTransactions: { label: "transactions in the latest block", unit: "count" },
   baseFee: { label: "base fee of the latest block", unit: "gwei" },
   usdcSupply: { label: "USDC on Base", unit: "USD" },
   moved: { label: "worth of a movement", unit: "USD" },
+  sinceStart: { label: "price since the shift began", unit: "percent", isSigned: true },
+  startPrice: { label: "price when the shift began", unit: "USD", alike: "price" },
   buzz: { label: "buzz", unit: "count" },
+  statement: { label: "statement", unit: "text" },
   headline: { label: "headline", unit: "text" },
   wins: { label: "signals won", unit: "count", alike: "record" },
   losses: { label: "signals lost", unit: "count", alike: "record" },
@@ -113,21 +108,22 @@ export function factsOf(
 
 /** A fact in words: `BTC price: $97,250.50`. */
 export function sayingOf({ subject, kind, value }: Fact): string {
-  const unit = unitOf(kind);
-  const amount = typeof value === "string" ? `“${value}”` : amountOf({ subject, kind, value, unit });
+  const amount = typeof value === "string" ? `“${value}”` : amountOf({ subject, kind, value });
   return `${subject === "market" ? "Market" : subject} ${KINDS[kind].label}: ${amount}`;
 }
 
-/** A figure in the one style: `$97,250.50`, `$2.10T`, `+1.42 %`, `8 of 10`. @param isChange Its sign is shown, whatever its kind. */
-export function amountOf(
-  { subject, kind, value, unit }: Pick<Fact, "subject" | "kind"> & { value: number; unit: Unit },
-  isChange = false,
-): string {
+/** A figure in the one style: `$97,250.50`, `$2.10T`, `+1.42 %`, `8 of 10`. */
+export function amountOf({
+  subject,
+  kind,
+  value,
+}: Pick<Fact, "subject" | "kind"> & { value: number }): string {
+  const unit = unitOf(kind);
   const size = Math.abs(value);
   const minus = value < 0 ? "−" : "";
   if (unit === "percent") {
-    const isSigned = isChange || measureOf(kind).isSigned === true;
-    return (minus !== "" ? minus : isSigned && size > 0 ? "+" : "") + percentOf(size);
+    const plus = measureOf(kind).isSigned === true && size > 0 ? "+" : "";
+    return (minus === "" ? plus : minus) + percentOf(size);
   }
   if (unit === "USD") return minus + (size >= 1e6 ? bigUsd(size) : dollars(size));
   if (kind === "buzz") return `${numeral(size)} of 10`;

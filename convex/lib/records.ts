@@ -81,11 +81,6 @@ export function ofUser<Index extends string>(index: Index) {
 /** The `userId` of rows that belong to no user: the service's own accounts and cards. Users' ids are never empty. */
 export const NOBODY = "";
 
-/** The tables' names, in the order of the rooms and of their records. */
-export function tablesOf(records: Records): TableNames[] {
-  return namesIn(records);
-}
-
 /** The names of a list's entries, in its order. */
 export function namesIn<Entries extends object>(entries: Entries): (keyof Entries & string)[] {
   return Object.keys(entries).filter((name): name is keyof Entries & string => Object.hasOwn(entries, name));

@@ -20,9 +20,9 @@ export const vCallersPart = v.object({
   class: literals("signedIn", "anonymous"),
   holders: v.array(v.string()),
 });
-/** Who pays for a call: the service, a paid report, a running shift, or callers. */
+/** Who pays for a call: the service, a paid report, callers, or those who have started a shift. */
 export const vPayer = v.union(
-  literals("service", "paid", "shift"),
+  literals("service", "paid"),
   vCallersPart,
   v.object({ class: v.literal("shift"), holders: v.array(v.string()) }),
 );
@@ -85,8 +85,6 @@ export const libTables = {
         error: v.string(),
         /** Epoch ms until which it is not begun again. */
         restsUntil: v.number(),
-        /** Epoch ms: it failed because the day's budget was used up, which is restored then. */
-        limitedUntil: v.optional(v.number()),
       }),
     ),
   })

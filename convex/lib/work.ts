@@ -10,7 +10,7 @@ import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx, MutationCtx, QueryCtx } from "../_generated/server";
-import { change, dueWork } from "./changes";
+import { change } from "./changes";
 import { failureOf, messageOf } from "./errors";
 import { literals } from "./literals";
 import { log } from "./log";
@@ -36,8 +36,6 @@ export const vFailure = {
   code: v.optional(v.string()),
   /** No further attempt follows. */
   isLast: v.boolean(),
-  /** Epoch ms until which it was refused, for example by the day's budget. */
-  limitedUntil: v.optional(v.number()),
 };
 export type Failure = ObjectType<typeof vFailure>;
 
@@ -244,7 +242,7 @@ export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, note
  * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and work
  * that nobody has begun.
  */
-export const resumeLost = dueWork(async (ctx) => {
+export const resumeLost = change({}, async (ctx) => {
   const { lost, waiting } = await overdue(ctx, Date.now());
   const interrupted = { error: "The attempt was interrupted", code: "upstream" };
   // Whoever learns of one may have ended another.
@@ -321,7 +319,5 @@ function reasonOf(thrown: unknown, { workId }: Job): Omit<Failure, "isLast"> {
     log.error("work.unexpected", { workId, error });
     return { error };
   }
-  const { code, retryAfterMs } = failure;
-  const isLimited = code === "rate_limited" && retryAfterMs !== undefined;
-  return { error, code, ...(isLimited ? { limitedUntil: Date.now() + retryAfterMs } : {}) };
+  return { error, code: failure.code };
 }

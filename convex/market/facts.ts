@@ -107,7 +107,7 @@ export function coinsNamed(words: string, names: Names): string[] {
     const [upper, symbol] = [word.toUpperCase(), symbolIn(word)];
     return isMajor(symbol) && (upper === symbol || upper === word) ? symbol : word;
   });
-  const named = mentionsIn(text, names).map(({ subject }) => symbolIn(subject));
+  const named = mentionsIn(text, names).map(symbolIn);
   return [...new Set(named)].filter((subject) => subject !== "BASE");
 }
 
@@ -158,7 +158,7 @@ export const claim = internalMutation({
       const found = await findRefresh(ctx, key);
       const at = found?.doneAt ?? (await latestOf(ctx, one))?.collectedAt ?? 0;
       if (now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
-      if (await claimRefresh(ctx, key, LEASE_MS, found)) mine.push(one);
+      if (await claimRefresh(ctx, key, LEASE_MS)) mine.push(one);
       else others.push({ ...one, key });
     }
     return { mine, others };

@@ -5,7 +5,7 @@ import { type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change, recordCronRun } from "../lib/changes";
 import { hasLedger } from "../credits/model";
 import { log } from "../lib/log";
-import { tablesOf, type TableRecord, type Range } from "../lib/records";
+import { namesIn, type TableRecord, type Range } from "../lib/records";
 import { DAY } from "../lib/time";
 import { records } from "../schema";
 import { ownerOf } from "../accounts/model";
@@ -55,7 +55,7 @@ async function isStrangers(ctx: QueryCtx, userId: string): Promise<boolean> {
 }
 
 /** Every range of rows to delete, by its place in the list: a table's name, and the range's index. */
-const steps = tablesOf(records).flatMap((table) =>
+const steps = namesIn(records).flatMap((table) =>
   sweepsOf(table).map((sweepOf, index) => ({ name: `${table} ${index}`, sweep: sweepOf })),
 );
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Payer } from "../lib/limits/callers";
-import { agentPromptCost, noteCost } from "../lib/limits/budget";
+import { AGENT_PROMPT_MICROS, noteCost } from "../lib/limits/budget";
 import { deadlines } from "../lib/outside/deadlines";
 import { agentApiUrl, required } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -38,7 +38,7 @@ export type Job = z.output<typeof jobShape> | { status: "unknown" };
 export async function sendPrompt(payer: Payer, prompt: string): Promise<string> {
   const answer = await ask("/agent/prompt", { prompt });
   const refused = answer.kind === "answer" && !isSuccess(answer);
-  if (!refused) noteCost(payer, "agentApi", agentPromptCost());
+  if (!refused) noteCost(payer, "agentApi", AGENT_PROMPT_MICROS);
   return inShape(UPSTREAM, succeeded(answer), acceptedShape).jobId;
 }
 

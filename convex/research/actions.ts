@@ -37,7 +37,7 @@ export const collect = worker(
 export const writeReport = worker(
   { reportId: v.id("reports"), occasion: v.string(), ...vMaterial },
   async (ctx, { reportId, job, occasion, ...material }) => {
-    const written = await writeFrom(ctx, occasion, material, "shift");
+    const written = await writeFrom(ctx, occasion, material, "service");
     const stored = { reportId, job, ...written, noted: takeNoted() };
     await ctx.runMutation(internal.research.reports.store, stored);
   },

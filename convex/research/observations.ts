@@ -30,7 +30,7 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
   let observationId = latest?._id;
   if (observationId === undefined || !(latest?.state === "waiting" || isRecent(latest))) {
     try {
-      await refuseBeyond(ctx, "shift");
+      await refuseBeyond(ctx, "service");
     } catch (error) {
       if (failureOf(error)?.code !== "rate_limited") throw error;
       return false;

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { cron, dueWork } from "../lib/changes";
+import { change, cron } from "../lib/changes";
 import { AppError, KEY_USED } from "../lib/errors";
 import { refuseBeyond } from "../lib/limits/budget";
 import { rowsByBoth } from "../lib/records";
@@ -147,7 +147,7 @@ async function checkShifts(ctx: MutationCtx): Promise<void> {
   }
 }
 
-export const check = dueWork(checkShifts);
+export const check = change({}, checkShifts);
 /** Each collection calls for its own checks; the cron is for what was missed, and for the end. */
 export const checkDue = cron("check research shifts", checkShifts);
 

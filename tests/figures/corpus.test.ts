@@ -182,9 +182,9 @@ const ABOVE = /^(?:over|above|than|least|exceeds|über|más|plus|mais)$/;
  * corrects, or in quoted words, does.
  */
 function isTrue({ text, before, value, place, ids, label }: ShownFigure, cited: readonly Source[]): boolean {
-  const facts = (ids ?? []).flatMap((id) => cited[id - 1] ?? []);
-  if (facts.some(({ words }) => words?.includes(text.replace(/[−-]/, "")) === true)) return true;
-  const values = facts.flatMap((one) => one.value ?? []);
+  const facts = (ids ?? []).flatMap((id) => cited[id - 1]?.fact.value ?? []);
+  if (facts.some((one) => typeof one === "string" && one.includes(text.replace(/[−-]/, "")))) return true;
+  const values = facts.filter((one) => typeof one === "number");
   const sum = values.reduce((all, one) => all + one, 0);
   const made = values.flatMap((a) => values.flatMap((b) => [a - b, a + b, a / b, (a / b) * 100]));
   const gaps = values.flatMap((a) => values.map((b) => (a / b - 1) * 100));

@@ -132,7 +132,7 @@ test("a shift on a token walks its 8 hours, at first beside one on the whole mar
     if (jobToken === "SOL") expect(interim.recentReports).toMatchObject([{ summary: result?.shortSummary }]);
   }
   expect(JSON.stringify(asked(app, "research_result")[0]?.body)).toMatch(
-    /f1 (?:SOL|BTC) price since the shift began: [+−][\d.]+\s%.*f2 \w+ price when the shift began: \$[\d,.]+ \(5 Jan 2026, 09:00 UTC\)/,
+    /f1 (?:SOL|BTC) price since the shift began: [+−][\d.]+\s%.*f2 \w+ price when the shift began: \$[\d,.]+ \(\w+, 2026-01-05T09:00Z\)/,
   );
 
   await quietly(app, 4 * HOUR);

@@ -1,60 +1,36 @@
 import { v, type Infer } from "convex/values";
-import { sayingOf, unitOf, vFact, vUnit, type Fact } from "../facts";
+import { sayingOf, vFact, type Fact } from "../facts";
 import { escaped, namesOf, type Names } from "../money/coins";
 import { plain } from "../text/sentences";
 import { iso } from "../time";
 
 /** Facts as a writer is given them, by number, and as readers find them. Pure. */
 
-/** A fact with its number, and its origin. */
-export const vSource = v.object({
-  id: v.number(),
-  /** In full: `BTC price: $97,250.50`. */
-  says: v.string(),
-  /** Its words, if it has no value. */
-  words: v.union(v.string(), v.null()),
-  /** `null` if it has only words. */
-  value: v.union(v.number(), v.null()),
-  unit: vUnit,
-  about: v.union(
-    v.object({
-      subject: v.string(),
-      kind: vFact.fields.kind,
-      /** If it is about the beginning of a shift: the change since (percent), or the value then. */
-      since: v.union(v.literal("start"), v.null()),
-    }),
-    v.null(),
-  ),
-  /** Epoch ms. */
-  observedAt: v.number(),
-  /** The source's name for readers. */
-  name: v.string(),
-  /** `null` without a public page. */
-  url: v.union(v.string(), v.null()),
-});
+/** A fact with its number, and in the words that writers and readers get: `BTC price: $97,250.50`. */
+export const vSource = v.object({ id: v.number(), says: v.string(), fact: vFact });
 export type Source = Infer<typeof vSource>;
 export type Uncounted = Omit<Source, "id">;
 
-/** A fact as a source to cite. */
-export function sourceOfFact(fact: Fact, since: "start" | null = null): Uncounted {
-  const { subject, kind, value, observedAt, source: name, url } = fact;
-  const isNumber = typeof value === "number";
-  return {
-    says: sayingOf(fact),
-    words: isNumber ? null : value,
-    value: isNumber ? value : null,
-    unit: unitOf(kind),
-    about: { subject, kind, since },
-    observedAt,
-    name,
-    url: url === "" ? null : url,
-  };
+export function sourceOfFact(fact: Fact, says = sayingOf(fact)): Uncounted {
+  return { says, fact };
 }
 
-export function sourceOfWords(
-  source: Pick<Source, "says" | "observedAt" | "name"> & { url?: string | null; words?: string },
-): Uncounted {
-  return { words: source.says, value: null, unit: "text", about: null, url: null, ...source };
+/** What somebody says, as a source. @param by.words Its own words, if it is more than these. */
+export function sourceOfWords({
+  says,
+  words = says,
+  name,
+  url = null,
+  observedAt,
+}: {
+  says: string;
+  words?: string;
+  name: string;
+  url?: string | null;
+  observedAt: number;
+}): Uncounted {
+  const by = { subject: "", source: name, url: url ?? "", observedAt };
+  return { says, fact: { ...by, kind: "statement", value: words } };
 }
 
 /** The facts with their numbers, from 1. */
@@ -63,8 +39,8 @@ export function counted(sources: readonly Uncounted[]): Source[] {
 }
 
 /** A source as a prompt lists it. */
-export function citableLine({ id, says, name, observedAt }: Source): string {
-  return `f${id} ${says} (${name}, ${iso(observedAt).slice(0, 16)}Z)`;
+export function citableLine({ id, says, fact: { source, observedAt } }: Source): string {
+  return `f${id} ${says} (${source}, ${iso(observedAt).slice(0, 16)}Z)`;
 }
 
 const MODEL = "said by a language model";
@@ -72,7 +48,8 @@ const MODEL = "said by a language model";
 /** The name of a source that is only a model's statement. */
 export const modelNamed = (what: string): string => `${what}, ${MODEL}, unverified`;
 
-export const isModels = ({ name }: Pick<Source, "name">): boolean => name.includes(MODEL) || name === "model";
+export const isModels = ({ fact: { source } }: Source): boolean =>
+  source.includes(MODEL) || source === "model";
 
 /** What a text is checked against. */
 export type Ledger = {
@@ -97,7 +74,7 @@ export function ledgerOf(
     question = "",
   }: { names?: Names; focus?: string; question?: string } = {},
 ): Ledger {
-  const stamps = [now, ...sources.map(({ observedAt }) => observedAt)].map(iso);
+  const stamps = [now, ...sources.map(({ fact }) => fact.observedAt)].map(iso);
   const days = [...new Set(stamps.map((stamp) => stamp.slice(0, 10)))].flatMap(dayForms);
   const times = [...new Set(stamps.map((stamp) => stamp.slice(11, 16)))].map(
     (time) => `${time}(?::\\d\\d(?:\\.\\d+)?)?(?: ?(?:UTC|GMT|Z)\\b)?`,
@@ -129,16 +106,24 @@ function dayForms(date: string): string[] {
 }
 
 /** A fact as readers find it: its number in the text's citations, and where it is from. */
-export const vCitedSource = vSource.pick("id", "name", "url", "observedAt", "says");
+export const vCitedSource = v.object({
+  id: v.number(),
+  name: v.string(),
+  /** `null` without a public page. */
+  url: v.union(v.string(), v.null()),
+  observedAt: v.number(),
+  says: v.string(),
+});
 export type CitedSource = Infer<typeof vCitedSource>;
 
 /** The cited facts, in the order of their numbers. */
 export function citedOf(kept: readonly number[], { facts }: Ledger): CitedSource[] {
-  return kept.flatMap((fact, index) => {
-    const source = facts.get(fact);
+  return kept.flatMap((id, index) => {
+    const source = facts.get(id);
     if (source === undefined) return [];
-    const { name, url, observedAt, says } = source;
-    return [{ id: index + 1, name, url, observedAt, says }];
+    const { says, fact: of } = source;
+    const url = of.url === "" ? null : of.url;
+    return [{ id: index + 1, name: of.source, url, observedAt: of.observedAt, says }];
   });
 }
 

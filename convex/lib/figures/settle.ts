@@ -1,4 +1,4 @@
-import { amountOf as figureOf, measureOf, numeral, percentOf } from "../facts";
+import { amountOf, measureOf, numeral, percentOf, unitOf, type Fact, type Kind } from "../facts";
 import { mentionsIn } from "../money/coins";
 import { linesOf, plain } from "../text/sentences";
 import type { Ledger, Source } from "./ledger";
@@ -43,7 +43,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const before: string[] = [];
   const lines = linesOf(plain(text)).flatMap(({ lead, sentences }) => {
     const shown = sentences.flatMap((sentence) => {
-      const named = mentionsIn(sentence, ledger.names).map(({ subject }) => subject);
+      const named = mentionsIn(sentence, ledger.names);
       const read = settleSentence(sentence, { named, before }, ledger, { ...how, kept: [...kept] });
       before.push(...named);
       const isOut = (read.problems.length > 0 && how.left !== "mark") || !read.isBound;
@@ -91,7 +91,7 @@ function settleSentence(
   problems.push(...ids.flatMap((id) => (facts.has(id) ? [] : [`there is no fact f${id}`])));
   if (sentence.length > MOST_CHARS) problems.push("the sentence is too long");
   const known = ids.flatMap((id) => facts.get(id) ?? []);
-  const isOf = ({ about }: Source) => (named.length === 0 ? [focus] : named).includes(about?.subject ?? "");
+  const isOf = ({ fact }: Source) => (named.length === 0 ? [focus] : named).includes(fact.subject);
   const cited = how.isUncited === true ? [...facts.values()].filter(isOf) : known;
 
   const used = new Set<number>();
@@ -108,11 +108,11 @@ function settleSentence(
   };
   const printed = (amount: string, of: readonly Source[]) => {
     for (const one of of) used.add(one.id);
-    const stranger = of.find((one) => isStranger(one, named, [...before, focus]));
-    if (stranger !== undefined)
-      problems.push(
-        `f${stranger.id} is ${stranger.says}: the sentence does not name ${stranger.about?.subject ?? ""}`,
-      );
+    const stranger = of.find(({ fact }) => isStranger(fact, named, [...before, focus]));
+    if (stranger !== undefined) {
+      const { id, says, fact } = stranger;
+      problems.push(`f${id} is ${says}: the sentence does not name ${fact.subject}`);
+    }
     return hold(amount + bracket(of.map(({ id }) => id)) + (stranger === undefined ? "" : " [model]"));
   };
   /** An amount without its sign if the words before it say the direction; they may not say the other one. */
@@ -134,13 +134,13 @@ function settleSentence(
       : printed(directed(made, rest.slice(0, Number(found.at(-3)))), made.of);
   });
   rest = rest.replace(CITATION, (all) => hold(`\uE002${idsIn(all).join(",")}\uE002`));
-  for (const quote of known.flatMap(({ words }) => words ?? []))
+  for (const quote of known.flatMap(({ fact: { value } }) => (typeof value === "string" ? value : [])))
     rest = rest.replace(/(?<=[“"«„])[^“”"«»„]{8,}(?=[”"»“])/gu, (one) =>
       plain(quote).includes(one) ? hold(one) : one,
     );
   for (const pattern of [free, NAMES]) rest = rest.replace(pattern, hold);
   rest = replaceFigures(rest, cited, {
-    own: (fact, lead) => printed(directed({ amount: amountOf(fact), of: [fact] }, lead), [fact]),
+    own: (one, lead) => printed(directed({ amount: told(one), of: [one] }, lead), [one]),
     foreign: (figure) => {
       problems.push(whyNot(figure.trim(), known));
       return hold(how.left === "mark" ? `${figure} [model]` : figure);
@@ -158,12 +158,12 @@ function settleSentence(
 }
 
 /** Whether a sentence names coins, and neither it nor the text before it the one that a figure is of. */
-function isStranger({ about }: Source, named: readonly string[], before: readonly string[]): boolean {
-  if (about === null || /^(?:market|Base|news)$/.test(about.subject)) return false;
+function isStranger({ subject }: Fact, named: readonly string[], before: readonly string[]): boolean {
+  if (/^(?:market|Base|news|)$/.test(subject)) return false;
   // A signal of a day is about its coin: `BTC 2026-01-05`.
-  const coinOf = (subject: string) => subject.split(" ")[0];
+  const coinOf = (one: string) => one.split(" ")[0];
   const coins = [...named, ...before].map(coinOf);
-  return named.some((one) => one !== "Base") && !coins.includes(coinOf(about.subject));
+  return named.some((one) => one !== "Base") && !coins.includes(coinOf(subject));
 }
 
 function whyNot(figure: string, cited: readonly Source[]): string {
@@ -189,50 +189,45 @@ function printedSlot(
   const of = sides.flat();
   const [first] = of;
   if (first === undefined || of.length !== idsIn(whole).length) return null;
-  if (of.length === 1)
-    return { amount: first.value === null ? quoted(first.words ?? first.says) : amountOf(first), of };
+  if (of.length === 1) return { amount: told(first), of };
   const amount = operated(sides, sign);
   return amount === null ? null : { amount, of };
 }
 
 /** The result of one operation; `null` if the facts' kinds or units do not fit it. */
 function operated(sides: readonly (readonly Source[])[], sign: string | undefined): string | null {
-  const of = sides.flat();
+  const of = sides.flat().map(({ fact }) => fact);
   const [first] = of;
-  if (first === undefined || of.some(({ value }) => value === null)) return null;
-  const [a = 0, b = 0] = sides.map((side) => side.reduce((sum, { value }) => sum + (value ?? 0), 0));
-  const isOneUnit = of.every(({ unit }) => unit === first.unit);
-  const isAlike = isOneUnit && new Set(of.map(alikeOf)).size === 1;
-  const isPrice = (one: Source) => one.about !== null && measureOf(one.about.kind).alike === "price";
+  if (first === undefined || of.some(({ value }) => typeof value === "string")) return null;
+  const [a = 0, b = 0] = sides.map((side) => side.reduce((sum, { fact }) => sum + Number(fact.value), 0));
+  const unit = unitOf(first.kind);
+  const isOneUnit = of.every(({ kind }) => unitOf(kind) === unit);
+  const isAlike = new Set(of.map(alikeOf)).size === 1;
   // Amounts at one moment or over one time can be added, each once; prices, changes and rates cannot.
-  const isAmounts = of.every((one) => (one.unit === "USD" && !isPrice(one)) || one.unit === "coins");
-  const isEachOnce = new Set(of.map(({ id }) => id)).size === of.length;
+  const isAmounts = isOneUnit && /^(?:USD|coins)$/.test(unit) && of.every(({ kind }) => !isPrice(kind));
+  const isEachOnce = new Set(sides.flat().map(({ id }) => id)).size === of.length;
   if (sides.some((side) => side.length > 1) && !(isAlike && isAmounts)) return null;
   if (sign === undefined) return isEachOnce ? amountOf({ ...first, value: a }) : null;
   if (/[-−–]/.test(sign)) {
     if (!isAlike || !isEachOnce) return null;
     // The words around it say which of the two is larger.
-    if (first.unit === "percent") return `${percentOf(Math.abs(a - b)).replace(/\s?%$/, "")} points`;
+    if (unit === "percent") return `${percentOf(Math.abs(a - b)).replace(/\s?%$/, "")} points`;
     return amountOf({ ...first, value: Math.abs(a - b) });
   }
-  if (b === 0 || a / b <= 0 || !(isAlike || (isOneUnit && isAmounts))) return null;
+  if (b === 0 || a / b <= 0 || !(isAlike || isAmounts)) return null;
   if (/[/÷]/.test(sign)) return `${numeral(a / b)}×`;
-  return first.unit === "percent" ? null : percentOf((100 * a) / b);
+  return unit === "percent" ? null : percentOf((100 * a) / b);
 }
 
-/** What facts are measured in: of one kind or family, over one time; coins only with the same coin's. */
-function alikeOf({ about, unit, id }: Source): string {
-  if (about === null) return `words ${id}`;
-  const since = unit === "percent" ? about.since : null;
-  return [measureOf(about.kind).alike ?? about.kind, unit, since, unit === "coins" ? about.subject : ""].join(
-    ":",
-  );
-}
+const isPrice = (kind: Kind): boolean => measureOf(kind).alike === "price";
 
-function amountOf({ value, unit, about }: Source): string {
-  const { subject, kind, since } = about ?? { subject: "", kind: "headline" as const, since: null };
-  return figureOf({ subject, kind, unit, value: value ?? 0 }, since !== null);
-}
+/** What facts are measured in: of one kind or family; coins only with the same coin's. */
+const alikeOf = ({ kind, subject }: Fact): string =>
+  `${measureOf(kind).alike ?? kind} ${unitOf(kind) === "coins" ? subject : ""}`;
+
+/** What a fact's slot prints. */
+const told = ({ fact: { value, ...of } }: Source): string =>
+  typeof value === "string" ? quoted(value) : amountOf({ ...of, value });
 
 /** The most words of a quotation. */
 const QUOTED_WORDS = 24;

@@ -1,3 +1,4 @@
+import { unitOf } from "../facts";
 import { plain } from "../text/sentences";
 import type { Source } from "./ledger";
 
@@ -79,9 +80,10 @@ const isGroups = (value: unknown): value is Groups => typeof value === "object" 
 const groupsOf = (value: unknown): Groups => (isGroups(value) ? value : {});
 
 /** Whether a fact's figure, rounded as the writer did, is what they wrote. */
-function rounds({ value, unit, about }: Source, groups: Groups): boolean {
+function rounds({ fact: { subject, kind, value } }: Source, groups: Groups): boolean {
   const { money, dollars, percent, number = "", scale = "", unit: mark = "", ticker } = groups;
-  if (value === null) return false;
+  if (typeof value === "string") return false;
+  const unit = unitOf(kind);
   const written =
     (money ?? dollars) !== undefined
       ? "USD"
@@ -89,7 +91,7 @@ function rounds({ value, unit, about }: Source, groups: Groups): boolean {
         ? "percent"
         : mark.replace(/^basis.*/, "bps");
   if (written === "" ? /^(?:percent|bps|gwei)$/.test(unit) : written !== unit) return false;
-  if (ticker !== undefined && (unit !== "coins" || ticker !== about?.subject)) return false;
+  if (ticker !== undefined && (unit !== "coins" || ticker !== subject)) return false;
   const times = SCALES[scale.charAt(0).toLowerCase()] ?? 1;
   const size = Math.abs(value);
   return readingsOf(number).some((digits) => {

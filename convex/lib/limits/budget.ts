@@ -130,12 +130,10 @@ const UNKNOWN_PRICE = { input: 5, output: 25 };
 
 /** A post that the sentiment model's search fetches: 5 USD per thousand. */
 const POST_MICROS = 5_000;
-/** Posts that a search usually fetches. */
-const USUAL_POSTS = 5;
-/** Usual tokens of the sentiment model for one answer. */
-const USUAL_SENTIMENT_TOKENS = { input: 4_000, output: 4_000 };
+/** An answer of the sentiment model that does not tell its cost: five posts, and 4,000 tokens each way. */
+export const USUAL_SENTIMENT_MICROS = 40_000;
 /** A prompt of the agent API, which publishes no price: estimated from its plan. */
-const AGENT_PROMPT_MICROS = 50_000;
+export const AGENT_PROMPT_MICROS = 50_000;
 
 /** Few texts have more than one token per three characters. */
 const CHARS_PER_TOKEN = 3;
@@ -155,14 +153,6 @@ export function dearestCompletion(promptChars: number, maxTokens: number): numbe
 /** The cost of an answer of the sentiment model, by its usage and the posts it fetched. */
 export function sentimentCost(usage: Usage, posts: number): number {
   return tokensCost(setting("SENTIMENT_MODEL"), usage) + posts * POST_MICROS;
-}
-
-export function usualSentiment(): number {
-  return sentimentCost(USUAL_SENTIMENT_TOKENS, USUAL_POSTS);
-}
-
-export function agentPromptCost(): number {
-  return AGENT_PROMPT_MICROS;
 }
 
 function tokensCost(model: string, usage: Usage): number {

@@ -57,9 +57,6 @@ export type Names = {
   places: ReadonlySet<string>;
 };
 
-/** `isExact`: it can only mean that name. */
-type Mention = { subject: string; isExact: boolean; start: number; end: number };
-
 /** Symbols that are also ordinary words: only `$AI` is a coin. */
 const WORDS = new Set(["USD", "EUR", "US", "UK", "EU", "AI", "OI", "ETF", "SEC", "IP", "AM", "PM", "UTC"]);
 const NO_NAMES = new Set(["market", "news", ""]);
@@ -105,16 +102,13 @@ export function namesOf(facts: readonly Known[]): Names {
   return { subjects, pattern, places };
 }
 
-/** @param text As `plain` returns it. */
-export function mentionsIn(text: string, { subjects, pattern, places }: Names): Mention[] {
+/** The subjects that a text mentions, in its order. @param text As `plain` returns it. */
+export function mentionsIn(text: string, { subjects, pattern, places }: Names): string[] {
   return [...text.matchAll(pattern)].flatMap((found) => {
     const [whole, name] = found;
     // "On Hyperliquid" does not mean the coin of that name.
     if (places.has(whole) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(0, found.index))) return [];
-    const subject = subjects.get(name ?? whole) ?? whole;
-    // In lower case most names are also ordinary words.
-    const isExact = isMajor(subject) || whole !== whole.toLowerCase();
-    return [{ subject, isExact, start: found.index, end: found.index + whole.length }];
+    return [subjects.get(name ?? whole) ?? whole];
   });
 }
 

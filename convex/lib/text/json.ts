@@ -1,15 +1,12 @@
-/** One escape of a JSON text: a whole surrogate pair, half of one, or any other. */
-const ESCAPE =
-  /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|[^])/g;
-const HALF = /^\\u[dD][89a-fA-F][0-9a-fA-F]{2}$/;
-
 /**
- * `JSON.parse` with storable strings and keys: an escape may be half a surrogate pair, which becomes the replacement
- * character. Every text from outside is read by this.
+ * `JSON.parse` with storable strings: half a surrogate pair becomes the replacement character. Every text from outside is
+ * read by this.
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
-  return JSON.parse(text.replace(ESCAPE, (escape) => (HALF.test(escape) ? "\\uFFFD" : escape)));
+  return JSON.parse(text, (_key, value: unknown) =>
+    typeof value === "string" ? value.toWellFormed() : value,
+  );
 }
 
 /**

@@ -1,10 +1,5 @@
 /** Texts that can be stored and sent, and operations on their ends that regular expressions would do in quadratic time. */
 
-/** Replaces half surrogate pairs, which are not characters and cannot be stored, by the replacement character. */
-export function wellFormed(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, "\uFFFD");
-}
-
 /** The beginning of a text, at most `max` long, without cutting a character in half. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;

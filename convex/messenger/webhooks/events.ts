@@ -4,7 +4,7 @@ import { parse } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { change, dueWork } from "../../lib/changes";
+import { change } from "../../lib/changes";
 import { AppError } from "../../lib/errors";
 import { literals } from "../../lib/literals";
 import { rowsBy } from "../../lib/records";
@@ -87,7 +87,7 @@ async function post(ctx: MutationCtx, webhook: Doc<"webhooks">, event: Event): P
 export const vLane = literals("due", "retrying");
 
 /** Starts the posting of due events, unless it is under way. */
-export const begin = dueWork(async (ctx) => {
+export const begin = change({}, async (ctx) => {
   for (const lane of ["due", "retrying"] as const) {
     const subject = `posts to webhooks: ${lane}`;
     const [first] = await duePosts(ctx, lane, 1);

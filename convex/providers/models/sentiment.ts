@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Payer } from "../../lib/limits/callers";
-import { noteCost, sentimentCost, usualSentiment } from "../../lib/limits/budget";
+import { noteCost, sentimentCost, USUAL_SENTIMENT_MICROS } from "../../lib/limits/budget";
 import { deadlines } from "../../lib/outside/deadlines";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
@@ -81,12 +81,12 @@ export async function askSentiment(
 
 /** The cost of a call. A refusal costs nothing; after an unreadable or late answer the cost is unknown. */
 function costOf(result: Exchange): number {
-  if (result.kind !== "answer") return usualSentiment();
+  if (result.kind !== "answer") return USUAL_SENTIMENT_MICROS;
   if (!isSuccess(result)) return 0;
   const usage = at(result.body)("usage");
   const tokens = usageIn(usage);
   return tokens === null
-    ? usualSentiment()
+    ? USUAL_SENTIMENT_MICROS
     : sentimentCost(tokens, count(at(usage)("num_sources_used")) ?? 0);
 }
 

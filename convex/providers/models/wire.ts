@@ -1,5 +1,4 @@
 import { parseTolerantly } from "../../lib/text/json";
-import { wellFormed } from "../../lib/text/strings";
 
 /**
  * What gateways send, in the many forms in which they send it, as one outcome. Nothing here asks anybody: texts in, an
@@ -238,7 +237,8 @@ const INVISIBLE =
 
 /** A model's words as a reader should get them. Every text of a model passes here once, before anything judges it. */
 export function cleaned(raw: string): string {
-  let text = wellFormed(raw)
+  let text = raw
+    .toWellFormed()
     .replace(/\r\n?/g, "\n")
     .replace(ANSI, "")
     .replace(INVISIBLE, (one) => (one === "\n" || one === "\t" ? one : ""));

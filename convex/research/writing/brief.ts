@@ -1,7 +1,7 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery } from "../../_generated/server";
-import { amountOf, factsOf, vFact, type Fact } from "../../lib/facts";
+import { factsOf, vFact, type Fact } from "../../lib/facts";
 import {
   citableLine,
   counted,
@@ -15,7 +15,7 @@ import {
 import { MAJORS } from "../../lib/money/coins";
 import { SOURCE_NAMES } from "../../lib/publicSources";
 import { namesIn } from "../../lib/records";
-import { dateTime, HOUR, MINUTE } from "../../lib/time";
+import { HOUR, MINUTE } from "../../lib/time";
 import { LISTS, standing } from "../../market/facts";
 import type { Wanted } from "../../market/tables";
 import { latestAlerts } from "../../whales/model";
@@ -136,7 +136,7 @@ export function briefOf(focus: string, read: Read): Brief {
     isPriced: facts.some(({ kind }) => kind === "price" || kind === "lastTrade"),
     ...(moved === undefined
       ? {}
-      : { lead: `${moved.about?.subject ?? ""} since the shift began: {f1}, from {f2} to {f3}.` }),
+      : { lead: `${moved.fact.subject} since the shift began: {f1}, from {f2} to {f3}.` }),
     missing: missingOf(recent, absent, observations.at(-1)?.missing ?? []),
   };
 }
@@ -164,8 +164,7 @@ function whaleSources(whales: Read["whales"], focus: string): Uncounted[] {
     .map(({ token: subject, description, amount: value, detectedAt: observedAt, txHash }) => {
       const url = txHash === undefined ? "" : `https://basescan.org/tx/${txHash}`;
       const by = { source: "Base, measured by this service", url, observedAt };
-      const moved = sourceOfFact({ ...by, subject, kind: "moved", value });
-      return { ...moved, says: `${subject} on Base: ${description}` };
+      return sourceOfFact({ ...by, subject, kind: "moved", value }, `${subject} on Base: ${description}`);
     });
 }
 
@@ -236,16 +235,9 @@ function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact
     const last = of(now).find(({ source }) => source === first?.source);
     if (first === undefined || last === undefined) continue;
     const value = (Number(last.value) / Number(first.value) - 1) * 100;
-    const moved = sourceOfFact({ ...last, kind: "price", value }, "start");
-    const was = amountOf({ subject: token, kind: "price", unit: "percent", value }, true);
-    const is = amountOf({ subject: token, kind: "price", unit: "USD", value: Number(first.value) });
-    const when = dateTime(first.observedAt);
     return [
-      { ...moved, unit: "percent", says: `${token} price since the shift began: ${was}` },
-      {
-        ...sourceOfFact({ ...first, kind: "price" }, "start"),
-        says: `${token} price when the shift began: ${is} (${when})`,
-      },
+      sourceOfFact({ ...last, kind: "sinceStart", value }),
+      sourceOfFact({ ...first, kind: "startPrice" }),
       sourceOfFact({ ...last, kind: "price" }),
     ];
   }

@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { dueWork } from "../../lib/changes";
+import { change } from "../../lib/changes";
 import { AppError, vErrorCode, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { NOBODY, rowsByBoth, rowsDue } from "../../lib/records";
@@ -289,7 +289,7 @@ async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: C
 }
 
 /** Takes up what is due: checks what was signed, ends what was never answered or signed. */
-export const takeUpDue = dueWork(async (ctx) => {
+export const takeUpDue = change({}, async (ctx) => {
   const now = Date.now();
   const due = await rowsDue(ctx.db.query("orders"), "nextCheckAt", now).take(50);
   for (const row of due) {

@@ -9,7 +9,7 @@ import {
   type Source,
   type Uncounted,
 } from "../../../convex/lib/figures/ledger";
-import { amountOf, factsOf, KINDS, unitOf, type Fact, type Kind } from "../../../convex/lib/facts";
+import { factsOf, KINDS, unitOf, type Fact, type Kind } from "../../../convex/lib/facts";
 import { namesIn } from "../../../convex/lib/records";
 import { namesOf } from "../../../convex/lib/money/coins";
 
@@ -46,6 +46,10 @@ function factsIn(line: string, at: number): Fact[] {
 
 const HOUR = 3_600_000;
 
+/** A fact as the corpus names it: `BTC.price`. */
+type Keyed = [key: string, source: Uncounted];
+const keyed = (fact: Fact): Keyed => [`${fact.subject}.${fact.kind}`, sourceOfFact(fact)];
+
 /** `start` and `report` begin lines of what was so when a shift began and when its last report was written. */
 function sceneOf({ title, text }: { title: string; text: string }): [string, Scene] {
   const [name = "", stamp = "", focus = ""] = title.split(" ");
@@ -55,101 +59,89 @@ function sceneOf({ title, text }: { title: string; text: string }): [string, Sce
       factsIn(line, when),
     );
   const facts = told("", at).filter(({ subject }) => subject !== "mood");
-  const sources = counted([
-    ...facts.filter(({ kind }) => kind !== "name").map((fact) => sourceOfFact(fact)),
-    ...computedFrom(facts, at).map((fact) => sourceOfFact(fact)),
-    ...changesBetween(told("start ", at - 5 * HOUR), facts, "start"),
-    ...changesBetween(told("report ", at - 2.5 * HOUR), facts, "report"),
+  const all = [
+    ...facts.filter(({ kind }) => kind !== "name").map(keyed),
+    ...computedFrom(facts, at),
+    ...changesBetween(told("start ", at - 5 * HOUR), facts, "Start"),
+    ...changesBetween(told("report ", at - 2.5 * HOUR), facts, "Report"),
     ...moodsIn(text, at),
-  ]);
+  ];
+  const sources = counted(all.map(([, source]) => source));
   const keys = new Map<string, number>();
-  for (const source of sources) {
-    const key = keyOf(source);
-    // A second headline is `market.headline2`.
-    keys.set(keys.has(key) ? `${key}2` : key, source.id);
-  }
+  // A second headline is `market.headline2`.
+  for (const [index, [key]] of all.entries()) keys.set(keys.has(key) ? `${key}2` : key, index + 1);
   const ledger = ledgerOf(sources, at, { names: namesOf(facts), focus });
   return [name, { at, sources, keys, ledger }];
 }
 
 /** What a model says of the mood: `mood: SOL bullish 8 Words. ETH …`. */
-function moodsIn(text: string, observedAt: number): Uncounted[] {
+function moodsIn(text: string, observedAt: number): Keyed[] {
   const name = modelNamed("social sentiment");
   const moods = text.matchAll(/(?<=^mood: .*)([A-Z]+) ([a-z]+) (\d+) ([^.]+\.)/gm);
-  return [...moods].flatMap(([, subject = "", mood = "", buzz, words = ""]) => [
-    sourceOfWords({ says: `${subject} sentiment: ${mood}. ${words}`, words, observedAt, name }),
-    ...factsOf({ subject, observedAt, source: name, url: "" }, { buzz: Number(buzz) }).map((fact) =>
-      sourceOfFact(fact),
-    ),
+  return [...moods].flatMap(([, subject = "", mood = "", buzz, words = ""]): Keyed[] => [
+    [
+      `${subject}.mood`,
+      sourceOfWords({ says: `${subject} sentiment: ${mood}. ${words}`, words, observedAt, name }),
+    ],
+    ...factsOf({ subject, observedAt, source: name, url: "" }, { buzz: Number(buzz) }).map(keyed),
   ]);
 }
 
-/** `BTC.price`, `BTC.priceStart` for its change since the shift began, `BTC.priceStartFrom` for what it was then. */
-function keyOf({ about, unit, says }: Source): string {
-  if (about === null) return `${says.split(" ")[0] ?? ""}.mood`;
-  const since = about.since === null ? "" : says.includes("the last report") ? "Report" : "Start";
-  return `${about.subject}.${about.kind}${since}${since !== "" && unit !== "percent" ? "From" : ""}`;
-}
-
-/** Facts that the corpus' writers were given besides the measured ones: comparisons, and changes since an earlier moment. */
-
-type Computed = readonly [kind: Kind, from: readonly Kind[], compute: (a: number, b: number) => number];
-
-const COMPUTED: readonly Computed[] = [
-  ["toDayHigh", ["lastTrade", "dayHigh"], (price, level) => (price / level - 1) * 100],
-  ["toDayLow", ["lastTrade", "dayLow"], (price, level) => (price / level - 1) * 100],
-  ["bidShare", ["bidDepth", "askDepth"], (bid, ask) => (100 * bid) / (bid + ask)],
-  ["fundingYear", ["funding"], (rate) => rate * 24 * 365],
+/**
+ * Facts that the corpus' writers were given besides the measured ones: comparisons, and changes since an earlier moment.
+ * Each is of a kind of the same unit that the service has.
+ */
+const COMPUTED: readonly (readonly [
+  name: string,
+  kind: Kind,
+  from: readonly Kind[],
+  compute: (a: number, b: number) => number,
+])[] = [
+  ["toDayHigh", "result", ["lastTrade", "dayHigh"], (price, level) => (price / level - 1) * 100],
+  ["toDayLow", "result", ["lastTrade", "dayLow"], (price, level) => (price / level - 1) * 100],
+  ["bidShare", "confidence", ["bidDepth", "askDepth"], (bid, ask) => (100 * bid) / (bid + ask)],
+  ["fundingYear", "resultAfterCosts", ["funding"], (rate) => rate * 24 * 365],
 ];
 
-function computedFrom(facts: readonly Fact[], at: number): Fact[] {
+function computedFrom(facts: readonly Fact[], at: number): Keyed[] {
   const valueOf = (subject: string, kind: Kind) => {
     const value = facts.find((one) => one.subject === subject && one.kind === kind)?.value;
     return typeof value === "number" ? value : Number.NaN;
   };
   const by = { source: "computed by this service", url: "", observedAt: at };
-  const made = (subject: string, kind: Kind, value: number): Fact[] =>
-    Number.isFinite(value) ? [{ ...by, subject, kind, value }] : [];
+  const made = (subject: string, name: string, kind: Kind, value: number): Keyed[] =>
+    Number.isFinite(value) ? [[`${subject}.${name}`, sourceOfFact({ ...by, subject, kind, value })]] : [];
   const subjects = [...new Set(facts.map(({ subject }) => subject))];
   const risen = ["BTC", "ETH", "SOL"].filter((coin) => valueOf(coin, "change24h") > 0);
   return [
     ...subjects.flatMap((subject) =>
-      COMPUTED.flatMap(([kind, [first, second], compute]) => {
+      COMPUTED.flatMap(([name, kind, [first, second], compute]) => {
         const a = first === undefined ? Number.NaN : valueOf(subject, first);
         const b = second === undefined ? 0 : valueOf(subject, second);
-        return made(subject, kind, compute(a, b));
+        return made(subject, name, kind, compute(a, b));
       }),
     ),
-    ...made("market", "majorsRising", risen.length),
-    ...made("ETH", "ethBtc", valueOf("ETH", "price") / valueOf("BTC", "price")),
+    ...made("market", "majorsRising", "trades", risen.length),
+    ...made("ETH", "ethBtc", "trendingPlace", valueOf("ETH", "price") / valueOf("BTC", "price")),
   ];
 }
 
-/** A change and its starting value, for each fact that is known of both moments. */
+/** `BTC.priceStart`, the change of a fact since then, and `BTC.priceStartFrom`, what it was. */
 function changesBetween(
   earlier: readonly Fact[],
   later: readonly Fact[],
-  since: "start" | "report",
-): Uncounted[] {
-  return earlier.flatMap((before): Uncounted[] => {
+  since: "Start" | "Report",
+): Keyed[] {
+  return earlier.flatMap((before): Keyed[] => {
     const { subject, kind } = before;
     const after = later.find((one) => one.subject === subject && one.kind === kind);
     if (unitOf(kind) !== "USD" || typeof before.value !== "number" || typeof after?.value !== "number")
       return [];
     const value = (after.value / before.value - 1) * 100;
-    const moved: Fact = { ...after, value, source: "computed by this service" };
-    const when = since === "start" ? "the shift began" : "the last report";
-    const whose = `${subject === "market" ? "Market" : subject} ${kind}`;
+    const moved: Fact = { ...after, kind: "sinceStart", value, source: "computed by this service" };
     return [
-      {
-        ...sourceOfFact(moved, "start"),
-        unit: "percent",
-        says: `${whose} since ${when}: ${amountOf({ subject, kind, unit: "percent", value }, true)}`,
-      },
-      {
-        ...sourceOfFact(before, "start"),
-        says: `${whose} when ${when}: ${amountOf({ subject, kind, unit: "USD", value: before.value })}`,
-      },
+      [`${subject}.${kind}${since}`, sourceOfFact(moved)],
+      [`${subject}.${kind}${since}From`, sourceOfFact(before)],
     ];
   });
 }
