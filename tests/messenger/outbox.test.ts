@@ -3,7 +3,7 @@ import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
 import { arrived } from "../bot/support";
-import { createApp, type App, test } from "../support/app";
+import { type App, test } from "../support/app";
 import { unmarked } from "../support/marks";
 
 const MINUTE = 60_000;
@@ -37,61 +37,20 @@ test("rotating the encryption key seals bot tokens anew, leaves one that does no
   expect(app.cards()).toMatchObject([{ botToken: OWN_BOT, chatId: "11" }]);
 });
 
-test.each([
-  [
-    "the user's own bot never writes into the default chat",
-    { messengerBotToken: OWN_BOT },
-    {},
-    "No chat is configured: set messengerChatId",
-  ],
-  [
-    "without any bot there is nothing to do",
-    {},
-    { MESSENGER_BOT_TOKEN: "" },
-    "No bot is configured: set messengerBotToken and messengerChatId",
-  ],
-  ["without any chat neither", {}, { MESSENGER_CHAT_ID: "" }, "No chat is configured: set messengerChatId"],
-] as const)("%s", async (_name, config, env, error) => {
-  const app = createApp({ env });
-  if (Object.keys(config).length > 0) await configure(app, config);
+test("a group that the messenger says has moved is followed to its new id, for later cards too", async ({
+  app,
+}) => {
+  await configure(app, { messengerChatId: "-5" });
+  const description = "Bad Request: group chat was upgraded to a supergroup chat";
+  const parameters = { migrate_to_chat_id: -1005 };
+  const body = { ok: false, error_code: 400, description, parameters };
+  app.standins.fail("messenger", { mode: "status", status: 400, times: 1, body });
   await start(app);
-  await app.settle();
-  expect(app.cards()).toEqual([]);
-  expect(await app.rows("messages")).toMatchObject([{ state: "skipped", error }]);
-});
-
-describe("a messenger that fails", () => {
-  test("with 403 is a permanent failure, with 429 tried again when it says, not before", async ({ app }) => {
-    const description = "Forbidden: bot was blocked by the user";
-    const body = { ok: false, error_code: 403, description };
-    app.standins.fail("messenger", { mode: "status", status: 403, body, times: 1 });
-    await start(app);
-    await app.settle();
-    expect(await app.rows("messages")).toMatchObject([
-      { state: "failed", error: description, postponements: 0 },
-    ]);
-    app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 400, times: 1 });
-    await start(app);
-    await app.pass(6 * MINUTE);
-    expect(app.cards()).toEqual([]);
-    await app.pass(2 * MINUTE);
-    expect(app.cards()).toHaveLength(1);
-    expect((await app.rows("messages"))[1]).toMatchObject({ state: "sent", postponements: 1 });
-  });
-
-  test("because the group moved is followed to its new id, for later cards too", async ({ app }) => {
-    await configure(app, { messengerChatId: "-5" });
-    const description = "Bad Request: group chat was upgraded to a supergroup chat";
-    const parameters = { migrate_to_chat_id: -1005 };
-    const body = { ok: false, error_code: 400, description, parameters };
-    app.standins.fail("messenger", { mode: "status", status: 400, times: 1, body });
-    await start(app);
-    await arrived(app, 1);
-    // Whoever set the old id means the new one, and a card for it goes there at once.
-    await start(app, { token: "SOL", messengerChatId: "-5" });
-    await arrived(app, 2);
-    expect(app.cards().map(({ chatId }) => chatId)).toEqual(["-1005", "-1005"]);
-  });
+  await arrived(app, 1);
+  // Whoever set the old id means the new one, and a card for it goes there at once.
+  await start(app, { token: "SOL", messengerChatId: "-5" });
+  await arrived(app, 2);
+  expect(app.cards().map(({ chatId }) => chatId)).toEqual(["-1005", "-1005"]);
 });
 
 describe("a card", () => {

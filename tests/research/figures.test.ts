@@ -33,31 +33,24 @@ function resultOf(sentences: string[], others = 60): string {
 const writes = (app: App, content: string) =>
   app.standins.fail("llm", { mode: "reply", content, schema: "research_result" });
 
-describe("a figure that no fact has", () => {
-  test("goes back once, with its place and what the fact is; then it loses its sentence", async ({ app }) => {
-    writes(app, resultOf(["Bitcoin is at $42,000 [f1].", "Bitcoin leads [f1].", "It gained 77 % in a day."]));
-    const { body: answer } = await app.post("/mcp/research", {});
-    expect(writings(app)).toHaveLength(2);
-    expect(writings(app)[1]?.at(-1)?.content).toMatch(
-      /at “Bitcoin is at \$42,000 \[f1\].”: “\$42,000” does not match a cited fact \(f1 is BTC price: \$1\d\d,/,
-    );
-    expect(answer.result).toMatchObject({
-      fullAnalysis: expect.stringMatching(/^Bitcoin leads \[1\]\. The desk waits/),
-      sources: [{ id: 1, name: "CoinGecko", says: expect.stringMatching(/^BTC price: /) }],
-    });
+test("a figure that no fact has goes back once, with its place and what the fact is; then it loses its sentence alone; a report of which nothing is left is 502", async ({
+  app,
+}) => {
+  writes(app, resultOf(["Bitcoin is at $42,000 [f1].", "Bitcoin leads [f1].", "It gained 77 % in a day."]));
+  const { body: answer } = await app.post("/mcp/research", {});
+  expect(writings(app)).toHaveLength(2);
+  expect(writings(app)[1]?.at(-1)?.content).toMatch(
+    /at “Bitcoin is at \$42,000 \[f1\].”: “\$42,000” does not match a cited fact \(f1 is BTC price: \$1\d\d,/,
+  );
+  expect(answer.result).toMatchObject({
+    fullAnalysis: expect.stringMatching(/^Bitcoin leads \[1\]\. The desk waits [^$]*$/),
+    sources: [{ id: 1, name: "CoinGecko", says: expect.stringMatching(/^BTC price: /) }],
   });
 
-  test("leaves what the other sentences say; a report of which nothing is left is 502", async ({ app }) => {
-    const all = new Array<string>(70).fill("Bitcoin is at $42,000 [f1].");
-    writes(app, resultOf(all));
-    const { body: left } = await app.post("/mcp/research", { token: "ETH" });
-    expect(left.result).toMatchObject({ fullAnalysis: expect.stringMatching(/^The desk waits [^$]*$/) });
-    app.standins.clear("llm");
-    writes(app, resultOf(all, 0));
-    const { status, body: answer } = await app.post("/mcp/research", {});
-    expect(status).toBe(502);
-    expect(answer.error).toMatch(/figures are not those it was given/);
-  });
+  app.standins.clear("llm");
+  writes(app, resultOf(new Array<string>(70).fill("Bitcoin is at $42,000 [f1]."), 0));
+  const { status, body: none } = await app.post("/mcp/research", { token: "ETH" });
+  expect([status, none.error]).toEqual([502, expect.stringMatching(/figures are not those it was given/)]);
 });
 
 const NOTHING = {
