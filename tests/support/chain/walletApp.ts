@@ -24,6 +24,8 @@ const LONGEST_PAUSE_MS = 48_000;
 const SHORTENED_BY = 20;
 /** About the time of one read. */
 const LOOK_MS = 5;
+/** How far the library's transactions, of which each has a time of its own, may be ahead of the clock. */
+const AHEAD_MS = 50;
 
 /** A test file's own chain, which keeps nothing. Its dollars are worth one dollar at every time of day. */
 export function startTestChain(): Promise<Chain> {
@@ -50,7 +52,7 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   /** Waits until no scheduled work is due or running. */
   async function settle(): Promise<void> {
     const isBusy = ({ state, scheduledTime }: Awaited<ReturnType<typeof jobs>>[number]) =>
-      state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now());
+      state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now() + AHEAD_MS);
     for (runOverdue(); (await jobs()).some(isBusy); runOverdue())
       await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
   }
