@@ -56,7 +56,7 @@ test("six commands lead from a clone to a deployed, checked service", async () =
   await mkdir(bin);
   const runs = `exec "${process.execPath}"`;
   const npm = `#!/bin/sh\n[ "$1" = ci ] || ${runs} --import tsx scripts/setup.ts\n`;
-  const npx = `#!/bin/sh\nshift\n${runs} "${path.join(repository, "tests/setup/convexCli.mjs")}" "$@"\n`;
+  const npx = `#!/bin/sh\nshift\n${runs} "${path.join(repository, "tests/stack/convexCli.mjs")}" "$@"\n`;
   for (const [name, script] of Object.entries({ npm, npx })) {
     await writeFile(path.join(bin, name), script);
     await chmod(path.join(bin, name), 0o755);

@@ -1,12 +1,11 @@
 import { cp, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { addressesOf, freePorts, repository, scripts, startScript, temporaryDirectory } from "./processes";
+import { addressesOf, repository, startMain, temporaryDirectory } from "./processes";
 
 /** `npm start -- --backend`: the platform's own backend, as the Convex CLI fetches and runs it; that CLI is a stand-in here. */
 
-/** A project whose Convex CLI is the stand-in. */
-async function project(): Promise<string> {
+test("runs beside the stand-ins, with the service's settings and no other variable, and leaves nothing", async () => {
   const folder = await temporaryDirectory();
   const cli = path.join(folder, "node_modules/convex");
   await mkdir(path.join(cli, "bin"), { recursive: true });
@@ -14,15 +13,8 @@ async function project(): Promise<string> {
   await cp(path.join(repository, "tests/stack/convexCli.mjs"), path.join(cli, "bin/main.js"));
   for (const name of ["convex", "package.json", "tsconfig.json"])
     await symlink(path.join(repository, name), path.join(folder, name));
-  return folder;
-}
-
-const started = (cwd: string, env = {}) =>
-  startScript(path.join(scripts, "main.ts"), ["--backend"], { ...freePorts, TMPDIR: cwd, ...env }, { cwd });
-
-test("runs beside the stand-ins, with the service's settings and no other variable, and leaves nothing", async () => {
-  const folder = await project();
-  const stack = started(folder, { OTHERS_SECRET: "not to be told" });
+  const env = { TMPDIR: folder, OTHERS_SECRET: "not to be told" };
+  const stack = startMain(["--backend"], { env, cwd: folder });
   const { site, chain } = await addressesOf(stack);
   const set = await (await fetch(`${site}/set`)).text();
   expect(set).toContain(`CHAIN_RPC_URL="${chain}"`);

@@ -22,7 +22,6 @@ export async function temporaryDirectory(): Promise<string> {
 }
 
 export const repository = fileURLToPath(new URL("../../", import.meta.url));
-export const scripts = fileURLToPath(new URL("../../scripts/stack/", import.meta.url));
 
 /** By its place: a script also runs in folders that have no packages. */
 export const TSX = pathToFileURL(path.join(repository, "node_modules/tsx/dist/loader.mjs")).href;
@@ -36,12 +35,12 @@ export const freePorts = {
   LOCAL_ENV_FILE: "/dev/null",
 };
 
-/** A key that the rules for settings take: nobody could guess it who has not read this. */
-export const STRONG_KEY = "8f1d0c3b5a7e92461f3d8b6c0a5e7d9244c6f81b3e5a70d92c8b4f6e1a3d5c70";
+/** A process's variables, what is typed into it, and where it runs. */
+type ProcessOptions = { env?: Record<string, string>; input?: string; cwd?: string };
 
 /** Runs `npm start`'s script on free ports. */
-export function startMain(args: string[], env: Record<string, string> = {}): Started {
-  return startScript(path.join(scripts, "main.ts"), args, { ...freePorts, ...env });
+export function startMain(args: string[], { env, ...options }: ProcessOptions = {}): Started {
+  return startScript("scripts/stack/main.ts", args, { ...options, env: { ...freePorts, ...env } });
 }
 
 /** What the banner of a stack's process tells. */
@@ -55,24 +54,15 @@ export async function addressesOf(
 }
 
 /** Runs a script of this repository in a process that ends with the test at the latest. */
-export function startScript(
-  file: string,
-  args: string[],
-  env: Record<string, string> = {},
-  options: ProcessOptions = {},
-): Started {
-  return startProcess(process.execPath, ["--import", TSX, file, ...args], env, options);
+export function startScript(file: string, args: string[], options: ProcessOptions = {}): Started {
+  return startProcess(process.execPath, ["--import", TSX, path.join(repository, file), ...args], options);
 }
-
-/** What is typed into a process, and where it runs. */
-type ProcessOptions = { input?: string; cwd?: string };
 
 /** Runs a command that ends with the test at the latest. */
 export function startProcess(
   command: string,
   args: string[],
-  env: Record<string, string> = {},
-  { input = "", cwd = process.cwd() }: ProcessOptions = {},
+  { env = {}, input = "", cwd = process.cwd() }: ProcessOptions = {},
 ): Started {
   const child = spawn(command, args, {
     env: { ...withoutProviders(process.env), ...env },
