@@ -14,6 +14,14 @@ export type TableRecord<Table extends TableNames> = {
   ownedBy?: Owned<Table>;
   /** Fields that never leave the service: sealed or signed bytes, and internals of work. */
   withheld?: readonly (keyof Doc<Table>)[];
+  /** Its rows' sealed secret, for a rotation of the encryption key (`ops/rotation`). */
+  sealed?: Sealed<Table>;
+};
+
+type Sealed<Table extends TableNames> = {
+  envelope: (row: Doc<Table>) => string | undefined;
+  context: (row: Doc<Table>) => { purpose: string; owner: string };
+  replace: (db: DatabaseWriter, row: Doc<Table>, envelope: string) => Promise<void>;
 };
 
 export type Records = { readonly [Table in TableNames]: TableRecord<Table> };

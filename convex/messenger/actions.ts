@@ -1,21 +1,20 @@
 import type { FunctionHandle } from "convex/server";
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, type ActionCtx } from "../_generated/server";
+import type { ActionCtx } from "../_generated/server";
 import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { counted, takeNoted } from "../lib/outside/calls";
-import { resealAll, vRotated } from "../lib/security/rotation";
+import { takeNoted } from "../lib/outside/calls";
 import { open } from "../lib/security/seals";
 import { iso, MINUTE } from "../lib/time";
 import { worker } from "../lib/work";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
 import type { Step, Try } from "./outbox";
-import { botTokenSeal } from "./model";
-import type { Picture } from "./tables";
-import { secretSeal, vLane, type Result, type Try as Post } from "./webhooks/events";
+import { botTokenSeal, type Picture } from "./tables";
+import { vLane, type Result, type Try as Post } from "./webhooks/events";
+import { secretSeal } from "./webhooks/tables";
 
 /** What is sent: cards, and posts to webhooks. */
 
@@ -89,29 +88,3 @@ async function attempt({ postId, tries, event, webhook }: Post): Promise<Result>
     return { ...attempted, kind: "failed", problem: messageOf(error) };
   }
 }
-
-/**
- * Seals every bot token and every webhook's secret again that is not under the current `WALLET_ENCRYPTION_KEY`; run it
- * with the rotation of the wallets' keys (`wallets/actions:rotate`). Safe to run twice, and to resume after a crash.
- * @returns How many were sealed again, and the users and webhooks whose envelope does not open: those stay as they are.
- */
-export const rotate = internalAction({
-  args: {},
-  returns: vRotated,
-  handler: counted(async (ctx): Promise<Infer<typeof vRotated>> => {
-    const tokens = await resealAll(
-      ctx,
-      internal.messenger.notices.tokens,
-      internal.messenger.notices.replaceTokens,
-    );
-    const secrets = await resealAll(
-      ctx,
-      internal.messenger.notices.secrets,
-      internal.messenger.notices.replaceSecrets,
-    );
-    return {
-      rotated: tokens.rotated + secrets.rotated,
-      failed: [...tokens.failed, ...secrets.failed],
-    };
-  }),
-});

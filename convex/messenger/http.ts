@@ -21,7 +21,8 @@ import { charge } from "../lib/limits/charges";
 import { equalBytes } from "../lib/security/crypto";
 import { ensureWallet } from "../wallets/custody/wallets";
 import type { Account } from "./linking";
-import { botTokenSeal, codeHash } from "./model";
+import { codeHash } from "./model";
+import { botTokenSeal } from "./tables";
 
 /** A user's own bot and chat, and links between messenger accounts and users for bots that are not the service's own. */
 

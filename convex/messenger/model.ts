@@ -8,7 +8,6 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { isSet, required } from "../lib/env";
 import { NOBODY, rowsBy, rowsByBoth } from "../lib/records";
 import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
-import type { SealContext } from "../lib/security/seals";
 import { cancel, open } from "../lib/work";
 import { accountOf } from "../accounts/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
@@ -108,11 +107,6 @@ export async function callOffCards(ctx: MutationCtx, topic: string): Promise<voi
 
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
   return getOneFrom(ctx.db, "messengerConfigs", "by_userId", userId);
-}
-
-/** The context of a bot token's envelope: it opens only for the user it was stored for. */
-export function botTokenSeal(userId: string): SealContext {
-  return { purpose: "messenger bot token", owner: userId };
 }
 
 /** The messenger account a user has linked, or `null`. */

@@ -7,11 +7,9 @@ import { accountOf } from "../accounts/model";
 import { change } from "../lib/changes";
 import { isSet } from "../lib/env";
 import { deadlines } from "../lib/outside/deadlines";
-import { sealedIn, replacing } from "../lib/security/rotation";
 import { sleep } from "../lib/time";
 import type { Button, Paragraph } from "./format";
 import {
-  botTokenSeal,
   configOf,
   enqueueCard,
   enqueueOwnCard,
@@ -21,7 +19,7 @@ import {
   type Card,
 } from "./model";
 import { vSpan, type NOTICES } from "./tables";
-import { secretSeal, webhooksOf } from "./webhooks/events";
+import { webhooksOf } from "./webhooks/events";
 
 /** What every channel of an account is told, and what a user has set. */
 
@@ -153,33 +151,4 @@ export const sealedToken = internalQuery({
   args: { userId: v.string() },
   returns: v.union(v.string(), v.null()),
   handler: async (ctx, { userId }) => (await configOf(ctx, userId))?.sealedBotToken ?? null,
-});
-
-/** The sealed bot tokens, for a rotation. */
-export const tokens = sealedIn(
-  (db) => db.query("messengerConfigs"),
-  ({ userId: id, sealedBotToken: sealedSecret }) =>
-    sealedSecret === undefined ? null : { id, sealedSecret, context: botTokenSeal(id) },
-);
-
-/** Replaces tokens by re-sealed ones; a token that changed meanwhile stays. */
-export const replaceTokens = replacing(async (ctx, { id: userId, from, to }) => {
-  const row = await configOf(ctx, userId);
-  if (row?.sealedBotToken !== from) return false;
-  await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to });
-  return true;
-});
-
-/** Secrets of webhooks, likewise. */
-export const secrets = sealedIn(
-  (db) => db.query("webhooks"),
-  ({ _id: id, sealedSigning: sealedSecret, ...row }) => ({ id, sealedSecret, context: secretSeal(row) }),
-);
-
-export const replaceSecrets = replacing(async (ctx, { id, from, to }) => {
-  const webhookId = ctx.db.normalizeId("webhooks", id);
-  const row = webhookId === null ? null : await ctx.db.get("webhooks", webhookId);
-  if (row?.sealedSigning !== from) return false;
-  await ctx.db.patch("webhooks", row._id, { sealedSigning: to });
-  return true;
 });

@@ -2,6 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { made, ofUser, older, type RecordsOf } from "../lib/records";
+import type { SealContext } from "../lib/security/seals";
 
 /** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
@@ -155,6 +156,11 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     },
     ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", onDeletion: "go" },
     withheld: ["sealedBotToken"],
+    sealed: {
+      envelope: ({ sealedBotToken }) => sealedBotToken,
+      context: ({ userId }) => botTokenSeal(userId),
+      replace: (db, { _id }, sealedBotToken) => db.patch("messengerConfigs", _id, { sealedBotToken }),
+    },
   },
   messengerLinks: {
     keep: "a user's link, until they end it",
@@ -193,3 +199,8 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
   },
   chatMoves: { keep: "chats that are set anywhere are known by them" },
 };
+
+/** The context of a bot token's envelope: it opens only for the user it was stored for. */
+export function botTokenSeal(userId: string): SealContext {
+  return { purpose: "messenger bot token", owner: userId };
+}

@@ -1,10 +1,9 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { checksummed } from "../lib/money/base";
 import { counted, providerAction } from "../lib/outside/calls";
-import { resealAll, vRotated } from "../lib/security/rotation";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readMined } from "../providers/chain/transactions";
 import { NO_ACCOUNT, PREPARED_FOR_MS } from "./model";
@@ -41,18 +40,5 @@ export const repair = internalAction({
       mined,
     });
     return { mined, nextNonce };
-  }),
-});
-
-/**
- * Seals every key again that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; run it after a change
- * of the key, with the old one in `WALLET_ENCRYPTION_KEY_PREVIOUS`. Safe to run twice, and to resume after a crash.
- * @returns How many keys were sealed again, and the wallets whose envelope does not open: those stay as they are.
- */
-export const rotate = internalAction({
-  args: {},
-  returns: vRotated,
-  handler: counted((ctx): Promise<Infer<typeof vRotated>> => {
-    return resealAll(ctx, internal.wallets.custody.wallets.all, internal.wallets.custody.wallets.replace);
   }),
 });

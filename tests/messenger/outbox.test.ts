@@ -27,9 +27,10 @@ test("rotating the encryption key seals bot tokens anew, leaves one that does no
   await app.t.run((ctx) => ctx.db.patch("messengerConfigs", damaged._id, { sealedBotToken }));
   vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
   vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-  const rotate = () => app.during(app.t.action(internal.messenger.actions.rotate, {}));
-  expect(await rotate()).toEqual({ rotated: 1, failed: ["bob"] });
-  expect(await rotate()).toEqual({ rotated: 0, failed: ["bob"] });
+  const rotate = () => app.during(app.t.action(internal.ops.rotation.rotate, {}));
+  const failed = [`messengerConfigs ${damaged._id}`];
+  expect(await rotate()).toEqual({ rotated: 1, failed });
+  expect(await rotate()).toEqual({ rotated: 0, failed });
   expect(await app.row("messengerConfigs", damaged._id)).toMatchObject({ sealedBotToken });
   vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
   await start(app);

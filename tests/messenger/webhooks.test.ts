@@ -10,12 +10,13 @@ import { internalMutation, type MutationCtx } from "../../convex/_generated/serv
 import { publicAddress } from "../../convex/lib/http/input";
 import { seal } from "../../convex/lib/security/seals";
 import * as events from "../../convex/messenger/webhooks/events";
+import { secretSeal } from "../../convex/messenger/webhooks/tables";
 import { buy, HOUR, issued, marketAt, MINUTE, test, track, wait } from "../signals/support";
 import { createApp, type App } from "../support/app";
 import { expireLeases } from "../support/rows/leases";
 import { addWebhook, receiver, silence, type Posted } from "./receivers";
 
-const { secretSeal, tellEverybody, tellOwner } = events;
+const { tellEverybody, tellOwner } = events;
 
 /** What programs are told of: signals to whoever asks, a report to the user whose shift it is; and how often. */
 
@@ -126,7 +127,7 @@ describe("a post", () => {
       expect(text).not.toContain(secret.slice(6, 30));
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    expect(await app.t.action(internal.messenger.actions.rotate, {})).toMatchObject({ rotated: 1 });
+    expect(await app.t.action(internal.ops.rotation.rotate, {})).toMatchObject({ rotated: 1 });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
     await toldAlice(app, { summary: "calm" });
     const [{ headers, body, redirect } = { headers: new Headers(), body: "", redirect: "follow" }] = posted;

@@ -47,12 +47,12 @@ describe("custody", () => {
       await app.post("/mcp/wallet/create", { userId }, { ip: `198.51.100.${i}` });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    const rotate = () => app.during(app.t.action(internal.wallets.actions.rotate, {}));
+    const rotate = () => app.during(app.t.action(internal.ops.rotation.rotate, {}));
     const [broken] = await app.rows("walletKeys");
     if (broken === undefined) throw new Error("There is a key");
     const damaged = `${broken.sealedKey}x`;
     await app.t.run((ctx) => ctx.db.patch("walletKeys", broken._id, { sealedKey: damaged }));
-    expect(await rotate()).toEqual({ rotated: 119, failed: [broken.walletId] });
+    expect(await rotate()).toEqual({ rotated: 119, failed: [`walletKeys ${broken._id}`] });
     await app.t.run((ctx) => ctx.db.patch("walletKeys", broken._id, { sealedKey: broken.sealedKey }));
     expect(await rotate()).toEqual({ rotated: 1, failed: [] });
     expect(await rotate()).toEqual({ rotated: 0, failed: [] });
@@ -102,13 +102,11 @@ describe("every function", () => {
 
   test("returns no key or secret, except sealed ones to the rotation of master keys", () => {
     const carrying = functions.filter(({ value }) =>
-      /private|secret|mnemonic|seed|sealedKey/i.test(value.exportReturns()),
+      /private|secret|mnemonic|seed|sealedKey|envelope/i.test(value.exportReturns()),
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
       // Sealed.
-      "../../convex/messenger/notices.ts tokens",
-      "../../convex/messenger/notices.ts secrets",
-      "../../convex/wallets/custody/wallets.ts all",
+      "../../convex/ops/sealed.ts page",
     ]);
   });
 });

@@ -8,7 +8,6 @@ import { change } from "../../lib/changes";
 import { AppError } from "../../lib/errors";
 import { literals } from "../../lib/literals";
 import { rowsBy } from "../../lib/records";
-import type { SealContext } from "../../lib/security/seals";
 import { HOUR, MINUTE } from "../../lib/time";
 import { open, workOn } from "../../lib/work";
 import { vEvent, webhookTables, type Event, type EventType } from "./tables";
@@ -36,11 +35,6 @@ const { validator: webhooks } = webhookTables.webhooks;
 /** A user's webhooks, oldest first. */
 export async function webhooksOf(ctx: QueryCtx, userId: string): Promise<Doc<"webhooks">[]> {
   return rowsBy(ctx.db.query("webhooks"), "userId", userId).take(MOST_WEBHOOKS);
-}
-
-/** The context of a secret's envelope: it opens only for its user and its address. */
-export function secretSeal({ userId, url }: { userId: string; url: string }): SealContext {
-  return { purpose: "webhook secret", owner: `${userId}\n${url}` };
 }
 
 type Data = Readonly<Record<string, unknown>>;

@@ -15,7 +15,7 @@ import {
 import { charge } from "../../lib/limits/charges";
 import { parseJson } from "../../lib/text/json";
 import { DAY, iso } from "../../lib/time";
-import { secretSeal } from "./events";
+import { secretSeal } from "./tables";
 
 /** Epoch ms, shown in ISO 8601. */
 const moment = z.number().transform(iso).pipe(z.iso.datetime());

@@ -2,6 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../../lib/literals";
 import { made, ofUser, type RecordsOf } from "../../lib/records";
+import type { SealContext } from "../../lib/security/seals";
 
 /** The first two are for everybody, the others for their own user only. */
 const vEventType = literals(
@@ -66,9 +67,19 @@ export const webhookRecords: RecordsOf<typeof webhookTables> = {
     },
     ownedBy: { rows: ofUser("by_userId"), section: "webhooks", onDeletion: "go" },
     withheld: ["sealedSigning"],
+    sealed: {
+      envelope: ({ sealedSigning }) => sealedSigning,
+      context: secretSeal,
+      replace: (db, { _id }, sealedSigning) => db.patch("webhooks", _id, { sealedSigning }),
+    },
   },
   webhookPosts: {
     keep: { days: 30, why: "as a card", aged: made },
     ownedBy: { rows: ofUser("by_userId"), section: "webhookPosts", onDeletion: "go" },
   },
 };
+
+/** The context of a secret's envelope: it opens only for its user and its address. */
+export function secretSeal({ userId, url }: { userId: string; url: string }): SealContext {
+  return { purpose: "webhook secret", owner: `${userId}\n${url}` };
+}

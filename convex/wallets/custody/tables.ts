@@ -14,7 +14,14 @@ export const custodyTables = {
 };
 
 export const custodyRecords: RecordsOf<typeof custodyTables> = {
-  walletKeys: { keep: "without it a wallet's money is lost" },
+  walletKeys: {
+    keep: "without it a wallet's money is lost",
+    sealed: {
+      envelope: ({ sealedKey }) => sealedKey,
+      context: ({ walletId }) => keySeal(walletId),
+      replace: (db, { _id }, sealedKey) => db.patch("walletKeys", _id, { sealedKey }),
+    },
+  },
 };
 
 /** The context of a key's envelope: it opens only for the wallet it was made for. */

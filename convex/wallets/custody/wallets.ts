@@ -6,10 +6,8 @@ import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "
 import { AppError } from "../../lib/errors";
 import { vCaller, type Caller } from "../../lib/limits/callers";
 import { charge } from "../../lib/limits/charges";
-import { replacing, sealedIn } from "../../lib/security/rotation";
 import { refusalToSign, walletOf, type WalletKind } from "../model";
 import { vWalletKind } from "../tables";
-import { keySeal } from "./tables";
 
 /** Users' wallets and their sealed keys, which only `custody/signatures` opens. */
 
@@ -92,20 +90,6 @@ export const sealed = internalQuery({
     if (row === null) throw new AppError("internal", "This wallet has no key");
     return row.sealedKey;
   },
-});
-
-/** The sealed keys, for a rotation. */
-export const all = sealedIn(
-  (db) => db.query("walletKeys"),
-  ({ walletId, sealedKey }) => ({ id: walletId, sealedSecret: sealedKey, context: keySeal(walletId) }),
-);
-
-/** Replaces keys by re-sealed ones; a key that changed meanwhile stays. */
-export const replace = replacing(async (ctx, { id: walletId, from, to }) => {
-  const row = await keyOf(ctx, walletId);
-  if (row?.sealedKey !== from) return false;
-  await ctx.db.patch("walletKeys", row._id, { sealedKey: to });
-  return true;
 });
 
 async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
