@@ -1,4 +1,5 @@
 import { v, type Infer, type ObjectType } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { mayActAs } from "../accounts/access";
 import { setting } from "../lib/env";
@@ -130,10 +131,7 @@ async function claimSigned(
 ): Promise<Claimed> {
   const [key, payer] = [paymentKey(authorization), authorization.from];
   const refused = await claimsOf(ctx, payer, "refused").order("desc").take(REFUSED_SEARCHED);
-  const failed = refused.filter(
-    ({ refusal, createdAt }) => refusal?.reason === FAILED.reason && createdAt > Date.now() - DAY,
-  );
-  if (failed.length >= MOST_FAILED) return FAILED;
+  if (refused.reduce((sum, one) => sum + failuresOf(one), 0) >= MOST_FAILED) return FAILED;
   const underWay = await claimsOf(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
   // Each was tried against the whole balance, and the relayer would pay for those that fail.
@@ -144,9 +142,10 @@ async function claimSigned(
       { retryAfterMs: 5 * SECOND },
     );
   }
-  const made = { key, order, shown, authorization, payer, createdAt: Date.now() };
-  const fresh = { ...made, state: "settling" as const };
   const row = await claimOfPayment(ctx, authorization);
+  const failures = row === null ? 0 : failuresOf(row);
+  const made = { key, order, shown, authorization, payer, failures, createdAt: Date.now() };
+  const fresh = { ...made, state: "settling" as const };
   if (row !== null) await ctx.db.replace("paymentClaims", row._id, fresh);
   return startSettling(ctx, row?._id ?? (await ctx.db.insert("paymentClaims", fresh)));
 }
@@ -155,6 +154,12 @@ const FAILED = refusal(
   "transaction_failed",
   "Payments from this wallet were mined and failed: pay by transfer and send the transaction's hash",
 );
+
+/** How often a refused payment was mined and failed within a day; the same one may be shown again and again. */
+function failuresOf({ refusal, failures = 0, createdAt }: Doc<"paymentClaims">): number {
+  if (createdAt <= Date.now() - DAY) return 0;
+  return failures + (refusal?.reason === FAILED.reason ? 1 : 0);
+}
 
 /** Whether a transfer executed a signed payment that has a claim of its own: it is that claim's alone. */
 async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {

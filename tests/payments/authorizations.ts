@@ -97,13 +97,11 @@ export const versionOne = ({ payload }: Authorized, changes: object = {}) => ({
   "X-PAYMENT": base64({ x402Version: 1, scheme: "exact", network: "base", payload, ...changes }),
 });
 
-/** @param id The payer's name for the purchase. */
-export const versionTwo = ({ payload }: Authorized, id?: string) => ({
+export const versionTwo = ({ payload }: Authorized) => ({
   "PAYMENT-SIGNATURE": base64({
     x402Version: 2,
     payload,
     resource: { url: "https://some.where/agent/research/paid" },
     accepted: { scheme: "exact", network: "eip155:8453", amount: "1", asset: "0x00", payTo: "0x00" },
-    ...(id === undefined ? {} : { extensions: { "payment-identifier": { info: { required: false, id } } } }),
   }),
 });

@@ -1,6 +1,5 @@
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect } from "vitest";
-import * as z from "zod";
+import { generatePrivateKey } from "viem/accounts";
+import { describe, expect, vi } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
@@ -9,7 +8,7 @@ import { deadlineByHand, unreachDeadlines } from "../support/chain/walletApp";
 import {
   authorize,
   buy,
-  createPaidApp,
+  buyWith,
   headerOf,
   ONE,
   payer,
@@ -24,49 +23,43 @@ import {
 } from "./payer";
 import { until } from "../support/waits";
 import { beforeFirst, intercept, onChain, silence } from "../support/outside";
+import type { Answer } from "../support/world";
 
 /** x402 clients only sign: the service carries the payment out, once. */
 
 useChain();
 
 describe("a signed payment", () => {
-  test.for([
-    ["version 1", versionOne, "base"],
-    ["version 2", versionTwo, "eip155:8453"],
-  ] as const)("of x402 %s is carried out and buys a report", async ([_name, headers, network], { app }) => {
-    const from = await payer(chain);
-    const header = headers(await authorize(from));
-    let answer = await app.get("/health");
-    expect(
-      await received(async () => {
-        answer = await buy(app, header, { token: "BTC" });
-      }),
-    ).toBe(ONE);
-    expect([answer.status, answer.body.success, answer.body.token]).toEqual([200, true, "BTC"]);
-    const name = network === "base" ? "x-payment-response" : "payment-response";
-    expect(headerOf(answer, name)).toEqual({
-      success: true,
-      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
-      network,
-      payer: from.address.toLowerCase(),
-    });
-    expect(
-      await received(async () => expect((await buy(app, header, { token: "BTC" })).text).toBe(answer.text)),
-    ).toBe(0n);
-    const other = await buy(app, header, { token: "ETH" });
-    expect([other.status, other.body.reason]).toEqual([402, "payment_already_used"]);
-    expect(writings(app)).toBe(1);
-    expect(await app.rows("transfers")).toMatchObject([{ claimKey: expect.stringMatching(/^auth:0x/) }]);
-  });
-
-  test("beside seven others is carried out as well", async ({ app }) => {
+  test("of either version, beside seven others, is carried out once and buys one report", async ({ app }) => {
+    const payers = await Promise.all(Array.from({ length: 8 }, () => payer(chain)));
+    const form = (i: number) => (i % 2 === 0 ? versionOne : versionTwo);
     const headers: Record<string, string>[] = [];
-    for (let i = 0; i < 8; i++) headers.push(versionTwo(await authorize(await payer(chain))));
-    const moved = await received(async () => {
-      const answers = await Promise.all(headers.map((header, i) => buy(app, header, { userId: `u${i}` })));
-      expect(answers.map(({ status }) => status)).toEqual(headers.map(() => 200));
+    for (const [i, from] of payers.entries()) headers.push(form(i)(await authorize(from)));
+    const buyAll = (change: object = {}) =>
+      Promise.all(headers.map((one, i) => buy(app, one, { userId: `u${i}`, token: "BTC", ...change })));
+    let answers: Answer[] = [];
+    expect(await received(async () => void (answers = await buyAll()))).toBe(8n * ONE);
+    for (const [i, answer] of answers.entries()) {
+      expect([answer.status, answer.body.success, answer.body.token]).toEqual([200, true, "BTC"]);
+      const [name, network] =
+        i % 2 === 0 ? ["x-payment-response", "base"] : ["payment-response", "eip155:8453"];
+      expect(headerOf(answer, name)).toEqual({
+        success: true,
+        transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+        network,
+        payer: payers[i]?.address.toLowerCase(),
+      });
+    }
+    const again = await received(async () => {
+      expect((await buyAll()).map(({ text }) => text)).toEqual(answers.map(({ text }) => text));
+      for (const other of await buyAll({ token: "ETH" }))
+        expect([other.status, other.body.reason]).toEqual([402, "payment_already_used"]);
+      // Its transaction is on the chain for everybody to read.
+      const [claim] = await app.rows("paymentClaims");
+      const shown = await buyWith(app, String(claim?.txHash), { userId: "u0", token: "BTC" });
+      expect([shown.status, shown.body.reason]).toEqual([402, "payment_already_used"]);
     });
-    expect(moved).toBe(8n * ONE);
+    expect([again, writings(app)]).toEqual([0n, 8]);
   });
 
   test("beside another of a payer who can pay one waits for it: the relayer does not pay for its failure", async ({
@@ -90,93 +83,81 @@ describe("a signed payment", () => {
     expect((await buy(app, headers[1] ?? {}, { userId: "bob" })).body.reason).toBe("insufficient_funds");
   });
 
-  test("that a stranger carried out before it was shown here is a payment all the same", async ({ app }) => {
-    const authorized = await authorize(await payer(chain));
-    const receipt = await send(chain, await payer(chain), settlementCall(authorized));
+  test("that a stranger carries out, before it is shown or before the service does, is a payment all the same", async ({
+    app,
+  }) => {
+    const [early, late] = [await authorize(await payer(chain)), await authorize(await payer(chain))];
+    const other = await payer(chain);
+    const { transactionHash: transaction } = await send(chain, other, settlementCall(early));
     // The node that shows its use is ahead of the one that shows its logs.
     let searches = 0;
     answering(({ method }) => (method === "eth_getLogs" && ++searches === 1 ? { result: [] } : null));
-    const answer = await buy(app, versionOne(authorized));
-    expect(answer.status).toBe(200);
-    expect(headerOf(answer, "payment-response")).toMatchObject({ transaction: receipt.transactionHash });
-  });
+    const found = await buy(app, versionOne(early));
+    expect([found.status, headerOf(found, "payment-response")]).toMatchObject([200, { transaction }]);
 
-  test("that a stranger slips in before the service does is a payment all the same", async ({ app }) => {
-    const authorized = await authorize(await payer(chain));
-    const other = await payer(chain);
     let slipped = "";
     beforeFirst("eth_sendRawTransaction", async () => {
-      slipped = (await send(chain, other, settlementCall(authorized))).transactionHash;
+      slipped = (await send(chain, other, settlementCall(late))).transactionHash;
     });
-    const answer = await buy(app, versionTwo(authorized));
-    expect(answer.status).toBe(200);
-    expect(headerOf(answer, "payment-response")).toMatchObject({ transaction: slipped });
-    expect(await app.rows("paymentClaims")).toMatchObject([{ state: "delivered" }]);
-  });
-
-  test("from a relayer without gas is 500, and nothing is claimed", async () => {
-    const app = createPaidApp(chain, { env: { X402_RELAYER_PRIVATE_KEY: generatePrivateKey() } });
-    const { status, body } = await buy(app, versionTwo(await authorize(await payer(chain))));
-    expect([status, body]).toEqual([
-      500,
-      { error: "The payment relayer cannot pay the network fee: nothing was moved" },
+    const answer = await buy(app, versionTwo(late));
+    expect([answer.status, headerOf(answer, "payment-response")]).toMatchObject([
+      200,
+      { transaction: slipped },
     ]);
-    expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("that the chain is slow to check is 502 within the deadline, and claims nothing", async ({ app }) => {
+  test("claims nothing while the relayer has no gas, and the chain is slow or another one", async ({
+    app,
+  }) => {
     const header = versionTwo(await authorize(await payer(chain)));
+    const hash = { "X-PAYMENT": `0x${"1".repeat(64)}` };
+    const answers = async (proof: Record<string, string>, status: number, error: string) => {
+      const { body, status: told } = await buy(app, proof);
+      expect([told, body]).toEqual([status, { error: expect.stringContaining(error) }]);
+    };
+    vi.stubEnv("X402_RELAYER_PRIVATE_KEY", generatePrivateKey());
+    await answers(header, 500, "The payment relayer cannot pay the network fee: nothing was moved");
+    const heal = onChain(84_532);
+    deadlines.receipt = 20;
+    for (const proof of [versionTwo(await authorize(stranger())), hash])
+      await answers(proof, 502, "The chain RPC serves chain 84532 rather than 8453");
+    heal();
     intercept(silence);
     deadlines.caller = 100;
-    const { status, body } = await buy(app, header);
-    expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
-    expect(await app.rows("paymentClaims")).toEqual([]);
-  });
-
-  test("is not carried out on another chain", async ({ app }) => {
-    onChain(84_532);
-    deadlines.receipt = 20;
-    for (const headers of [versionTwo(await authorize(stranger())), { "X-PAYMENT": `0x${"1".repeat(64)}` }]) {
-      const { status, body } = await buy(app, headers);
-      expect([status, body.error]).toEqual([
-        502,
-        expect.stringContaining("The chain RPC serves chain 84532 rather than 8453"),
-      ]);
-    }
+    await answers(header, 502, "The chain RPC did not answer in time");
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 });
 
-describe("without a relayer a facilitator", () => {
-  test("carries the payment out, once", async () => {
-    const authorized = await authorize(await payer(chain));
-    const gas = await payer(chain);
-    let asked = 0;
-    const app = withFacilitator(async () => {
-      asked++;
-      const { transactionHash } = await send(chain, gas, settlementCall(authorized));
-      return Response.json({ success: true, transaction: transactionHash, network: "base" });
-    });
-    const moved = await received(async () => {
-      const answers = await Promise.all([1, 2, 3].map(() => buy(app, versionTwo(authorized))));
-      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    });
-    expect([moved, asked, writings(app)]).toEqual([ONE, 1, 1]);
+test("a facilitator carries a payment out once; where it declines or fails, the same proof goes on", async () => {
+  const gas = await payer(chain);
+  const [authorized, ...others] = [await authorize(gas), await authorize(gas), await authorize(gas)];
+  let settle = async () => {
+    const { transactionHash } = await send(chain, gas, settlementCall(authorized));
+    return Response.json({ success: true, transaction: transactionHash, network: "base" });
+  };
+  let asked = 0;
+  const app = withFacilitator(() => {
+    asked++;
+    return settle();
   });
-
-  test.each([
-    ["declines", () => Promise.resolve(Response.json({ success: false, errorReason: "busy" }))],
-    ["fails", () => Promise.resolve(Response.json({}, { status: 500 }))],
-    ["cannot be reached", () => Promise.reject(new TypeError("connection refused"))],
-  ])("that %s is 502, and the same proof goes on", async (_name, settle) => {
-    const authorized = await authorize(await payer(chain));
-    const app = withFacilitator(settle);
-    const { status, body } = await buy(app, versionOne(authorized));
+  const moved = await received(async () => {
+    const answers = await Promise.all([1, 2, 3].map(() => buy(app, versionTwo(authorized))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+  expect([moved, asked, writings(app)]).toEqual([ONE, 1, 1]);
+  const TROUBLES = [
+    () => Promise.resolve(Response.json({ success: false, errorReason: "busy" })),
+    () => Promise.reject(new TypeError("connection refused")),
+  ];
+  for (const [i, one] of others.entries()) {
+    settle = TROUBLES[i] ?? settle;
+    const { status, body } = await buy(app, versionOne(one));
     expect([status, body.error]).toEqual([502, expect.stringContaining("The payment facilitator")]);
-    expect(writings(app)).toBe(0);
-    await send(chain, await payer(chain), settlementCall(authorized));
-    expect((await buy(app, versionOne(authorized))).status).toBe(200);
-  });
+    expect(writings(app)).toBe(1 + i);
+    await send(chain, gas, settlementCall(one));
+    expect((await buy(app, versionOne(one))).status).toBe(200);
+  }
 });
 
 /** The gateway keeps a report to itself until it is told to go on. */
@@ -195,66 +176,66 @@ function holdReport(): { begun: Promise<void>; goOn: () => void } {
   return { begun, goOn };
 }
 
-describe("a report that fails", () => {
-  const short = JSON.stringify({
+describe("a report", () => {
+  const short = {
     fullAnalysis: "Quiet day.",
     shortSummary: "🟡 Quiet",
     marketOutlook: "neutral",
     impacts: [{ title: "BTC", detail: "Flat.", sentiment: "neutral", confidence: 0.5 }],
-  });
-  test.for([
-    ["the gateway is down", { mode: "status", status: 500 }, "The LLM gateway answered with status 500"],
-    ["it is too short", { mode: "reply", content: short }, "The LLM gateway wrote too short a report"],
-  ] as const)(
-    "because %s is 502 with the payment's receipt, and costs nothing again",
-    async ([_name, fault, error], { app }) => {
-      const from = await payer(chain);
-      const header = versionTwo(await authorize(from));
-      app.standins.fail("llm", { ...fault, schema: "research_result" });
-      const moved = await received(async () => {
-        const failed = await buy(app, header, { userId: "alice" });
-        expect([failed.status, failed.body]).toEqual([502, { error }]);
-        const paid = z.looseObject({}).parse(headerOf(failed, "payment-response"));
-        expect(paid).toMatchObject({ success: true, payer: from.address.toLowerCase() });
-        expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid" }]);
-        app.standins.clear();
-        const other = await buy(app, header, { userId: "mallory" });
-        expect([other.status, other.body.reason]).toEqual([402, "payment_already_used"]);
-        const served = await buy(app, header, { userId: "alice" });
-        expect(served.status).toBe(200);
-        expect(headerOf(served, "payment-response")).toMatchObject(paid);
-      });
-      expect(moved).toBe(ONE);
-    },
-  );
+  };
+  const schema = "research_result";
 
-  test("whose writer keeps to no fact is given with its figures marked", async ({ app }) => {
+  test("that fails or outlasts its caller's wait is 502 with the payment's receipt, and costs nothing again", async ({
+    app,
+  }) => {
+    const from = await payer(chain);
+    const header = versionTwo(await authorize(from));
+    const order = { userId: "alice" };
+    const paid = { success: true, payer: from.address.toLowerCase() };
+    const fails = async (answer: Answer, error: unknown) => {
+      expect([answer.status, answer.body]).toEqual([502, { error }]);
+      expect(headerOf(answer, "payment-response")).toMatchObject(paid);
+      const other = await buy(app, header, { userId: "mallory" });
+      expect([other.status, other.body.reason]).toEqual([402, "payment_already_used"]);
+    };
+    const moved = await received(async () => {
+      app.standins.fail("llm", { mode: "status", status: 500, schema });
+      await fails(await buy(app, header, order), "The LLM gateway answered with status 500");
+      app.standins.clear();
+      app.standins.fail("llm", { mode: "reply", content: JSON.stringify(short), schema });
+      await fails(await buy(app, header, order), "The LLM gateway wrote too short a report");
+      app.standins.clear();
+
+      const before = writings(app);
+      const write = holdReport();
+      const patienceEnds = deadlineByHand("caller");
+      const waiting = buy(app, header, order);
+      await write.begun;
+      patienceEnds();
+      await fails(await waiting, expect.stringContaining("nothing more is charged"));
+      // A repeat joins it.
+      unreachDeadlines();
+      const again = buy(app, header, order);
+      write.goOn();
+      const served = await again;
+      expect([served.status, headerOf(served, "payment-response")]).toMatchObject([200, paid]);
+      expect(writings(app)).toBe(before + 1);
+    });
+    expect(moved).toBe(ONE);
+  });
+
+  test("waits for the slowest source, and is given with marks where its writer keeps to no fact", async ({
+    app,
+  }) => {
     const told = new Array<string>(90).fill("Bitcoin is at $42,000 [f1].").join(" ");
-    const content = JSON.stringify({ ...JSON.parse(short), fullAnalysis: told });
-    app.standins.fail("llm", { mode: "reply", content, schema: "research_result" });
+    const content = JSON.stringify({ ...short, fullAnalysis: told });
+    app.standins.fail("llm", { mode: "reply", content, schema });
+    // However soon others have answered.
+    deadlines.researchSources = 1;
+    app.standins.fail("sentiment", { mode: "slow", ms: 700, times: 1 });
     const { status, body } = await buy(app, versionOne(await authorize(await payer(chain))));
-    expect([status, body.result]).toMatchObject([
-      200,
-      { fullAnalysis: expect.stringContaining("$42,000 [model]") },
-    ]);
-  });
-
-  test("or outlasts its caller's wait is 502 with the receipt, and a repeat joins it", async ({ app }) => {
-    const header = versionOne(await authorize(privateKeyToAccount(generatePrivateKey()), {}));
-    expect((await buy(app, header)).body.reason).toBe("insufficient_funds");
-    const paid = versionOne(await authorize(await payer(chain)));
-    const write = holdReport();
-    const patienceEnds = deadlineByHand("caller");
-    const waiting = buy(app, paid);
-    await write.begun;
-    patienceEnds();
-    const late = await waiting;
-    expect([late.status, late.body.error]).toEqual([502, expect.stringContaining("nothing more is charged")]);
-    expect(headerOf(late, "payment-response")).toMatchObject({ success: true });
-    unreachDeadlines();
-    const again = buy(app, paid);
-    write.goOn();
-    expect((await again).status).toBe(200);
-    expect(writings(app)).toBe(1);
+    const fullAnalysis = expect.stringContaining("$42,000 [model]");
+    expect([status, body.result]).toMatchObject([200, { fullAnalysis }]);
+    expect(JSON.stringify(body.result)).not.toMatch(/"collector":"(?:market|sentiment|onchain)"/);
   });
 });

@@ -1,19 +1,15 @@
 import type { PrivateKeyAccount } from "viem/accounts";
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { balanceOf as creditsOf } from "../../convex/credits/model";
 import { proofText } from "../../convex/payments/proofs";
-import { startTestChain as startChainAt } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import { type WalletApp } from "../support/chain/walletApp";
-import { closeApp } from "../support/world";
 import { browserOf } from "../support/browser";
 import {
   authorize,
-  base64,
   buy,
   buyWith,
-  createPaidApp,
   handedOut,
   ONE,
   payer,
@@ -48,170 +44,106 @@ async function balanceOf(app: WalletApp, userId: string): Promise<number> {
   return app.t.run((ctx) => creditsOf(ctx, userId));
 }
 
-describe("a transfer that reaches the deposit webhook", () => {
-  test("first pays the report out of the credits it has brought", async ({ app }) => {
-    const hash = await sent(app, "alice", 3n * ONE);
-    expect((await webhook(app, hash)).body).toMatchObject({ credited: [{ txHash: hash, credits: 300 }] });
-    expect((await buyWith(app, hash, { userId: "mallory" })).status).toBe(402);
-    expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
-    expect(await balanceOf(app, "alice")).toBe(200);
-    await webhook(app, hash);
-    expect((await buyWith(app, hash, { userId: "alice", token: "BTC" })).body.reason).toBe(
-      "payment_already_used",
-    );
-    expect(await balanceOf(app, "alice")).toBe(200);
-  });
+/** The transaction's hash under its payer's signature. */
+async function signedProof(from: PrivateKeyAccount, txHash: string): Promise<string> {
+  const message = proofText(txHash, PLATFORM, { focus: "" });
+  return JSON.stringify({ txHash, signature: await from.signMessage({ message }) });
+}
 
-  test("of an account with an owner buys by its key, and not by its id alone", async ({ app }) => {
-    const person = browserOf(app, "owner");
-    const { userId } = await person.mutation(api.accounts.profile.signIn, {});
-    await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: 5n * ONE });
-    const order = { userId, toAddress: PLATFORM, token: "USDC", amount: String(3n * ONE) };
-    const txHash = String((await app.post("/mcp/defi/send", order, { as: "owner" })).body.txHash);
-    await webhook(app, txHash);
-    const alone = await buyWith(app, txHash, { userId });
-    expect([alone.status, alone.body.reason]).toEqual([402, "invalid_payer_signature"]);
-    const { key } = await person.mutation(api.accounts.keys.create, { name: "one", scopes: ["read"] });
-    const proof = { "X-PAYMENT": txHash };
-    expect((await buy(app, { ...proof, Authorization: "Bearer mk_none" }, { userId })).status).toBe(401);
-    expect((await buy(app, { ...proof, Authorization: `Bearer ${key}` }, { userId })).status).toBe(200);
-    expect(await balanceOf(app, userId)).toBe(200);
-  });
-
-  test("of an account with an owner buys nothing by its id alone, also once its sender is unlinked", async ({
-    app,
-  }) => {
-    const person = browserOf(app, "owner");
-    const { userId } = await person.mutation(api.accounts.profile.signIn, {});
-    const from = await payer(chain);
-    await linkAddress(app, person, from);
-    const txHash = await transfer(chain, from, { value: 3n * ONE });
-    await webhook(app, txHash);
-    await person.mutation(api.accounts.profile.unlinkAddress, { address: from.address });
-    expect((await buyWith(app, txHash, { userId })).status).toBe(402);
-    expect(await balanceOf(app, userId)).toBe(300);
-    expect((await buyWith(app, txHash, { userId }, { as: "owner" })).status).toBe(200);
-    expect(await balanceOf(app, userId)).toBe(200);
-  });
-
-  test("is redeemed by its payer's signature for an id that has replaced another", async ({ app }) => {
-    const person = browserOf(app, "owner");
-    await person.mutation(api.accounts.profile.signIn, {});
-    const { userId } = await person.mutation(api.accounts.profile.replaceUserId, {});
-    const from = await payer(chain);
-    const txHash = await transfer(chain, from);
-    const message = proofText(txHash, PLATFORM, { userId, focus: "" });
-    const signature = await from.signMessage({ message });
-    expect((await buyWith(app, JSON.stringify({ txHash, signature }), { userId })).status).toBe(200);
-  });
-
-  test("second credits what the report has left", async ({ app }) => {
-    const hash = await sent(app, "alice", 3n * ONE);
-    expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
-    expect((await webhook(app, hash)).body).toMatchObject({ credited: [{ txHash: hash, credits: 200 }] });
-    expect(await balanceOf(app, "alice")).toBe(200);
-  });
-
-  test("of nobody known still buys a report", async ({ app }) => {
-    const from = await payer(chain);
-    const txHash = await transfer(chain, from, { value: ONE });
-    const told = async () => (await webhook(app, txHash)).body.ignored;
-    expect(await told()).toEqual([
-      { txHash, reason: expect.stringContaining("unmatched: it is credited once") },
-    ]);
-    const message = proofText(txHash, PLATFORM, { focus: "" });
-    const signature = await from.signMessage({ message });
-    expect((await buyWith(app, JSON.stringify({ txHash, signature }))).status).toBe(200);
-    await app.settle();
-    expect(await told()).toEqual([{ txHash, reason: "it was spent on a report" }]);
-  });
-
-  test("of nobody known, and a report bought with it, credits only the rest when its sender is linked", async ({
-    app,
-  }) => {
-    const person = browserOf(app, "alice");
-    const { userId } = await person.mutation(api.accounts.profile.signIn, {});
-    const from = await payer(chain);
-    for (const first of ["deposit", "report"]) {
-      const txHash = await transfer(chain, from, { value: 2n * ONE });
-      const message = proofText(txHash, PLATFORM, { focus: "" });
-      const proof = JSON.stringify({ txHash, signature: await from.signMessage({ message }) });
-      if (first === "deposit") await webhook(app, txHash);
-      expect([first, (await buyWith(app, proof)).status]).toEqual([first, 200]);
-      await webhook(app, txHash);
+test("a registered wallet's transfer buys its user a report, out of its credits or before they come", async ({
+  app,
+}) => {
+  for (const isRead of [true, false]) {
+    const userId = isRead ? "alice" : "bob";
+    const txHash = await sent(app, userId, 3n * ONE);
+    const told = async () => (await webhook(app, txHash)).body.credited;
+    if (isRead) expect(await told()).toMatchObject([{ txHash, credits: 300 }]);
+    for (const body of [{}, { userId: "mallory" }]) {
+      const refused = await buyWith(app, txHash, body);
+      expect([userId, refused.status, refused.body.reason]).toEqual([userId, 402, "invalid_payer_signature"]);
     }
-    await linkAddress(app, person, from);
-    expect(await balanceOf(app, userId)).toBe(200);
-  });
-
-  test("as the settlement of a signed payment credits what the report has left, whoever comes first", async () => {
-    for (const early of [true, false]) {
-      const app = createPaidApp(chain);
-      const from = await payer(chain);
-      // The payer is a registered user: a custody wallet's row with the payer's address.
-      await app.post("/mcp/wallet/create", { userId: "alice" });
-      await app.t.run(async (ctx) => {
-        for (const row of await ctx.db.query("wallets").collect()) {
-          await ctx.db.patch("wallets", row._id, { address: from.address });
-        }
-      });
-      const header = versionTwo(await authorize(from, { value: 3n * ONE }));
-      await chain.miner.pause();
-      const buying = buy(app, header, { userId: "alice" });
-      const { txHash } = await handedOut(app);
-      if (early) {
-        // The webhook's provider sees the block before this service does.
-        await chain.miner.mine();
-        await webhook(app, txHash);
-      }
-      chain.miner.resume();
-      expect((await buying).status).toBe(200);
-      if (!early) await webhook(app, txHash);
-      expect([early, await balanceOf(app, "alice")]).toEqual([early, 200]);
-      closeApp();
-    }
-  });
-});
-
-test("the age of a payment is the chain's: an hour for a hash, a day for a signature, none for a claim", async () => {
-  let ahead = 0;
-  const own = await startChainAt({ clock: () => Date.now() / 1_000 + ahead, log: () => undefined });
-  try {
-    const app = createPaidApp(own);
-    const from = await payer(own);
-    const [bare, signed, late] = [
-      await transfer(own, from),
-      await transfer(own, from),
-      await transfer(own, from),
-    ];
-    const proofOf = async (txHash: string) => {
-      const message = proofText(txHash, PLATFORM, { userId: "alice", focus: "" });
-      return base64({ txHash, signature: await from.signMessage({ message }) });
-    };
-    expect((await buyWith(app, bare, { userId: "alice" })).status).toBe(200);
-    ahead = 2 * 3_600;
-    await own.miner.mine();
-    expect((await buyWith(app, signed, { userId: "alice" })).body.reason).toBe("payment_expired");
-    expect((await buyWith(app, await proofOf(signed), { userId: "alice" })).status).toBe(200);
-    expect((await buyWith(app, bare, { userId: "alice" })).status).toBe(200);
-    ahead = 25 * 3_600;
-    await own.miner.mine();
-    expect((await buyWith(app, await proofOf(late), { userId: "alice" })).body.reason).toBe(
-      "payment_expired",
-    );
-  } finally {
-    await own.stop();
+    expect([userId, (await buyWith(app, txHash, { userId })).status]).toEqual([userId, 200]);
+    expect(await told()).toMatchObject([{ txHash, credits: isRead ? 300 : 200 }]);
+    expect([userId, await balanceOf(app, userId)]).toEqual([userId, 200]);
+    // It buys no second one.
+    const again = await buyWith(app, txHash, { userId, token: "BTC" });
+    expect([userId, again.body.reason]).toEqual([userId, "payment_already_used"]);
+    await webhook(app, txHash);
+    expect([userId, await balanceOf(app, userId)]).toEqual([userId, 200]);
   }
 });
 
-test("an authorization that the chain's clock has outlived is refused by the simulation", async () => {
-  const own = await startChainAt({ clock: () => Date.now() / 1_000 + 600, log: () => undefined });
-  try {
-    const app = createPaidApp(own);
-    const { status, body } = await buy(app, versionTwo(await authorize(await payer(own))));
-    expect([status, body.reason]).toEqual([402, "invalid_exact_evm_payload_authorization_valid_before"]);
-    expect(await app.rows("paymentClaims")).toEqual([]);
-  } finally {
-    await own.stop();
+test("an account with an owner buys by its key or token, and not by its id alone, also once the sender is unlinked", async ({
+  app,
+}) => {
+  const person = browserOf(app, "owner");
+  const { userId } = await person.mutation(api.accounts.profile.signIn, {});
+  await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: 5n * ONE });
+  const order = { userId, toAddress: PLATFORM, token: "USDC", amount: String(3n * ONE) };
+  const own = String((await app.post("/mcp/defi/send", order, { as: "owner" })).body.txHash);
+  await webhook(app, own);
+  const from = await payer(chain);
+  await linkAddress(app, person, from);
+  const linked = await transfer(chain, from, { value: 3n * ONE });
+  await webhook(app, linked);
+  await person.mutation(api.accounts.profile.unlinkAddress, { address: from.address });
+  for (const txHash of [own, linked]) expect((await buyWith(app, txHash, { userId })).status).toBe(402);
+  expect(await balanceOf(app, userId)).toBe(600);
+
+  const { key } = await person.mutation(api.accounts.keys.create, { name: "one", scopes: ["read"] });
+  const proof = { "X-PAYMENT": own };
+  expect((await buy(app, { ...proof, Authorization: "Bearer mk_none" }, { userId })).status).toBe(401);
+  expect((await buy(app, { ...proof, Authorization: `Bearer ${key}` }, { userId })).status).toBe(200);
+  expect(await balanceOf(app, userId)).toBe(500);
+  expect((await buyWith(app, linked, { userId }, { as: "owner" })).status).toBe(200);
+  expect(await balanceOf(app, userId)).toBe(400);
+});
+
+test("a transfer of nobody known buys a report, read or not, and credits the rest once its sender is linked", async ({
+  app,
+}) => {
+  const person = browserOf(app, "alice");
+  const { userId } = await person.mutation(api.accounts.profile.signIn, {});
+  const from = await payer(chain, 9n * ONE);
+  const told = async (txHash: string) => (await webhook(app, txHash)).body.ignored;
+  const unmatched = (txHash: string) => [
+    { txHash, reason: "unmatched: it is credited once its sending address is linked" },
+  ];
+  for (const [value, isRead] of [
+    [1n, true],
+    [2n, true],
+    [2n, false],
+  ] as const) {
+    const txHash = await transfer(chain, from, { value: value * ONE });
+    if (isRead) expect(await told(txHash)).toEqual(unmatched(txHash));
+    expect((await buyWith(app, await signedProof(from, txHash))).status).toBe(200);
+    await app.settle();
+    const spent = [{ txHash, reason: "it was spent on a report" }];
+    expect(await told(txHash)).toEqual(value === 1n ? spent : unmatched(txHash));
+  }
+  await linkAddress(app, person, from);
+  expect(await balanceOf(app, userId)).toBe(200);
+});
+
+test("the settlement of a signed payment credits what the report has left, whoever comes first", async ({
+  app,
+}) => {
+  for (const userId of ["early", "late"]) {
+    const from = await payer(chain);
+    const address = from.address.toLowerCase();
+    await app.t.run((ctx) => ctx.db.insert("addresses", { address, userId }));
+    const earlier = (await app.rows("orders")).at(-1)?.tries.at(-1)?.hash;
+    await chain.miner.pause();
+    const buying = buy(app, versionTwo(await authorize(from, { value: 3n * ONE })), { userId });
+    const { txHash } = await handedOut(app, earlier);
+    if (userId === "early") {
+      // The webhook's provider sees the block before this service does.
+      await chain.miner.mine();
+      await webhook(app, txHash);
+    }
+    chain.miner.resume();
+    expect((await buying).status).toBe(200);
+    if (userId === "late") await webhook(app, txHash);
+    expect([userId, await balanceOf(app, userId)]).toEqual([userId, 200]);
   }
 });

@@ -1,13 +1,14 @@
 import { serializeErc6492Signature } from "viem";
-import { describe, expect } from "vitest";
+import { expect, vi } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { send, signed, transferTo } from "../chain/support";
-import { chain, usdcOf, useChain } from "../support/chain/chain";
+import { chain, nonceOf, usdcOf, useChain } from "../support/chain/chain";
+import type { WalletApp } from "../support/chain/walletApp";
 import {
   authorize,
   buy,
-  createPaidApp,
+  devAccount,
   headerOf,
   now,
   ONE,
@@ -20,197 +21,144 @@ import {
   cancellationCall,
   received,
   base64,
-  buyWith,
   transfer,
 } from "./payer";
 import { beforeFirst } from "../support/outside";
 
-/** What buys no report, and says why. */
+/** What buys no report, and says why: 402 with a reason and the whole terms again. */
 
 useChain();
 
-describe("a transaction's hash is refused with 402 and a reason:", () => {
-  const refuse = async (proof: string, reason: string, env: Record<string, string> = {}) => {
-    const app = createPaidApp(chain, { env });
-    deadlines.receipt = 20;
-    const answer = await buyWith(app, proof, { userId: "alice" });
-    expect([answer.status, answer.body]).toEqual([
-      402,
-      expect.objectContaining({
-        error: expect.any(String),
-        reason,
-        paymentDetails: expect.objectContaining({ amount: "1.00" }),
-        x402Version: 1,
-      }),
-    ]);
-    expect(headerOf(answer, "payment-required")).toMatchObject({ x402Version: 2, error: reason });
-    expect(headerOf(answer, "payment-response")).toEqual({
-      success: false,
-      errorReason: reason,
-      transaction: "",
-      network: "eip155:8453",
-    });
-    expect(await app.rows("paymentClaims")).toEqual([]);
-    expect(await app.rows("transfers")).toEqual([]);
-    expect(writings(app)).toBe(0);
-    return answer;
-  };
-
-  test("a proof that cannot be read is refused with 402 and a reason", async () => {
-    for (const proof of [
-      "paid",
-      "0x12",
-      "{}",
-      base64({ hello: 1 }),
-      base64({ x402Version: 3 }),
-      "x".repeat(9_000),
-    ]) {
-      await refuse(proof, "invalid_payload");
-    }
+/** A proof buys nothing: nothing moves, is claimed or written. */
+async function refuses(app: WalletApp, name: string, proof: Record<string, string>, reason: string) {
+  let answer = await app.get("/health");
+  const moved = await received(async () => {
+    answer = await buy(app, proof, { userId: "alice" });
   });
+  expect([name, answer.status, answer.body]).toEqual([
+    name,
+    402,
+    expect.objectContaining({
+      error: expect.any(String),
+      reason,
+      paymentDetails: expect.objectContaining({ amount: "1.00" }),
+      x402Version: 1,
+    }),
+  ]);
+  expect(headerOf(answer, "payment-required")).toMatchObject({ x402Version: 2, error: reason });
+  const told = { success: false, errorReason: reason, transaction: "" };
+  expect(headerOf(answer, "payment-response")).toEqual({ ...told, network: "eip155:8453" });
+  expect(headerOf(answer, "x-payment-response")).toEqual({ ...told, network: "base" });
+  expect([name, moved, writings(app)]).toEqual([name, 0n, 0]);
+  expect([await app.rows("paymentClaims"), await app.rows("transfers")]).toEqual([[], []]);
+  return answer;
+}
 
-  test("a transaction nobody has seen, which may come yet", async () => {
-    const { headers } = await refuse(`0x${"12".repeat(32)}`, "payment_not_found");
-    expect(headers.get("retry-after")).toBe("3");
-  });
-
-  test("too little, another token, another payee, the platform itself", async () => {
-    const from = await payer(chain);
-    await refuse(await transfer(chain, from, { value: ONE - 1n }), "no_matching_transfer");
-    await refuse(await transfer(chain, from, { to: stranger().address }), "no_matching_transfer");
-    await chain.fund(from.address, { USDT: ONE });
-    await refuse(await transfer(chain, from, { token: TOKENS.USDT }), "no_matching_transfer");
-  });
-
-  test("a transaction that has failed", async () => {
-    const from = await payer(chain, ONE);
-    await refuse(await transfer(chain, from, { value: 2n * ONE }), "transaction_failed");
-  });
-
-  test("a bare hash where the operator takes none", async () => {
-    const hash = await transfer(chain, await payer(chain));
-    await refuse(hash, "invalid_payer_signature", { BARE_HASH_PROOFS: "off" });
-  });
-
-  test("the settlement of somebody's signed payment", async ({ app }) => {
-    const bought = await buy(app, versionTwo(await authorize(await payer(chain))), { userId: "alice" });
-    expect(bought.status).toBe(200);
-    const [claim] = await app.rows("paymentClaims");
-    for (const userId of ["alice", "mallory"]) {
-      const { status, body } = await buyWith(app, String(claim?.txHash), { userId });
-      expect([status, body.reason]).toEqual([402, "payment_already_used"]);
-    }
-  });
+test("a transaction's hash, or what is none", async ({ app }) => {
+  deadlines.receipt = 20;
+  const refuse = (name: string, proof: string, reason: string) =>
+    refuses(app, name, { "X-PAYMENT": proof }, reason);
+  for (const proof of [
+    "paid",
+    "0x12",
+    "{}",
+    base64({ hello: 1 }),
+    base64({ x402Version: 3 }),
+    "x".repeat(9_000),
+  ])
+    await refuse(proof.slice(0, 40), proof, "invalid_payload");
+  const unseen = await refuse("unseen", `0x${"12".repeat(32)}`, "payment_not_found");
+  // It may come yet.
+  expect(unseen.headers.get("retry-after")).toBe("3");
+  const from = await payer(chain);
+  await chain.fund(from.address, { USDT: ONE });
+  for (const [name, terms] of [
+    ["too little", { value: ONE - 1n }],
+    ["another payee", { to: stranger().address }],
+    ["another token", { token: TOKENS.USDT }],
+  ] as const)
+    await refuse(name, await transfer(chain, from, terms), "no_matching_transfer");
+  await refuse("failed", await transfer(chain, from, { value: 9n * ONE }), "transaction_failed");
+  vi.stubEnv("BARE_HASH_PROOFS", "off");
+  await refuse("bare", await transfer(chain, from), "invalid_payer_signature");
 });
 
-describe("a signed payment is refused with 402 and a reason, and nothing moves:", () => {
+test("a signed payment", async ({ app }) => {
   const prefix = "invalid_exact_evm_payload";
-  const poor = stranger();
-  test.for<[string, string, () => Promise<Record<string, string>>]>([
+  const [from, poor] = [await payer(chain), stranger()];
+  const undeployed = await authorize(from, { by: poor });
+  const address = poor.address;
+  const signature = serializeErc6492Signature({ address, data: "0x", signature: undeployed.signature });
+  const cancelled = await authorize(from);
+  await send(chain, from, await cancellationCall(from, cancelled));
+  deadlines.unknownHash = 20;
+  const REFUSED: [string, string, Record<string, string>][] = [
     [
       "to another",
       `${prefix}_recipient_mismatch`,
-      async () => versionOne(await authorize(await payer(chain), { to: stranger().address })),
+      versionOne(await authorize(from, { to: stranger().address })),
     ],
-    [
-      "too little",
-      `${prefix}_authorization_value`,
-      async () => versionOne(await authorize(await payer(chain), { value: ONE - 1n })),
-    ],
+    ["too little", `${prefix}_authorization_value`, versionOne(await authorize(from, { value: ONE - 1n }))],
     [
       "not valid yet",
       `${prefix}_authorization_valid_after`,
-      async () => versionOne(await authorize(await payer(chain), { validAfter: now() + 60n })),
+      versionOne(await authorize(from, { validAfter: now() + 60n })),
     ],
     [
       "expired",
       `${prefix}_authorization_valid_before`,
-      async () => versionOne(await authorize(await payer(chain), { validBefore: now() + 3n })),
+      versionOne(await authorize(from, { validBefore: now() + 3n })),
     ],
-    [
-      "signed by another",
-      `${prefix}_signature`,
-      async () => versionTwo(await authorize(await payer(chain), { by: stranger() })),
-    ],
-    ["without funds", "insufficient_funds", async () => versionTwo(await authorize(poor))],
-    [
-      "on another network",
-      "invalid_network",
-      async () => versionOne(await authorize(poor), { network: "base-sepolia" }),
-    ],
-    [
-      "of another scheme",
-      "unsupported_scheme",
-      async () => versionOne(await authorize(poor), { scheme: "upto" }),
-    ],
-    [
-      "malformed",
-      "invalid_payload",
-      async () => versionOne(await authorize(poor), { payload: { signature: "0x" } }),
-    ],
+    ["signed by another", `${prefix}_signature`, versionTwo(await authorize(from, { by: stranger() }))],
+    ["without funds", "insufficient_funds", versionTwo(await authorize(poor))],
+    ["on another network", "invalid_network", versionOne(await authorize(from), { network: "base-sepolia" })],
+    ["of another scheme", "unsupported_scheme", versionOne(await authorize(from), { scheme: "upto" })],
+    ["malformed", "invalid_payload", versionOne(await authorize(from), { payload: { signature: "0x" } })],
     [
       "of a wallet still to be deployed",
       `${prefix}_signature`,
-      async () => {
-        const authorized = await authorize(await payer(chain), { by: poor });
-        const { signature: inner } = authorized;
-        const signature = serializeErc6492Signature({ address: poor.address, data: "0x", signature: inner });
-        return versionOne(authorized, { payload: { ...authorized.payload, signature } });
-      },
+      versionOne(undeployed, { payload: { ...undeployed.payload, signature } }),
     ],
-  ])("%s", async ([_name, reason, headers], { app }) => {
-    const moved = await received(async () => {
-      const answer = await buy(app, await headers());
-      expect([answer.status, answer.body.reason]).toEqual([402, reason]);
-      expect(answer.body).toMatchObject({ error: expect.any(String), paymentDetails: {}, x402Version: 1 });
-      expect(headerOf(answer, "x-payment-response")).toEqual({
-        success: false,
-        errorReason: reason,
-        transaction: "",
-        network: "base",
-      });
+    ["cancelled", "invalid_exact_evm_nonce_already_used", versionOne(cancelled)],
+  ];
+  for (const [name, reason, proof] of REFUSED) await refuses(app, name, proof, reason);
+});
+
+test("a signed payment whose payer empties the wallet behind the check: it pays once there is money again, and the relayer pays for two failures a day", async ({
+  app,
+}) => {
+  const from = await payer(chain, ONE);
+  const relayer = devAccount(2).address;
+  const proofs = [versionOne(await authorize(from)), versionOne(await authorize(from))];
+  const [first = {}, second = {}] = proofs;
+  /** The wallet's money leaves once the service has signed. */
+  const emptied = async (proof: Record<string, string>) => {
+    const raw = await signed(chain, from, {
+      to: TOKENS.USDC,
+      data: transferTo(stranger().address, ONE),
     });
-    expect(moved).toBe(0n);
-    expect(await app.rows("paymentClaims")).toEqual([]);
-  });
-
-  test("a signed payment that its payer has cancelled is refused, and nothing moves", async ({ app }) => {
-    const from = await payer(chain);
-    const authorized = await authorize(from);
-    await send(chain, from, await cancellationCall(from, authorized));
-    deadlines.unknownHash = 20;
-    const { status, body } = await buy(app, versionOne(authorized));
-    expect([status, body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
-  });
-
-  test("emptied behind the check: it is refused, and pays once there is money again", async ({ app }) => {
-    const from = await payer(chain, ONE);
-    const authorized = await authorize(from);
-    const data = transferTo(stranger().address, ONE);
-    const raw = await signed(chain, from, { to: TOKENS.USDC, data });
     beforeFirst("eth_sendRawTransaction", async () => {
       await chain.rpc("eth_sendRawTransaction", [raw]);
       await chain.miner.mine();
     });
-    const refused = await buy(app, versionOne(authorized));
-    expect([refused.status, refused.body.reason]).toEqual([402, "transaction_failed"]);
+    const refused = await buy(app, proof);
     await chain.fund(from.address, { USDC: ONE });
-    expect((await buy(app, versionOne(authorized))).status).toBe(200);
-    expect(await usdcOf(from.address)).toBe(0n);
+    return [refused.status, refused.body.reason, await nonceOf(relayer)];
+  };
+  const before = await nonceOf(relayer);
+  expect(await emptied(first)).toEqual([402, "transaction_failed", before + 1]);
+  // The same payment fails once more.
+  expect(await emptied(first)).toEqual([402, "transaction_failed", before + 2]);
+  for (const proof of proofs) {
+    const { status, body } = await buy(app, proof);
+    expect([status, body.error]).toEqual([402, expect.stringContaining("were mined and failed")]);
+  }
+  expect([await nonceOf(relayer), await usdcOf(from.address)]).toEqual([before + 2, ONE]);
+  // A day later.
+  await app.t.run(async ({ db }) => {
+    for (const { _id, createdAt } of await db.query("paymentClaims").collect())
+      await db.patch("paymentClaims", _id, { createdAt: createdAt - 86_400_001 });
   });
-});
-
-test("a field that the paid report does not have takes no payment: the proof stays unspent", async ({
-  app,
-}) => {
-  const from = await payer(chain);
-  const proof = versionTwo(await authorize(from));
-  const before = await usdcOf(from.address);
-  const asked = await buy(app, proof, { userId: "alice", token: "BTC", dryRun: true });
-  expect([asked.status, asked.body.error]).toEqual([
-    400,
-    "dryRun is not a field here, where money moves: there are userId, token",
-  ]);
-  expect([await usdcOf(from.address), await app.rows("paymentClaims")]).toEqual([before, []]);
-  expect((await buy(app, proof, { userId: "alice", token: "BTC" })).status).toBe(200);
+  expect((await buy(app, second)).status).toBe(200);
+  expect(await usdcOf(from.address)).toBe(0n);
 });

@@ -29,8 +29,6 @@ afterAll(() => stack.stop());
 
 const usdcOf = (address: `0x${string}`) => balanceOf(chain, TOKENS.USDC, address);
 
-type PayingFetch = ReturnType<typeof wrapFetchWithPayment>;
-
 /** Every request the client sends, by the proof headers it carries. */
 function watched(): { inner: typeof fetch; sent: string[][] } {
   const sent: string[][] = [];
@@ -50,54 +48,49 @@ const order = (body: object) => ({
 
 const url = () => `${stack.siteUrl}/agent/research/paid`;
 
-const clients: [string, (inner: typeof fetch, account: PrivateKeyAccount) => PayingFetch][] = [
-  [
-    "with the schemes of both versions registered",
-    (inner, account) => {
-      const client = new x402Client();
-      registerExactEvmScheme(client, { signer: account });
-      return wrapFetchWithPayment(inner, client);
-    },
-  ],
-  [
-    "configured in one call",
-    (inner, account) =>
-      wrapFetchWithPaymentFromConfig(inner, {
-        schemes: [{ network: "eip155:8453", client: new ExactEvmScheme(account) }],
-      }),
-  ],
-];
+type Wrap = (inner: typeof fetch, account: PrivateKeyAccount) => ReturnType<typeof wrapFetchWithPayment>;
+
+const withBothSchemes: Wrap = (inner, account) => {
+  const client = new x402Client();
+  registerExactEvmScheme(client, { signer: account });
+  return wrapFetchWithPayment(inner, client);
+};
+const configured: Wrap = (inner, account) =>
+  wrapFetchWithPaymentFromConfig(inner, {
+    schemes: [{ network: "eip155:8453", client: new ExactEvmScheme(account) }],
+  });
 
 describe("@x402/fetch", () => {
-  test.each(clients)("%s buys a report for one USDC", async (_name, wrap) => {
+  test("with the schemes of both versions buys a report for one USDC, and two at once", async () => {
     const account = await newWallet(chain, { USDC: 5n * ONE });
     const { inner, sent } = watched();
     const platformBefore = await usdcOf(PLATFORM);
-    const response = await wrap(inner, account)(url(), order({ userId: account.address, token: "BTC" }));
-    expect([response.status, await response.json()]).toEqual([
-      200,
-      {
-        success: true,
-        token: "BTC",
-        result: expect.objectContaining({ fullAnalysis: expect.stringContaining("Bitcoin (BTC)") }),
-      },
-    ]);
-    expect(sent).toEqual([[], ["payment-signature"]]);
-    expect([await usdcOf(account.address), (await usdcOf(PLATFORM)) - platformBefore]).toEqual([
-      4n * ONE,
-      ONE,
-    ]);
-    const receipt = decodePaymentResponseHeader(response.headers.get("PAYMENT-RESPONSE") ?? "");
-    expect(receipt).toMatchObject({
-      success: true,
-      network: "eip155:8453",
-      payer: account.address.toLowerCase(),
-    });
-    const mined = await clientOf(chain).getTransactionReceipt({ hash: hex(receipt.transaction) });
-    expect(mined.status).toBe("success");
+    const pay = withBothSchemes(inner, account);
+    const bought = await Promise.all(
+      [account.address, "bob"].map((userId) => pay(url(), order({ userId, token: "BTC" }))),
+    );
+    for (const response of bought) {
+      expect([response.status, await response.json()]).toEqual([
+        200,
+        {
+          success: true,
+          token: "BTC",
+          result: expect.objectContaining({ fullAnalysis: expect.stringContaining("Bitcoin (BTC)") }),
+        },
+      ]);
+      const receipt = decodePaymentResponseHeader(response.headers.get("PAYMENT-RESPONSE") ?? "");
+      const payer = account.address.toLowerCase();
+      expect(receipt).toMatchObject({ success: true, network: "eip155:8453", payer });
+      const mined = await clientOf(chain).getTransactionReceipt({ hash: hex(receipt.transaction) });
+      expect(mined.status).toBe("success");
+    }
+    expect(sent.flat()).toEqual(["payment-signature", "payment-signature"]);
+    expect(sent).toHaveLength(4);
+    const moved = (await usdcOf(PLATFORM)) - platformBefore;
+    expect([await usdcOf(account.address), moved]).toEqual([3n * ONE, 2n * ONE]);
   });
 
-  test("is all that an agent needs to find the report and buy it", async () => {
+  test("configured in one call is all that an agent needs to find the report and buy it", async () => {
     // It knows the address alone. The 402 says how the endpoint is called, and what it costs.
     const found = await fetch(url());
     const offer = found.headers.get("payment-required") ?? "";
@@ -106,10 +99,7 @@ describe("@x402/fetch", () => {
     const [terms] = accepts;
     expect([found.status, input.method, terms?.amount]).toEqual([402, "POST", ONE.toString()]);
     const account = await newWallet(chain, { USDC: ONE });
-    const pay = wrapFetchWithPaymentFromConfig(fetch, {
-      schemes: [{ network: "eip155:8453", client: new ExactEvmScheme(account) }],
-    });
-    const bought = await pay(resource.url, order(input.body));
+    const bought = await configured(fetch, account)(resource.url, order(input.body));
     const report = sold.parse(await bought.json());
     expect([report.token, report.result.fullAnalysis]).toEqual([
       "BTC",
@@ -118,24 +108,10 @@ describe("@x402/fetch", () => {
     expect([bought.status, await usdcOf(account.address)]).toEqual([200, 0n]);
   });
 
-  test("pays for each of two orders that it sends at once", async () => {
-    const account = await newWallet(chain, { USDC: 5n * ONE });
-    const { inner, sent } = watched();
-    const client = new x402Client();
-    registerExactEvmScheme(client, { signer: account });
-    const pay = wrapFetchWithPayment(inner, client);
-    const answers = await Promise.all(
-      ["alice", "bob"].map((userId) => pay(url(), order({ token: "BTC", userId }))),
-    );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    expect(sent).toHaveLength(4);
-    expect(await usdcOf(account.address)).toBe(3n * ONE);
-  });
-
   test("of a payer without money is told so, once, and nothing moves", async () => {
     const account = await newWallet(chain, { USDC: ONE - 1n });
     const { inner, sent } = watched();
-    for (const [, wrap] of clients) {
+    for (const wrap of [withBothSchemes, configured]) {
       const response = await wrap(inner, account)(url(), order({}));
       expect([response.status, await response.json()]).toMatchObject([402, { reason: "insufficient_funds" }]);
     }
