@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
+import { SECRET, updateOf } from "../bot/support";
 import { real } from "../../scripts/real";
 import { chain, useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
@@ -120,7 +121,11 @@ describe("a send by userId alone", () => {
     const { userId } = await owner(app);
     await app.post("/mcp/defi/send", send(userId));
     const [approval] = await app.rows("orders");
-    await Promise.all(Array.from({ length: 10 }, () => say(app, `/approve ${String(approval?._id)}`)));
+    const headers = { "X-Telegram-Bot-Api-Secret-Token": SECRET };
+    const approve = () =>
+      app.post("/messenger/webhook", updateOf(`/approve ${String(approval?._id)}`), { headers });
+    await Promise.all(Array.from({ length: 10 }, approve));
+    await app.settle();
     expect(await signed(app)).toHaveLength(1);
     expect(await held(app, userId)).toBe("975");
   });

@@ -9,7 +9,7 @@ import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, test } from "..
 import { answering } from "../support/chain/rpc";
 import { intercept } from "../support/outside";
 import { age, cronComesBy } from "./orderRows";
-import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
+import { freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 
 /** Whatever the chain or its nodes do, a wallet moves again by itself: nothing twice, nothing lost. */
 
@@ -39,78 +39,74 @@ async function mineBlocks(count = 12): Promise<void> {
   for (let n = 0; n < count; n++) await chain.miner.mine();
 }
 
-/** The block with the last transactions is dropped for an empty one. */
-async function reorganise(depth = 1): Promise<void> {
-  await chain.rpc("anvil_reorg", [depth, []]);
-  await chain.feeds.tick();
-}
-
-describe("a block that is dropped behind a confirmed send", () => {
-  /** A send that is confirmed in a block which is dropped afterwards. */
-  async function lostSend(app: WalletApp, to: `0x${string}`) {
+test("a confirmed send whose block is dropped is handed out again, whether something follows it or not", async ({
+  app,
+}) => {
+  const owner = await app.fundedWallet("alice", { ETH: ETHER });
+  const [first, second, third] = [freshAddress(), freshAddress(), freshAddress()];
+  const lostSend = async (to: `0x${string}`) => {
     await chain.miner.pause();
     const sent = send(app, { toAddress: to });
-    await until(async () => (await rowsOf(app))[0]?.state === "signed");
+    await until(async () => (await rowsOf(app)).at(-1)?.state === "signed");
     await until(async () => JSON.stringify(await chain.rpc("txpool_status")).includes('"pending":"0x1"'));
     await chain.miner.mine();
     const { body } = await sent;
     expect(body.status).toBe("confirmed");
-    await reorganise();
+    await chain.rpc("anvil_reorg", [1, []]);
+    await chain.feeds.tick();
     expect(await isMined(body.txHash)).toBe(false);
-    return String(body.txHash);
-  }
-
-  test("holds up no later send: the lost one is handed out again, and both arrive once", async ({ app }) => {
-    const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    const [first, second] = [freshAddress(), freshAddress()];
-    await lostSend(app, first);
-    chain.miner.resume();
-    expect((await send(app, { toAddress: second })).body.status).toBe("confirmed");
-    expect([await etherOf(first), await etherOf(second), await nonceOf(owner)]).toEqual([5n, 5n, 2]);
-  });
-
-  test("is noticed when nothing follows: a confirmed send is looked at once more", async ({ app }) => {
-    const to = freshAddress();
-    await app.fundedWallet("alice", { ETH: ETHER });
-    const txHash = await lostSend(app, to);
-    await cronComesBy(app);
-    chain.miner.resume();
-    await until(() => isMined(txHash));
-    expect(await etherOf(to)).toBe(5n);
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]).toMatchObject({
-      state: "confirmed",
-      nextCheckAt: Number.MAX_SAFE_INTEGER,
-    });
-  });
+    return body.txHash;
+  };
+  // Nothing follows: it is looked at once more.
+  const txHash = await lostSend(first);
+  await cronComesBy(app);
+  chain.miner.resume();
+  await until(() => isMined(txHash));
+  await cronComesBy(app);
+  expect((await rowsOf(app))[0]).toMatchObject({ state: "confirmed", nextCheckAt: Number.MAX_SAFE_INTEGER });
+  // It holds up no later one.
+  await lostSend(second);
+  chain.miner.resume();
+  expect((await send(app, { toAddress: third })).body.status).toBe("confirmed");
+  expect(await Promise.all([first, second, third].map(etherOf))).toEqual([5n, 5n, 5n]);
+  expect(await nonceOf(owner)).toBe(3);
 });
 
-describe("a deployment that was restored from a backup", () => {
-  test("signs nothing for a wallet of which the chain knows more, until the operator has read it back", async ({
-    app,
-  }) => {
-    const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    await send(app);
-    await app.t.run(async (ctx) => {
-      for (const { _id } of await ctx.db.query("orders").collect()) await ctx.db.delete("orders", _id);
-      for (const { _id } of await ctx.db.query("wallets").collect())
-        await ctx.db.patch("wallets", _id, { nextNonce: undefined });
-    });
-    const { status, body } = await send(app);
-    expect([status, body.error]).toEqual([
-      503,
-      expect.stringMatching(/^The chain knows transactions of this wallet that this service does not/),
-    ]);
-    const repair = internal.wallets.actions.repair;
-    expect(await app.t.action(repair, { address: owner.toLowerCase() })).toEqual({ mined: 1, nextNonce: 1 });
-    expect((await send(app)).body.status).toBe("confirmed");
-    expect(await nonceOf(owner)).toBe(2);
+test("a deployment restored from a backup signs nothing for a wallet of which the chain knows more, until the operator has read it back", async ({
+  app,
+}) => {
+  const owner = await app.fundedWallet("alice", { ETH: ETHER });
+  await send(app);
+  await app.t.run(async (ctx) => {
+    for (const { _id } of await ctx.db.query("orders").collect()) await ctx.db.delete("orders", _id);
+    for (const { _id } of await ctx.db.query("wallets").collect())
+      await ctx.db.patch("wallets", _id, { nextNonce: undefined });
   });
+  const { status, body } = await send(app);
+  expect([status, body.error]).toEqual([
+    503,
+    expect.stringMatching(/^The chain knows transactions of this wallet that this service does not/),
+  ]);
+  const repair = internal.wallets.actions.repair;
+  expect(await app.t.action(repair, { address: owner.toLowerCase() })).toEqual({ mined: 1, nextNonce: 1 });
+  expect((await send(app)).body.status).toBe("confirmed");
+  expect(await nonceOf(owner)).toBe(2);
 });
 
 describe("the network fee", () => {
-  test("far above what is usual is not paid, and nothing is signed", async ({ app }) => {
-    await app.fundedWallet("alice", { ETH: 3n * ETHER });
+  test("has the L1's part where the chain has one; far above what is usual it is not paid, and nothing is signed", async ({
+    app,
+  }) => {
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const oracle = "0x420000000000000000000000000000000000000F";
+    // Answers every call with one ether.
+    await chain.rpc("anvil_setCode", [oracle, "0x670de0b6b3a764000060005260206000f3"]);
+    const short = await send(app);
+    await chain.rpc("anvil_setCode", [oracle, "0x"]);
+    expect([short.status, short.body.error]).toEqual([
+      400,
+      expect.stringContaining("Insufficient ETH for the network fee: 2.0"),
+    ]);
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(500n * GWEI).toString(16)}`]);
     await chain.miner.mine();
     const { status, body } = await send(app);
@@ -120,6 +116,7 @@ describe("the network fee", () => {
     ]);
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
     await chain.miner.mine();
+    expect(await rowsOf(app)).toEqual([]);
   });
 
   /** A send that is pending while the next block asks for more than it offers. */
@@ -127,6 +124,7 @@ describe("the network fee", () => {
     deadlines.receipt = 200;
     await chain.miner.pause();
     const { body } = await send(app, { toAddress: to });
+    expect(body.status).toBe("submitted");
     const [row] = await rowsOf(app);
     const { maxFeePerGas = 0n } = parseTransaction(hex.parse(row?.tries[0]?.raw));
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(maxFeePerGas * 2n).toString(16)}`]);
@@ -212,26 +210,6 @@ describe("the network fee", () => {
   });
 });
 
-describe("a chain that fails", () => {
-  test("by not mining answers with the hash as submitted; the follow-up settles it", async ({ app }) => {
-    const giveUp = deadlineByHand("receipt");
-    await app.fundedWallet("alice", { ETH: ETHER });
-    await chain.miner.pause();
-    let looks = 0;
-    intercept(({ body }, pass) => {
-      // More looks than listeners that one signal may have without a warning.
-      if (body.includes("eth_getTransactionReceipt") && ++looks === 15) giveUp();
-      return pass();
-    });
-    const sent = await send(app, {});
-    expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
-    chain.miner.resume();
-    await mined(chain, hex.parse(sent.body.txHash));
-    await cronComesBy(app);
-    expect((await app.rows("orders"))[0]?.state).toBe("confirmed");
-  });
-});
-
 describe("a transaction on its way", () => {
   test("that another one replaced has failed, and its nonce is not used again", async ({ app }) => {
     deadlines.receipt = 200;
@@ -292,22 +270,6 @@ describe("a transaction on its way", () => {
     expect(await nonceOf(owner)).toBe(2);
   });
 
-  test("has to pay the L1's fee too, where the chain has one", async ({ app }) => {
-    await app.fundedWallet("alice", { ETH: ETHER });
-    const oracle = "0x420000000000000000000000000000000000000F";
-    // Answers every call with one ether.
-    await chain.rpc("anvil_setCode", [oracle, "0x670de0b6b3a764000060005260206000f3"]);
-    try {
-      const { status, body } = await send(app, {});
-      expect([status, body.error]).toEqual([
-        400,
-        expect.stringContaining("Insufficient ETH for the network fee: 2.0"),
-      ]);
-    } finally {
-      await chain.rpc("anvil_setCode", [oracle, "0x"]);
-    }
-  });
-
   test("is not signed with a damaged or foreign key", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const [key] = await app.rows("walletKeys");
@@ -327,94 +289,66 @@ describe("a transaction on its way", () => {
   });
 });
 
-describe("a send that ended", () => {
-  test("is told to the webhooks of whose it is, as the transaction shows itself", async ({ app }) => {
-    const posted = receiver(() => new Response());
-    await app.fundedWallet("alice", { ETH: ETHER });
-    for (const userId of ["alice", "bob"])
-      await app.post("/webhooks", {
-        userId,
-        url: `https://${userId}.example.com/`,
-        events: ["transaction.ended"],
-      });
-    const order = { userId: "alice", toAddress: freshAddress(), token: "ETH", amount: "1000" };
-    const { body } = await app.post("/mcp/defi/send", order);
-    expect(body.status).toBe("confirmed");
-    await app.t.mutation(internal.messenger.webhooks.events.begin, {});
-    await app.settle();
-    expect(posted.map(({ url }) => url)).toEqual(["https://alice.example.com/"]);
-    const told: unknown = JSON.parse(posted[0]?.body ?? "");
-    expect(told).toEqual({
-      type: "transaction.ended",
-      timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
-      data: {
-        transactionId: expect.any(String),
-        ...{ kind: "send", token: "ETH", amount: "1000", txHash: body.txHash },
-        toAddress: expect.stringMatching(new RegExp(`^${order.toAddress}$`, "i")),
-        ...{ status: "confirmed", error: null, success: true },
-      },
-    });
+test("a send that ended is told to the webhooks of whose it is, as the transaction shows itself", async ({
+  app,
+}) => {
+  const posted = receiver(() => new Response());
+  await app.fundedWallet("alice", { ETH: ETHER });
+  for (const userId of ["alice", "bob"]) {
+    const url = `https://${userId}.example.com/`;
+    await app.post("/webhooks", { userId, url, events: ["transaction.ended"] });
+  }
+  const toAddress = freshAddress();
+  const { body } = await send(app, { toAddress });
+  expect(body.status).toBe("confirmed");
+  await app.t.mutation(internal.messenger.webhooks.events.begin, {});
+  await app.settle();
+  expect(posted.map(({ url }) => url)).toEqual(["https://alice.example.com/"]);
+  const told: unknown = JSON.parse(posted[0]?.body ?? "");
+  expect(told).toEqual({
+    type: "transaction.ended",
+    timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+    data: {
+      transactionId: expect.any(String),
+      ...{ kind: "send", token: "ETH", amount: "5", txHash: body.txHash },
+      toAddress: expect.stringMatching(new RegExp(`^${toAddress}$`, "i")),
+      ...{ status: "confirmed", error: null, success: true },
+    },
   });
 });
 
-describe("a node that is behind now and then", () => {
+test("a node that is behind now and then fails no send that was mined, and one that is for minutes only until a receipt corrects it, the limit included", async ({
+  app,
+}) => {
   /** It knows of the used nonce, and neither of the transaction nor of its receipt. */
   const glitch = () =>
     answering(({ method }) => {
-      if (method === "eth_getTransactionReceipt" || method === "eth_getTransactionByHash") {
-        return { result: null };
-      }
+      if (/^eth_getTransaction(?:Receipt|ByHash)$/.test(method)) return { result: null };
       return method === "eth_getTransactionCount" ? { result: "0x1" } : null;
     });
-
-  /** A send that was mined and whose receipt nobody has seen. */
-  async function unseenSend(app: WalletApp, to: `0x${string}`) {
-    deadlines.receipt = 100;
-    await chain.miner.pause();
-    const { body } = await send(app, { toAddress: to });
-    return body.txHash;
-  }
-
-  test("does not fail a send that was mined: a sound answer in between begins the doubt anew", async ({
-    app,
-  }) => {
-    await app.fundedWallet("alice", { ETH: ETHER });
-    const txHash = await unseenSend(app, freshAddress());
-    const first = glitch();
-    await cronComesBy(app);
-    first();
-    await age(app, 61_000);
-    // Pending, so it was not replaced.
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]).not.toHaveProperty("usedSince");
-    chain.miner.resume();
-    await until(() => isMined(txHash));
-    const second = glitch();
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.state).toBe("signed");
-    second();
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.state).toBe("confirmed");
-  });
-
-  test("and for minutes on end fails it, until a receipt corrects that, the limit included", async ({
-    app,
-  }) => {
-    await app.fundedWallet("alice", { ETH: ETHER });
-    const txHash = await unseenSend(app, freshAddress());
-    const before = await counted(app);
-    chain.miner.resume();
-    await until(() => isMined(txHash));
-    const honest = glitch();
-    await cronComesBy(app);
-    await age(app, 61_000);
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.state).toBe("failed");
-    expect(await counted(app)).toBe(0n);
-    honest();
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.state).toBe("confirmed");
-    expect((await rowsOf(app))[0]).not.toHaveProperty("error");
-    expect(await counted(app)).toBe(before);
-  });
+  const row = async () => (await rowsOf(app))[0];
+  await app.fundedWallet("alice", { ETH: ETHER });
+  deadlines.receipt = 100;
+  await chain.miner.pause();
+  const { txHash } = (await send(app)).body;
+  const before = await counted(app);
+  const first = glitch();
+  await cronComesBy(app);
+  first();
+  await age(app, 61_000);
+  // Pending, so it was not replaced: the doubt begins anew.
+  await cronComesBy(app);
+  expect(await row()).not.toHaveProperty("usedSince");
+  chain.miner.resume();
+  await until(() => isMined(txHash));
+  const second = glitch();
+  await cronComesBy(app);
+  expect((await row())?.state).toBe("signed");
+  await age(app, 61_000);
+  await cronComesBy(app);
+  expect([(await row())?.state, await counted(app)]).toEqual(["failed", 0n]);
+  second();
+  await cronComesBy(app);
+  expect([(await row())?.state, await counted(app)]).toEqual(["confirmed", before]);
+  expect(await row()).not.toHaveProperty("error");
 });
