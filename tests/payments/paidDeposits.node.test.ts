@@ -139,6 +139,8 @@ test("the settlement of a signed payment credits what the report has left, whoev
     if (userId === "early") {
       // The webhook's provider sees the block before this service does.
       await chain.miner.mine();
+      // It is this payment's alone, whoever shows its hash meanwhile.
+      expect((await buyWith(app, txHash, { userId })).body.reason).toBe("payment_already_used");
       await webhook(app, txHash);
     }
     chain.miner.resume();
