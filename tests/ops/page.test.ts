@@ -1,11 +1,9 @@
-import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { expect } from "vitest";
 import { domains, endpoints } from "../../convex/endpoints";
 import { openApi } from "../../scripts/reference/document";
 import { pages } from "../../scripts/reference/page";
-import { expectOutline, styleOf } from "../pages/support";
+import { says, soundWords } from "../pages/support";
 import { test } from "../support/app";
-import type { Answer } from "../support/world";
 
 /** The reference, and small texts for programs that come by. */
 
@@ -13,11 +11,11 @@ test("the reference has a page a subject that reads like the service's others, a
   app,
 }) => {
   const first = await app.get("/docs");
-  expectSound(first);
+  soundWords(first);
   for (const [name, told] of Object.entries(domains)) {
     expect(first.text).toContain(`href="/docs/${name}"`);
     const page = await app.get(`/docs/${name}`);
-    expectSound(page);
+    soundWords(page);
     for (const { path, methods, errors } of told) {
       for (const method of methods) {
         says(page.text, `<code>${method} ${path}</code>`);
@@ -30,29 +28,6 @@ test("the reference has a page a subject that reads like the service's others, a
   }
   expect((await app.get("/docs/nothing")).status).toBe(404);
 });
-
-/** It loads nothing, runs nothing, cannot be framed, is small, and every place that it leads to within itself is there. */
-function expectSound({ status, headers, text }: Answer): void {
-  expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-  const policy = headers.get("content-security-policy") ?? "";
-  for (const part of ["default-src 'none'", "frame-ancestors 'none'", `'sha256-${styleOf(text).digest}'`])
-    expect(policy).toContain(part);
-  expect(policy).not.toContain("script-src");
-  expect(headers.get("x-content-type-options")).toBe("nosniff");
-  expect(utf8ToBytes(text).length).toBeLessThan(50_000);
-  expect(text).not.toMatch(/<script|<iframe|<img|<link rel="stylesheet"|@import|url\(|\son\w+=|\sstyle=/i);
-  for (const [, target = ""] of text.matchAll(/\s(?:href|src)="([^"]*)"/g))
-    expect(target).toMatch(/^(?:#|\/(?!\/)|data:image\/svg\+xml,)/);
-  expectOutline(text);
-  const ids = Array.from(text.matchAll(/\sid="([^"]+)"/g), ([, id = ""]) => id);
-  expect(new Set(ids).size).toBe(ids.length);
-  for (const [, id = ""] of text.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(id);
-}
-
-/** A page is too long to be shown by what it lacks. */
-function says(text: string, part: string): void {
-  expect([part, text.includes(part)]).toEqual([part, true]);
-}
 
 function marked(text: string): string {
   return text

@@ -25,18 +25,18 @@ export function soundWords({ status, headers, text }: Answer): string {
   expect(headers.get("cache-control")).toBe("public, max-age=60");
   expect(utf8ToBytes(text).length).toBeLessThan(50_000);
 
-  const { digest } = styleOf(text);
+  const styles = Array.from(text.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, css = ""]) => css);
+  expect(styles).toHaveLength(1);
+  const digest = btoa(String.fromCharCode(...sha256(utf8ToBytes(styles.join()))));
   const policy = headers.get("content-security-policy") ?? "";
-  expect(policy.split("; ").toSorted()).toEqual(
-    [
-      "default-src 'none'",
-      `style-src 'sha256-${digest}'`,
-      "img-src data:",
-      "base-uri 'none'",
-      "form-action 'self'",
-      "frame-ancestors 'none'",
-    ].toSorted(),
-  );
+  expect(policy.split("; ").toSorted()).toEqual([
+    "base-uri 'none'",
+    "default-src 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "img-src data:",
+    `style-src 'sha256-${digest}'`,
+  ]);
   const markup = text.replace(/<style>[\s\S]*?<\/style>/, "");
   expect(markup).not.toMatch(/<script|<iframe|<img|<object|@import|url\(|<[^>]*\s(?:on\w+|style)=/i);
   const own = markup.replaceAll(/<a href="https:\/\/[^"]*" rel="noopener nofollow">/g, "<a>");
@@ -47,6 +47,7 @@ export function soundWords({ status, headers, text }: Answer): string {
   expectOutline(markup);
   const ids = Array.from(markup.matchAll(/\sid="([^"]+)"/g), ([, id = ""]) => id);
   expect(new Set(ids).size).toBe(ids.length);
+  for (const [, id = ""] of markup.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(id);
   const named = Array.from(markup.matchAll(/aria-labelledby="([^"]+)"/g), ([, list = ""]) => list.split(" "));
   expect(named.flat().filter((id) => !ids.includes(id))).toEqual([]);
   const charts = markup.match(/<svg class="chart[^>]*>/g) ?? [];
@@ -55,22 +56,11 @@ export function soundWords({ status, headers, text }: Answer): string {
   return wordsOf(markup);
 }
 
-/** The one style of a page, and its digest as a policy names it. */
-export function styleOf(text: string): { css: string; digest: string } {
-  const styles = Array.from(text.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, css = ""]) => css);
-  expect(styles).toHaveLength(1);
-  const [css = ""] = styles;
-  return { css, digest: btoa(String.fromCharCode(...sha256(utf8ToBytes(css)))) };
-}
-
 /** A page has each of its landmarks once, one main heading, and headings that skip no level. */
-export function expectOutline(markup: string): void {
+function expectOutline(markup: string): void {
   const levels = Array.from(markup.matchAll(/<h([1-6])[\s>]/g), ([, level]) => Number(level));
   expect(levels.filter((level) => level === 1)).toHaveLength(1);
-  levels.reduce((before, level) => {
-    expect(level - before).toBeLessThanOrEqual(1);
-    return level;
-  }, 0);
+  for (const [at, level] of levels.entries()) expect(level - (levels[at - 1] ?? 0)).toBeLessThanOrEqual(1);
   for (const part of ['<html lang="en">', "<main ", "<nav ", '<a class="skip" href="#content">', "<h1"])
     expect([part, markup.split(part).length]).toEqual([part, 2]);
 }
