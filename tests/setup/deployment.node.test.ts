@@ -7,8 +7,9 @@ import * as z from "zod";
 import { createApplication } from "../../scripts/stack/application";
 import { createClock } from "../../scripts/stack/clock";
 import { applyVariables } from "../../scripts/stack/env";
-import { startStack } from "../../scripts/stack/stack";
 import { listen } from "../../scripts/sockets";
+import { createStandins } from "../../scripts/standins";
+import { startTestChain } from "../chain/support";
 import { repository, temporaryDirectory, withoutProviders } from "../stack/processes";
 
 /** A new operator's way from a clone to a deployed, checked service, as docs/operating.md has it. The Convex CLI is a stand-in. */
@@ -28,14 +29,13 @@ test("six commands lead from a clone to a deployed, checked service", async () =
     "npx convex run --prod ops/doctor:ask",
   ]);
 
-  // The providers and the chain of the local stack are those that the operator has keys for.
-  const stack = await startStack({ envFile: "/dev/null" });
-  onTestFinished(() => stack.stop());
-  const {
-    LLM_GATEWAY_API_KEY: _k,
-    MESSENGER_BOT_TOKEN: _t,
-    ...addresses
-  } = stack.standins.env(stack.providersUrl);
+  // The providers' stand-ins and a local chain are those that the operator has keys for.
+  const chain = await startTestChain();
+  onTestFinished(() => chain.stop());
+  const standins = createStandins({ rpcUrl: () => chain.url });
+  const providers = await listen(0, "PROVIDERS_PORT", (request) => standins.handle(request));
+  onTestFinished(() => providers.close());
+  const { LLM_GATEWAY_API_KEY: _k, MESSENGER_BOT_TOKEN: _t, ...addresses } = standins.env(providers.url);
   // The deployment: the service with the variables that it was given, and no others.
   const deployment = await listen(0, "PORT", async (request) => {
     const given = z.record(z.string(), z.string()).parse(await request.json());
@@ -67,12 +67,11 @@ test("six commands lead from a clone to a deployed, checked service", async () =
     PATH: `${bin}:${process.env.PATH}`,
     STANDIN_DEPLOYMENT: deployment.url,
   };
-  const chain = stack.chain?.url ?? "";
   const typed = [
     "bk_of-a-gateway-0123456789",
     "xai-key-0123456789",
     "swap-key-0123456789",
-    chain,
+    chain.url,
     "4711:AAE-token-of-a-bot-0123456789",
   ];
   let said = "";

@@ -3,6 +3,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { applicationVariables, realProviders, type Variables } from "../../scripts/stack/env";
 import { freshKeys, keptKeys } from "../../scripts/stack/keys";
+import { readSnapshot } from "../../scripts/stack/snapshot";
 import { temporaryDirectory } from "./processes";
 
 /** Which variables the application sees, by what the operator has set. */
@@ -27,12 +28,17 @@ test("the webhooks' secrets are the stack's own where the operator has none", as
   expect(await seen({ SOCIAL_WEBHOOK_SECRET: "mine" })).toMatchObject({ SOCIAL_WEBHOOK_SECRET: "mine" });
 });
 
-test("kept keys that are malformed are refused, not replaced", async () => {
-  const file = path.join(await temporaryDirectory(), "keys.json");
-  const spoilt = JSON.stringify({ ...(await freshKeys()), walletEncryptionKey: "short" });
-  await writeFile(file, spoilt);
-  await expect(keptKeys(path.dirname(file))).rejects.toThrow(/keys\.json is damaged/);
-  expect(await readFile(file, "utf8")).toBe(spoilt);
+test("kept keys that are malformed are refused, and rows of other tables, not replaced", async () => {
+  const folder = await temporaryDirectory();
+  const spoilt = {
+    "keys.json": JSON.stringify({ ...(await freshKeys()), walletEncryptionKey: "short" }),
+    "rows.json": '{"schema":"another","dueTimes":{},"rows":{}}',
+  };
+  for (const [name, text] of Object.entries(spoilt)) await writeFile(path.join(folder, name), text);
+  await expect(keptKeys(folder)).rejects.toThrow(/keys\.json is damaged/);
+  await expect(readSnapshot(folder)).rejects.toThrow(/another version.*delete .* to start afresh/);
+  for (const [name, text] of Object.entries(spoilt))
+    expect(await readFile(path.join(folder, name), "utf8")).toBe(text);
 });
 
 test("the sources are the stand-in, the operator's, or beside a real chain the public ones", async () => {

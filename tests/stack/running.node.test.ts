@@ -1,11 +1,25 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { ConvexHttpClient } from "convex/browser";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
+import { bundle } from "../../scripts/proxy/bundle";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { startScript, type Started } from "./processes";
+import { repository, startScript, type Started } from "./processes";
 
-/** The running stack: what its sources tell, and `npm run bot` as a person runs it beside it. */
+/**
+ * The running stack: what its sources tell, what somebody can do who has never seen the service and has only the words of
+ * `/start`, whose blocks are run as they stand there, and `npm run bot`.
+ */
+
+const run = promisify(execFile);
 
 const ownedShape = z.object({ ownerUrl: z.url() });
 const walletShape = z.object({
@@ -14,10 +28,40 @@ const walletShape = z.object({
 });
 
 let stack: Stack;
+let folder: string;
+let blocks: ReadonlyMap<string, string>;
+
 beforeAll(async () => {
-  stack = await startStack({ envFile: "/dev/null" });
+  // What a deployment has is what was built last.
+  await bundle(path.join(repository, "dist/proxy.js"));
+  stack = await startStack({ ephemeral: true, envFile: "/dev/null" });
+  // Beside the packages that the page has one install.
+  folder = await mkdtemp(path.join(repository, "node_modules/.start-"));
+  const page = await (await fetch(`${stack.siteUrl}/start`)).text();
+  const shown = page.matchAll(/<pre[^>]*aria-label="([^"]+)"[^>]*><code>([^<]*)<\/code>/g);
+  blocks = new Map(Array.from(shown, ([, label, text]) => [read(label ?? ""), read(text ?? "")]));
 });
-afterAll(() => stack.stop());
+afterAll(async () => {
+  await stack.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const read = (text: string) =>
+  text
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+
+function block(label: string): string {
+  const found = blocks.get(label);
+  if (found === undefined)
+    throw new Error(`The page has no block ${label}, but ${[...blocks.keys()].join(", ")}`);
+  return found;
+}
+
+const shell = (line: string) => run("sh", ["-c", line], { cwd: folder });
 
 const marketShape = z.object({
   keyPrices: z.record(z.string(), z.object({ usd: z.number() })),
@@ -35,6 +79,51 @@ test("the sources of prices agree: the chain's feeds, the exchange and the list"
   expect(listed).toHaveLength(2);
   for (const { id, current_price: price } of listed)
     expect(Math.abs((keyPrices[id]?.usd ?? NaN) / price - 1)).toBeLessThan(0.02);
+});
+
+test("a report is bought by a real x402 client, with the code of the page", async () => {
+  const key = generatePrivateKey();
+  await stack.chain?.fund(privateKeyToAccount(key).address, { USDC: 1_000_000n });
+  await writeFile(path.join(folder, "buy.mjs"), block("buy.mjs"));
+  const { stdout } = await shell(block("Run it").replace("0x…", key));
+  expect(stdout).toContain('"fullAnalysis":');
+});
+
+test("an AI client starts the program of the page, and its tools answer", async () => {
+  await shell(block("The program"));
+  const shape = z.record(
+    z.string(),
+    z.object({ command: z.string(), args: z.array(z.string()), env: z.record(z.string(), z.string()) }),
+  );
+  const { mcpServers } = z.object({ mcpServers: shape }).parse(JSON.parse(block("The client's block")));
+  const [server] = Object.values(mcpServers);
+  if (server === undefined) throw new Error("The block has a server");
+  const args = server.args.map((one) => one.replace("/path/to", folder));
+  const client = new Client({ name: "somebody", version: "1.0.0" });
+  await client.connect(new StdioClientTransport({ ...server, args, cwd: tmpdir() }));
+  try {
+    expect((await client.listTools()).tools).toHaveLength(19);
+    const answer = await client.callTool({ name: "get_market_data", arguments: {} });
+    expect([answer.isError ?? false, JSON.stringify(answer.content)]).toEqual([
+      false,
+      expect.stringContaining("Bitcoin"),
+    ]);
+  } finally {
+    await client.close();
+  }
+});
+
+test("the first calls answer, and an id of the page gets its wallet and the link that makes it somebody's own", async () => {
+  for (const line of block("First calls").split("\n")) {
+    expect(JSON.parse((await shell(line)).stdout)).not.toHaveProperty("error");
+  }
+  const id = (await shell(block("A long id"))).stdout.trim();
+  expect(id.length).toBeGreaterThan(30);
+  const { stdout } = await shell(block("Its wallet").replace("YOUR-LONG-ID", id));
+  expect(JSON.parse(stdout)).toMatchObject({
+    address: expect.stringMatching(/^0x/),
+    ownerUrl: expect.stringMatching(/^https:\/\/t\.me\//),
+  });
 });
 
 /** Types lines into `npm run bot`. */

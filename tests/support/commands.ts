@@ -60,7 +60,8 @@ async function run(file: string, args: readonly string[], { env = {}, cwd }: Pla
     tell("stdout", String(text));
     return true;
   };
-  become({ ...withoutProviders(variables), ...env });
+  // It stays a test's process, whatever the script loads into it.
+  become({ ...withoutProviders(variables), VITEST: "true", ...env });
   if (cwd !== undefined) process.chdir(cwd);
   try {
     // A module runs only once, so each run imports another copy.
