@@ -76,6 +76,6 @@ test("whatever the prices and the ticks, a signal ends once, and the chain and t
         }
       },
     ),
-    { numRuns: 5, endOnFailure: true },
+    { numRuns: 3, endOnFailure: true },
   );
 });
