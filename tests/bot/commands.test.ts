@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { commands, parseCommand } from "../../convex/bot/commands";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
@@ -72,7 +72,8 @@ describe("a linked user", () => {
     });
     expect(await say(app, "/stop")).toEqual(["You have no research shift running."]);
     await app.post("/mcp/research/start", { userId, token: "SOL" }, as);
-    await app.pass(1.6 * HOUR, { cronsRun: false });
+    await app.settle();
+    vi.setSystemTime(Date.now() + 1.6 * HOUR);
     const [status = ""] = await say(app, "/status");
     expect(status).toContain("<b>🔬 Research shift · SOL</b>\nRunning for 1h 36min, 6h 24min to go");
     expect(status).toContain("Interim reports: 0 of 2");

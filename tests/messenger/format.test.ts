@@ -42,7 +42,7 @@ describe("a card's parts", () => {
         }
         expect(squeezed(parts.map(plainText).join(""))).toBe(squeezed(said(paragraphs)));
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   });
 

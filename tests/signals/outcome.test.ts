@@ -35,7 +35,7 @@ const end = (levels: Levels, seen: readonly Minute[], now = LATE) =>
  */
 function walked({ signal, entry, tp1, sl }: Levels, seen: readonly Minute[]) {
   const isBuy = signal === "BUY";
-  const result = (exitPrice: number) =>
+  const result = (exitPrice: number): unknown =>
     signal === "HOLD" ? null : expect.closeTo((isBuy ? 1 : -1) * (exitPrice - entry), 5);
   let last = entry;
   for (const { openedAt, open, high, low, close } of seen) {

@@ -130,20 +130,18 @@ export function createApp(options: AppSettings = {}) {
 /** The simulated clock's timers, and when they are due; deadlines become such timers. */
 function recordTimers() {
   const due = new Map<unknown, number>();
-  let now = Date.now();
-  let isMoving = false;
-  /** If a test sets the clock, every timer keeps its remaining time. */
-  const follow = () => {
-    const shift = Date.now() - now;
-    if (isMoving || shift === 0) return;
-    for (const [timer, time] of due) due.set(timer, time + shift);
-    now += shift;
-  };
+  // If a test sets the clock, also while time passes, every timer keeps its remaining time.
+  const set = vi.setSystemTime;
+  replace(vi, "setSystemTime", (time) => {
+    const before = Date.now();
+    set(time);
+    for (const [timer, at] of due) due.set(timer, at + Date.now() - before);
+    return vi;
+  });
   const { setTimeout: start, clearTimeout: stop } = globalThis;
   const startTimer = (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
     // No time passes until then: others may wait for it without a timer of their own.
     if (!(ms >= 1)) return real.setImmediate(work, ...args);
-    follow();
     const timer = start(() => {
       due.delete(timer);
       work(...args);
@@ -171,16 +169,8 @@ function recordTimers() {
     startTimer(expire, ms);
     return controller.signal;
   });
-  const move = async (ms: number) => {
-    isMoving = true;
-    await vi.advanceTimersByTimeAsync(ms);
-    isMoving = false;
-    now = Date.now();
-  };
-  const nextDue = () => {
-    follow();
-    return Math.min(...due.values());
-  };
+  const move = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
+  const nextDue = () => Math.min(...due.values());
   return {
     nextDue,
     fireNext: () => move(Math.max(1, Math.ceil(nextDue() - Date.now()))),
