@@ -25,6 +25,7 @@ import {
   NOT_YOU,
   randomHex,
   saveAccount,
+  type Told,
 } from "./model";
 
 /**
@@ -84,11 +85,11 @@ async function wait(
   ctx: MutationCtx,
   userId: string,
   claim: { login: string; dueAt: number },
-  told: readonly [string, ...string[]],
+  told: Told,
 ): Promise<void> {
   await saveAccount(ctx, userId, { claim, ownerCode: undefined });
   await ctx.scheduler.runAt(claim.dueAt, internal.accounts.claims.settle, { userId });
-  await announce(ctx, userId, ...told);
+  await announce(ctx, userId, told);
 }
 
 /** Why nobody can claim an account now: its owner, a claim that waits, or the week after one was ended; `null`: somebody can. */
@@ -136,7 +137,7 @@ export const settle = change({ userId: v.string() }, async (ctx, { userId }) => 
 async function bind(ctx: MutationCtx, userId: string, login: string): Promise<void> {
   const former = (await accountOf(ctx, userId))?.login;
   if (former === undefined) {
-    await announce(ctx, userId, "🔐 Your account id has an owner now", "What it has belongs to them.");
+    await announce(ctx, userId, ["🔐 Your account id has an owner now", "What it has belongs to them."]);
     await ctx.runMutation(internal.messenger.notices.endAll, { userId });
     await ctx.runMutation(internal.alerts.model.endAll, { userId });
     await ctx.runMutation(internal.research.shifts.stop, { userId });
@@ -152,7 +153,7 @@ async function bind(ctx: MutationCtx, userId: string, login: string): Promise<vo
   const messengerId = messengerOf(login);
   if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
   const ended = "The old one's keys and open orders have ended.";
-  if (former !== undefined) await announce(ctx, userId, "🔐 Your account has another login", ended);
+  if (former !== undefined) await announce(ctx, userId, ["🔐 Your account has another login", ended]);
 }
 
 /** Anybody who knows an id ends a claim of it that waits: it stays free. @throws AppError `not_found` */
@@ -160,7 +161,7 @@ export const end = change({ name: v.string() }, async (ctx, { name }) => {
   const { userId, row } = await accountNamed(ctx, name);
   if (claimDueAt(row) === null) throw new AppError("not_found", "No claim of this userId waits");
   await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + REST_MS } });
-  await announce(ctx, userId, "🔐 The claim of your account has ended", "Nobody can claim it for a week.");
+  await announce(ctx, userId, ["🔐 The claim of your account has ended", "Nobody can claim it for a week."]);
 });
 
 /** When a messenger account owns the id that it has claimed (epoch ms); `null` if none waits for it. */

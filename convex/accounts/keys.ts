@@ -73,13 +73,11 @@ export const create = mutation({
       ...(daily === undefined ? {} : { dailyMicroUsd: daily.toString() }),
     });
     const until = expiresAt === undefined ? "until you revoke it" : `until ${dateTime(expiresAt)}`;
-    await announce(
-      ctx,
-      userId,
+    await announce(ctx, userId, [
       "🔑 Your account has a new key",
       `${name}: ${scopes.join(", ")}, ${until}.`,
       ...(onlyReads ? [] : [`Until ${dateTime(countsFrom)} it only reads.`, NOT_YOU]),
-    );
+    ]);
     return { keyId, key, countsFrom };
   },
 });
@@ -95,7 +93,10 @@ export const revoke = mutation({
     if (row.revokedAt !== undefined) return null;
     await ctx.db.patch("keys", keyId, { revokedAt: Date.now() });
     await changeRules(ctx, userId);
-    await announce(ctx, userId, "🔑 A key of your account is revoked", `${row.name} opens nothing any more.`);
+    await announce(ctx, userId, [
+      "🔑 A key of your account is revoked",
+      `${row.name} opens nothing any more.`,
+    ]);
     return null;
   },
 });
@@ -135,14 +136,12 @@ export async function listRecipient(ctx: MutationCtx, userId: string, written: s
     throw new AppError("conflict", `At most ${MOST_LISTED} addresses can be on the list`);
   const entry = { address, countsFrom: Date.now() + LOOSENING_MS };
   await saveAccount(ctx, userId, { recipients: [...recipients, entry] });
-  await announce(
-    ctx,
-    userId,
+  await announce(ctx, userId, [
     "🔐 Your account has a new recipient",
     [{ code: address }],
     `From ${dateTime(entry.countsFrom)} on your keys, your chat and your posts may send to it.`,
     NOT_YOU,
-  );
+  ]);
   return entry;
 }
 
@@ -160,6 +159,6 @@ export async function unlistRecipient(ctx: MutationCtx, userId: string, written:
   const others = recipients.filter((one) => one.address !== address);
   if (others.length === recipients.length) throw new AppError("not_found", "This address is not on the list");
   await changeRules(ctx, userId, { recipients: others });
-  await announce(ctx, userId, "🔐 A recipient was removed from your list", [{ code: address }]);
+  await announce(ctx, userId, ["🔐 A recipient was removed from your list", [{ code: address }]]);
   return null;
 }

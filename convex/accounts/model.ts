@@ -146,15 +146,13 @@ export async function freeze(ctx: MutationCtx, userId: string): Promise<void> {
   await ctx.runMutation(internal.messenger.linking.restore, { userId });
   await cancelLooser(ctx, userId, { frozenAt: Date.now(), thawsAt: undefined });
   const byChat = messengerOf((await accountOf(ctx, userId))?.login) !== null;
-  await announce(
-    ctx,
-    userId,
+  await announce(ctx, userId, [
     "🧊 Your account is frozen",
     "From now on nothing is signed for its wallets, no matter who asks. Transactions that were sent to the chain before may still be mined.",
     byChat
       ? [{ command: "unfreeze" }, " in your chat with the bot ends it, two hours later."]
       : "To end it, sign in to the web application. It ends two hours later.",
-  );
+  ]);
 }
 
 /** Changes the rules, and cancels what would loosen them and does not count yet. */
@@ -192,7 +190,7 @@ export async function thaw(ctx: MutationCtx, userId: string): Promise<number> {
   const thawsAt = now + LOOSENING_MS;
   await saveAccount(ctx, userId, { thawsAt });
   const title = "☀️ Your account will not be frozen any more";
-  await announce(ctx, userId, title, "Two hours from now its wallets sign again.", NOT_YOU);
+  await announce(ctx, userId, [title, "Two hours from now its wallets sign again.", NOT_YOU]);
   return thawsAt;
 }
 
@@ -210,22 +208,14 @@ export async function addressesOf(ctx: QueryCtx, userId: string): Promise<Doc<"a
   return rowsBy(ctx.db.query("addresses"), "userId", userId).take(MOST_ADDRESSES);
 }
 
-/** A paragraph. */
-type Told = string | readonly (string | { code: string } | { command: string })[];
+/** A title and paragraphs. */
+export type Told = [string, ...(string | (string | { code: string } | { command: string })[])[]];
 
 /** Tells what has happened to an account on every channel that it has. */
-export async function announce(
-  ctx: MutationCtx,
-  userId: string,
-  title: string,
-  ...paragraphs: readonly Told[]
-): Promise<void> {
+export async function announce(ctx: MutationCtx, userId: string, [title, ...told]: Told): Promise<void> {
   log.info("account.changed", { account: (await accountOf(ctx, userId))?._id, title });
-  const told = paragraphs.map((one) => (typeof one === "string" ? [one] : [...one]));
-  await ctx.runMutation(internal.messenger.notices.tell, {
-    userId,
-    paragraphs: [[{ bold: title }], ...told],
-  });
+  const paragraphs = [[{ bold: title }], ...told.map((one) => (typeof one === "string" ? [one] : one))];
+  await ctx.runMutation(internal.messenger.notices.tell, { userId, paragraphs });
 }
 
 /** The caller's account, to change its settings, which is counted. @throws AppError as `requireUser`; `rate_limited`. */

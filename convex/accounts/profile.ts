@@ -105,13 +105,11 @@ export async function replaceId(ctx: MutationCtx, userId: string): Promise<{ use
   const name = newUserId();
   // Whoever knows the old id may have asked the questions that are pending.
   await changeRules(ctx, userId, { name });
-  await announce(
-    ctx,
-    userId,
+  await announce(ctx, userId, [
     "🔁 Your account has a new id",
     "The old one belongs to nobody from now on. Programs and assistants that use it need the new one, which is shown where it was replaced; your keys stay valid.",
     "If that was not you, freeze your account.",
-  );
+  ]);
   return { userId: name };
 }
 
@@ -139,13 +137,11 @@ export const setLimit = mutation({
     const limits = isLooser ? [limit(present, now), limit(wish, from)] : [limit(wish, now)];
     await changeRules(ctx, userId, { limits });
     const since = isLooser ? `From ${dateTime(from)} on` : "From now on";
-    await announce(
-      ctx,
-      userId,
+    await announce(ctx, userId, [
       "🔐 Your account has another limit",
       `${since} all orders may move up to ${formatUnits(wish, 6)} USD in 24 hours.`,
       ...(isLooser ? [NOT_YOU] : []),
-    );
+    ]);
     return null;
   },
 });
