@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { EXAMPLE_TIME, EXAMPLE_USER, USER_TOKEN_ERRORS, text, userId } from "../lib/http/input";
+import { EXAMPLE_TIME, EXAMPLE_USER, text, userId } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { AppError } from "../lib/errors";
 import { payerOf } from "../lib/limits/callers";
@@ -63,7 +63,7 @@ const propose: MountedEndpoint = endpoint({
     "Reads an alert from a person's words, or takes it as a `condition`, and keeps it until it is confirmed.",
   description:
     "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), for any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to have the coin and the numbers of the words; if it has not, or the level is reached already or more than five times off, the answer is an error that says what to send instead. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
-  errors: { ...USER_TOKEN_ERRORS, invalid_request: "`error` says what to say instead." },
+  errors: { invalid_request: "`error` says what to say instead." },
   example: {
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
     output: {
@@ -138,7 +138,6 @@ const changing = (
     methods: ["POST"],
     path,
     errors: {
-      ...USER_TOKEN_ERRORS,
       not_found: "This user has no such alert.",
       conflict: "The user has as many active alerts as allowed, or the alert is off.",
     },

@@ -1,13 +1,5 @@
 import * as z from "zod";
-import {
-  shownSource,
-  shownSources,
-  USER_TOKEN,
-  absentWhenEmpty,
-  atMost,
-  optionalUserId,
-  text,
-} from "../lib/http/input";
+import { shownSource, shownSources, absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
 import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { deadlines } from "../lib/outside/deadlines";
@@ -34,7 +26,6 @@ const chat: MountedEndpoint = endpoint({
   limit: "question",
   countsWithSlot: true,
   access: "shown",
-  headers: USER_TOKEN,
   errors: {
     not_found: "There is no agent of this name.",
     upstream: "The LLM gateway failed or did not answer in time.",

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_USER, USER_TOKEN, USER_TOKEN_ERRORS, text, userId } from "../lib/http/input";
+import { EXAMPLE_USER, text, userId } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { settingsEndpoint } from "../messenger/http";
 import { awaitDelivery } from "../messenger/notices";
@@ -25,8 +25,6 @@ const notify: MountedEndpoint = endpoint({
   path: "/user/telegram/notify",
   summary: "Sends a text to the user's own messenger.",
   limit: "card",
-  errors: USER_TOKEN_ERRORS,
-  headers: USER_TOKEN,
   input: z.object({
     userId,
     message: text(MESSAGE_CHARS).describe("Plain text: markup in it is shown as it is."),

@@ -8,8 +8,6 @@ import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import {
   EXAMPLE_ADDRESS,
   EXAMPLE_USER,
-  USER_TOKEN,
-  USER_TOKEN_ERRORS,
   absentWhenEmpty,
   atMost,
   chatId,
@@ -82,8 +80,6 @@ export function settingsEndpoint(named: {
     limit: "settings",
     // The person who sets the chat can read the reports.
     access: "delivery",
-    errors: USER_TOKEN_ERRORS,
-    headers: USER_TOKEN,
     example: { input: named.example, output: { success: true } },
     input: settingsInput,
     returns: z.object({ success: z.literal(true) }),

@@ -7,8 +7,6 @@ import {
   EXAMPLE_TIME,
   EXAMPLE_USER,
   IDEMPOTENCY_KEY,
-  USER_TOKEN,
-  USER_TOKEN_ERRORS,
   absentWhenEmpty,
   atMost,
   chatId,
@@ -120,9 +118,8 @@ const start: MountedEndpoint = endpoint({
   access: "shifts",
   description:
     "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift; with another token or chat it is refused.",
-  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  headers: IDEMPOTENCY_KEY,
   errors: {
-    ...USER_TOKEN_ERRORS,
     not_found: UNKNOWN,
     conflict: "The idempotency key was used for another request.",
     rate_limited: "Too many starts, or 10 shifts of this user are active already.",
@@ -173,8 +170,6 @@ const stop: MountedEndpoint = endpoint({
   summary: "Stops all of the user's active shifts.",
   description: "Work in progress for a stopped shift is dropped, and its unsent cards are cancelled.",
   access: "shifts",
-  headers: USER_TOKEN,
-  errors: USER_TOKEN_ERRORS,
   example: { input: { userId: EXAMPLE_USER }, output: { success: true, stopped: 1 } },
   input: z.object({ userId }),
   returns: z.object({

@@ -1,15 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
-import {
-  EXAMPLE_ADDRESS,
-  EXAMPLE_TIME,
-  EXAMPLE_TX,
-  EXAMPLE_USER,
-  USER_TOKEN,
-  USER_TOKEN_ERRORS,
-  userId,
-} from "../lib/http/input";
+import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER, userId } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { charge } from "../lib/limits/charges";
 import { iso } from "../lib/time";
@@ -55,11 +47,9 @@ const balance: MountedEndpoint = endpoint({
   limit: "chain",
   access: "holdings",
   errors: {
-    ...USER_TOKEN_ERRORS,
     not_found: "The user has no wallet: connect first.",
     upstream: CHAIN_FAILED,
   },
-  headers: USER_TOKEN,
   example: {
     input: { userId: EXAMPLE_USER },
     output: { address: EXAMPLE_ADDRESS, eth: "0.0125", usdc: "250", network: NETWORK, kind: "basic" },
@@ -128,8 +118,7 @@ const portfolio: MountedEndpoint = endpoint({
   needs: ["WALLET_ENCRYPTION_KEY"],
   limit: "chain",
   access: "holdings",
-  errors: { ...USER_TOKEN_ERRORS, upstream: CHAIN_FAILED },
-  headers: USER_TOKEN,
+  errors: { upstream: CHAIN_FAILED },
   example: {
     input: { userId: EXAMPLE_USER },
     output: {
@@ -186,9 +175,7 @@ const transaction: MountedEndpoint = endpoint({
   description:
     "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
   access: "holdings",
-  headers: USER_TOKEN,
   errors: {
-    ...USER_TOKEN_ERRORS,
     not_found: `${NO_TRANSACTION}.`,
     rate_limited: "Too many questions about transactions that are not the user's.",
   },

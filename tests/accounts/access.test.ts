@@ -42,49 +42,51 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
   ];
 };
 
-describe("every public function", () => {
-  test("refuses a caller without a token", async ({ app }) => {
-    for (const [reference, run] of call(app.t)) {
-      const code: unknown = await run().then(
-        () => "answered",
-        (error: unknown) => (error instanceof Error && "data" in error ? error.data : error),
-      );
-      expect([getFunctionName(reference), code]).toMatchObject([
-        getFunctionName(reference),
-        { code: "unauthorized" },
-      ]);
-    }
-  });
+test("every public function refuses a caller without a token", async ({ app }) => {
+  for (const [reference, run] of call(app.t)) {
+    const code: unknown = await run().then(
+      () => "answered",
+      (error: unknown) => (error instanceof Error && "data" in error ? error.data : error),
+    );
+    const name = getFunctionName(reference);
+    expect([name, code]).toMatchObject([name, { code: "unauthorized" }]);
+  }
 });
 
-describe("signing in", () => {
-  test("gives a user one random userId, however often and however many at once", async ({ app }) => {
-    const alice = browserOf(app, "alice");
-    expect(await alice.query(api.accounts.profile.me, {})).toBeNull();
-    const all = await Promise.all(
-      Array.from({ length: 5 }, () => alice.mutation(api.accounts.profile.signIn, {})),
-    );
-    const userId = all[0]?.userId;
-    expect(userId).toMatch(/^usr_[0-9a-f]{32}$/);
-    expect(all).toEqual(all.map(() => ({ userId })));
-    const bob = await browserOf(app, "bob").mutation(api.accounts.profile.signIn, {});
-    expect(bob.userId).not.toBe(userId);
-    expect(await alice.query(api.accounts.profile.me, {})).toMatchObject({
-      userId,
-      claimed: false,
-      addresses: [],
-    });
-  });
+test("the first sign-in gives a user one random userId, however many at once, and is needed before anything else", async ({
+  app,
+}) => {
+  const { profile } = api.accounts;
+  const alice = browserOf(app, "alice");
+  expect(await alice.query(profile.me, {})).toBeNull();
+  await expect(alice.mutation(profile.freeze, {})).rejects.toMatchObject({ data: { code: "not_found" } });
+  const all = await Promise.all(Array.from({ length: 5 }, () => alice.mutation(profile.signIn, {})));
+  const userId = all[0]?.userId;
+  expect(userId).toMatch(/^usr_[0-9a-f]{32}$/);
+  expect(all).toEqual(all.map(() => ({ userId })));
+  expect((await browserOf(app, "bob").mutation(profile.signIn, {})).userId).not.toBe(userId);
+  expect(await alice.query(profile.me, {})).toMatchObject({ userId, claimed: false, addresses: [] });
+});
 
-  test("is needed before anything else", async ({ app }) => {
-    const early = browserOf(app, "alice").mutation(api.accounts.profile.freeze, {});
-    await expect(early).rejects.toMatchObject({ data: { code: "not_found" } });
-  });
+test("a thief of the token who uses up its limit of changes does not keep the owner from freezing", async ({
+  app,
+}) => {
+  const { profile } = api.accounts;
+  const browser = browserOf(app, "alice");
+  await browser.mutation(profile.signIn, {});
+  const limited = { data: { code: "rate_limited" } };
+  const changes = Array.from({ length: 61 }, () => browser.mutation(profile.setLimit, { dailyUsd: "1" }));
+  await expect(Promise.all(changes)).rejects.toMatchObject(limited);
+  await browser.mutation(profile.freeze, {});
+  expect(await browser.query(profile.me, {})).toMatchObject({ frozenAt: expect.any(Number), thawsAt: null });
+  // Once nothing is left to stop, it is a change as any other.
+  await expect(browser.mutation(profile.freeze, {})).rejects.toMatchObject(limited);
 });
 
 describe("an id that somebody owns", () => {
-  /** What callers with the id alone, or with a token, are answered. Past the guard there is no wallet, or no chain. */
-  async function answersTo(app: App, userId: string, init: CallInit = {}): Promise<Record<string, number>> {
+  /** What a caller is answered. Past the guard there is no wallet, or no chain. */
+  async function answersTo(app: App, init: CallInit = {}): Promise<Record<string, number>> {
+    const userId = "alice";
     const order = { userId, token: "ETH", toAddress: `0x${"1".repeat(40)}`, amount: "1" };
     const swap = { userId, fromToken: "ETH", toToken: "USDC", amount: "1" };
     const answers = {
@@ -101,7 +103,6 @@ describe("an id that somebody owns", () => {
     };
     return Object.fromEntries(Object.entries(answers).map(([name, { status }]) => [name, status]));
   }
-  const HOOK = { url: "https://hooks.example.com/market" };
   const refused = { send: 403, swap: 403, settings: 403, legacy: 403, notify: 403, webhook: 403 };
 
   test("answers to the id alone what reads and researches; orders and delivery need its owner", async ({
@@ -110,27 +111,26 @@ describe("an id that somebody owns", () => {
     await browserOf(app, "alice").action(api.accounts.actions.claimUserId, { userId: "alice" });
     await browserOf(app, "mallory").mutation(api.accounts.profile.signIn, {});
     const reads = { balance: 404, start: 200, stop: 200, status: 200 };
-    expect(await answersTo(app, "alice")).toEqual({ ...refused, ...reads });
+    expect(await answersTo(app)).toEqual({ ...refused, ...reads });
     const foreign = { balance: 403, start: 403, stop: 403, status: 200 };
-    expect(await answersTo(app, "alice", { as: "mallory" })).toEqual({ ...refused, ...foreign });
-    const wrong = { headers: { Authorization: "Bearer nonsense" } };
-    expect((await app.get("/mcp/wallet/balance?userId=alice", wrong)).status).toBe(401);
-    for (const path of ["/user/messenger", "/webhooks"])
-      expect([path, (await app.post(path, { userId: "alice", ...HOOK }, wrong)).status]).toEqual([path, 401]);
-    const own = await answersTo(app, "alice", { as: "alice" });
-    expect(own).toMatchObject({ send: 404, settings: 200, legacy: 200, balance: 404, start: 200 });
+    expect(await answersTo(app, { as: "mallory" })).toEqual({ ...refused, ...foreign });
+    expect(await answersTo(app, { as: "alice" })).toMatchObject({
+      ...{ send: 404, settings: 200, legacy: 200, balance: 404, start: 200 },
+    });
+    // A wrong credential is none, and never falls back to the id; for an id without an owner nobody looks at it.
+    for (const wrong of ["nonsense", `mk_${"x".repeat(64)}`]) {
+      const init = { headers: { Authorization: `Bearer ${wrong}` } };
+      const { balance, settings, webhook } = await answersTo(app, init);
+      expect([wrong, balance, settings, webhook]).toEqual([wrong, 401, 401, 401]);
+      expect((await app.get("/mcp/wallet/balance?userId=bob", init)).status).toBe(404);
+    }
     const ways = await app.post("/user/messenger", { userId: "alice", messengerChatId: "666" });
     expect(ways.body.error).toMatch(/owner's token.*a key with the scope withdraw/);
-  });
-
-  test("says so with its wallet to whoever names it and proves nothing else", async ({ app }) => {
-    await browserOf(app, "alice").action(api.accounts.actions.claimUserId, { userId: "alice" });
+    // Whoever proves nothing else is told so with its wallet.
     for (const path of ["/mcp/wallet/create", "/mcp/defi/connect"]) {
       const { body } = await app.post(path, { userId: "alice" });
-      expect(body).toMatchObject({
-        owned: true,
-        ownedNote: expect.stringContaining("only its owner can move"),
-      });
+      const ownedNote: unknown = expect.stringContaining("only its owner can move");
+      expect(body).toMatchObject({ owned: true, ownedNote });
       expect(body).not.toHaveProperty("warning");
       expect((await app.post(path, { userId: "alice" }, { as: "alice" })).body).not.toHaveProperty("owned");
       expect((await app.post(path, { userId: "bob" })).body).not.toHaveProperty("owned");
@@ -138,31 +138,27 @@ describe("an id that somebody owns", () => {
   });
 });
 
-describe("moving funds over HTTP", () => {
-  const send = { token: "ETH" as const, toAddress: `0x${"1".repeat(40)}`, amount: "1" };
-  test("is decided in the transaction that opens it: a userId claimed meanwhile counts", async ({ app }) => {
-    const userId = "kq3vX9tLw2bTz7RfYh5MnP";
-    await browserOf(app, "alice").action(api.accounts.actions.claimUserId, { userId });
-    await app.post("/mcp/defi/connect", { userId });
-    const [wallet] = await app.rows("wallets");
-    await browserOf(app, "mallory").mutation(api.accounts.profile.signIn, {});
-    const open = (as: Pick<App["t"], "mutation">) =>
-      as.mutation(internal.wallets.orders.placing.place, {
-        idempotencyKey: "rent",
-        userId: wallet?.userId ?? "",
-        walletId: wallet?.walletId ?? "",
-        request: { kind: "send", ...send },
-        address: null,
-        value: "1000000",
-        etherPrice: "0",
-      });
-    await expect(open(app.t)).rejects.toMatchObject({ data: { code: "forbidden" } });
-    await expect(open(browserOf(app, "mallory"))).rejects.toMatchObject({
-      data: { code: "forbidden" },
+test("an order is judged in the transaction that opens it: a userId claimed meanwhile counts", async ({
+  app,
+}) => {
+  const userId = "kq3vX9tLw2bTz7RfYh5MnP";
+  await browserOf(app, "alice").action(api.accounts.actions.claimUserId, { userId });
+  await app.post("/mcp/defi/connect", { userId });
+  const [wallet] = await app.rows("wallets");
+  await browserOf(app, "mallory").mutation(api.accounts.profile.signIn, {});
+  const open = (as: Pick<App["t"], "mutation">) =>
+    as.mutation(internal.wallets.orders.placing.place, {
+      idempotencyKey: "rent",
+      userId: wallet?.userId ?? "",
+      walletId: wallet?.walletId ?? "",
+      request: { kind: "send", token: "ETH", toAddress: `0x${"1".repeat(40)}`, amount: "1" },
+      address: null,
+      value: "1000000",
+      etherPrice: "0",
     });
-    expect(await app.rows("orders")).toEqual([]);
-    await open(browserOf(app, "alice"));
-    await open(browserOf(app, "alice"));
-    expect(await app.rows("orders")).toHaveLength(1);
-  });
+  for (const as of [app.t, browserOf(app, "mallory")])
+    await expect(open(as)).rejects.toMatchObject({ data: { code: "forbidden" } });
+  expect(await app.rows("orders")).toEqual([]);
+  for (let i = 0; i < 2; i++) await open(browserOf(app, "alice"));
+  expect(await app.rows("orders")).toHaveLength(1);
 });

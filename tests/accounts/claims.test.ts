@@ -17,7 +17,6 @@ const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 const headers = { Accept: "text/html,*/*;q=0.8" };
 const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
 const conflict = { data: { code: "conflict" } };
-const loginOf = (subject: string) => identityOf(subject).tokenIdentifier;
 
 const claim = (app: App, subject: string, userId: string) =>
   browserOf(app, subject).action(api.accounts.actions.claimUserId, { userId });
@@ -49,198 +48,151 @@ async function planted(app: App, as: string, userId: string) {
   };
 }
 
-describe("a claim of an id without a wallet", () => {
-  test("holds at once, and ends what others have set on it, which their chat is told once", async ({
-    app,
-  }) => {
-    await app.post("/mcp/research/start", { userId: ID, token: "ETH", messengerChatId: "667" });
-    await plant(app, ID);
-    expect(await claim(app, "alice", ` ${ID} `)).toEqual({ userId: ID, pendingUntil: null });
-    expect(await planted(app, "alice", ID)).toEqual({ alerts: 0, webhooks: 0, shift: false });
-    await app.settle();
-    const told = app.cards().filter(({ text }) => text.includes("Your account id has an owner now"));
-    expect(told).toMatchObject([{ chatId: "666", botToken: OWN_BOT }]);
-    const before = app.cards().length;
-    await browserOf(app, "alice").mutation(api.accounts.profile.freeze, {});
-    await app.settle();
-    expect(app.cards()).toHaveLength(before);
-  });
-
-  test("is the first one's, and a login claims one id in all", async ({ app }) => {
-    await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
-    for (let i = 0; i < 2; i++) expect(await claim(app, "alice", ID)).toMatchObject({ pendingUntil: null });
-    await expect(claim(app, "alice", "another")).rejects.toMatchObject(conflict);
-    await expect(claim(app, "mallory", ID)).rejects.toMatchObject(conflict);
-    await expect(claim(app, "mallory", "a\u0000b")).rejects.toMatchObject({
-      data: { code: "invalid_request" },
-    });
-  });
-
-  test("can be tried twenty times an hour, counting what was refused", async ({ app }) => {
-    await claim(app, "alice", ID);
-    for (let i = 0; i < 20; i++) await expect(claim(app, "mallory", ID)).rejects.toMatchObject(conflict);
-    await expect(claim(app, "mallory", ID)).rejects.toMatchObject({ data: { code: "rate_limited" } });
-    expect(await claim(app, "carol", "another")).toMatchObject({ userId: "another" });
-  });
-
-  test("does not take the place of an account in use", async ({ app }) => {
-    const browser = browserOf(app, "alice");
-    const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
-    await app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "alice" });
-    await expect(claim(app, "alice", ID)).rejects.toMatchObject(conflict);
-  });
+test("a claim of an id without a wallet holds at once, and ends what others have set on it, which their chat is told once", async ({
+  app,
+}) => {
+  await app.post("/mcp/research/start", { userId: ID, token: "ETH", messengerChatId: "667" });
+  await plant(app, ID);
+  expect(await claim(app, "alice", ` ${ID} `)).toEqual({ userId: ID, pendingUntil: null });
+  expect(await planted(app, "alice", ID)).toEqual({ alerts: 0, webhooks: 0, shift: false });
+  await app.settle();
+  const told = app.cards().filter(({ text }) => text.includes("Your account id has an owner now"));
+  expect(told).toMatchObject([{ chatId: "666", botToken: OWN_BOT }]);
+  const before = app.cards().length;
+  await browserOf(app, "alice").mutation(api.accounts.profile.freeze, {});
+  await app.settle();
+  expect(app.cards()).toHaveLength(before);
 });
 
-describe("a claim of an id that has a wallet", () => {
-  /** Mallory claims it. */
-  async function claimed(app: App, id: string) {
-    await app.post("/mcp/defi/connect", { userId: id });
-    await plant(app, id);
-    return claim(app, "mallory", id);
-  }
-
-  test("waits for 48 hours, in which everything stays and every answer to the id says so", async ({
-    app,
-  }) => {
-    const id = ID;
-    const dueAt = Date.now() + 48 * HOUR;
-    expect((await claimed(app, id)).pendingUntil).toBeGreaterThan(dueAt);
-    await app.settle();
-    expect(app.cards().at(-1)).toMatchObject({
-      chatId: "666",
-      text: expect.stringContaining("wants to own"),
-    });
-    for (const { status, body } of [
-      await app.post("/mcp/defi/connect", { userId: id }),
-      await app.get(`/mcp/research/status?userId=${id}`),
-      await app.post("/user/messenger", { userId: id, messengerChatId: "7" }),
-      await app.post("/mcp/chat", { userId: id, question: "How is BTC?" }),
-    ])
-      expect([status, body.claimPending, body.claimEndUrl]).toEqual([
-        200,
-        expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-        "https://some.convex.site/claim/end",
-      ]);
-    // Whoever of the two orders: past the guard the chain is missing here.
-    expect([401, 403]).not.toContain((await send(app, id)).status);
-    await expect(claim(app, "carol", id)).rejects.toMatchObject(conflict);
-    // A login waits for one id in all.
-    await expect(claim(app, "mallory", "another")).rejects.toMatchObject(conflict);
-    await app.pass(49 * HOUR, { cronsRun: false });
-    expect((await send(app, id)).status).toBe(403);
-    expect((await app.post("/mcp/defi/connect", { userId: id })).body).not.toHaveProperty("claimPending");
-    expect(await planted(app, "mallory", id)).toEqual({ alerts: 0, webhooks: 0, shift: false });
-    expect(await browserOf(app, "mallory").query(api.accounts.profile.me, {})).toMatchObject({ userId: id });
+test("an id is the first one's who claims it, and a login claims one in all", async ({ app }) => {
+  // In the place of the id made at sign-in, unless that is in use.
+  await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
+  for (let i = 0; i < 2; i++) expect(await claim(app, "alice", ID)).toMatchObject({ pendingUntil: null });
+  await expect(claim(app, "alice", "another")).rejects.toMatchObject(conflict);
+  const { userId } = await browserOf(app, "bob").mutation(api.accounts.profile.signIn, {});
+  await app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "bob" });
+  await expect(claim(app, "bob", "another")).rejects.toMatchObject(conflict);
+  // Guesses are counted, also those that are refused.
+  await expect(claim(app, "mallory", "a\u0000b")).rejects.toMatchObject({
+    data: { code: "invalid_request" },
   });
-
-  test("is ended by whoever knows the id; nothing has changed, and nobody claims it for a week", async ({
-    app,
-  }) => {
-    // A long id waits, too.
-    const id = "kq3vX9tLw2bTz7RfYh5MnP-is-long";
-    await claimed(app, id);
-    const { body } = await app.post("/mcp/defi/connect", { userId: id });
-    const { pathname } = new URL(String(body.claimEndUrl));
-    // What previews a link looks, and ends nothing.
-    expect((await app.call("HEAD", pathname, { headers })).status).toBe(200);
-    const page = await app.get(pathname, { headers });
-    expect(page.headers.get("cache-control")).toBe("no-store");
-    expect(page.text).toContain('<form action="/claim/end" method="post">');
-    expect(page.text).toContain('<input name="id"');
-    const press = () => app.call("POST", pathname, { headers: { ...headers, ...FORM }, body: `id=${id}` });
-    expect((await press()).text).toContain("The claim has ended");
-    expect((await press()).status).toBe(404);
-    expect((await app.post("/mcp/defi/connect", { userId: id })).body).not.toHaveProperty("ownerUrl");
-    await app.pass(49 * HOUR, { cronsRun: false });
-    expect([401, 403]).not.toContain((await send(app, id)).status);
-    expect(await planted(app, "mallory", id)).toMatchObject({ alerts: 1, webhooks: 1 });
-    await expect(claim(app, "carol", id)).rejects.toMatchObject(conflict);
-    await app.pass(6 * 24 * HOUR, { cronsRun: false });
-    expect((await app.post("/mcp/defi/connect", { userId: id })).body.ownerUrl).toContain("own_");
-    expect((await claim(app, "carol", id)).pendingUntil).toBeGreaterThan(Date.now() + 47 * HOUR);
-  });
+  for (let i = 1; i < 20; i++) await expect(claim(app, "mallory", ID)).rejects.toMatchObject(conflict);
+  await expect(claim(app, "mallory", ID)).rejects.toMatchObject({ data: { code: "rate_limited" } });
+  expect(await claim(app, "carol", "another")).toMatchObject({ userId: "another" });
 });
 
-test("a claim that waits comes to nothing where its login has an account in use by then", async ({ app }) => {
-  await app.post("/mcp/defi/connect", { userId: ID });
-  await claim(app, "mallory", ID);
-  const { userId } = await browserOf(app, "mallory").mutation(api.accounts.profile.signIn, {});
-  await app.post("/mcp/defi/connect", { userId });
+test("a claim of an id with a wallet waits for 48 hours, in which everything stays, every answer says so, and whoever knows the id ends it for a week", async ({
+  app,
+}) => {
+  // A long id waits, too.
+  const id = "kq3vX9tLw2bTz7RfYh5MnP-is-long";
+  await app.post("/mcp/defi/connect", { userId: id });
+  await plant(app, id);
+  const within = Date.now() + 47 * HOUR;
+  expect((await claim(app, "mallory", id)).pendingUntil).toBeGreaterThan(within);
+  await app.settle();
+  const asked: unknown = expect.stringContaining("wants to own");
+  expect(app.cards().at(-1)).toMatchObject({ chatId: "666", text: asked });
+  for (const { status, body } of [
+    await app.post("/mcp/defi/connect", { userId: id }),
+    await app.get(`/mcp/research/status?userId=${id}`),
+    await app.post("/user/messenger", { userId: id, messengerChatId: "7" }),
+    await app.post("/mcp/chat", { userId: id, question: "How is BTC?" }),
+  ])
+    expect([status, body.claimPending, body.claimEndUrl]).toEqual([
+      200,
+      expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      "https://some.convex.site/claim/end",
+    ]);
+  await expect(claim(app, "carol", id)).rejects.toMatchObject(conflict);
+  // A login waits for one id in all.
+  await expect(claim(app, "mallory", "another")).rejects.toMatchObject(conflict);
+
+  // What previews a link looks, and ends nothing.
+  const path = "/claim/end";
+  expect((await app.call("HEAD", path, { headers })).status).toBe(200);
+  const page = await app.get(path, { headers });
+  expect(page.headers.get("cache-control")).toBe("no-store");
+  expect(page.text).toContain('<form action="/claim/end" method="post">');
+  expect(page.text).toContain('<input name="id"');
+  const press = () => app.call("POST", path, { headers: { ...headers, ...FORM }, body: `id=${id}` });
+  expect((await press()).text).toContain("The claim has ended");
+  expect((await press()).status).toBe(404);
   await app.pass(49 * HOUR, { cronsRun: false });
-  expect([401, 403]).not.toContain((await send(app, ID)).status);
-  expect(await browserOf(app, "mallory").query(api.accounts.profile.me, {})).toMatchObject({ userId });
+  // Whoever orders: past the guard the chain is missing here.
+  expect([401, 403]).not.toContain((await send(app, id)).status);
+  expect(await planted(app, "mallory", id)).toMatchObject({ alerts: 1, webhooks: 1 });
+  expect((await app.post("/mcp/defi/connect", { userId: id })).body).not.toHaveProperty("ownerUrl");
+  await expect(claim(app, "carol", id)).rejects.toMatchObject(conflict);
+
+  await app.pass(6 * 24 * HOUR, { cronsRun: false });
+  expect((await app.post("/mcp/defi/connect", { userId: id })).body.ownerUrl).toContain("own_");
+  await claim(app, "carol", id);
+  await app.pass(49 * HOUR, { cronsRun: false });
+  expect((await send(app, id)).status).toBe(403);
+  expect((await app.post("/mcp/defi/connect", { userId: id })).body).not.toHaveProperty("claimPending");
+  expect(await planted(app, "carol", id)).toEqual({ alerts: 0, webhooks: 0, shift: false });
+  expect(await browserOf(app, "carol").query(api.accounts.profile.me, {})).toMatchObject({ userId: id });
 });
-
-/** Alice has a wallet, and a linked account; her login is lost. */
-async function lost(app: App) {
-  const { userId } = await linkedUser(app, "alice", 42);
-  const change = (subject: string) =>
-    app.t.mutation(internal.accounts.claims.changeLogin, {
-      userId,
-      login: loginOf(subject),
-      reason: "ticket 7: identity shown by video",
-    });
-  return { userId, change };
-}
-
-/** Who may act for the user. */
-const owners = async (app: App, userId: string) => {
-  const may = async (as: string) => (await app.post("/mcp/research/stop", { userId }, { as })).status === 200;
-  return [await may("alice"), await may("alice-anew")];
-};
 
 describe("an operator's change of a lost login", () => {
+  /** Alice has a wallet, and a linked account; her login is lost. */
+  async function lost(app: App) {
+    const { userId } = await linkedUser(app, "alice", 42);
+    const change = (subject: string, of = userId) =>
+      app.t.mutation(internal.accounts.claims.changeLogin, {
+        userId: of,
+        login: identityOf(subject).tokenIdentifier,
+        reason: "ticket 7: identity shown by video",
+      });
+    /** Who may act for her. */
+    const may = async (as: string) =>
+      (await app.post("/mcp/research/stop", { userId }, { as })).status === 200;
+    return { userId, change, owners: async () => [await may("alice"), await may("alice-anew")] };
+  }
+
   test("takes effect after two hours, is told before and behind, and ends the old one's keys", async ({
     app,
   }) => {
-    const { userId, change } = await lost(app);
+    const { userId, change, owners } = await lost(app);
     // The new login has looked around already.
     await browserOf(app, "alice-anew").mutation(api.accounts.profile.signIn, {});
-    const { key } = await browserOf(app, "alice").mutation(api.accounts.keys.create, {
-      name: "old",
-      scopes: ["read"],
-    });
+    const wish = { name: "old", scopes: ["read" as const] };
+    const { key } = await browserOf(app, "alice").mutation(api.accounts.keys.create, wish);
     const byKey = { headers: { Authorization: `Bearer ${key}` } };
     const balance = async () => (await app.get(`/mcp/wallet/balance?userId=${userId}`, byKey)).status;
-    const from = await change("alice-anew");
-    expect(from).toBeGreaterThanOrEqual(Date.now() + 2 * HOUR - 1);
+    expect(await change("alice-anew")).toBeGreaterThanOrEqual(Date.now() + 2 * HOUR - 1);
     await app.settle();
-    expect(app.cards().at(-1)).toMatchObject({
-      chatId: "42",
-      text: expect.stringContaining("another login"),
-    });
+    const told: unknown = expect.stringContaining("another login");
+    expect(app.cards().at(-1)).toMatchObject({ chatId: "42", text: told });
     // Nobody who knows the id ends it as they would a claim.
     expect((await app.post("/claim/end", { id: userId })).status).toBe(404);
     expect((await app.get(`/mcp/research/status?userId=${userId}`)).body).not.toHaveProperty("claimPending");
     await app.advance(2 * HOUR - 60_000);
-    expect([await owners(app, userId), await balance()]).toEqual([[true, false], 502]);
+    expect([await owners(), await balance()]).toEqual([[true, false], 502]);
     await app.advance(120_000);
-    expect([await owners(app, userId), await balance()]).toEqual([[false, true], 401]);
+    expect([await owners(), await balance()]).toEqual([[false, true], 401]);
     expect(await browserOf(app, "alice-anew").query(api.accounts.profile.me, {})).toMatchObject({ userId });
     await app.settle();
     expect(app.cards().at(-1)?.text).toContain("has another login");
   });
 
-  test("does not happen where the account is frozen", async ({ app }) => {
-    const { userId, change } = await lost(app);
+  test("does not happen where the account is frozen, for an id of nobody's, or to a login that is in use by then", async ({
+    app,
+  }) => {
+    const { change, owners } = await lost(app);
+    await expect(change("alice", "nobody")).rejects.toMatchObject({ data: { code: "not_found" } });
+    await linkedUser(app, "bob", 43);
+    await expect(change("bob")).rejects.toMatchObject(conflict);
     await change("alice-anew");
     await browserOf(app, "alice").mutation(api.accounts.profile.freeze, {});
     await app.advance(3 * HOUR);
-    expect(await owners(app, userId)).toEqual([true, false]);
-  });
-
-  test("is refused for an id of nobody's, and for a login that is in use, also by then", async ({ app }) => {
-    const { userId, change } = await lost(app);
-    const nobodys = { userId: "nobody", login: loginOf("alice"), reason: "" };
-    await expect(app.t.mutation(internal.accounts.claims.changeLogin, nobodys)).rejects.toMatchObject({
-      data: { code: "not_found" },
-    });
-    await linkedUser(app, "bob", 43);
-    await expect(change("bob")).rejects.toMatchObject({ data: { code: "conflict" } });
+    expect(await owners()).toEqual([true, false]);
     await change("alice-anew");
     const { userId: own } = await linkedUser(app, "alice-anew", 44);
     await app.advance(3 * HOUR);
-    expect((await owners(app, userId))[0]).toBe(true);
-    expect((await owners(app, own))[1]).toBe(true);
+    expect(await owners()).toEqual([true, false]);
+    const stop = await app.post("/mcp/research/stop", { userId: own }, { as: "alice-anew" });
+    expect(stop.status).toBe(200);
   });
 });

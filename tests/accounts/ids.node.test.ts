@@ -1,22 +1,9 @@
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
 import { browserOf } from "../support/browser";
-import {
-  cards,
-  claimsTakeEffect,
-  keyOf,
-  LISTED,
-  listRecipient,
-  newest,
-  owner,
-  say,
-  send,
-  signed,
-  tap,
-  test,
-} from "../support/owners";
+import { keyOf, LISTED, listRecipient, newest, owner, say, send, signed, tap, test } from "../support/owners";
 
 /** A userId that has leaked. */
 
@@ -41,72 +28,55 @@ const ask = (app: WalletApp, [path, body]: [string, object | null], as?: string)
   return body === null ? app.get(path, init) : app.post(path, body, init);
 };
 
-describe("a userId that was replaced", () => {
-  test("is 404 everywhere, whoever names it; everything goes on under the new one", async ({ app }) => {
-    const { userId, browser, address } = await owner(app);
-    const { init: byKey } = await keyOf(app, browser, ["withdraw"]);
-    const waiting = await app.post("/mcp/defi/send", send(userId, { idempotencyKey: "w" }));
-    expect(waiting.status).toBe(202);
-    const replaced = await browser.mutation(api.accounts.profile.replaceUserId, {});
-    expect(replaced.userId).toMatch(/^usr_[0-9a-f]{32}$/);
-    expect(await newest(app)).toContain("Your account has a new id");
-    for (const request of requests(userId)) {
-      const { status, body } = await ask(app, request);
-      expect([request[0], status, body]).toEqual([
-        request[0],
-        404,
-        { error: "There is no such userId: its owner has replaced it with another one" },
-      ]);
-      expect([request[0], (await ask(app, request, "person-42")).status]).toEqual([request[0], 404]);
-    }
-    // Nobody takes it over, by a claim or by a link for an owner; nor the new one.
-    const mallory = browserOf(app, "mallory");
-    for (const [id, code] of [
-      [userId, "not_found"],
-      [replaced.userId, "conflict"],
-    ] as const) {
-      const claim = mallory.action(api.accounts.actions.claimUserId, { userId: id });
-      await expect(claim).rejects.toMatchObject({ data: { code } });
-    }
-    // The look-up, the profile and a later sign-in tell the new one.
-    const found = await app.get("/messenger/wallet?messengerId=42");
-    expect(found.body).toMatchObject({ linked: true, userId: replaced.userId, walletAddress: address });
-    expect(await browser.query(api.accounts.profile.me, {})).toMatchObject(replaced);
-    expect(await browser.mutation(api.accounts.profile.signIn, {})).toEqual(replaced);
-    // What was asked before is void; the owner, a key and a tap go on.
-    await tap(app, "✅ Approve");
-    expect(await signed(app)).toEqual([]);
-    const now = replaced.userId;
-    expect((await app.get(`/mcp/wallet/balance?userId=${now}`)).body).toMatchObject({ address });
-    const signedIn = await app.post("/mcp/defi/send", send(now), { as: "person-42" });
-    expect(signedIn.status).toBe(200);
-    const toAddress = LISTED;
-    await listRecipient(app, String((await app.rows("wallets"))[0]?.userId));
-    expect((await app.post("/mcp/defi/send", send(now, { toAddress }), byKey)).status).toBe(200);
-    expect((await app.post("/mcp/defi/send", send(now, { idempotencyKey: "t" }))).status).toBe(202);
-    await tap(app, "✅ Approve");
-    const tapped = await app.post("/mcp/defi/send", send(now, { idempotencyKey: "t" }));
-    expect(tapped.status).toBe(409);
-    expect(await signed(app)).toHaveLength(3);
-  });
+test("a userId that was replaced is 404 everywhere, whoever names it; everything goes on under the new one", async ({
+  app,
+}) => {
+  const { userId, browser, address } = await owner(app);
+  const { init: byKey } = await keyOf(app, browser, ["withdraw"]);
+  const waiting = await app.post("/mcp/defi/send", send(userId, { idempotencyKey: "w" }));
+  expect(waiting.status).toBe(202);
+  const replaced = await browser.mutation(api.accounts.profile.replaceUserId, {});
+  expect(replaced.userId).toMatch(/^usr_[0-9a-f]{32}$/);
+  expect(await newest(app)).toContain("Your account has a new id");
+  const error = "There is no such userId: its owner has replaced it with another one";
+  for (const request of requests(userId)) {
+    const { status, body } = await ask(app, request);
+    expect([request[0], status, body]).toEqual([request[0], 404, { error }]);
+    expect([request[0], (await ask(app, request, "person-42")).status]).toEqual([request[0], 404]);
+  }
+  // Nobody takes it over, by a claim or by a link for an owner; nor the new one.
+  const mallory = browserOf(app, "mallory");
+  for (const [id, code] of [
+    [userId, "not_found"],
+    [replaced.userId, "conflict"],
+  ] as const) {
+    const claim = mallory.action(api.accounts.actions.claimUserId, { userId: id });
+    await expect(claim).rejects.toMatchObject({ data: { code } });
+  }
+  // The look-up, the profile and a later sign-in tell the new one.
+  const found = await app.get("/messenger/wallet?messengerId=42");
+  expect(found.body).toMatchObject({ linked: true, userId: replaced.userId, walletAddress: address });
+  expect(await browser.query(api.accounts.profile.me, {})).toMatchObject(replaced);
+  expect(await browser.mutation(api.accounts.profile.signIn, {})).toEqual(replaced);
+  // What was asked before is void; the owner, a key and a tap go on.
+  await tap(app, "✅ Approve");
+  expect(await signed(app)).toEqual([]);
+  const now = replaced.userId;
+  expect((await app.post("/mcp/defi/send", send(now), { as: "person-42" })).status).toBe(200);
+  await listRecipient(app, userId);
+  expect((await app.post("/mcp/defi/send", send(now, { toAddress: LISTED }), byKey)).status).toBe(200);
+  expect((await app.post("/mcp/defi/send", send(now))).status).toBe(202);
+  await tap(app, "✅ Approve");
+  await app.settle();
+  expect(await signed(app)).toHaveLength(3);
 
-  test("is replaced by a tap in the bot, and again; a short one warns no more", async ({ app }) => {
-    const start = (await app.post("/mcp/defi/connect", { userId: "alice" })).body;
-    expect(start.warning).toContain("ownerUrl");
-    await app.fundedWallet("alice", { ETH: 10n ** 18n });
-    const browser = browserOf(app, "person-42");
-    await browser.action(api.accounts.actions.claimUserId, { userId: "alice" });
-    await claimsTakeEffect(app);
-    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
-    await say(app, `/connect ${code}`);
-    const named: string[] = ["alice"];
-    for (let times = 0; times < 2; times++) {
-      await say(app, "/newid yes");
-      await tap(app, "🔁 Replace");
-      named.push(/usr_[0-9a-f]{32}/.exec((await cards(app)).at(-1)?.text ?? "")?.[0] ?? "");
-    }
-    const answers = await Promise.all(named.map((userId) => app.get(`/mcp/defi/portfolio?userId=${userId}`)));
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 200]);
-    expect(answers[2]?.body).not.toHaveProperty("warning");
-  });
+  // It is replaced again, by a tap in the bot.
+  await say(app, "/newid yes");
+  expect(await browser.query(api.accounts.profile.me, {})).toMatchObject(replaced);
+  await tap(app, "🔁 Replace");
+  const [last = ""] = /usr_[0-9a-f]{32}/.exec(await newest(app)) ?? [];
+  const ids = [userId, now, last];
+  const answers = await Promise.all(ids.map((id) => app.get(`/mcp/defi/portfolio?userId=${id}`)));
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 200]);
+  expect(answers[2]?.body).toMatchObject({ address });
 });

@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { useChain } from "../support/chain/chain";
-import { freshAddress } from "../support/chain/walletApp";
 import {
   dollars,
   keyOf,
@@ -69,9 +68,7 @@ describe("a key", () => {
       429,
       expect.stringContaining("limit of 60 USD in 24 hours by the key my script"),
     ]);
-    // Strangers get nothing by a key.
-    const free = (await keyOf(app, browser, ["withdraw"])).init;
-    const stranger = await app.post("/mcp/defi/send", send(userId), free);
+    const stranger = await app.post("/mcp/defi/send", send(userId, { amount: "1" }), init);
     expect([stranger.status, stranger.body.error]).toEqual([403, expect.stringContaining("owner's list")]);
     // What no wait makes fit is no 429, whatever else is used up.
     await app.t.run(async ({ db }) => {
@@ -82,19 +79,6 @@ describe("a key", () => {
         });
     });
     expect((await pay("61000000")).status).toBe(403);
-  });
-
-  test("opens no more than its cap in a race", async ({ app }) => {
-    const { userId, browser } = await owner(app);
-    const { init } = await keyOf(app, browser, ["withdraw"], "60");
-    await listRecipient(app, userId);
-    const raced = await Promise.all(
-      Array.from({ length: 20 }, () =>
-        app.post("/mcp/defi/send", send(userId, { toAddress: LISTED, amount: "19000000" }), init),
-      ),
-    );
-    expect(raced.filter(({ status }) => status === 200)).toHaveLength(3);
-    expect(raced.filter(({ status }) => status === 429)).toHaveLength(17);
   });
 
   test("is shown once, listed, and told of until it is revoked or late; a wrong wish is refused", async ({
@@ -126,11 +110,5 @@ describe("a key", () => {
       const made = browser.mutation(api.accounts.keys.create, { name: "one", scopes: ["read"], ...wish });
       await expect(made).rejects.toMatchObject({ data: { code: "invalid_request" } });
     }
-  });
-
-  test("is not looked at for an id that nobody owns", async ({ app }) => {
-    await app.fundedWallet("kq3vX9tLw2bTz7RfYh5MnP", { ETH: 10n ** 18n, USDC: 1_000_000_000n });
-    const order = { ...send("kq3vX9tLw2bTz7RfYh5MnP"), toAddress: freshAddress() };
-    expect((await app.post("/mcp/defi/send", order, bearer(`mk_${"x".repeat(43)}`))).status).toBe(200);
   });
 });

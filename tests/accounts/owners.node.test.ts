@@ -3,6 +3,7 @@ import { api } from "../../convex/_generated/api";
 import { ALICE, userWithCode } from "../bot/support";
 import { useChain } from "../support/chain/chain";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
+import type { CallInit } from "../support/world";
 import {
   cards,
   dollars,
@@ -70,140 +71,94 @@ describe("the price of what is approved", () => {
   });
 });
 
-describe("a linked account that is replaced", () => {
-  /** The account of the test's owner is unlinked, and 666 linked in its place. */
-  async function replaceLink(app: WalletApp, browser: Awaited<ReturnType<typeof owner>>["browser"]) {
-    await browser.mutation(api.messenger.linking.unlink, {});
-    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
-    await say(app, `/connect ${code}`, 666);
-    await app.settle();
-  }
+/** The account of the test's owner is unlinked, and 666 linked in its place. */
+async function replaceLink(app: WalletApp, browser: Awaited<ReturnType<typeof owner>>["browser"]) {
+  await browser.mutation(api.messenger.linking.unlink, {});
+  const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+  await say(app, `/connect ${code}`, 666);
+  await app.settle();
+}
 
-  test("approves nothing for two hours, and the one of before can take it back", async ({ app }) => {
-    const { userId, browser } = await owner(app);
-    await replaceLink(app, browser);
-    const early = await app.post("/mcp/defi/send", send(userId));
-    expect(early.status).toBe(403);
-    await say(app, "/swap 25 USDC to ETH", 666);
-    expect(await newest(app, 666)).toContain("or not for two hours yet");
-    await say(app, "/freeze");
-    expect(await newest(app, 666)).toContain("not linked any more");
-    const found = await app.get("/messenger/wallet?messengerId=42");
-    expect(found.body).toMatchObject({ linked: true, userId });
-    expect((await app.post("/mcp/defi/send", send(userId), { as })).status).toBe(503);
-  });
-
-  test("approves once the two hours are over, and then the one of before has no say", async ({ app }) => {
-    const { userId, browser } = await owner(app);
-    await replaceLink(app, browser);
-    await twoHoursPass(app);
-    expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(202);
-    await say(app, "/freeze");
-    expect(await browser.query(api.accounts.profile.me, {})).toMatchObject({ frozenAt: null });
-  });
+test("a messenger account in the place of a linked one approves nothing for two hours, and from then on the one of before has no say", async ({
+  app,
+}) => {
+  const { userId, browser } = await owner(app);
+  await replaceLink(app, browser);
+  expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(403);
+  await say(app, "/swap 25 USDC to ETH", 666);
+  expect(await newest(app, 666)).toContain("or not for two hours yet");
+  await twoHoursPass(app);
+  expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(202);
+  await say(app, "/freeze");
+  expect(await browser.query(api.accounts.profile.me, {})).toMatchObject({ frozenAt: null });
 });
 
-describe("an account that the owner's token has unlinked", () => {
-  /** Whoever holds the token ends the link, and reports the account as linked to a user of their own. */
-  async function reportedElsewhere(app: WalletApp) {
+test.for(["its own", "the token's"])(
+  "a messenger account that the token has unlinked is linked again by a freeze, %s, whatever a stranger has reported about it",
+  async (whose, { app }) => {
     const { userId, browser } = await owner(app);
-    await browser.mutation(api.messenger.linking.unlink, {});
+    await replaceLink(app, browser);
     const { code } = await userWithCode(app, "mallory");
     const reported = { linkToken: code, messengerId: String(ALICE) };
     expect((await app.post("/messenger/connect", reported)).status).toBe(200);
-    const linked = async () => (await app.get(`/messenger/wallet?messengerId=${ALICE}`)).body;
-    return { userId, browser, linked };
-  }
-
-  test("takes its link back by a freeze, whatever a stranger has reported about it", async ({ app }) => {
-    const { userId, linked } = await reportedElsewhere(app);
-    await say(app, "/freeze");
-    expect(await linked()).toMatchObject({ confirmed: true, userId });
-  });
-
-  test("does not lose its say by a freeze of the token's", async ({ app }) => {
-    const { userId, browser, linked } = await reportedElsewhere(app);
-    await browser.mutation(api.accounts.profile.freeze, {});
+    if (whose === "its own") await say(app, "/freeze");
+    else await browser.mutation(api.accounts.profile.freeze, {});
     expect(await newest(app)).toContain("Your account is frozen");
-    expect(await linked()).toMatchObject({ confirmed: true, userId });
-  });
-});
+    expect(await newest(app, 666)).toContain("not linked any more");
+    const found = await app.get(`/messenger/wallet?messengerId=${ALICE}`);
+    expect(found.body).toMatchObject({ linked: true, confirmed: true, userId });
+    expect((await app.post("/mcp/defi/send", send(userId), { as })).status).toBe(503);
+  },
+);
 
-describe("who holds the owner's token", () => {
-  test("moves two thousand dollars a day, and is told of at the linked chat", async ({ app }) => {
-    const { userId } = await owner(app, RICH);
-    const toAddress = freshAddress();
-    const order = (usd: number) =>
-      app.post("/mcp/defi/send", send(userId, { toAddress, amount: dollars(usd) }), { as });
-    expect([(await order(900)).status, (await order(900)).status]).toEqual([200, 200]);
-    const third = await order(900);
-    expect([third.status, third.body.error]).toEqual([429, expect.stringContaining("limit of 2000 USD")]);
-    const told = (await cards(app)).filter(({ text }) => text.includes("Ordered with your token"));
-    expect(told).toHaveLength(2);
-    expect(told[0]?.keyboard?.flat().map(({ text }) => text)).toEqual(["🧊 Freeze"]);
-  });
-
-  test("loosens nothing before two hours, and nothing past a freeze", async ({ app }) => {
-    const { userId, browser } = await owner(app);
-    const standing = () => browser.query(api.accounts.profile.me, {});
-    await browser.mutation(api.accounts.profile.setLimit, { dailyUsd: "5000" });
-    expect(await standing()).toMatchObject({ dailyUsd: "2000", next: { dailyUsd: "5000" } });
-    const { address } = await browser.mutation(api.accounts.keys.addRecipient, { address: freshAddress() });
-    const { key } = await browser.mutation(api.accounts.keys.create, { name: "new", scopes: ["withdraw"] });
-    const init = { headers: { Authorization: `Bearer ${key}` } };
-    const early = await app.post("/mcp/defi/send", send(userId, { toAddress: address }), init);
-    expect(early.status).toBe(403);
-    await say(app, "/freeze");
-    expect(await standing()).toMatchObject({ recipients: [] });
-    expect(await browser.query(api.accounts.profile.me, {})).toMatchObject({
-      dailyUsd: "2000",
-      next: null,
-    });
-    expect((await app.get(`/mcp/wallet/balance?userId=${userId}`, init)).status).toBe(401);
-    // Nothing that loosens begins meanwhile.
-    const frozen = { data: { code: "paused" } };
-    await expect(browser.mutation(api.accounts.profile.setLimit, { dailyUsd: "9000" })).rejects.toMatchObject(
-      frozen,
-    );
-    await expect(browser.mutation(api.accounts.keys.addRecipient, { address })).rejects.toMatchObject(frozen);
-    const wish = { name: "two", scopes: ["withdraw" as const] };
-    await expect(browser.mutation(api.accounts.keys.create, wish)).rejects.toMatchObject(frozen);
-    // What tightens does, at once.
-    await browser.mutation(api.accounts.profile.setLimit, { dailyUsd: "10" });
-    expect(await standing()).toMatchObject({ dailyUsd: "10" });
-  });
-});
-
-test("what was asked ends when its user's data go", async ({ app }) => {
-  const { userId, browser } = await owner(app);
-  await app.post("/mcp/defi/send", send(userId));
-  await browser.mutation(api.accounts.data.erase, {});
-  const [approval] = await app.rows("orders");
-  await say(app, `/approve ${String(approval?._id)}`);
-  expect(await signed(app)).toEqual([]);
-});
-
-test("who has the chat and the userId moves what the owner's limits allow, and raises nothing", async ({
+test("who holds the token, and who has the chat and the userId, move what the owner's limits allow together, and the chat is told", async ({
   app,
 }) => {
   const { userId } = await owner(app, RICH);
   await listRecipient(app, userId);
-  const order = (usd: number, fields: object = {}) =>
-    app.post("/mcp/defi/send", send(userId, { amount: dollars(usd), ...fields }));
-  expect((await order(101)).body.error).toContain("limit of 100 USD");
-  for (const usd of [999, 1_000]) {
-    expect((await order(usd, { toAddress: LISTED })).status).toBe(202);
-    await tap(app, "✅ Approve");
-    await app.settle();
-  }
-  const more = await order(2, { toAddress: LISTED });
-  expect([more.status, more.body.error]).toEqual([429, expect.stringContaining("limit of 2000 USD")]);
+  const order = (usd: number, fields: object, init: CallInit = {}) =>
+    app.post("/mcp/defi/send", send(userId, { amount: dollars(usd), ...fields }), init);
+  expect((await order(101, {})).body.error).toContain("limit of 100 USD");
+  expect((await order(999, { toAddress: LISTED })).status).toBe(202);
+  await tap(app, "✅ Approve");
+  await app.settle();
+  const toAddress = freshAddress();
+  expect((await order(900, { toAddress }, { as })).status).toBe(200);
+  const told = (await cards(app)).filter(({ text }) => text.includes("Ordered with your token"));
+  expect(told.map(({ keyboard }) => keyboard?.flat().map(({ text }) => text))).toEqual([["🧊 Freeze"]]);
+  for (const more of [await order(101, { toAddress }, { as }), await order(101, { toAddress: LISTED })])
+    expect([more.status, more.body.error]).toEqual([429, expect.stringContaining("limit of 2000 USD")]);
 });
 
-test("many network addresses ask an owner no more often", async ({ app }) => {
-  const { userId } = await owner(app, RICH);
-  const asked = [];
-  for (const from of [1, 2, 3])
-    asked.push((await app.post("/mcp/defi/send", send(userId), { ip: `203.0.113.${from}` })).status);
-  expect(asked).toEqual([202, 429, 429]);
+test("who holds the token loosens nothing before two hours, and nothing past a freeze", async ({ app }) => {
+  const { userId, browser } = await owner(app);
+  const { keys, profile } = api.accounts;
+  const standing = () => browser.query(profile.me, {});
+  await browser.mutation(profile.setLimit, { dailyUsd: "5000" });
+  expect(await standing()).toMatchObject({ dailyUsd: "2000", next: { dailyUsd: "5000" } });
+  const { address } = await browser.mutation(keys.addRecipient, { address: freshAddress() });
+  const wish = { name: "new", scopes: ["withdraw" as const] };
+  const { key } = await browser.mutation(keys.create, wish);
+  const init = { headers: { Authorization: `Bearer ${key}` } };
+  const early = await app.post("/mcp/defi/send", send(userId, { toAddress: address }), init);
+  expect(early.status).toBe(403);
+  await say(app, "/freeze");
+  expect(await standing()).toMatchObject({ recipients: [], dailyUsd: "2000", next: null });
+  expect((await app.get(`/mcp/wallet/balance?userId=${userId}`, init)).status).toBe(401);
+  // Nothing that loosens begins meanwhile.
+  for (const looser of [
+    browser.mutation(profile.setLimit, { dailyUsd: "9000" }),
+    browser.mutation(keys.addRecipient, { address }),
+    browser.mutation(keys.create, wish),
+  ])
+    await expect(looser).rejects.toMatchObject({ data: { code: "paused" } });
+  // What tightens does, at once.
+  await browser.mutation(profile.setLimit, { dailyUsd: "10" });
+  expect(await standing()).toMatchObject({ dailyUsd: "10" });
+  await browser.mutation(profile.unfreeze, {});
+  await twoHoursPass(app);
+  await browser.mutation(profile.setLimit, { dailyUsd: "20" });
+  expect(await standing()).toMatchObject({ dailyUsd: "10", next: { dailyUsd: "20" } });
+  await twoHoursPass(app);
+  expect(await standing()).toMatchObject({ dailyUsd: "20", next: null });
 });

@@ -1,4 +1,4 @@
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
@@ -19,15 +19,6 @@ async function linkOf(app: WalletApp, userId: string): Promise<string> {
   const url = new URL(String(body.ownerUrl));
   expect(url.href).toMatch(/^https:\/\/t\.me\/simulated_123456_bot\?start=own_[0-9a-f]{24}$/);
   return `/start ${url.searchParams.get("start")}`;
-}
-
-/** A wallet with money, and a person who has tapped for it 48 hours ago. */
-async function ownByTap(app: WalletApp): Promise<string> {
-  const address = await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
-  await say(app, await linkOf(app, LONG));
-  await tap(app, "🔐 Own");
-  await claimsTakeEffect(app);
-  return address;
 }
 
 test("a person owns an assistant's wallet by a tap, 48 hours later, and approves its first order", async ({
@@ -70,70 +61,56 @@ test("a person owns an assistant's wallet by a tap, 48 hours later, and approves
   await expect(claim).rejects.toMatchObject({ data: { code: "conflict" } });
 });
 
-describe("a link for an owner", () => {
-  test("is nobody's in another's hands by guessing", async ({ app }) => {
-    await linkOf(app, LONG);
-    for (const made of [`/start own_${"ab".repeat(12)}`, `/own ${"ab".repeat(12)}`]) {
-      await say(app, made);
-      expect(await newest(app)).toContain("no longer valid");
-    }
-    expect((await app.rows("accounts")).map(({ claim, login }) => claim ?? login)).toEqual([undefined]);
-  });
-
-  test("is for one account each: who owns an id, or waits for one, owns no other", async ({ app }) => {
-    await say(app, await linkOf(app, LONG));
-    await tap(app, "🔐 Own");
-    const other = `${LONG}-two`;
-    const second = await linkOf(app, other);
-    await say(app, second.replace("/start own_", "/own "));
-    expect(await newest(app)).toMatch(/waits for you: a login owns one in all/);
-    await claimsTakeEffect(app);
-    await say(app, second);
-    expect(await newest(app)).toContain("You own another account id already");
-  });
-});
-
-test("an account that is the only login is not unlinked, and goes on to approve", async ({ app }) => {
-  await ownByTap(app);
-  await say(app, "/unlink");
-  expect(await newest(app)).toMatch(/not unlinked.*\/freeze.*\/newid.*login to the web application/s);
-  expect((await app.post("/mcp/defi/send", order)).status).toBe(202);
-  await tap(app, "✅ Approve");
-  expect((await app.post("/mcp/defi/send", order)).body.status).toBe("confirmed");
-});
-
-test("a lost phone that was the login approves nothing once the operator has given the account another", async ({
+test("a link for an owner is nobody's in another's hands by guessing, and for one account each", async ({
   app,
 }) => {
-  await ownByTap(app);
-  const login = identityOf("alice").tokenIdentifier;
-  const change = { userId: LONG, login, reason: "ticket 7" };
-  await app.t.mutation(internal.accounts.claims.changeLogin, change);
-  expect((await app.post("/mcp/defi/send", order)).status).toBe(202);
-  const [account] = await app.rows("accounts");
-  if (account === undefined) throw new Error("The owner has an account");
-  await app.t.run((ctx) => ctx.db.patch("accounts", account._id, { claim: { login, dueAt: 0 } }));
-  await app.t.mutation(internal.accounts.claims.settle, { userId: LONG });
-  await tap(app, "✅ Approve");
-  await say(app, "/freeze");
-  expect((await app.post("/mcp/defi/send", send(LONG))).status).toBe(403);
-  expect((await app.post("/mcp/defi/send", send(LONG), { as: "alice" })).status).toBe(200);
-  expect((await app.rows("orders")).filter(({ tries }) => tries.length > 0)).toHaveLength(1);
+  const link = await linkOf(app, LONG);
+  for (const made of [`/start own_${"ab".repeat(12)}`, `/own ${"ab".repeat(12)}`]) {
+    await say(app, made);
+    expect(await newest(app)).toContain("no longer valid");
+  }
+  expect((await app.rows("accounts")).map(({ claim, login }) => claim ?? login)).toEqual([undefined]);
+  await say(app, link);
+  await tap(app, "🔐 Own");
+  const second = await linkOf(app, `${LONG}-two`);
+  await say(app, second.replace("/start own_", "/own "));
+  expect(await newest(app)).toMatch(/waits for you: a login owns one in all/);
+  await claimsTakeEffect(app);
+  await say(app, second);
+  expect(await newest(app)).toContain("You own another account id already");
 });
 
-test("an owner by phone ends a freeze two hours later, and another freeze stands", async ({ app }) => {
-  await ownByTap(app);
+test("an owner by phone alone keeps it linked, ends a freeze two hours later, and loses it to the login that an operator gives the account", async ({
+  app,
+}) => {
+  await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+  await say(app, await linkOf(app, LONG));
+  await tap(app, "🔐 Own");
+  await claimsTakeEffect(app);
+  await say(app, "/unlink");
+  expect(await newest(app)).toMatch(/not unlinked.*\/freeze.*\/newid.*login to the web application/s);
+
   await say(app, "/freeze");
   expect(await newest(app)).toContain("/unfreeze in your chat with the bot ends it");
-  const status = async () => (await app.post("/mcp/defi/send", send(LONG))).status;
+  const status = async () => (await app.post("/mcp/defi/send", order)).status;
   await say(app, "/unfreeze");
   const told = (await cards(app)).find(({ text }) => text.includes("will not be frozen any more"));
   expect(told?.keyboard?.flat().map(({ text }) => text)).toEqual(["🧊 Freeze"]);
   expect(await status()).toBe(503);
+  // Another freeze stands.
   await say(app, "/freeze");
   await twoHoursPass(app);
   expect(await status()).toBe(503);
   await say(app, "/unfreeze");
   await twoHoursPass(app);
   expect(await status()).toBe(202);
+
+  const change = { userId: LONG, login: identityOf("alice").tokenIdentifier, reason: "ticket 7" };
+  await app.t.mutation(internal.accounts.claims.changeLogin, change);
+  await claimsTakeEffect(app);
+  await tap(app, "✅ Approve");
+  await say(app, "/freeze");
+  expect((await app.post("/mcp/defi/send", send(LONG))).status).toBe(403);
+  expect((await app.post("/mcp/defi/send", send(LONG), { as: "alice" })).status).toBe(200);
+  expect((await app.rows("orders")).filter(({ tries }) => tries.length > 0)).toHaveLength(1);
 });

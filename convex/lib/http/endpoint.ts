@@ -57,7 +57,7 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   unchanged?: string;
   /** One request and its answer, as sent. */
   example?: { input: z.input<Input>; output: z.output<Output> };
-  /** When it fails in ways of its own. Failures that every endpoint has, or that follow from its limit and keys, are not listed. */
+  /** When it fails in ways of its own. Failures that every endpoint has, or that follow from its limit, access and keys, are not listed. */
   errors?: { readonly [Code in ErrorCode]?: string | Failure };
   /** Request headers it reads, with their purposes. */
   headers?: Readonly<Record<string, string>>;
@@ -121,6 +121,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   const { path, needs = [], input, returns, media = "application/json" } = described;
   return {
     ...described,
+    ...(access === undefined ? {} : documented(access, described)),
     handle: counted(async (ctx, request: Request, requestId: string, know?: KnowId) => {
       const body = await readBody(request);
       const { headers } = request;
@@ -156,6 +157,24 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
           : z.string().parse(reply.value);
       return respond(reply.status, media, text, requestId, reply.headers);
     }),
+  };
+}
+
+/** What the API document says, besides its own, of an endpoint that looks at its caller's credential. */
+function documented(
+  access: Access,
+  { headers, errors }: Pick<Documentation<never, never>, "headers" | "errors">,
+) {
+  const unauthorized = "The token or the key is not valid.";
+  const forbidden =
+    "The token belongs to another signed-in user; or only the `userId` of an owned account was shown, which neither moves money nor sets delivery. The message says what to do.";
+  return {
+    headers: {
+      ...headers,
+      Authorization:
+        "`Bearer <token>`: the web application's token (JWT) of the owner of this `userId`, or a key that the owner has made. Without it, a `userId` that has an owner still reads and researches; its orders are asked of the owner, and delivery settings are refused. Not looked at for a `userId` without an owner.",
+    },
+    errors: { unauthorized, ...(access === "shown" ? {} : { forbidden }), ...errors },
   };
 }
 

@@ -4,8 +4,6 @@ import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import {
   EXAMPLE_TIME,
   EXAMPLE_USER,
-  USER_TOKEN,
-  USER_TOKEN_ERRORS,
   absentWhenEmpty,
   numberFrom,
   publicAddress,
@@ -67,8 +65,6 @@ const example = {
 export const delivers = {
   limit: "settings",
   access: "delivery",
-  errors: USER_TOKEN_ERRORS,
-  headers: USER_TOKEN,
 } as const;
 
 const list: MountedEndpoint = endpoint({
@@ -92,7 +88,7 @@ const add: MountedEndpoint = endpoint({
   description:
     "Signals, and the user's own reports, alerts and transactions. By the Standard Webhooks specification (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A post without a 2xx within 10 seconds is tried again over three days, under the same `webhook-id`; 410 ends the webhook. Redirects are not followed. At most three; of a `userId` that nobody has signed in for one ends after 30 days if it did not take its latest post.",
   needs: ["WALLET_ENCRYPTION_KEY"],
-  errors: { ...USER_TOKEN_ERRORS, conflict: "The user has three, or this one already." },
+  errors: { conflict: "The user has three, or this one already." },
   example: {
     input: { userId: EXAMPLE_USER, url: example.url },
     output: { webhook: example, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=" },
@@ -120,7 +116,7 @@ const end: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/webhooks/off",
   summary: "Ends a webhook: nothing more is posted to it.",
-  errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such webhook." },
+  errors: { not_found: "This user has no such webhook." },
   example: { input: { userId: EXAMPLE_USER, webhookId: example.webhookId }, output: { success: true } },
   input: z.object({ userId, webhookId: text(64).describe("The `webhookId` from an earlier answer.") }),
   returns: z.object({ success: z.literal(true) }),

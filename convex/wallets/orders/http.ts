@@ -9,8 +9,6 @@ import {
   EXAMPLE_USER,
   IDEMPOTENCY_KEY,
   REPLAYED,
-  USER_TOKEN,
-  USER_TOKEN_ERRORS,
   idempotencyKey,
   userId,
 } from "../../lib/http/input";
@@ -161,10 +159,9 @@ const ordering = {
     "The owner of the `userId` was asked in their chat, and nothing is signed yet. Repeat the request with the `idempotencyKey` that the answer names to get its outcome.",
   limit: "order",
   access: "shown",
-  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  headers: IDEMPOTENCY_KEY,
   answerHeaders: REPLAYED,
   errors: {
-    ...USER_TOKEN_ERRORS,
     not_found: "The user has no such wallet: connect first.",
     conflict: "The idempotency key was used for another request.",
     invalid_request: ended(
