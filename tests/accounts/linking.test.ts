@@ -1,5 +1,5 @@
 import { privateKeyToAccount } from "viem/accounts";
-import { describe, expect, vi } from "vitest";
+import { expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { pseudonymOf } from "../../convex/lib/security/crypto";
 import { userIdByAddress } from "../../convex/wallets/model";
@@ -21,66 +21,51 @@ async function signedIn(app: App, subject: string) {
 
 const failsWith = (code: string) => ({ data: { code } });
 
-describe("linking an address", () => {
-  test("takes a signature by that address, and makes its deposits the user's", async ({ app }) => {
-    const alice = await signedIn(app, "alice");
-    const { message, issuedAt } = await alice.challenge(wallet.address.toLowerCase());
-    expect(message).toContain(wallet.address);
-    expect(message).not.toContain(alice.userId);
-    const account = pseudonymOf(alice.userId);
-    for (const part of ["some.convex.site wants you", "Chain ID: 8453", `my account ${account}`]) {
-      expect(message).toContain(part);
-    }
-    expect(message).toContain(`Expiration Time: ${new Date(issuedAt + 600_000).toISOString()}`);
-    const owner = (address: string) => app.t.run((ctx) => userIdByAddress(ctx, address));
-    expect(await owner(wallet.address)).toBeNull();
-    const signature = await wallet.signMessage({ message });
-    expect(await alice.link(issuedAt, signature)).toEqual({ address: wallet.address.toLowerCase() });
-    expect(await owner(wallet.address)).toBe(alice.userId);
-    expect(await owner(wallet.address.toLowerCase())).toBe(alice.userId);
-    expect(await owner("0x12")).toBeNull();
+test("a signature by an address links it to one user at a time, whose its deposits are", async ({ app }) => {
+  const [alice, bob] = [await signedIn(app, "alice"), await signedIn(app, "bob")];
+  const address = wallet.address.toLowerCase();
+  const owner = (one: string) => app.t.run((ctx) => userIdByAddress(ctx, one));
+  const hers = await alice.challenge(address);
+  for (const part of [
+    ...[wallet.address, "some.convex.site wants you", "Chain ID: 8453"],
+    `my account ${pseudonymOf(alice.userId)}`,
+    `Expiration Time: ${new Date(hers.issuedAt + 600_000).toISOString()}`,
+  ])
+    expect(hers.message).toContain(part);
+  expect(hers.message).not.toContain(alice.userId);
+  expect(await owner(wallet.address)).toBeNull();
+  const forHer = await wallet.signMessage({ message: hers.message });
+  for (const written of [wallet.address, address])
+    expect(await alice.link(hers.issuedAt, forHer, written)).toEqual({ address });
+  for (const written of [wallet.address, address]) expect(await owner(written)).toBe(alice.userId);
+  expect(await owner("0x12")).toBeNull();
 
-    await alice.link(issuedAt, signature, wallet.address.toLowerCase());
-    expect(await app.rows("addresses")).toHaveLength(1);
-  });
+  const unlinkAs = (one: typeof alice) =>
+    one.browser.mutation(api.accounts.profile.unlinkAddress, { address });
+  await expect(unlinkAs(bob)).rejects.toMatchObject(failsWith("not_found"));
+  // Knowing the address, or a signature made for another account, takes it from nobody.
+  await expect(bob.link(hers.issuedAt, forHer)).rejects.toMatchObject(failsWith("invalid_request"));
+  expect(await app.rows("addresses")).toMatchObject([{ userId: alice.userId }]);
+  const his = await bob.challenge();
+  await bob.link(his.issuedAt, await wallet.signMessage({ message: his.message }));
+  expect(await app.rows("addresses")).toMatchObject([{ userId: bob.userId }]);
+  await expect(unlinkAs(alice)).rejects.toMatchObject(failsWith("not_found"));
+});
 
-  test("refuses another's signature, another message's, garbage, and a late one", async ({ app }) => {
-    const alice = await signedIn(app, "alice");
-    const asked = await alice.challenge();
-    const tries = [
-      await stranger.signMessage({ message: asked.message }),
-      await wallet.signMessage({ message: (await alice.challenge(stranger.address)).message }),
-      "0x",
-      "hello",
-      `0x${"00".repeat(65)}`,
-    ];
-    for (const signature of tries) {
-      await expect(alice.link(asked.issuedAt, signature)).rejects.toMatchObject(failsWith("invalid_request"));
-    }
-    const good = await wallet.signMessage({ message: asked.message });
-    for (const wrong of [asked.issuedAt + 1, asked.issuedAt + 0.5, Number.NaN])
-      await expect(alice.link(wrong, good)).rejects.toMatchObject(failsWith("invalid_request"));
-    vi.setSystemTime(asked.issuedAt + 600_001);
-    await expect(alice.link(asked.issuedAt, good)).rejects.toMatchObject(failsWith("invalid_request"));
-    await expect(alice.challenge("0x12")).rejects.toMatchObject(failsWith("invalid_request"));
-    expect(await app.rows("addresses")).toEqual([]);
-  });
-
-  test("links an address to one user at a time: to whoever signed for it last", async ({ app }) => {
-    const [alice, bob] = [await signedIn(app, "alice"), await signedIn(app, "bob")];
-    const [hers, his] = [await alice.challenge(), await bob.challenge()];
-    await alice.link(hers.issuedAt, await wallet.signMessage({ message: hers.message }));
-    const { address } = wallet;
-    const unlinkAs = (one: typeof alice) =>
-      one.browser.mutation(api.accounts.profile.unlinkAddress, { address });
-    await expect(unlinkAs(bob)).rejects.toMatchObject(failsWith("not_found"));
-    // Knowing the address, or a signature made for another account, takes it from nobody.
-    const forHer = await wallet.signMessage({ message: hers.message });
-    await expect(bob.link(hers.issuedAt, forHer)).rejects.toMatchObject(failsWith("invalid_request"));
-    expect(await app.rows("addresses")).toMatchObject([{ userId: alice.userId }]);
-    const signature = await wallet.signMessage({ message: his.message });
-    expect(await bob.link(his.issuedAt, signature)).toEqual({ address: address.toLowerCase() });
-    expect(await app.rows("addresses")).toMatchObject([{ userId: bob.userId }]);
-    await expect(unlinkAs(alice)).rejects.toMatchObject(failsWith("not_found"));
-  });
+test("another's signature, another message's, garbage, and a late one link nothing", async ({ app }) => {
+  const alice = await signedIn(app, "alice");
+  const { issuedAt, message } = await alice.challenge();
+  const good = await wallet.signMessage({ message });
+  const tries: [number, string][] = [
+    [issuedAt, await stranger.signMessage({ message })],
+    [issuedAt, await wallet.signMessage({ message: (await alice.challenge(stranger.address)).message })],
+    ...["0x", "hello", `0x${"00".repeat(65)}`].map((one): [number, string] => [issuedAt, one]),
+    ...[issuedAt + 1, issuedAt + 0.5, Number.NaN].map((one): [number, string] => [one, good]),
+  ];
+  for (const [at, signature] of tries)
+    await expect(alice.link(at, signature)).rejects.toMatchObject(failsWith("invalid_request"));
+  vi.setSystemTime(issuedAt + 600_001);
+  await expect(alice.link(issuedAt, good)).rejects.toMatchObject(failsWith("invalid_request"));
+  await expect(alice.challenge("0x12")).rejects.toMatchObject(failsWith("invalid_request"));
+  expect(await app.rows("addresses")).toEqual([]);
 });

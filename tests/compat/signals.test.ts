@@ -30,23 +30,20 @@ const SIGNAL = {
   reasoning: "Up.",
 };
 
-describe("GET /signals/latest", () => {
-  test("is a bare map of both tokens, or of the one asked for", async ({ app }) => {
-    expect((await app.get("/signals/latest")).body).toEqual({ BTC: null, ETH: null });
-    expect((await app.get("/signals/latest?token=ETH")).body).toEqual({ ETH: null });
-    await issued(app, buy);
-    expect((await app.get("/signals/latest")).body).toEqual({ BTC: SIGNAL, ETH: SIGNAL });
-    expect((await app.get("/signals/latest?token=btc")).body).toEqual({ BTC: SIGNAL });
-    const { status, body } = await app.get("/signals/latest?token=DOGE");
-    expect([status, body]).toEqual([400, { error: "token must be BTC or ETH" }]);
-  });
-
-  test("gives a HOLD's levels as numbers: its entry", async ({ app }) => {
-    await issued(app, hold);
-    const levels = { entryPrice: 100, target1: 100, target2: 100, stopLoss: 100 };
-    const held = { ...SIGNAL, ...levels, signalType: "HOLD", confidence: 55, reasoning: "Flat." };
-    expect((await app.get("/signals/latest?token=BTC")).body).toEqual({ BTC: held });
-  });
+test("GET /signals/latest is a bare map of both tokens, or of the one asked for; a HOLD's levels are its entry", async ({
+  app,
+}) => {
+  expect((await app.get("/signals/latest")).body).toEqual({ BTC: null, ETH: null });
+  expect((await app.get("/signals/latest?token=ETH")).body).toEqual({ ETH: null });
+  await issued(app, buy);
+  expect((await app.get("/signals/latest")).body).toEqual({ BTC: SIGNAL, ETH: SIGNAL });
+  const { status, body } = await app.get("/signals/latest?token=DOGE");
+  expect([status, body]).toEqual([400, { error: "token must be BTC or ETH" }]);
+  await wait(app, DAY);
+  await issued(app, hold);
+  const levels = { entryPrice: 100, target1: 100, target2: 100, stopLoss: 100 };
+  const held = { ...SIGNAL, ...levels, signalType: "HOLD", confidence: 55, reasoning: "Flat." };
+  expect((await app.get("/signals/latest?token=btc")).body).toEqual({ BTC: held });
 });
 
 describe("GET /signals/history and /signals/winrate", () => {
@@ -59,17 +56,9 @@ describe("GET /signals/history and /signals/winrate", () => {
     // A HOLD is in the history, and is no trade.
     await wait(app, 7 * 60 * MINUTE);
     await track(app);
+    const held = { token: "BTC", signalType: "HOLD", entryPrice: 100, isWin: null };
     expect((await app.get("/signals/history?token=BTC")).body).toEqual({
-      signals: [
-        {
-          token: "BTC",
-          signalType: "HOLD",
-          entryPrice: 100,
-          isWin: null,
-          status: "EXPIRED",
-          pnlPercent: null,
-        },
-      ],
+      signals: [{ ...held, status: "EXPIRED", pnlPercent: null }],
     });
     expect((await app.get("/signals/winrate")).body).toEqual(NOTHING);
   });
@@ -113,77 +102,43 @@ describe("GET /signals/history and /signals/winrate", () => {
     for (const days of ["0", "366", "-1", "1.5", "week"])
       for (const path of ["/signals/history", "/signals/winrate"]) {
         const { status, body } = await app.get(`${path}?days=${days}`);
-        expect([days, status, body]).toEqual([
-          days,
-          400,
-          { error: "days must be a whole number from 1 to 365" },
-        ]);
+        const error = "days must be a whole number from 1 to 365";
+        expect([days, status, body]).toEqual([days, 400, { error }]);
       }
   });
 
   test("reads a year of both tokens at once, and no more", async ({ app }) => {
     await insertSignals(app, 800);
     await app.advance(60_000);
-    expect((await app.get("/signals/winrate?days=365")).body).toMatchObject({
-      ...{ total: 728, wins: 485, losses: 243 },
-    });
+    const year = { total: 728, wins: 485, losses: 243 };
+    expect((await app.get("/signals/winrate?days=365")).body).toMatchObject(year);
     expect((await app.get("/signals/winrate?days=365&token=ETH")).body).toMatchObject({ total: 364 });
   });
 });
 
-describe("GET /whales/latest", () => {
-  test("shows movements with what they may mean, the largest as highly significant", async () => {
-    const app = createApp();
-    expect((await app.get("/whales/latest?hours=24")).body).toEqual({ count: 0, alerts: [] });
-    agentSays(app, [
-      alert({ amount: 9_999_999 }),
-      alert({ token: "BTC", alertType: "cex_outflow", direction: "bullish", amount: 10_000_000 }),
-    ]);
-    await watchNow(app);
-    const { body } = await app.get("/whales/latest?hours=24");
-    expect(body.count).toBe(2);
-    expect(body.alerts).toHaveLength(2);
-    expect(body.alerts).toEqual(
-      expect.arrayContaining([
-        {
-          token: "ETH",
-          direction: "bearish",
-          description: "A large deposit.",
-          significance: "MEDIUM",
-          implication: expect.stringContaining("selling pressure"),
-        },
-        {
-          token: "BTC",
-          direction: "bullish",
-          description: "A large deposit.",
-          significance: "HIGH",
-          implication: expect.stringContaining("less is for sale"),
-        },
-      ]),
-    );
-    expect((await app.get("/whales/latest?hours=0")).status).toBe(400);
-  });
-
-  // They show the first five alone.
-  test("begins with the largest, however old", async () => {
-    const app = createApp();
-    for (const millions of [
-      [3, 90, 2],
-      [40, 5],
-    ]) {
-      agentSays(
-        app,
-        millions.map((one) => alert({ amount: one * 1_000_000, description: `Of ${one * 1_000_000}.` })),
-      );
-      await watchNow(app);
-      await app.pass(60 * MINUTE, { cronsRun: false });
-    }
-    const shown = z.array(z.object({ description: z.string() }));
-    const { body } = await app.get("/whales/latest?hours=24");
-    const sums = shown
-      .parse(body.alerts)
-      .map(({ description }) => Number(/\d+/.exec(description)?.[0]) / 1e6);
-    expect(sums).toEqual([90, 40, 5, 3, 2]);
+test("GET /whales/latest shows movements with what they may mean, the largest first and as highly significant", async () => {
+  const app = createApp();
+  expect((await app.get("/whales/latest?hours=24")).body).toEqual({ count: 0, alerts: [] });
+  expect((await app.get("/whales/latest?hours=0")).status).toBe(400);
+  const of = (description: string, amount: number, more = {}) => alert({ description, amount, ...more });
+  const outflow = { token: "BTC", alertType: "cex_outflow", direction: "bullish" };
+  agentSays(app, [of("Second.", 9_999_999), of("First.", 10_000_000, outflow), of("Fourth.", 3_000_000)]);
+  await watchNow(app);
+  await app.pass(60 * MINUTE, { cronsRun: false });
+  // Clients show the first five alone, and a newer one may be smaller.
+  agentSays(app, [of("Third.", 5_000_000)]);
+  await watchNow(app);
+  const shown = (token: string, direction: string, significance: string, words: string) => {
+    const implication: unknown = expect.stringContaining(words);
+    return (description: string) => ({ token, direction, significance, implication, description });
+  };
+  const inflow = shown("ETH", "bearish", "MEDIUM", "selling pressure");
+  expect((await app.get("/whales/latest?hours=24")).body).toEqual({
+    count: 4,
+    alerts: [
+      shown("BTC", "bullish", "HIGH", "less is for sale")("First."),
+      ...["Second.", "Third.", "Fourth."].map(inflow),
+    ],
   });
 });
 

@@ -2,7 +2,8 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { confirm } from "../bot/support";
 import { createApp } from "../support/app";
-import { ALICE, browserOf, decided, deliver, event, linkedUser, mention, SECRET, test } from "./support";
+import { browserOf } from "../support/browser";
+import { ALICE, decided, deliver, event, linkedUser, mention, SECRET, test } from "./support";
 
 const MINUTE = 60_000;
 const world = () => createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
@@ -18,7 +19,9 @@ const linked = async (app: ReturnType<typeof world>) =>
   (await app.rows("socialAuthors")).map(({ authorId, handle, enabled }) => [authorId, handle, enabled]);
 
 describe("proving an account", () => {
-  test("links its id, switched off, uses the code up, and tells the user", async ({ app }) => {
+  test("links its id, switched off, uses the code up, and tells the user; by another user it moves the account over", async ({
+    app,
+  }) => {
     const alice = await signedIn(app, "alice");
     const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
     const { code, expiresAt } = await alice.mutation(api.social.app.startProof, { handle: "@Alice" });
@@ -41,6 +44,20 @@ describe("proving an account", () => {
     await mention(app, code, { id: "777", handle: "Alice" });
     await app.settle();
     expect(await linked(app)).toEqual([[ALICE.id, "alice", false]]);
+
+    await app.post("/user/messenger", { userId, messengerChatId: "77" }, { as: "alice" });
+    const bob = await signedIn(app, "bob");
+    const his = await bob.mutation(api.social.app.startProof, { handle: "alice" });
+    await mention(app, his.code);
+    await app.settle();
+    expect((await bob.query(api.social.app.settings, {})).authors).toHaveLength(1);
+    // Who had it hears of it.
+    expect(app.cards().at(-1)).toMatchObject({
+      chatId: "77",
+      text: expect.stringContaining("@\u2060alice is no longer linked to you"),
+    });
+    const setting = alice.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
+    await expect(setting).rejects.toMatchObject({ data: { code: "not_found" } });
   });
 
   test("does not work from another handle or none, too late, or with an earlier code", async ({ app }) => {
@@ -59,24 +76,6 @@ describe("proving an account", () => {
     await app.settle();
     expect(await linked(app)).toEqual([]);
     expect((await app.rows("mentions")).map(({ status }) => status)).toEqual(Array(4).fill("ignored"));
-  });
-
-  test("again by another user moves the account over, switched off", async ({ app }) => {
-    await linkedUser(app, () => app.settle());
-    const bob = await signedIn(app, "bob");
-    const { code } = await bob.mutation(api.social.app.startProof, { handle: "alice" });
-    await mention(app, code);
-    await app.settle();
-    expect(await linked(app)).toEqual([[ALICE.id, "alice", false]]);
-    expect((await bob.query(api.social.app.settings, {})).authors).toHaveLength(1);
-    // Who had it hears of it.
-    expect(app.cards().at(-1)).toMatchObject({
-      chatId: "77",
-      text: expect.stringContaining("@\u2060alice is no longer linked to you"),
-    });
-    const alice = browserOf(app, "alice");
-    const setting = alice.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
-    await expect(setting).rejects.toMatchObject({ data: { code: "not_found" } });
   });
 
   test("takes a handle, five accounts at most, and nothing for a userId that was given up", async ({
@@ -103,42 +102,28 @@ describe("proving an account", () => {
   });
 });
 
-describe("a mention", () => {
-  const trade = "buy 10 usd of eth";
-
-  test("by somebody who has the user's handle and not the id is a stranger's", async ({ app }) => {
-    await linkedUser(app, () => app.settle());
-    await mention(app, trade, { id: "999", handle: ALICE.handle });
+test("a mention by somebody who has the user's handle and not the id, while trading is off, or after unlinking, orders nothing and reaches no model", async ({
+  app,
+}) => {
+  const { browser, userId } = await linkedUser(app, () => app.settle(), { enabled: false });
+  const outcomeOf = async (author = ALICE) => {
+    await mention(app, "buy 10 usd of eth", author);
     await app.settle();
-    expect((await app.rows("mentions")).at(-1)).toMatchObject({
-      status: "ignored",
-      reason: "The author's account is not linked to any user",
-    });
-    expect(await app.rows("orders")).toEqual([]);
-    expect(app.standins.sent("llm")).toEqual([]);
+    return (await app.rows("mentions")).at(-1);
+  };
+  const strangers = { status: "ignored", reason: "The author's account is not linked to any user" };
+  expect(await outcomeOf({ ...ALICE, id: "999" })).toMatchObject(strangers);
+  const off = { status: "ignored", reason: "Social trading is switched off", userId };
+  expect(await outcomeOf()).toMatchObject(off);
+  expect(app.cards().at(-1)).toMatchObject({
+    chatId: "77",
+    text: expect.stringMatching(/not executed[\s\S]*by @\u2060alice[\s\S]*switched off/),
   });
-
-  test("while trading is switched off, or after unlinking, reaches no model", async ({ app }) => {
-    const { browser, userId } = await linkedUser(app, () => app.settle(), { enabled: false });
-    await mention(app, trade);
-    await app.settle();
-    expect((await app.rows("mentions")).at(-1)).toMatchObject({
-      status: "ignored",
-      reason: "Social trading is switched off",
-      userId,
-    });
-    expect(app.cards().at(-1)).toMatchObject({
-      chatId: "77",
-      text: expect.stringMatching(/not executed[\s\S]*by @\u2060alice[\s\S]*switched off/),
-    });
-    await browser.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
-    await browser.mutation(api.social.app.unlink, { authorId: ALICE.id });
-    await mention(app, trade);
-    await app.settle();
-    expect((await app.rows("mentions")).at(-1)).toMatchObject({ status: "ignored" });
-    expect(await app.rows("orders")).toEqual([]);
-    expect(app.standins.sent("llm")).toEqual([]);
-  });
+  await browser.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
+  await browser.mutation(api.social.app.unlink, { authorId: ALICE.id });
+  expect(await outcomeOf()).toMatchObject(strangers);
+  expect(await app.rows("orders")).toEqual([]);
+  expect(app.standins.sent("llm")).toEqual([]);
 });
 
 test("what became of a mention is told in its author's linked chat; mentions are listed to their user alone, and leave with them", async ({

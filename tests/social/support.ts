@@ -2,7 +2,8 @@ import { createHmac } from "node:crypto";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { test as appTest, type App } from "../support/app";
-import { identityOf, type Answer, type CallInit, type createWorld } from "../support/world";
+import { browserOf } from "../support/browser";
+import type { Answer, CallInit, createWorld } from "../support/world";
 
 /** The social network as the tests play it: posts, signed deliveries, people who prove accounts. */
 
@@ -71,10 +72,6 @@ export async function mention(app: Network, text: string, author = ALICE): Promi
   const { body } = await deliver(app, event({ tweetId, text: `@bot ${text}`, author }));
   z.object({ accepted: z.literal(1) }).parse(body);
   return tweetId;
-}
-
-export function browserOf(app: Network, subject: string) {
-  return app.t.withIdentity(identityOf(subject));
 }
 
 /**
