@@ -20,7 +20,7 @@ const UNSTORED_BLOCKS = 300;
  * next block: what was sent before is not credited.
  * @throws AppError `upstream`
  */
-export const readDeposits = counted(async (ctx, { wallet, from }: Reading): Promise<void> => {
+export const readDeposits = counted(async (ctx, { wallet, from, again }: Reading): Promise<void> => {
   const last = Math.max(0, (await readHead("latest")).number - Number(setting("CONFIRMATIONS")) + 1);
   const store = (read: Omit<FunctionArgs<typeof internal.payments.deposits.advance>, "wallet">) =>
     ctx.runMutation(internal.payments.deposits.advance, { wallet, ...read });
@@ -45,6 +45,7 @@ export const readDeposits = counted(async (ctx, { wallet, from }: Reading): Prom
     }
     stored = to;
   }
+  if (again) await ctx.runMutation(internal.payments.deposits.reread, { wallet });
 });
 
 export const read = providerAction(

@@ -36,7 +36,6 @@ export async function beginReading(ctx: MutationCtx): Promise<void> {
   if (!isSet("PLATFORM_WALLET_ADDRESS")) return;
   const row = await cursorOf(ctx, platformWallet());
   const again = row !== null && row.rereadAt < Date.now() - HOUR;
-  if (again) await ctx.db.patch("depositCursors", row._id, { rereadAt: Date.now() });
   await ctx.scheduler.runAfter(0, internal.payments.depositReader.read, {
     reading: readingOf(row, again),
     chainWorks: await isWorking(ctx, "chain"),
@@ -52,9 +51,15 @@ export const reading = internalQuery({
 
 function readingOf(row: Doc<"depositCursors"> | null, again: boolean): Reading {
   const wallet = platformWallet();
-  if (row === null) return { wallet, from: null };
-  return { wallet, from: again ? Math.max(row.start, row.block - AGAIN_BLOCKS) : row.block };
+  if (row === null) return { wallet, from: null, again };
+  return { wallet, from: again ? Math.max(row.start, row.block - AGAIN_BLOCKS) : row.block, again };
 }
+
+/** The newest blocks were read again, to the last one: a reading that failed is made again in a minute. */
+export const reread = change({ wallet: v.string() }, async (ctx, { wallet }) => {
+  const row = await cursorOf(ctx, wallet);
+  if (row !== null) await ctx.db.patch("depositCursors", row._id, { rereadAt: Date.now() });
+});
 
 /**
  * Stores the transfers of blocks, and moves the cursor to `to`.

@@ -28,7 +28,12 @@ export const vRead = v.object({
 });
 
 /** Where a reading of deposits goes on: the last block that is stored; `null` before the first reading. */
-export const vReading = v.object({ wallet: v.string(), from: v.union(v.number(), v.null()) });
+export const vReading = v.object({
+  wallet: v.string(),
+  from: v.union(v.number(), v.null()),
+  /** Whether it reads the newest blocks again. */
+  again: v.boolean(),
+});
 export type Reading = Infer<typeof vReading>;
 
 /** An EIP-3009 authorization: a USDC holder lets anybody move `value` to `to`, once per nonce. */
@@ -97,7 +102,7 @@ export const paymentTables = {
     start: v.number(),
     /** Up to this block, they are stored. */
     block: v.number(),
-    /** When the newest blocks were read again last. */
+    /** When the newest blocks were read again last, all of them. */
     rereadAt: v.number(),
   }).index("by_wallet", ["wallet"]),
 

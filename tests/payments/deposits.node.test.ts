@@ -9,8 +9,8 @@ import { beginReading } from "../../convex/payments/deposits";
 import { newWallet, send, sendAs, together, transferTo } from "../chain/support";
 import { hex, chain, test as chainTest, useChain } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
-import { answering } from "../support/chain/rpc";
-import { intercept } from "../support/outside";
+import { answering, type RpcAnswer } from "../support/chain/rpc";
+import { intercept, spoiled } from "../support/outside";
 import { ONE, PLATFORM } from "./authorizations";
 
 /** Deposits: read from the chain each minute, and at once when a webhook says so. */
@@ -140,6 +140,24 @@ describe("a deposit", () => {
   });
 });
 
+/** The node is out of reach. @returns Ends that. */
+const unreached = () =>
+  intercept(({ url }, pass) =>
+    url.startsWith(chain.url) ? Promise.resolve(new Response("", { status: 503 })) : pass(),
+  );
+
+const logsShape = z.array(z.looseObject({ transactionHash: z.string() }));
+type Logs = z.infer<typeof logsShape>;
+
+/** The node lists other logs than those that there are. @returns Ends that. */
+const listing = (change: (logs: Logs) => Logs) =>
+  spoiled(/./, (text) =>
+    text.replace(
+      /"result":(\[\{.*?\}\])/,
+      (_, logs: string) => `"result":${JSON.stringify(change(logsShape.parse(JSON.parse(logs))))}`,
+    ),
+  );
+
 describe("reading", () => {
   test("waits for the confirmations", async ({ settings }) => {
     const app = createApp({ ...settings.env, CONFIRMATIONS: "3" });
@@ -169,40 +187,61 @@ describe("reading", () => {
     expect(await balanceOf(app)).toBe(credits);
   });
 
-  test("halves the range for a node that allows few blocks, and goes on where a failure has stopped it", async ({
+  test("halves the range for a node that allows few blocks, reads one that it does not list by its transactions, and goes on where a failure has stopped it", async ({
     app,
   }) => {
     const range = z.object({ fromBlock: z.string(), toBlock: z.string() });
-    const refusing = (most: number) =>
+    const allowing = (most: number, tooMuch: RpcAnswer) =>
       answering(({ method, params }) => {
         if (method !== "eth_getLogs") return null;
         const { fromBlock, toBlock } = range.parse(params[0]);
-        if (Number(toBlock) - Number(fromBlock) + 1 <= most) return null;
-        return { error: { code: -32600, message: `eth_getLogs is limited to a ${most} range` } };
+        return Number(toBlock) - Number(fromBlock) + 1 <= most ? null : tooMuch;
       });
-    for (const most of [500, 10, 1, 0]) {
-      const userId = `most ${most}`;
-      await payLinked(app, ONE, userId);
+    const error = { code: -32600, message: "eth_getLogs is limited" };
+    const NODES: Record<string, () => () => void> = {
+      "allows 500": () => allowing(500, { error }),
+      "allows 10": () => allowing(10, { error }),
+      "allows 1": () => allowing(1, { error }),
+      // For a dollar anybody fills a block with transfers of nothing.
+      "allows none": () => allowing(0, { error }),
+      "lists too many": () => allowing(0, { result: "x".repeat(11_000_000) }),
+      "is out of reach": unreached,
+    };
+    for (const [node, begin] of Object.entries(NODES)) {
+      await payLinked(app, ONE, node);
       for (let i = 0; i < 12; i++) await chain.miner.mine();
-      const heal = refusing(most);
+      const heal = begin();
       await minute(app);
       heal();
-      // A node that allows none is no node.
-      expect([userId, await balanceOf(app, userId)]).toEqual([userId, most === 0 ? 0 : 100]);
+      const credits = node === "is out of reach" ? 0 : 100;
+      expect([node, await balanceOf(app, node)]).toEqual([node, credits]);
     }
     await minute(app);
-    expect(await balanceOf(app, "most 0")).toBe(100);
+    expect(await balanceOf(app, "is out of reach")).toBe(100);
+  });
+
+  test("credits a transfer once, whatever else a node lists", async ({ app }) => {
+    const OTHER = toHex(9n, { size: 32 });
+    const LIES: Record<string, object> = {
+      "the same again": {},
+      "the same in another block": { blockHash: OTHER, logIndex: "0x7" },
+      "one of a dropped block": { transactionHash: OTHER, removed: true },
+      "one of a later block": { transactionHash: OTHER, blockNumber: "0xfffff" },
+    };
+    for (const [name, lie] of Object.entries(LIES)) {
+      await payLinked(app, ONE, name);
+      const honest = listing((logs) => [...logs, ...logs.map((one) => ({ ...one, ...lie }))]);
+      await minute(app);
+      honest();
+      await minute(app);
+      expect([name, await balanceOf(app, name)]).toEqual([name, 100]);
+    }
   });
 
   test("finds within an hour what a lagging node has hidden", async ({ app }) => {
     const { txHash } = await payLinked(app, ONE);
     await payLinked(app, 2n * ONE, "bob");
-    const log = new RegExp(`\\{[^{}]*${txHash}[^{}]*\\},`);
-    const heal = intercept(async ({ body }, pass) => {
-      const answer = await pass();
-      if (!body.includes("eth_getLogs")) return answer;
-      return new Response((await answer.text()).replace(log, ""), answer);
-    });
+    const heal = listing((logs) => logs.filter(({ transactionHash }) => transactionHash !== txHash));
     await minute(app);
     heal();
     await minute(app);
@@ -211,6 +250,10 @@ describe("reading", () => {
       for (const { _id } of await ctx.db.query("depositCursors").collect())
         await ctx.db.patch("depositCursors", _id, { rereadAt: 0 });
     });
+    // One that fails is made again.
+    const end = unreached();
+    await minute(app);
+    end();
     await minute(app);
     expect((await notify(app, { txHash })).body.credited).toMatchObject([{ txHash, credits: 100 }]);
   });

@@ -1,3 +1,4 @@
+import { toHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { describe, expect, vi } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
@@ -10,6 +11,7 @@ import {
   buy,
   buyWith,
   headerOf,
+  now,
   ONE,
   payer,
   settlementCall,
@@ -22,7 +24,7 @@ import {
   received,
 } from "./payer";
 import { until } from "../support/waits";
-import { beforeFirst, intercept, onChain, silence } from "../support/outside";
+import { beforeFirst, intercept, onChain, silence, spoiled } from "../support/outside";
 import type { Answer } from "../support/world";
 
 /** x402 clients only sign: the service carries the payment out, once. */
@@ -158,6 +160,21 @@ test("a facilitator carries a payment out once; where it declines or fails, the 
     await send(chain, gas, settlementCall(one));
     expect((await buy(app, versionOne(one))).status).toBe(200);
   }
+});
+
+test("a payment that one node ends as expired, and another does not show yet, is not lost", async () => {
+  const authorized = await authorize(await payer(chain));
+  const before = String(await chain.rpc("eth_blockNumber", []));
+  const app = withFacilitator(async () => {
+    await send(chain, await payer(chain), settlementCall(authorized));
+    spoiled(/./, (text) => text.replace(/"timestamp":"0x\w+"/, `"timestamp":"${toHex(now() + 301n)}"`));
+    intercept(({ body }, pass) =>
+      pass(body.includes("eth_call") ? body.replaceAll('"latest"', `"${before}"`) : undefined),
+    );
+    throw new TypeError("terminated");
+  });
+  await buy(app, versionTwo(authorized));
+  expect((await buy(app, versionTwo(authorized))).status).toBe(200);
 });
 
 /** The gateway keeps a report to itself until it is told to go on. */

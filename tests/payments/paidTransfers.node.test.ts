@@ -1,7 +1,9 @@
 import { expect } from "vitest";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { proofText } from "../../convex/payments/proofs";
 import { send, startTestChain as startChainAt, together } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
+import { spoiled } from "../support/outside";
 import {
   aged,
   authorize,
@@ -90,6 +92,14 @@ test("the payer's signature binds a payment to a user and token", async ({ app }
   expect([mine.status, mine.body.token]).toEqual([200, "BTC"]);
   expect((await buyWith(app, txHash, order)).body.reason).toBe("payment_already_used");
   expect(writings(app)).toBe(1);
+});
+
+test("a payment whose receipt shows it twice buys no second report", async ({ app }) => {
+  const txHash = await transfer(chain, await payer(chain));
+  expect((await buyWith(app, txHash, { token: "BTC" })).status).toBe(200);
+  spoiled(/./, (text) => text.replace(/"logs":\[(\{.*?\})\]/, '"logs":[$1,$1]'));
+  deadlines.receipt = 300;
+  expect((await buyWith(app, txHash, { token: "ETH" })).status).toBe(502);
 });
 
 test("two payments in one transaction buy two reports, not three", async ({ app }) => {

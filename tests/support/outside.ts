@@ -70,9 +70,9 @@ export function altered(address: RegExp, change: (body: unknown) => unknown): vo
   });
 }
 
-/** The same for an answer's text. */
-export function spoiled(address: RegExp, change: (text: string) => string): void {
-  intercept(async ({ url }, pass) => {
+/** The same for an answer's text. @returns Stops that. */
+export function spoiled(address: RegExp, change: (text: string) => string): () => void {
+  return intercept(async ({ url }, pass) => {
     const response = await pass();
     return address.test(url) ? new Response(change(await response.text()), response) : response;
   });

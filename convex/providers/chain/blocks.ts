@@ -1,6 +1,7 @@
 import { erc20Abi, HttpRequestError, numberToHex, type Address, type Hex } from "viem";
 import { getBalance, getBlock, readContract } from "viem/actions";
 import * as z from "zod";
+import { log } from "../../lib/log";
 import { USDC } from "../../lib/money/base";
 import { unusableFailure } from "../call";
 import {
@@ -48,6 +49,7 @@ export const logShape = z.object({
   logIndex: quantity,
   blockNumber: quantity,
   blockHash: hash,
+  removed: z.boolean().nullish(),
 });
 export type Log = z.output<typeof logShape>;
 
@@ -86,9 +88,14 @@ async function transferLogs(
   const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) };
   const filter = { address: tokens.map(hexOf), topics, ...range };
   const answer = await client.request({ method: "eth_getLogs", params: [filter] });
-  return z
+  // A node can answer with logs twice, with those of dropped blocks, and with more than it was asked for.
+  const asked = z
     .array(logShape)
     .parse(answer)
+    .filter(({ removed, blockNumber: at }) => removed !== true && at >= first && at <= last);
+  const blocks = new Map(asked.map(({ transactionHash, blockHash }) => [transactionHash, blockHash]));
+  if (asked.some((one) => blocks.get(one.transactionHash) !== one.blockHash)) throw unusableFailure(UPSTREAM);
+  return [...new Map(asked.map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()]
     .flatMap(transferOf)
     .filter(({ token }) => tokens.some((one) => one.toLowerCase() === token))
     .toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
@@ -197,11 +204,36 @@ export function incoming<One extends { token: string; from: string; to: string; 
 export function transfersTo(to: Address, first: number, last: number) {
   const client = chainClient();
   return inRanges({ first, last, span: SPAN }, async (range) => {
-    const logs = await transferLogs(client, range, [USDC], { to: [topicOf(to)] });
+    const logs = await transferLogs(client, range, [USDC], { to: [topicOf(to)] }).catch((error: unknown) => {
+      if (range.first < range.last || !isTooMuch(error)) throw error;
+      return logsOneByOne(client, range.first);
+    });
     const hashes = [...new Set(logs.map(({ txHash }) => txHash))];
     const ofEach = hashes.map((hash) => logs.filter(({ txHash }) => txHash === hash));
     return ofEach.flatMap((own) => incoming(own, to.toLowerCase()));
   });
+}
+
+const transactionsShape = z.object({ transactions: z.array(hash) });
+const logsShape = z.object({ logs: z.array(logShape) });
+
+/**
+ * The transfers in a block of whose logs a node does not give so many: anybody can fill one with transfers of nothing.
+ * Its transactions are read one by one; one that is too long itself hides no other.
+ */
+async function logsOneByOne(client: ChainClient, number: number): Promise<TransferLog[]> {
+  const params: [Hex, false] = [numberToHex(number), false];
+  const block = await client.request({ method: "eth_getBlockByNumber", params });
+  const found: TransferLog[][] = [];
+  for (const txHash of transactionsShape.parse(block).transactions)
+    try {
+      const receipt = await client.request({ method: "eth_getTransactionReceipt", params: [hexOf(txHash)] });
+      found.push(logsShape.parse(receipt).logs.flatMap(transferOf));
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      log.error("chain.not read", { txHash });
+    }
+  return found.flat();
 }
 
 /** Ether that one transaction of a block carries. Addresses in lower case, wei. */

@@ -73,7 +73,7 @@ const receiptShape = z.object({
   effectiveGasPrice: bigQuantity,
   /** OP-stack chains add it to their receipts. */
   l1Fee: bigQuantity.catch(0n),
-  logs: z.array(logShape.extend({ removed: z.boolean().nullish() })),
+  logs: z.array(logShape),
 });
 type Receipt = z.output<typeof receiptShape>;
 
@@ -87,10 +87,13 @@ const transactionShape = z.object({
 
 const ANOTHER = "it is another transaction's";
 
-/** Whether a receipt is the one that was asked for, with the logs of its own block: a node can confuse them. */
+/** Whether a receipt is the one that was asked for, with the logs of its own block, each once: a node can confuse them. */
 function isOf(txHash: string, { logs, transactionHash, blockHash }: Receipt): boolean {
-  const isOwn = (log: Receipt["logs"][number]) =>
-    log.transactionHash === transactionHash && log.blockHash === blockHash && log.removed !== true;
+  const isOwn = (log: Receipt["logs"][number], i: number) =>
+    log.transactionHash === transactionHash &&
+    log.blockHash === blockHash &&
+    log.removed !== true &&
+    log.logIndex === (logs[0]?.logIndex ?? 0) + i;
   return transactionHash === txHash.toLowerCase() && logs.every(isOwn);
 }
 
@@ -129,11 +132,8 @@ async function look(client: ChainClient, txHash: string): Promise<Seen> {
 
 function transfersIn({ status, logs }: Receipt): LoggedTransfer[] {
   if (status !== 1) return [];
-  const first = logs[0]?.logIndex ?? 0;
-  return logs.flatMap((log, i) =>
-    transferOf(log).map((one) => {
-      return { ...one, position: one.logIndex - first, ...authorizationBefore(log, logs[i - 1]) };
-    }),
+  return logs.flatMap((log, position) =>
+    transferOf(log).map((one) => ({ ...one, position, ...authorizationBefore(log, logs[position - 1]) })),
   );
 }
 

@@ -74,11 +74,11 @@ export async function readAuthorization(one: Named): Promise<{ used: boolean; ba
   const client = chainClient();
   const [from, nonce] = [hexOf(one.from), hexOf(one.nonce)];
   return guarded(async () => {
-    // The block first: what is read after it is at least as new.
-    const { timestamp: at } = await getBlock(client, { blockTag: "latest" });
+    // All of one block: another node behind the same address may lag, and would show as unused what that time has ended.
+    const { timestamp: at, number: blockNumber } = await getBlock(client, { blockTag: "latest" });
     const [used, balance] = await Promise.all([
-      readContract(client, { ...usdc, functionName: "authorizationState", args: [from, nonce] }),
-      readContract(client, { ...usdc, functionName: "balanceOf", args: [from] }),
+      readContract(client, { ...usdc, blockNumber, functionName: "authorizationState", args: [from, nonce] }),
+      readContract(client, { ...usdc, blockNumber, functionName: "balanceOf", args: [from] }),
     ]);
     return { used, balance, at };
   });
