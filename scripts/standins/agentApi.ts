@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { parseJson } from "../json";
-import type { Fault } from "./faults";
+import type { Fault, Standin } from "./faults";
 import { json, type Call } from "./http";
 import type { Scene } from "./market";
 import { hash, random } from "./random";
@@ -19,7 +19,8 @@ const promptShape = z.looseObject({
 
 type Job = {
   id: string;
-  fault: Fault | undefined;
+  /** What it comes to; without it, the whales of the market. */
+  reply: string | undefined;
   threadId: string;
   prompt: string;
   createdAt: number;
@@ -27,7 +28,7 @@ type Job = {
   cancelledAt: number | null;
 };
 
-export function createAgentApi(scene: Scene) {
+export function createAgentApi(scene: Scene): Standin {
   const { seed, now } = scene;
   const jobs = new Map<string, Job>();
   let created = 0;
@@ -43,28 +44,25 @@ export function createAgentApi(scene: Scene) {
     const id = `job_${number}_${createdAt.toString(36)}`;
     const threadId = parsed.data.threadId ?? `thr_${number}`;
     const completesAt = createdAt + random(seed, "job", id).whole(3_000, 6_000);
-    jobs.set(id, { id, fault, threadId, prompt, createdAt, completesAt, cancelledAt: null });
+    const reply = fault?.mode === "reply" ? (fault.content ?? "") : undefined;
+    jobs.set(id, { id, reply, threadId, prompt, createdAt, completesAt, cancelledAt: null });
     for (const oldest of jobs.keys()) if (jobs.size > JOBS_KEPT) jobs.delete(oldest);
     return json({ success: true, jobId: id, threadId, status: "pending", message: "Job created" }, 202);
   };
 
-  const statusOf = ({ fault, createdAt, completesAt, cancelledAt }: Job, at: number) => {
+  const statusOf = ({ createdAt, completesAt, cancelledAt }: Job, at: number) => {
     if (cancelledAt !== null) return "cancelled";
-    const ends = fault?.mode === "job" ? fault.ends : "completed";
-    if (at >= completesAt && ends !== "never") return ends;
+    if (at >= completesAt) return "completed";
     return at >= createdAt + PENDING_MS ? "processing" : "pending";
   };
 
-  const responseOf = ({ fault, completesAt }: Job): string =>
-    fault?.mode === "reply" ? (fault.content ?? "") : whaleReport(scene, completesAt);
-
   const show = (job: Job): Response => {
-    const { id, threadId, prompt, createdAt, completesAt, cancelledAt } = job;
+    const { id, reply, threadId, prompt, createdAt, completesAt, cancelledAt } = job;
     const status = statusOf(job, now());
+    const response = () => reply ?? whaleReport(scene, completesAt);
     return json({
       ...{ success: true, jobId: id, threadId, status, prompt, createdAt: iso(createdAt) },
-      ...(status === "completed" ? { response: responseOf(job), completedAt: iso(completesAt) } : {}),
-      ...(status === "failed" ? { error: "The agent could not finish" } : {}),
+      ...(status === "completed" ? { response: response(), completedAt: iso(completesAt) } : {}),
       ...(cancelledAt === null ? {} : { cancelledAt: iso(cancelledAt) }),
       cancellable: status === "pending" || status === "processing",
     });
@@ -72,14 +70,15 @@ export function createAgentApi(scene: Scene) {
 
   const cancel = (job: Job): Response => {
     const status = statusOf(job, now());
-    if (status === "completed" || status === "failed")
-      return refuse(400, `Job already ${status}`, `A ${status} job cannot be cancelled`);
+    if (status === "completed")
+      return refuse(400, "Job already completed", "A completed job cannot be cancelled");
     job.cancelledAt ??= now();
     return json({ success: true, jobId: job.id, status: "cancelled" });
   };
 
   return {
-    handle: (call: Call, fault?: Fault): Response => {
+    error: (status, reason) => agentError(reason, `Told to answer ${status}`),
+    handle: (call, fault) => {
       if ((call.headers.get("X-API-Key") ?? "") === "")
         return refuse(401, "Authentication required", "Send your key in X-API-Key");
       if (call.path === "/agent/prompt" && call.method === "POST") return submit(call, fault);
@@ -115,7 +114,7 @@ function whaleReport({ seed, market }: Scene, at: number): string {
   return `**Whale activity** (simulated):\n\n\`\`\`json\n${JSON.stringify(alerts, null, 2)}\n\`\`\``;
 }
 
-export function agentError(error: string, message: string): unknown {
+function agentError(error: string, message: string): unknown {
   return { error, message };
 }
 

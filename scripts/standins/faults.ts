@@ -33,12 +33,8 @@ const faultShape = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("garbage"), text: z.string().optional(), ...limits }),
   /** The request takes effect; the connection is lost before the answer, or `half` way through it. */
   z.strictObject({ mode: z.literal("drop"), half: z.boolean().optional(), ...limits }),
-  /** The model's content, or the response of the agent's job, is this text; `null` for a model that says nothing. */
+  /** No fault: what the model writes, or the agent's job comes to; `null` for a model that says nothing. */
   z.strictObject({ mode: z.literal("reply"), content: z.string().nullable(), ...limits }),
-  /** The model's content is cut off half-way. */
-  z.strictObject({ mode: z.literal("truncated"), ...limits }),
-  /** The agent's job ends in failure, or never. */
-  z.strictObject({ mode: z.literal("job"), ends: z.enum(["failed", "never"]), ...limits }),
 ]);
 
 export type Fault = z.infer<typeof faultShape>;
@@ -49,12 +45,7 @@ export type Standin = {
   error: (status: number, reason: string, retryAfter?: number) => unknown;
 };
 
-/** Modes that only some providers can show. */
-const ONLY: Partial<Record<Fault["mode"], readonly Provider[]>> = {
-  reply: ["llm", "sentiment", "agent"],
-  truncated: ["llm", "sentiment"],
-  job: ["agent"],
-};
+const WRITERS: readonly Provider[] = ["llm", "sentiment", "agent"];
 
 export type Faults = ReturnType<typeof createFaults>;
 
@@ -63,7 +54,7 @@ export function createFaults() {
   return {
     /** @throws TypeError for a fault that this provider cannot show. */
     add: (provider: Provider, fault: Fault): void => {
-      const isForeign = ONLY[fault.mode]?.includes(provider) === false;
+      const isForeign = fault.mode === "reply" && !WRITERS.includes(provider);
       if (isForeign || (fault.schema !== undefined && provider !== "llm"))
         throw new TypeError(`the ${provider} stand-in cannot show ${JSON.stringify(fault)}`);
       queues.set(provider, [...(queues.get(provider) ?? []), { fault, left: fault.times ?? Infinity }]);

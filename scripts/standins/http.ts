@@ -49,9 +49,8 @@ export function tokensOf(text: string): number {
   return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 }
 
-/** A model's text, cut where its tokens end, or half-way where a fault says so. */
-export function withinTokens(whole: string, tokens: number, isCut = false) {
-  const room = Math.max(0, tokens) * CHARACTERS_PER_TOKEN;
-  const text = whole.slice(0, isCut ? Math.min(room, Math.ceil(whole.length / 2)) : room);
+/** A model's text, cut where its tokens end. */
+export function withinTokens(whole: string, tokens: number) {
+  const text = whole.slice(0, Math.max(0, tokens) * CHARACTERS_PER_TOKEN);
   return { text, isCut: whole.length > text.length };
 }

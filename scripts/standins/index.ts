@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { parseJson } from "../json";
 import { foreignness } from "../sockets";
-import { agentError, createAgentApi } from "./agentApi";
+import { createAgentApi } from "./agentApi";
 import {
   answerWith,
   control,
@@ -17,12 +17,12 @@ import {
   type Standin,
 } from "./faults";
 import { json, problemOf, type Call } from "./http";
-import { askedFor, createLlm, llmError } from "./llm";
+import { askedFor, createLlm } from "./llm";
 import { createMarket, type Market } from "./market";
-import { createMessenger, messengerError, type SentMessage } from "./messenger";
-import { createSentiment, sentimentError } from "./sentiment";
+import { createMessenger, type SentMessage } from "./messenger";
+import { createSentiment } from "./sentiment";
 import { createSources, isSource, sourceOf, type Source } from "./sources";
-import { createSwap, swapError } from "./swap";
+import { createSwap } from "./swap";
 
 export type { Fault, Provider } from "./faults";
 
@@ -95,17 +95,11 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const messenger = createMessenger({ now, deliver, accepted: (message) => keep(messages, message) });
   const sources = createSources(scene);
   const standins: Record<Exclude<Provider, Source>, Standin> = {
-    llm: { ...createLlm(scene), error: (_status, reason) => llmError(reason) },
-    agent: {
-      ...createAgentApi(scene),
-      error: (status, reason) => agentError(reason, `Told to answer ${status}`),
-    },
-    sentiment: {
-      ...createSentiment(scene),
-      error: (status, reason) => sentimentError(String(status), reason),
-    },
-    messenger: { handle: messenger.handle, error: messengerError },
-    swap: { ...createSwap({ now, rpcUrl, fetch }), error: swapError },
+    llm: createLlm(scene),
+    agent: createAgentApi(scene),
+    sentiment: createSentiment(scene),
+    messenger,
+    swap: createSwap({ now, rpcUrl, fetch }),
   };
 
   const serve = (provider: Provider, call: Call, signal: AbortSignal): Promise<Response> => {
@@ -135,7 +129,6 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const own = async (path: string, call: Call): Promise<Response> => {
     const asked = `${call.method} ${path}`;
     const said = () => parseJson(call.body);
-    if (asked === "GET /_market") return json(market.coins());
     if (asked === "POST /_control") return carriedOut(() => control(faults, said()));
     if (asked === "POST /_control/messenger/say") return carriedOut(() => messenger.say(said()));
     if (asked === "POST /_control/messenger/tap") return carriedOut(() => messenger.tap(said()));

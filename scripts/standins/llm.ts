@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { parseJson } from "../json";
-import type { Fault } from "./faults";
+import type { Fault, Standin } from "./faults";
 import { bearer, contentShape, json, problemOf, tokensOf, withinTokens, type Call } from "./http";
 import type { Scene } from "./market";
 import { hash } from "./random";
@@ -10,7 +10,6 @@ import { answerTo } from "./writer";
 
 const formatShape = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text") }),
-  z.object({ type: z.literal("json_object") }),
   z.object({
     type: z.literal("json_schema"),
     json_schema: z.looseObject({
@@ -41,7 +40,7 @@ const requestShape = z.looseObject({
 
 const MODELS = ["claude-haiku-4.5", "claude-sonnet-4.6", "gemini-3.6-flash", "gpt-5-mini"];
 
-export function createLlm(scene: Scene) {
+export function createLlm(scene: Scene): Standin {
   const complete = (call: Call, fault: Fault | undefined): Response => {
     const parsed = requestShape.safeParse(parseJson(call.body));
     if (!parsed.success) return refuse(400, problemOf(parsed.error));
@@ -51,22 +50,13 @@ export function createLlm(scene: Scene) {
       content: content ?? "",
     }));
     const prompt = messages.map(({ content }) => content).join("\n");
-    if (format?.type === "json_object" && !/json/i.test(prompt))
-      return refuse(
-        400,
-        "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
-      );
     const asked = format?.type === "json_schema" ? format.json_schema : undefined;
     const problem = asked?.strict === true ? schemaProblem(asked.name, asked.schema) : null;
     if (problem !== null) return refuse(400, problem, null, "response_format");
 
     const at = scene.now();
     const answer = fault?.mode === "reply" ? fault.content : answerTo(messages, asked?.schema, scene);
-    const { text, isCut } = withinTokens(
-      answer ?? "",
-      limit ?? most ?? Infinity,
-      fault?.mode === "truncated",
-    );
+    const { text, isCut } = withinTokens(answer ?? "", limit ?? most ?? Infinity);
     const message = { role: "assistant", content: answer === null ? null : text, refusal: null };
     const [promptTokens, completionTokens] = [tokensOf(prompt), tokensOf(text)];
     return json({
@@ -84,7 +74,8 @@ export function createLlm(scene: Scene) {
   };
 
   return {
-    handle: (call: Call, fault?: Fault): Response => {
+    error: (_status, reason) => llmError(reason),
+    handle: (call, fault) => {
       if (bearer(call.headers) === null && (call.headers.get("X-API-Key") ?? "") === "")
         return refuse(401, "Missing or invalid API key", "invalid_api_key");
       const path = call.path.replace(/^\/v1(?=\/)/, "");
@@ -107,7 +98,7 @@ export function askedFor(body: unknown): string | undefined {
   return format?.type === "json_schema" ? format.json_schema.name : "chat";
 }
 
-export function llmError(message: string, code: string | null = null, param: string | null = null): unknown {
+function llmError(message: string, code: string | null = null, param: string | null = null): unknown {
   return { error: { message, type: "invalid_request_error", param, code } };
 }
 

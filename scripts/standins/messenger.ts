@@ -259,6 +259,7 @@ export function createMessenger(options: {
   };
 
   return {
+    error: messengerError,
     handle: async (call: Call): Promise<Response> => {
       const [, token = "", method] = /^\/bot([^/]+)\/([A-Za-z]+)$/.exec(call.path) ?? [];
       if (method === undefined) return json(messengerError(404, "Not Found"), 404);
@@ -348,7 +349,7 @@ function placeOf(
 }
 
 /** The Bot API's own error body; the HTTP status repeats its code. */
-export function messengerError(status: number, reason: string, retryAfter?: number): unknown {
+function messengerError(status: number, reason: string, retryAfter?: number): unknown {
   const body = { ok: false, error_code: status, description: reason };
   if (retryAfter === undefined) return body;
   const description = `${reason}: retry after ${retryAfter}`;

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { parseJson } from "../json";
-import type { Fault } from "./faults";
+import type { Fault, Standin } from "./faults";
 import { bearer, contentShape, json, problemOf, tokensOf, withinTokens, type Call } from "./http";
 import type { Scene } from "./market";
 import { hash, random } from "./random";
@@ -27,7 +27,7 @@ type Request = z.infer<typeof requestShape>;
 /** Tokens of the model's reasoning, which count against the answer's limit. */
 const REASONING_TOKENS = 2_400;
 
-export function createSentiment(scene: Scene) {
+export function createSentiment(scene: Scene): Standin {
   const respond = (call: Call, fault: Fault | undefined): Response => {
     const parsed = requestShape.safeParse(parseJson(call.body));
     if (!parsed.success) return refuse(400, "invalid-argument", problemOf(parsed.error));
@@ -37,7 +37,7 @@ export function createSentiment(scene: Scene) {
     const prompt = messages.map(({ content }) => content).join("\n");
     const whole = fault?.mode === "reply" ? (fault.content ?? "") : answerTo(messages, undefined, scene);
     const most = (request.max_output_tokens ?? Infinity) - REASONING_TOKENS;
-    const { text, isCut } = withinTokens(whole, most, fault?.mode === "truncated");
+    const { text, isCut } = withinTokens(whole, most);
     const id = hash(`${at} ${call.body}`).toString(16);
     const links = searches(request) ? sources(id) : [];
     const [inputTokens, outputTokens] = [tokensOf(prompt), REASONING_TOKENS + tokensOf(text)];
@@ -62,7 +62,8 @@ export function createSentiment(scene: Scene) {
   };
 
   return {
-    handle: (call: Call, fault?: Fault): Response => {
+    error: (status, reason) => sentimentError(String(status), reason),
+    handle: (call, fault) => {
       if (bearer(call.headers) === null)
         return refuse(401, "unauthenticated", "No or an invalid authorization header");
       const path = call.path.replace(/^\/v1(?=\/)/, "");
@@ -74,7 +75,7 @@ export function createSentiment(scene: Scene) {
   };
 }
 
-export function sentimentError(code: string, error: string): unknown {
+function sentimentError(code: string, error: string): unknown {
   return { code, error };
 }
 

@@ -23,14 +23,13 @@ import { actionsAbi, poolAbi, wethAbi } from "../chain/abis";
 import { CHAIN_ID, NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../chain/addresses";
 import { settlerCall } from "../chain/settlerCall";
 import { real } from "../real";
-import { json, type Call } from "./http";
+import type { Standin } from "./faults";
+import { json } from "./http";
 
 /** How long a signature for a quote is valid, in seconds. */
 const QUOTE_SECONDS = 300;
 const SETTLE_GAS = 300_000n;
 const WRAP_GAS = 60_000n;
-
-export type Swap = ReturnType<typeof createSwap>;
 
 /**
  * @param options.rpcUrl The local chain's; `null` while there is none.
@@ -41,10 +40,11 @@ export function createSwap(options: {
   rpcUrl: () => string | null;
   now: () => number;
   fetch?: typeof fetch | undefined;
-}) {
+}): Standin {
   const { fetch = real.fetch } = options;
   return {
-    handle: async ({ method, path, headers, query }: Call): Promise<Response> => {
+    error: swapError,
+    handle: async ({ method, path, headers, query }) => {
       if (method !== "GET" || path !== "/swap/permit2/quote")
         return json({ message: "no Route matched with those values" }, 404);
       if ((headers.get("0x-api-key") ?? "") === "")
@@ -82,7 +82,7 @@ const NAMES: Record<number, string> = {
 };
 
 /** The API's own error body; for a status that it has no name for, its gateway's. */
-export function swapError(status: number, message: string): unknown {
+function swapError(status: number, message: string): unknown {
   const name = NAMES[status];
   return name === undefined ? { message } : { name, message, data: { zid: randomHex(12) } };
 }

@@ -19,14 +19,15 @@ import type { Chain } from "../../scripts/chain";
 import { actionsAbi, permit2Abi, poolAbi, settlerAbi } from "../../scripts/chain/abis";
 import { NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { settlerCall } from "../../scripts/chain/settlerCall";
-import { createSwap, type Swap } from "../../scripts/standins/swap";
+import type { Standin } from "../../scripts/standins/faults";
+import { createSwap } from "../../scripts/standins/swap";
 import { clientOf, newWallet, PRICES, revertOf, send, startTestChain, balanceOf } from "./support";
 
 /** The swap provider's stand-in and the chain's settler, as a client of the provider meets them. */
 
 const hex = z.templateLiteral(["0x", z.string()]);
 let chain: Chain;
-let swap: Swap;
+let swap: Standin;
 
 beforeAll(async () => {
   chain = await startTestChain();
@@ -270,7 +271,7 @@ const HEADERS = { "0x-api-key": "any", "0x-version": "v2" };
 async function ask(
   query: Record<string, string>,
   headers: Record<string, string> = HEADERS,
-  provider: Swap = swap,
+  provider: Standin = swap,
 ): Promise<{ status: number; body: unknown }> {
   const call = { method: "GET", path: "/swap/permit2/quote", body: "" };
   const asked = { ...call, query: new URLSearchParams(query), headers: new Headers(headers) };
@@ -286,7 +287,7 @@ function queryOf({ sell, buy, amount, extra = {} }: Asked): Record<string, strin
 }
 
 /** A firm quote that is expected to come. */
-async function quote(taker: Address, asked: Asked, provider?: Swap): Promise<Quote> {
+async function quote(taker: Address, asked: Asked, provider?: Standin): Promise<Quote> {
   const { status, body } = await ask({ ...queryOf(asked), taker }, HEADERS, provider);
   expect(status).toBe(200);
   return quoteShape.parse(body);

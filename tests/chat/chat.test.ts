@@ -4,6 +4,7 @@ import { api } from "../../convex/_generated/api";
 import { lastTurns } from "../../convex/chat/runs";
 import { creditDeposit } from "../../convex/credits/model";
 import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
+import { CUT_OFF } from "../standins/support";
 import { type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
 import { insertAlerts, insertSignals } from "../support/rows/signalRows";
@@ -152,7 +153,7 @@ describe("POST /mcp/chat", () => {
     expect(app.standins.sent("llm")).toHaveLength(1);
     for (const [fault, error] of [
       [{ mode: "reply", content: "  " }, "The LLM gateway sent an unusable answer"],
-      [{ mode: "truncated" }, "The LLM gateway sent an answer that was cut off at its limit"],
+      [CUT_OFF, "The LLM gateway sent an answer that was cut off at its limit"],
     ] as const) {
       app.standins.fail("llm", fault);
       const { status, body } = await ask(app, "hello");

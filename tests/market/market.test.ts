@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
+import { CUT_OFF } from "../standins/support";
 import { test, type App } from "../support/app";
 import { noPrices } from "../support/outside";
 
@@ -89,7 +90,7 @@ describe("an LLM gateway that fails", () => {
     [{ mode: "status", status: 402 }, "The LLM gateway reports that this service's credits"],
     [{ mode: "garbage" }, UNUSABLE],
     [{ mode: "garbage", text: "{}" }, UNUSABLE],
-    [{ mode: "truncated" }, "an answer that was cut off at its limit"],
+    [CUT_OFF, "an answer that was cut off at its limit"],
     [{ mode: "reply", content: null }, UNUSABLE],
     [{ mode: "reply", content: "I cannot know." }, UNUSABLE],
     [{ mode: "drop", half: true }, "The LLM gateway"],

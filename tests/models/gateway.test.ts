@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import type { Fault } from "../../scripts/standins";
+import { CUT_OFF } from "../standins/support";
 import { type App, test } from "../support/app";
 
 /** The LLM gateway as gateways are: without a part of the request, cut off, limiting, and breaking off. */
@@ -73,7 +74,7 @@ test("an answer that is cut off or breaks off is asked for again, and a limit is
   const waited = await asked(app, limited(7));
   expect([waited.status, waited.ms >= 7_000]).toEqual([200, true]);
   expect((await asked(app, { mode: "drop", half: true, times: 1 })).requests).toHaveLength(2);
-  const [first, second, ...others] = (await asked(app, { mode: "truncated", times: 1 })).requests;
+  const [first, second, ...others] = (await asked(app, { ...CUT_OFF, times: 1 })).requests;
   // With twice the room.
   expect(second?.max_tokens).toBe(2 * (first?.max_tokens ?? 0));
   expect([second?.messages, others]).toEqual([first?.messages, []]);
@@ -81,7 +82,7 @@ test("an answer that is cut off or breaks off is asked for again, and a limit is
   // In a chat too, never to be passed off as whole.
   app.standins.clear();
   app.standins.forget();
-  app.standins.fail("llm", { mode: "truncated", times: 1, schema: "chat" });
+  app.standins.fail("llm", { ...CUT_OFF, times: 1, schema: "chat" });
   const { status, body } = await app.post("/mcp/chat", { question: "hello" });
   expect([status, body.answer]).toEqual([200, expect.stringMatching(/\.$/)]);
   expect(requests(app)).toHaveLength(2);

@@ -52,7 +52,8 @@ test("scores are read on a scale of 1 to 10, and on no other", async ({ app }) =
 });
 
 test("an answer that it could not complete is no reading, and says why", async ({ app }) => {
-  app.standins.fail("sentiment", { mode: "truncated" });
+  const text = '{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}';
+  app.standins.fail("sentiment", { mode: "garbage", text });
   const { body } = await app.post("/mcp/research", { token: "BTC" });
   const error = "The sentiment model sent an answer that was cut off at its limit";
   expect(body.result).toMatchObject({ missing: missing(error) });

@@ -4,6 +4,11 @@ import { createStandins, type Standins } from "../../scripts/standins/index";
 
 export const BASE = "http://providers.test";
 export const START = Date.UTC(2026, 0, 5, 9, 0);
+/** A gateway's answer that its limit has cut off. */
+export const CUT_OFF = {
+  mode: "garbage",
+  text: JSON.stringify({ choices: [{ message: { content: '{"half' }, finish_reason: "length" }] }),
+} as const;
 const HEADERS = {
   "Content-Type": "application/json",
   Authorization: "Bearer key-for-tests",

@@ -3,6 +3,10 @@ import { test, createApp } from "../support/app";
 import { agentSays, alert, BEGIN, cancels, MINUTE, polls, prompts, watchHour, watchNow } from "./support";
 
 const PROVIDERS = "http://providers.test";
+/** What the agent tells of every job. */
+const jobIs = (status: string) => {
+  return { mode: "garbage", path: "/agent/job", text: JSON.stringify({ success: true, status }) } as const;
+};
 
 describe("an hour's watch", () => {
   test("stores what the agent reports, sends the card, and marks its alerts", async ({ app }) => {
@@ -24,7 +28,7 @@ describe("an hour's watch", () => {
   });
 
   test("polls 2 s after the prompt and then ever more slowly", async ({ app }) => {
-    app.standins.fail("agent", { mode: "job", ends: "never", times: 1 });
+    app.standins.fail("agent", jobIs("processing"));
     await app.t.mutation(BEGIN, {});
     await app.pass(2 * MINUTE);
     const at = polls(app).map((one) => one.at);
@@ -38,7 +42,7 @@ describe("an hour's watch", () => {
 
 describe("a job that comes to nothing", () => {
   test("fails: the hour is logged and has no alerts", async ({ app }) => {
-    app.standins.fail("agent", { mode: "job", ends: "failed", times: 1 });
+    app.standins.fail("agent", jobIs("failed"));
     await watchNow(app);
     expect(JSON.stringify(app.logged)).toContain("The agent's job failed");
     expect(await app.rows("whaleAlerts")).toEqual([]);
@@ -46,7 +50,7 @@ describe("a job that comes to nothing", () => {
   });
 
   test("never ends: it is cancelled after five minutes", async ({ app }) => {
-    app.standins.fail("agent", { mode: "job", ends: "never", times: 1 });
+    app.standins.fail("agent", jobIs("processing"));
     await app.t.mutation(BEGIN, {});
     await app.pass(4 * MINUTE);
     expect(cancels(app)).toEqual([]);
