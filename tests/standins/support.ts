@@ -9,7 +9,7 @@ export const CUT_OFF = {
   mode: "garbage",
   text: JSON.stringify({ choices: [{ message: { content: '{"half' }, finish_reason: "length" }] }),
 } as const;
-const HEADERS = {
+export const HEADERS = {
   "Content-Type": "application/json",
   Authorization: "Bearer key-for-tests",
   "X-API-Key": "key",
