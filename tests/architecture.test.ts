@@ -28,7 +28,7 @@ const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
   "accounts/data": ["schema"],
   "ops/housekeeping": ["schema"],
-  "ops/sealed": ["schema"],
+  "lib/security/sealed": ["schema"],
 };
 /**
  * The platform makes every call's modules anew, the local host keeps them: what a call leaves in one may serve that call, or

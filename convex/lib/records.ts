@@ -14,7 +14,7 @@ export type TableRecord<Table extends TableNames> = {
   ownedBy?: Owned<Table>;
   /** Fields that never leave the service: sealed or signed bytes, and internals of work. */
   withheld?: readonly (keyof Doc<Table>)[];
-  /** Its rows' sealed secret, for a rotation of the encryption key (`ops/rotation`). */
+  /** Its rows' sealed secret, for a rotation of the encryption key (`lib/security/rotation`). */
   sealed?: Sealed<Table>;
 };
 

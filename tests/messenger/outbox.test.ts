@@ -27,8 +27,8 @@ test("rotating the encryption key seals bot tokens anew, leaves one that does no
   await app.t.run((ctx) => ctx.db.patch("messengerConfigs", damaged._id, { sealedBotToken }));
   vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
   vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-  const rotate = () => app.during(app.t.action(internal.ops.rotation.rotate, {}));
-  const failed = [`messengerConfigs ${damaged._id}`];
+  const rotate = () => app.during(app.t.action(internal.lib.security.rotation.rotate, {}));
+  const failed = [damaged._id];
   expect(await rotate()).toEqual({ rotated: 1, failed });
   expect(await rotate()).toEqual({ rotated: 0, failed });
   expect(await app.row("messengerConfigs", damaged._id)).toMatchObject({ sealedBotToken });

@@ -127,7 +127,7 @@ describe("a post", () => {
       expect(text).not.toContain(secret.slice(6, 30));
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    expect(await app.t.action(internal.ops.rotation.rotate, {})).toMatchObject({ rotated: 1 });
+    expect(await app.t.action(internal.lib.security.rotation.rotate, {})).toMatchObject({ rotated: 1 });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
     await toldAlice(app, { summary: "calm" });
     const [{ headers, body, redirect } = { headers: new Headers(), body: "", redirect: "follow" }] = posted;

@@ -47,12 +47,12 @@ describe("custody", () => {
       await app.post("/mcp/wallet/create", { userId }, { ip: `198.51.100.${i}` });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    const rotate = () => app.during(app.t.action(internal.ops.rotation.rotate, {}));
+    const rotate = () => app.during(app.t.action(internal.lib.security.rotation.rotate, {}));
     const [broken] = await app.rows("walletKeys");
     if (broken === undefined) throw new Error("There is a key");
     const damaged = `${broken.sealedKey}x`;
     await app.t.run((ctx) => ctx.db.patch("walletKeys", broken._id, { sealedKey: damaged }));
-    expect(await rotate()).toEqual({ rotated: 119, failed: [`walletKeys ${broken._id}`] });
+    expect(await rotate()).toEqual({ rotated: 119, failed: [broken._id] });
     await app.t.run((ctx) => ctx.db.patch("walletKeys", broken._id, { sealedKey: broken.sealedKey }));
     expect(await rotate()).toEqual({ rotated: 1, failed: [] });
     expect(await rotate()).toEqual({ rotated: 0, failed: [] });
@@ -106,7 +106,7 @@ describe("every function", () => {
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
       // Sealed.
-      "../../convex/ops/sealed.ts page",
+      "../../convex/lib/security/sealed.ts page",
     ]);
   });
 });

@@ -1,0 +1,54 @@
+import { v, type Infer } from "convex/values";
+import type { TableNames } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { records } from "../../schema";
+import { namesIn, type TableRecord } from "../records";
+
+/** Every sealed secret of every table, as the tables' records say: for `rotation`. */
+
+/** Secrets that are read at once. */
+const PAGE = 50;
+
+const vSealed = v.object({
+  id: v.string(),
+  envelope: v.string(),
+  context: v.object({ purpose: v.string(), owner: v.string() }),
+});
+const vCursor = v.union(v.string(), v.null());
+
+function sealsOf<Table extends TableNames>(table: Table) {
+  const { sealed: kind }: TableRecord<Table> = records[table];
+  if (kind === undefined) return [];
+  const read = async ({ db }: QueryCtx, cursor: string | null) => {
+    const { page, isDone, continueCursor } = await db.query(table).paginate({ cursor, numItems: PAGE });
+    const sealed = page.flatMap((row): Infer<typeof vSealed>[] => {
+      const envelope = kind.envelope(row);
+      return envelope === undefined ? [] : [{ id: row._id, envelope, context: kind.context(row) }];
+    });
+    return { sealed, next: isDone ? null : continueCursor };
+  };
+  const replace = async ({ db }: MutationCtx, id: string, from: string, to: string): Promise<boolean> => {
+    const rowId = db.normalizeId(table, id);
+    const row = rowId === null ? null : await db.get(table, rowId);
+    if (row === null || kind.envelope(row) !== from) return false;
+    await kind.replace(db, row, to);
+    return true;
+  };
+  return [{ read, replace }];
+}
+
+const seals = namesIn(records).flatMap((table) => sealsOf(table));
+
+/** A page of the secrets of a table, by its place among those that have some; `null` behind the last table. */
+export const page = internalQuery({
+  args: { table: v.number(), cursor: vCursor },
+  returns: v.union(v.object({ sealed: v.array(vSealed), next: vCursor }), v.null()),
+  handler: async (ctx, { table, cursor }) => (await seals[table]?.read(ctx, cursor)) ?? null,
+});
+
+/** Puts another envelope in the place of one. @returns `false` where the secret has changed meanwhile. */
+export const replace = internalMutation({
+  args: { table: v.number(), id: v.string(), from: v.string(), to: v.string() },
+  returns: v.boolean(),
+  handler: async (ctx, { table, id, from, to }) => (await seals[table]?.replace(ctx, id, from, to)) ?? false,
+});
