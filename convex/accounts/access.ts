@@ -27,12 +27,7 @@ const SCOPE: Record<Deed, Infer<typeof vScope> | null> = {
 
 /** `asks`: the owner's tap in their chat decides, if one is linked; otherwise it is a refusal. */
 export type Verdict =
-  | {
-      kind: "allowed";
-      by: Credential;
-      /** The key that was used, and its limit in 24 hours (micro-USD; `null`: only its owner's limit). */
-      key?: { id: Doc<"keys">["_id"]; name: string; daily: bigint | null };
-    }
+  | { kind: "allowed"; by: Credential; key?: Doc<"keys"> }
   | { kind: "refused" | "asks"; error: AppError };
 
 /** What a caller has proved about a `userId`. `other`: that they are another user. */
@@ -69,15 +64,10 @@ function verdictOf({ by, key }: Proof, deed: Deed, now: number): Verdict {
   const scope = SCOPE[deed];
   if (by === "other") return refused("This userId has another owner than the token");
   if (key !== undefined) {
-    const { _id: id, name, scopes, dailyMicroUsd, countsFrom } = key;
-    if (scope !== null && !scopes.includes(scope)) return refused(`This key lacks the scope ${scope}`);
-    if (scope !== null && countsFrom > now)
-      return refused(`This key is new: until ${dateTime(countsFrom)} it only reads`);
-    return {
-      kind: "allowed",
-      by,
-      key: { id, name, daily: dailyMicroUsd === undefined ? null : BigInt(dailyMicroUsd) },
-    };
+    if (scope !== null && !key.scopes.includes(scope)) return refused(`This key lacks the scope ${scope}`);
+    if (scope !== null && key.countsFrom > now)
+      return refused(`This key is new: until ${dateTime(key.countsFrom)} it only reads`);
+    return { kind: "allowed", by, key };
   }
   if (by !== "id" || scope === null) return { kind: "allowed", by };
   const needs = `This userId has an owner: this needs the owner's token (Authorization: Bearer <token>), or a key with the scope ${scope}`;

@@ -1,57 +1,8 @@
-import { getFunctionName, type FunctionReference } from "convex/server";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { type App, test } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../support/browser";
-
-const paginationOpts = { numItems: 5, cursor: null };
-const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
-  const { accounts, credits, chat, messenger, social, wallets } = api;
-  const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
-  const mutation = (one: FunctionReference<"mutation">, args = {}) =>
-    [one, () => app.mutation(one, args)] as const;
-  const action = (one: FunctionReference<"action">, args = {}) => [one, () => app.action(one, args)] as const;
-  return [
-    query(accounts.profile.me),
-    mutation(accounts.profile.signIn),
-    mutation(accounts.profile.replaceUserId),
-    mutation(accounts.profile.setLimit, { dailyUsd: "1" }),
-    mutation(accounts.profile.freeze),
-    mutation(accounts.profile.unfreeze),
-    mutation(accounts.profile.unlinkAddress, { address: `0x${"ab".repeat(20)}` }),
-    action(accounts.actions.challenge, { address: `0x${"ab".repeat(20)}` }),
-    action(accounts.actions.linkAddress, { address: "0x", issuedAt: 0, signature: "0x" }),
-    action(accounts.actions.claimUserId, { userId: "somebody" }),
-    mutation(accounts.keys.create, { name: "one", scopes: ["read"] }),
-    mutation(accounts.keys.addRecipient, { address: `0x${"ab".repeat(20)}` }),
-    mutation(accounts.keys.removeRecipient, { address: `0x${"ab".repeat(20)}` }),
-    mutation(accounts.data.erase),
-    query(accounts.data.page, { section: "credits", paginationOpts }),
-    query(credits.app.balance),
-    mutation(credits.app.openGame),
-    mutation(chat.runs.start, { question: "Why?" }),
-    mutation(messenger.linking.createCode),
-    query(messenger.linking.status),
-    mutation(messenger.linking.unlink),
-    mutation(social.app.startProof, { handle: "alice" }),
-    query(social.app.settings),
-    mutation(social.app.setTrading, { authorId: "1", enabled: true }),
-    mutation(social.app.unlink, { authorId: "1" }),
-    action(wallets.app.view),
-  ];
-};
-
-test("every public function refuses a caller without a token", async ({ app }) => {
-  for (const [reference, run] of call(app.t)) {
-    const code: unknown = await run().then(
-      () => "answered",
-      (error: unknown) => (error instanceof Error && "data" in error ? error.data : error),
-    );
-    const name = getFunctionName(reference);
-    expect([name, code]).toMatchObject([name, { code: "unauthorized" }]);
-  }
-});
 
 test("the first sign-in gives a user one random userId, however many at once, and is needed before anything else", async ({
   app,

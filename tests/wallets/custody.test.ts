@@ -1,4 +1,5 @@
 import { describe, expect, vi } from "vitest";
+import { makeFunctionReference } from "convex/server";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import schema from "../../convex/schema";
@@ -7,7 +8,7 @@ import { test } from "../support/app";
 const moduleShape = z.record(z.string(), z.unknown());
 const modules = import.meta.glob(["../../convex/**/*.ts", "!../../convex/convex.config.ts"], { eager: true });
 
-/** Each takes its user from the caller's token, which tests/accounts/access.test.ts proves. */
+/** Each takes its user from the caller's token. */
 const PUBLIC_FUNCTIONS = [
   "accounts/actions:challenge",
   "accounts/actions:claimUserId",
@@ -89,15 +90,34 @@ describe("every function", () => {
     ),
   );
 
+  const open = functions
+    .filter(({ value }) => value.isInternal !== true)
+    .map(({ file, name, value }) => ({ value, name: `${file.replace(/^.*\/convex\/|\.ts$/g, "")}:${name}` }));
+
   test("has argument and return validators, and is internal unless the web application needs it", () => {
     expect(functions.length).toBeGreaterThan(30);
     for (const { file, name, value } of functions) {
       expect([file, name, value.exportReturns()]).not.toEqual([file, name, "null"]);
       expect([file, name, JSON.parse(value.exportArgs())]).not.toEqual([file, name, { type: "any" }]);
     }
-    const open = functions.filter(({ value }) => value.isInternal !== true);
-    const names = open.map(({ file, name }) => `${file.replace(/^.*\/convex\/|\.ts$/g, "")}:${name}`);
-    expect(names.sort()).toEqual(PUBLIC_FUNCTIONS);
+    expect(open.map(({ name }) => name).sort()).toEqual(PUBLIC_FUNCTIONS);
+  });
+
+  test("that is not internal refuses a caller without a token", async ({ app }) => {
+    for (const { name, value } of open) {
+      const given = z.record(z.string(), z.unknown()).parse(sampleOf(JSON.parse(value.exportArgs())));
+      const asked =
+        value.isQuery === true
+          ? app.t.query(makeFunctionReference<"query">(name), given)
+          : value.isMutation === true
+            ? app.t.mutation(makeFunctionReference<"mutation">(name), given)
+            : app.t.action(makeFunctionReference<"action">(name), given);
+      const refusal: unknown = await asked.then(
+        () => "answered",
+        (error: unknown): unknown => Reflect.get(Object(error), "data") ?? error,
+      );
+      expect([name, refusal]).toMatchObject([name, { code: "unauthorized" }]);
+    }
   });
 
   test("returns no key or secret, except sealed ones to the rotation of master keys", () => {
@@ -124,10 +144,49 @@ describe("every table", () => {
   });
 });
 
-type ConvexFunction = { exportArgs(): string; exportReturns(): string; isInternal?: boolean };
+type ConvexFunction = {
+  exportArgs(): string;
+  exportReturns(): string;
+  isInternal?: boolean;
+  isQuery?: boolean;
+  isMutation?: boolean;
+};
 
 function isConvexFunction(value: unknown): value is ConvexFunction {
   return typeof value === "function" && "exportReturns" in value && "exportArgs" in value;
+}
+
+/** A validator's JSON, as far as public functions' arguments need it. */
+const fieldShape = z.object({ fieldType: z.unknown(), optional: z.boolean() });
+const typeShape = z.discriminatedUnion("type", [
+  z.object({ type: z.enum(["null", "number", "boolean", "string"]) }),
+  z.object({ type: z.literal("array"), value: z.unknown() }),
+  z.object({ type: z.literal("literal"), value: z.unknown() }),
+  z.object({ type: z.literal("id"), tableName: z.string() }),
+  z.object({ type: z.literal("union"), value: z.array(z.unknown()) }),
+  z.object({ type: z.literal("object"), value: z.record(z.string(), fieldShape) }),
+]);
+const PLAIN = { null: null, number: 1, boolean: true, string: "1" };
+
+/** A value that a validator takes. */
+function sampleOf(json: unknown): unknown {
+  const type = typeShape.parse(json);
+  switch (type.type) {
+    case "array":
+      return [];
+    case "literal":
+      return type.value;
+    case "id":
+      return `000000000000000000010000${type.tableName}`;
+    case "union":
+      return sampleOf(type.value[0]);
+    case "object": {
+      const needed = Object.entries(type.value).filter(([, { optional }]) => !optional);
+      return Object.fromEntries(needed.map(([name, { fieldType }]) => [name, sampleOf(fieldType)]));
+    }
+    default:
+      return PLAIN[type.type];
+  }
 }
 
 /** The names of all fields of a table, nested ones too; the validator's JSON is there at run time only. */

@@ -1,4 +1,4 @@
-import type { Doc, Id } from "../../_generated/dataModel";
+import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
 import { accountOf, dailyAt } from "../../accounts/model";
 import { listedOf } from "../../accounts/keys";
@@ -20,8 +20,8 @@ import type { By, UserRequest } from "../tables";
 export type Ordering = {
   userId: string;
   by: By;
-  /** The key that orders, its name and its own cap (`null`: the account's). */
-  key?: { id: Id<"keys">; name: string; daily: bigint | null } | undefined;
+  /** The key that orders. */
+  key?: Doc<"keys"> | undefined;
   /** A cap of the credential's own, below the account's: of posts. */
   most?: bigint | undefined;
   /** The caller's network address; `null` if the order came by no network. */
@@ -133,9 +133,9 @@ async function limitsOf(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
     return [own, { about: " for the short userIds of one network address", most: cap, orders: others }];
   }
   const limits = [{ about: "", most: dailyAt(await accountOf(ctx, userId), now), orders: all }];
-  const mine = all.filter((row) => credentialOf(row) === credentialOf({ by, keyId: key?.id }));
-  if (key !== undefined && key.daily !== null)
-    limits.push({ about: ` by the key ${key.name}`, most: key.daily, orders: mine });
+  const mine = all.filter((row) => credentialOf(row) === credentialOf({ by, keyId: key?._id }));
+  if (key?.dailyMicroUsd !== undefined)
+    limits.push({ about: ` by the key ${key.name}`, most: BigInt(key.dailyMicroUsd), orders: mine });
   if (by === "post") limits.push({ about: " by mention", most, orders: mine });
   if ((by === "tap" || by === "chat") && isLoose) {
     const about = " that the chat approves to recipients off the owner's list, or lets swaps lose";

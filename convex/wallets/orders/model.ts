@@ -87,7 +87,7 @@ export async function earlierOf(ctx: QueryCtx, order: Keyed): Promise<Order | nu
 /** A key belongs to the account, the credential and the endpoint. */
 function scopedKey({ request, by, key, idempotencyKey }: Keyed): string | undefined {
   if (idempotencyKey === undefined) return undefined;
-  return `${request.kind} ${credentialOf({ by, keyId: key?.id })} ${idempotencyKey}`;
+  return `${request.kind} ${credentialOf({ by, keyId: key?._id })} ${idempotencyKey}`;
 }
 
 /** The key as its caller has sent it. */
@@ -126,7 +126,7 @@ export async function newFields(ctx: MutationCtx, order: NewOrder) {
     action: request.kind,
     source,
     ...mentioned,
-    ...(key === undefined ? {} : { keyId: key.id }),
+    ...(key === undefined ? {} : { keyId: key._id }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(found === undefined ? {} : { mostFee: found.mostFee }),
     ...(found?.minBuyAmount === undefined ? {} : { minBuyAmount: found.minBuyAmount }),
