@@ -1,8 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import type { App } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
-import { buy, EIGHT, issued } from "../signals/support";
-import { ALICE, createBotApp, deliver, linkedUser, say, tap, test } from "./support";
+import { ALICE, linkedUser, say, tap, test } from "./support";
 
 /** What is tapped rather than typed, and what a chat sees while the bot works. */
 
@@ -16,24 +15,6 @@ const states = async (app: App) => (await app.rows("alerts")).map(({ state }) =>
 const shifts = async (app: App) => (await app.rows("shifts")).map(({ token, status }) => [token, status]);
 
 describe("a tapped button", () => {
-  test("of /signals shows one token or the record in the place of the message", async () => {
-    const app = createBotApp({ now: EIGHT });
-    await issued(app, buy);
-    await say(app, "/signals");
-    const first = app.cards().at(-1)?.messageId;
-    expect(buttonsOf(app)).toEqual([["BTC", "ETH", "Record"]]);
-    expect(await tap(app, "ETH")).toMatchObject([
-      { method: "editMessageText", messageId: first, text: expect.stringContaining("🟢 ETH BUY") },
-    ]);
-    expect(await tap(app, "Record")).toMatchObject([
-      { messageId: first, text: expect.stringMatching(/Record 2: <code>[0-9a-f]{64}/) },
-    ]);
-    // The same once more changes nothing, and is sent to nobody a second time.
-    expect(await tap(app, "BTC")).toHaveLength(1);
-    expect(await tap(app, "BTC")).toEqual([]);
-    expect(new Set((await app.rows("messages")).map(({ state }) => state))).toEqual(new Set(["sent"]));
-  });
-
   test("of a result brings its text with its sources, and for a linked user a shift, which a tap stops and follows again", async ({
     app,
   }) => {
@@ -71,35 +52,6 @@ describe("a tapped button", () => {
     expect(told.filter((text) => text.includes("I am following BTC"))).toHaveLength(1);
     const started = app.cards().filter(({ text }) => text.includes("Research shift started"));
     expect(started.map(({ chatId, keyboard }) => [chatId, keyboard])).toEqual([["4242", undefined]]);
-  });
-
-  test("does what its chat may do, whoever made up its data, and takes an update once", async ({ app }) => {
-    await linkedUser(app, "alice");
-    await say(app, "/alert BTC above 110000");
-    await tap(app, "Set");
-    await say(app, "/alerts");
-    expect(buttonsOf(app)).toEqual([["Off: BTC at $110,000 or above"]]);
-    const [mine] = await app.rows("alerts");
-    // Another account's tap on what it should never have seen, in its own chat.
-    const forged = {
-      update_id: 950_000,
-      callback_query: {
-        id: "forged",
-        from: { id: 66, is_bot: false },
-        message: { message_id: 1, chat: { id: 66, type: "private" }, text: "x" },
-        data: `alert off ${mine?._id}`,
-      },
-    };
-    await deliver(app, forged);
-    await deliver(app, forged);
-    await app.settle();
-    expect(await states(app)).toEqual(["active"]);
-    expect(app.cards().filter(({ chatId }) => chatId === "66")).toMatchObject([
-      { text: expect.stringContaining("There is no such alert") },
-    ]);
-    const [off] = await tap(app, "Off: BTC at $110,000 or above");
-    expect(off).toMatchObject({ method: "editMessageText", text: "Off: BTC at $110,000 or above." });
-    expect(await states(app)).toEqual(["off"]);
   });
 
   test("says yes to the alert above it, and to no later one; one that has ended is set again", async ({

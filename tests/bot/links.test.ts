@@ -16,6 +16,7 @@ import {
   linkedUser,
   say,
   tap,
+  told,
   updateOf,
   userWithCode,
   test,
@@ -149,8 +150,8 @@ describe("a code", () => {
       await Promise.all(guesses.map((guess) => deliver(app, updateOf(guess))));
       await app.pass(60_000, { cronsRun: false });
     }
-    const told = app.cards().map(({ text }) => text);
-    expect(told).toContain("Too many codes were tried. Wait a minute, then try again.");
+    const texts = app.cards().map(({ text }) => text);
+    expect(texts).toContain("Too many codes were tried. Wait a minute, then try again.");
     expect(await app.rows("messengerLinks")).toEqual([]);
     await app.pass(120_000, { cronsRun: false });
     expect((await say(app, `/connect ${code}`))[0]).toContain("Linked");
@@ -162,9 +163,8 @@ describe("a code", () => {
   ] as const)("in a forwarded %s binds nobody", async ([command, forwarding], { app }) => {
     const { code } = await userWithCode(app, "mallory");
     const update = updateOf(command.replace("CODE", code));
-    await deliver(app, { ...update, message: { ...update.message, ...forwarding } });
-    await arrived(app, 1);
-    expect(app.cards().at(-1)?.text).toContain("I do not accept that from a forwarded message");
+    const [refused] = await told(app, { ...update, message: { ...update.message, ...forwarding } });
+    expect(refused).toContain("I do not accept that from a forwarded message");
     expect(await app.rows("messengerLinks")).toEqual([]);
   });
 

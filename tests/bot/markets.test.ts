@@ -29,6 +29,14 @@ test("/signals shows the latest of both tokens or of one, to anybody, in groups 
   expect(await say(app, "/signals")).toEqual([expect.stringContaining("No signal has been issued yet")]);
   await issued(app, buy);
   const [both = ""] = await say(app, "/signals");
+  const buttons = app.cards().at(-1);
+  expect(buttons?.keyboard?.flat().map(({ text }) => text)).toEqual(["BTC", "ETH", "Record"]);
+  // A button's answer stands in the message's place; the same once more is sent to nobody a second time.
+  const inPlace = { method: "editMessageText", messageId: buttons?.messageId };
+  expect(await tap(app, "ETH")).toMatchObject([{ ...inPlace, text: expect.stringContaining("🟢 ETH BUY") }]);
+  expect(await tap(app, "ETH")).toEqual([]);
+  expect(await tap(app, "Record")).toMatchObject([inPlace]);
+  expect(new Set((await app.rows("messages")).map(({ state }) => state))).toEqual(new Set(["sent"]));
   expect(both).toMatch(/<b>🟢 BTC BUY<\/b> · confidence 70\s%[^]*ETH BUY/);
   expect((await say(app, "/record"))[0]).toMatch(/Record 2: <code>[0-9a-f]{64}/);
   const [one = ""] = await say(app, "/signals $eth", { from: 43 });
@@ -104,10 +112,15 @@ describe("alerts", () => {
     expect(why?.text).toContain("simulated assistant");
     expect((await say(app, "/alerts"))[0]).toMatch(/• BTC at [^\n]*, fired once\n/);
     expect((await say(app, "/alerts", { from: 43 }))[0]).toContain("You have no active alert");
+    // The same in the other account's own chat.
+    await say(app, "/alert BTC above 120000", { from: 43 });
+    const forged = await tap(app, "Set", { from: 43, data: `alert off ${mine?._id ?? ""}` });
+    expect(forged).toMatchObject([{ chatId: "43", text: expect.stringContaining("There is no such alert") }]);
+    expect((await states(app))[0]).toBe("active");
     await say(app, "/alerts");
     await tap(app, "Off: BTC at $101,000.50 or above");
     expect((await tap(app, "Off: BTC at $101,000.50 or above", set))[0]?.text).toContain("was switched off");
-    expect(await states(app)).toEqual(["off", "proposed"]);
+    expect(await states(app)).toEqual(["off", "proposed", "proposed"]);
   });
 
   test("need no account: the chat has five, set in two taps from a price, and off in one from a firing", async ({

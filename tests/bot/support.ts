@@ -63,13 +63,18 @@ export async function arrived(app: App, count: number): Promise<void> {
 }
 
 /** Says something to the bot, and returns what it answers, which are so many cards at least. */
-export async function say(
+export function say(
   app: App,
   text: string | undefined,
   { answers = 1, ...where }: { from?: number; chat?: number; answers?: number } = {},
 ): Promise<string[]> {
+  return told(app, updateOf(text, where), answers);
+}
+
+/** What the bot answers to an update, which are so many cards at least. */
+export async function told(app: App, update: unknown, answers = 1): Promise<string[]> {
   const before = app.cards().length;
-  const { status } = await deliver(app, updateOf(text, where));
+  const { status } = await deliver(app, update);
   if (status !== 200) throw new Error(`The webhook answered ${status}`);
   await arrived(app, before + answers);
   // What it leaves to be done later has been done, or is an answer that was waited for.

@@ -12,16 +12,16 @@ import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
 import { real } from "../../scripts/real";
 import { nextDue, scheduleShape } from "../../scripts/stack/crons";
 import type { Provider } from "../../scripts/standins";
+import { marketAt } from "../signals/support";
 import { createApp } from "../support/app";
 import { chain } from "../support/chain/chain";
 import { createWalletApp } from "../support/chain/walletApp";
-import { identityOf, replace, type createWorld, type Answer, type CallInit } from "../support/world";
+import { identityOf, type createWorld, type Answer, type CallInit } from "../support/world";
 
 /** The contract's worlds in this process: on simulated time, or on a chain. */
 
 /** A Sunday just before the day's signals: a week ends on it, too. */
 const START = Date.UTC(2026, 0, 4, 7, 58);
-const MINUTE = 60_000;
 const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 0 });
 const platform = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 1 }).address;
 const relayer = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 2 });
@@ -50,7 +50,7 @@ function onTime(): World {
     {
       advance: (ms) => passing(app, ms),
       outage: (ms) => app.pass(ms, { cronsRun: false }),
-      setPrices: marketOf(app),
+      setPrices: (prices) => marketAt(app, prices),
       rest: () => app.settle(),
     },
   );
@@ -147,24 +147,6 @@ const request = z.object({
 
 function providerOf(name: string): Exclude<Provider, "messenger"> {
   return z.enum(["llm", "agent", "sentiment", "swap", "coinbase", "coingecko"]).parse(name);
-}
-
-/** What the market was before stays as it was; before the first time it stood there as well. */
-function marketOf(app: ReturnType<typeof createApp>): World["setPrices"] {
-  const { market } = app.standins;
-  const timeline: { from: number; prices: Record<string, number> }[] = [];
-  const simulated = market.coin.bind(market);
-  return (prices) => {
-    const minute = Date.now() - (Date.now() % MINUTE);
-    timeline.push({ from: timeline.length === 0 ? -Infinity : minute, prices });
-    if (timeline.length > 1) return;
-    replace(market, "coin", (symbol, at = Date.now()) => {
-      const coin = simulated(symbol, at);
-      const then = timeline.findLast(({ from }) => from <= at);
-      return { ...coin, price: then?.prices[symbol] ?? coin.price };
-    });
-    replace(market, "price", (symbol, at) => market.coin(symbol, at).price);
-  };
 }
 
 /** Lets time pass with every cron, those of certain hours and days included. */

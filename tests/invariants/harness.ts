@@ -110,3 +110,12 @@ export async function twiceSigned(raws: readonly Hex[], owner: Address): Promise
   const nonces = await noncesOf(raws, owner);
   return nonces.filter((nonce, index) => nonces.indexOf(nonce) !== index);
 }
+
+/** A receipt of a block that the chain does not have: a fork's, or one that is only promised. */
+export const madeUpReceipt = (transactionHash: unknown, block: number, status: string) => ({
+  ...{ transactionHash, transactionIndex: "0x0", type: "0x2", status, logs: [] },
+  ...{ blockHash: `0x${"ab".repeat(32)}`, blockNumber: `0x${block.toString(16)}` },
+  ...{ from: `0x${"a1".repeat(20)}`, to: null, contractAddress: null },
+  ...{ cumulativeGasUsed: "0x5208", gasUsed: "0x5208", effectiveGasPrice: "0x1" },
+  logsBloom: `0x${"0".repeat(512)}`,
+});

@@ -7,7 +7,7 @@ import { answering, miscounting } from "../support/chain/rpc";
 import { freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
 import { closeApp, type Answer } from "../support/world";
-import { timePassing, useTime, walks } from "./harness";
+import { madeUpReceipt, timePassing, useTime, walks } from "./harness";
 
 /**
  * A chain at its worst: blocks are dropped, up to eight at a time, fees outgrow what is on its way, answers are lost
@@ -33,7 +33,7 @@ function deedsOf(chance: Random, pass: (minutes: number) => Promise<void>): Deed
     });
   const forked = (status: "0x0" | "0x1") => () =>
     answering(({ method, params }) =>
-      method === "eth_getTransactionReceipt" ? { result: ofAFork(params[0], status) } : null,
+      method === "eth_getTransactionReceipt" ? { result: madeUpReceipt(params[0], 2, status) } : null,
     );
   const unseen = () =>
     answering(({ method }) =>
@@ -64,23 +64,6 @@ function deedsOf(chance: Random, pass: (minutes: number) => Promise<void>): Deed
     { name: "count too low", begin: lie(() => miscounting(() => 0)) },
   ];
 }
-
-const ofAFork = (transactionHash: unknown, status: string) => ({
-  transactionHash,
-  transactionIndex: "0x0",
-  blockHash: `0x${"f0".repeat(32)}`,
-  blockNumber: "0x2",
-  from: `0x${"a1".repeat(20)}`,
-  to: null,
-  contractAddress: null,
-  cumulativeGasUsed: "0x5208",
-  gasUsed: "0x5208",
-  effectiveGasPrice: "0x1",
-  logsBloom: `0x${"0".repeat(512)}`,
-  type: "0x2",
-  status,
-  logs: [],
-});
 
 type Order = { what: string; ask: () => Promise<Answer>; to: `0x${string}` | null; amount: bigint };
 

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { ALICE, arrived, createBotApp, deliver, GROUP, say, test, updateOf } from "../bot/support";
+import { ALICE, arrived, createBotApp, deliver, GROUP, say, test, told, updateOf } from "../bot/support";
 import type { App } from "../support/app";
 import { intercept } from "../support/outside";
 
@@ -24,16 +24,6 @@ function calls() {
 function written(text: string | undefined, fields: object, where: { from?: number; chat?: number } = {}) {
   const update = updateOf(text, where);
   return { ...update, message: { ...update.message, ...fields } };
-}
-
-async function told(app: App, update: unknown, answers = 1): Promise<string[]> {
-  const before = app.cards().length;
-  expect((await deliver(app, update)).status).toBe(200);
-  await arrived(app, before + answers);
-  return app
-    .cards()
-    .slice(before)
-    .map(({ text }) => text);
 }
 
 describe("a topic (W20: openclaw #78724, #19144, #17977; grok-app #623)", () => {

@@ -9,7 +9,7 @@ import { ETHER, chain, etherOf, hex, holdingsOf, useChain } from "../support/cha
 import { answering, type RpcAnswer } from "../support/chain/rpc";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
-import { timePassing, useTime } from "../invariants/harness";
+import { madeUpReceipt, timePassing, useTime } from "../invariants/harness";
 import {
   authorize,
   buy,
@@ -174,7 +174,7 @@ test("a receipt of a block that the chain does not have decides nothing", async 
   let lie: [number, string] = [0, "0x1"];
   const honest = answering(({ method, params: [hash] }) => {
     if (method !== "eth_getTransactionReceipt") return null;
-    const answer = told.get(hash) ?? { result: early(hash, head + lie[0], lie[1]) };
+    const answer = told.get(hash) ?? { result: madeUpReceipt(hash, head + lie[0], lie[1]) };
     told.set(hash, answer);
     return answer;
   });
@@ -195,23 +195,6 @@ test("a receipt of a block that the chain does not have decides nothing", async 
   await pass(4);
   for (const { name, to, txHash } of sent)
     expect([name, await look(name, txHash), await etherOf(to)]).toEqual([name, "confirmed", 5n]);
-});
-
-const early = (transactionHash: unknown, block: number, status: string) => ({
-  transactionHash,
-  transactionIndex: "0x0",
-  blockHash: `0x${"ab".repeat(32)}`,
-  blockNumber: `0x${block.toString(16)}`,
-  from: `0x${"a1".repeat(20)}`,
-  to: null,
-  contractAddress: null,
-  cumulativeGasUsed: "0x5208",
-  gasUsed: "0x5208",
-  effectiveGasPrice: "0x1",
-  logsBloom: `0x${"0".repeat(512)}`,
-  type: "0x2",
-  status,
-  logs: [],
 });
 
 /** scaffold-eth-2 #1110, nucypher #3647, infura #237, risc0 #656. */
