@@ -81,8 +81,8 @@ const READS: Readonly<Record<string, Read>> = {
   },
   whales: async (ctx, { argument, now }) => {
     const hours = argument === "" ? SHOWN_HOURS : Number(argument);
-    if (!(hours >= 0.1 && hours <= 168))
-      return reply("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24");
+    if (!(hours >= 1 && hours <= 168))
+      return reply("Say how many hours to look back, 1 to 168: ", { command: "whales" }, " 24");
     const alerts = (await latestAlerts(ctx, now - hours * HOUR)).map(publicAlert);
     if (alerts.length === 0 && !(await hasLooked(ctx)))
       return reply(

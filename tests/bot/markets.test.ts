@@ -56,9 +56,9 @@ test("/whales shows the ten largest of the last six hours, or of as many as it i
   expect(await say(app, "/whales")).toEqual([
     "I have not looked for whales yet: I read Base every five minutes and ask an agent every hour.",
   ]);
-  for (const hours of ["0", "169", "many", "-3"])
+  for (const hours of ["0.5", "169", "many", "-3"])
     expect(await say(app, `/whales ${hours}`)).toEqual([
-      "Say how many hours to look back, at most 168: /whales 24",
+      "Say how many hours to look back, 1 to 168: /whales 24",
     ]);
   const many = Array.from({ length: 19 }, (_, i) =>
     alert({ amount: 1_000_000 * (40 - i), description: `Move <N${i}>.` }),
