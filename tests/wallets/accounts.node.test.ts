@@ -1,6 +1,6 @@
-import { describe, expect } from "vitest";
+import { expect } from "vitest";
+import * as z from "zod";
 import { chain, useChain, test } from "../support/chain/chain";
-import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { counting, noPrices } from "../support/outside";
 
 useChain();
@@ -12,85 +12,52 @@ test("no key is kept in clear, anywhere", async ({ app }) => {
   expect((await app.rows("walletKeys"))[0]?.sealedKey).toMatch(/^v1\./);
 });
 
-test("a portfolio asks the chain once", async ({ app }) => {
-  await app.post("/mcp/defi/connect", { userId: "alice" });
+test("a portfolio asks the chain once, and prices what has no live feed by the tickers, never by a model", async ({
+  app,
+}) => {
+  await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 100_000_000n });
   const requests = counting();
   await app.get("/mcp/defi/portfolio?userId=alice");
   expect(requests()).toBe(1);
-});
 
-describe("a portfolio without a live feed", () => {
-  type Holding = {
-    token: string;
-    priceUsd: number | null;
-    priceSource: string | null;
-    valueUsd: number | null;
-  };
-
-  /** Feeds as they are in the test's trouble, and the holdings it leaves. */
-  async function inTrouble(app: WalletApp, trouble: (now: number) => Promise<void>) {
-    await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 100_000_000n });
-    const now = Math.floor(Date.now() / 1000);
-    await chain.feeds.pause();
-    try {
-      await trouble(now);
+  const price = app.standins.market.coin("ETH").price;
+  const now = Math.floor(Date.now() / 1000);
+  const byTicker = { priceSource: "coinbase", priceUsd: expect.closeTo(price, -1) };
+  const byFeed = { priceSource: "chainlink" };
+  const unpriced = { priceSource: null, priceUsd: null, valueUsd: null };
+  const up = { answer: 0n, updatedAt: now - 86_400 };
+  const fresh = { answer: 300_000_000_000n, updatedAt: now };
+  const stale = { ...fresh, updatedAt: now - 1_400 };
+  await chain.feeds.pause();
+  try {
+    for (const [trouble, sequencer, feed, ether, dollars, total] of [
+      ["a stale feed", up, stale, byTicker, byFeed, 100 + price],
+      // Who the tickers do not know is left out of the total.
+      ["the sequencer is down", { answer: 1n, updatedAt: now - 9_999 }, fresh, byTicker, unpriced, price],
+      ["it is just back", { answer: 0n, updatedAt: now - 600 }, fresh, byTicker, unpriced, price],
+      ["nobody to ask", up, stale, unpriced, byFeed, 100],
+    ] as const) {
+      if (trouble === "nobody to ask") noPrices(app);
+      await chain.feeds.set("SEQUENCER", sequencer);
+      await chain.feeds.set("ETH", feed);
       const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
-      expect(status).toBe(200);
-      const holdings = body.balances as Holding[];
-      return {
-        total: Number(body.totalValueUsd),
-        of: (token: string) => holdings.find((one) => one.token === token),
-      };
-    } finally {
-      await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 86_400 });
-      await chain.feeds.tick();
-      chain.feeds.resume();
-    }
-  }
-
-  const stale = (now: number) => chain.feeds.set("ETH", { answer: 300_000_000_000n, updatedAt: now - 1_400 });
-
-  test("prices Ether by the tickers and says so", async ({ app }) => {
-    const { of, total } = await inTrouble(app, stale);
-    const price = app.standins.market.coin("ETH").price;
-    for (const token of ["ETH", "WETH"]) {
-      expect(of(token)).toMatchObject({ priceSource: "coinbase", priceUsd: expect.closeTo(price, -1) });
-    }
-    expect(of("USDC")).toMatchObject({ priceSource: "chainlink" });
-    expect(total).toBeCloseTo(100 + price, -1);
-  });
-
-  test.for([
-    ["down", (now: number) => ({ answer: 1n, updatedAt: now - 9_999 })],
-    ["just back", (now: number) => ({ answer: 0n, updatedAt: now - 600 })],
-  ] as const)(
-    "because the sequencer is %s, prices what the tickers know, and nothing by a model",
-    async ([_name, status], { app }) => {
-      const { of } = await inTrouble(app, (now) => chain.feeds.set("SEQUENCER", status(now)));
-      expect(of("ETH")).toMatchObject({ priceSource: "coinbase" });
+      const { balances, totalValueUsd } = holdings.parse(body);
+      const of = (token: string) => balances.find((one) => one.token === token);
+      expect([trouble, status]).toEqual([trouble, 200]);
+      for (const token of ["ETH", "WETH"]) expect([trouble, of(token)]).toMatchObject([trouble, ether]);
       for (const token of ["USDC", "USDT", "DAI"])
-        expect(of(token)).toMatchObject({ priceSource: null, priceUsd: null });
-      expect(app.standins.sent("llm")).toEqual([]);
-    },
-  );
-
-  test("and with nobody to ask leaves the token out of the total", async ({ app }) => {
-    noPrices(app);
-    const { of, total } = await inTrouble(app, stale);
-    expect(of("ETH")).toMatchObject({ priceUsd: null, priceSource: null, valueUsd: null });
-    expect(total).toBeCloseTo(100, 0);
-  });
+        expect([trouble, of(token)]).toMatchObject([trouble, dollars]);
+      expect(totalValueUsd).toBeCloseTo(total, -1);
+    }
+    expect(app.standins.sent("llm")).toEqual([]);
+  } finally {
+    await chain.feeds.set("SEQUENCER", up);
+    await chain.feeds.tick();
+    chain.feeds.resume();
+  }
 });
 
-test("without WALLET_ENCRYPTION_KEY nothing is made", async () => {
-  const app = createWalletApp(chain, { env: { WALLET_ENCRYPTION_KEY: "" } });
-  const send = { userId: "a", toAddress: `0x${"11".repeat(20)}`, token: "ETH", amount: "1" };
-  for (const answer of [
-    await app.post("/mcp/wallet/create", { userId: "a" }),
-    await app.post("/mcp/defi/connect", { userId: "a" }),
-    await app.get("/mcp/defi/portfolio?userId=a"),
-    await app.post("/mcp/defi/send", send),
-  ])
-    expect([answer.status, answer.body]).toEqual([500, { error: "WALLET_ENCRYPTION_KEY is not configured" }]);
-  expect(await app.rows("wallets")).toEqual([]);
+const holdings = z.object({
+  totalValueUsd: z.number(),
+  balances: z.array(z.looseObject({ token: z.string(), valueUsd: z.number().nullable() })),
 });

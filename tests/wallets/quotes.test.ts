@@ -84,15 +84,14 @@ describe("a quote for a wrap", () => {
     transaction: { to: WETH, data: "0xd0e30db0", value: 5n, gas: 60_000n },
   } as const;
 
-  test("is taken when it is the WETH contract's own deposit, one to one", () => {
+  test("is taken when it is the WETH contract's own deposit, one to one, and nothing else", () => {
     expect(() => checkQuote(quote(plain), wrap, OWNER, NOW)).not.toThrow();
-  });
-
-  test.each<[string, Partial<Quote>]>([
-    ["pays somebody else", { transaction: { ...plain.transaction, to: THIEF } }],
-    ["calls something else", { transaction: { ...plain.transaction, data: "0xd0e30db000" } }],
-  ])("is refused when it %s", (_name, changes) => {
-    expect(() => checkQuote(quote({ ...plain, ...changes }), wrap, OWNER, NOW)).toThrow("nothing was signed");
+    for (const change of [{ to: THIEF }, { data: "0xd0e30db000" }] as const) {
+      const transaction = { ...plain.transaction, ...change };
+      expect(() => checkQuote(quote({ ...plain, transaction }), wrap, OWNER, NOW)).toThrow(
+        "nothing was signed",
+      );
+    }
   });
 });
 

@@ -1,4 +1,4 @@
-import { describe, expect } from "vitest";
+import { expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import type { TableNames } from "../../convex/_generated/dataModel";
 import { TOKENS } from "../../scripts/chain/addresses";
@@ -6,7 +6,7 @@ import { balanceOf } from "../chain/support";
 import { ETHER, chain, etherOf, nonceOf, useChain, test } from "../support/chain/chain";
 import { browserOf } from "../support/browser";
 import { claimsTakeEffect } from "../support/owners";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
+import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 
 /** A dry run says what an order would come to, and changes nothing. */
 
@@ -34,74 +34,72 @@ async function holdingsOf(owner: `0x${string}`) {
   return [await etherOf(owner), ...tokens, await nonceOf(owner)];
 }
 
-describe("a rehearsal of a swap", () => {
-  test("says what would move, at what price beside which feed, for what fees, and moves nothing", async () => {
-    const app = createWalletApp(chain, { env: { UNOWNED_DAILY_USD: "500" } });
-    const owner = await app.fundedWallet("alice", plenty);
-    const before = [await rowsOf(app), await holdingsOf(owner)];
-    const { status, body } = await swap(app, { dryRun: true });
-    expect([status, body]).toEqual([
-      200,
-      {
-        success: true,
-        status: "rehearsed",
-        fromToken: "USDC",
-        toToken: "WETH",
-        sellAmount: "1000000000",
-        buyAmount: expect.stringMatching(/^\d+$/),
-        minBuyAmount: expect.stringMatching(/^\d+$/),
-        priceChecked: true,
-        warning: expect.stringContaining("ownerUrl"),
-        rehearsal: {
-          refusal: null,
-          valueUsd: expect.closeTo(1_000, -1),
-          mostFeeEth: expect.stringMatching(/^0\.\d+$/),
-          costBps: 115,
-          leftUsd: 500,
-        },
+test("a rehearsal of a swap says what would move, at what price beside which feed, for what fees, and moves nothing", async ({
+  app,
+}) => {
+  vi.stubEnv("UNOWNED_DAILY_USD", "500");
+  const owner = await app.fundedWallet("alice", plenty);
+  const before = [await rowsOf(app), await holdingsOf(owner)];
+  const { status, body } = await swap(app, { dryRun: true });
+  expect([status, body]).toEqual([
+    200,
+    {
+      success: true,
+      status: "rehearsed",
+      fromToken: "USDC",
+      toToken: "WETH",
+      sellAmount: "1000000000",
+      buyAmount: expect.stringMatching(/^\d+$/),
+      minBuyAmount: expect.stringMatching(/^\d+$/),
+      priceChecked: true,
+      warning: expect.stringContaining("ownerUrl"),
+      rehearsal: {
+        refusal: null,
+        valueUsd: expect.closeTo(1_000, -1),
+        mostFeeEth: expect.stringMatching(/^0\.\d+$/),
+        costBps: 115,
+        leftUsd: 500,
       },
-    ]);
-    expect([await rowsOf(app), await holdingsOf(owner)]).toEqual(before);
-    // Nothing was promised either: the order is quoted, checked and carried out by itself.
-    expect((await swap(app)).body.status).toBe("confirmed");
-  });
-
-  test("of ether, or for it, needs no signature", async ({ app }) => {
-    const owner = await app.fundedWallet("alice", plenty);
-    const before = [await rowsOf(app), await holdingsOf(owner)];
-    for (const [fromToken, toToken] of [
-      ["ETH", "USDC"],
-      ["ETH", "WETH"],
-      ["WETH", "ETH"],
-    ]) {
-      const { body } = await swap(app, { fromToken, toToken, amount: String(ETHER / 10n), dryRun: true });
-      expect([body.success, body.rehearsal]).toMatchObject([true, { refusal: null }]);
-    }
-    expect([await rowsOf(app), await holdingsOf(owner)]).toEqual(before);
-  });
+    },
+  ]);
+  // Of ether, or for it, it needs no signature.
+  for (const [fromToken, toToken] of [
+    ["ETH", "USDC"],
+    ["ETH", "WETH"],
+    ["WETH", "ETH"],
+  ]) {
+    const told = await swap(app, { fromToken, toToken, amount: String(ETHER / 10n), dryRun: true });
+    expect([told.body.success, told.body.rehearsal]).toMatchObject([true, { refusal: null }]);
+  }
+  expect([await rowsOf(app), await holdingsOf(owner)]).toEqual(before);
+  // Nothing was promised either: the order is quoted, checked and carried out by itself.
+  expect((await swap(app)).body.status).toBe("confirmed");
 });
 
-describe("a rehearsal of a send", () => {
-  test.for([
-    [{ TRADING_PAUSED: "true" }, {}, 503, "paused"],
-    [{ UNOWNED_DAILY_USD: "20" }, {}, 403, "would go beyond the limit of 20 USD in 24 hours"],
-    [{}, { amount: "9000000000" }, 400, "Insufficient USDC"],
-  ] as const)("where %o, of %o, it is refused", async ([env, fields, status, error]) => {
-    const app = createWalletApp(chain, { env });
-    await app.fundedWallet("alice", plenty);
-    const before = await rowsOf(app);
-    const { status: answered, body } = await send(app, { ...fields, dryRun: true });
+test("a rehearsal of a send is refused for what the send is refused for, and without a wallet makes none", async ({
+  app,
+}) => {
+  expect([(await send(app, { dryRun: true })).status, await app.rows("wallets")]).toEqual([404, []]);
+  await app.fundedWallet("alice", plenty);
+  const orders = async () => (await app.rows("orders")).length;
+  for (const [name, value, fields, status, error] of [
+    ["UNOWNED_DAILY_USD", "20", {}, 403, "would go beyond the limit of 20 USD in 24 hours"],
+    ["UNOWNED_DAILY_USD", "20000", { amount: "9000000000" }, 400, "Insufficient USDC"],
+    ["TRADING_PAUSED", "true", {}, 503, "paused"],
+  ] as const) {
+    vi.stubEnv(name, value);
+    const before = await orders();
+    const rehearsed = await send(app, { ...fields, dryRun: true });
     const refusal = { status, error: expect.stringContaining(error) };
-    expect([answered, body.success, body.rehearsal]).toMatchObject([200, false, { refusal }]);
-    expect(await rowsOf(app)).toEqual(before);
+    expect([rehearsed.status, rehearsed.body.success, rehearsed.body.rehearsal]).toMatchObject([
+      200,
+      false,
+      { refusal },
+    ]);
+    expect(await orders()).toBe(before);
     const order = await send(app, fields);
     expect([order.status, order.body.error]).toEqual([status, expect.stringContaining(error)]);
-  });
-
-  test("without a wallet is 404, and makes none", async ({ app }) => {
-    const { status } = await send(app, { dryRun: true });
-    expect([status, await app.rows("wallets")]).toEqual([404, []]);
-  });
+  }
 });
 
 test("where money moves, a field that is not one is a 400 that names it and says what there is", async ({

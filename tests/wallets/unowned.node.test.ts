@@ -15,14 +15,14 @@ const LONG = "kq3vX9tLw2bTz7RfYh5MnP";
 const plenty = { ETH: 10n ** 18n, USDC: 5_000_000_000n };
 /** As the operator has it who sets nothing. */
 const usual = { UNOWNED_DAILY_USD: undefined };
-const send = (app: WalletApp, userId: string, usdc: number, more: { ip?: string; to?: string } = {}) =>
+const send = (app: WalletApp, userId: string, usdc: number, more: { to?: string; as?: string } = {}) =>
   app.post(
     "/mcp/defi/send",
     {
       ...{ userId, token: "USDC", amount: String(usdc * 1_000_000) },
       toAddress: more.to ?? freshAddress(),
     },
-    { ip: more.ip ?? "198.51.100.7" },
+    { ip: "198.51.100.7", ...(more.as === undefined ? {} : { as: more.as }) },
   );
 /** The clock goes on without the chain. */
 const later = (app: WalletApp, ms: number) =>
@@ -75,15 +75,8 @@ test("swaps that may lose much cannot carry off more than the limit, whatever th
     app.post("/mcp/defi/swap", { userId: "alice", fromToken: "USDC", toToken: "DAI", ...fields });
   const wide = { amount: "2000000000", slippageBps: 1_000 };
   for (let n = 0; n < 2; n++) expect((await swap(wide)).status).toBe(200);
-  const third = await app.post("/mcp/defi/swap", {
-    ...{
-      userId: "alice",
-      fromToken: "DAI",
-      toToken: "USDC",
-      amount: String(2_000n * 10n ** 18n),
-      slippageBps: 1_000,
-    },
-  });
+  const back = { fromToken: "DAI", toToken: "USDC", amount: String(2_000n * 10n ** 18n) };
+  const third = await swap({ ...wide, ...back });
   expect([third.status, third.body.error]).toEqual([
     429,
     expect.stringMatching(
@@ -102,19 +95,13 @@ test("a claim does not lift the limit of an id with a wallet: it waits, and the 
   const mallory = browserOf(app, "mallory");
   const claimed = await mallory.action(api.accounts.actions.claimUserId, { userId: "alice" });
   expect(claimed.pendingUntil).toBeGreaterThan(Date.now() + 47 * HOUR);
-  const order = (as?: string) =>
-    app.post(
-      "/mcp/defi/send",
-      { userId: "alice", token: "USDC", amount: "400000000", toAddress: freshAddress() },
-      { ip: "198.51.100.7", ...(as === undefined ? {} : { as }) },
-    );
-  const first = await order("mallory");
+  const first = await send(app, "alice", 400, { as: "mallory" });
   expect([first.status, first.body.claimPending]).toEqual([
     200,
     new Date(claimed.pendingUntil ?? 0).toISOString(),
   ]);
   // Under the one limit that stood, whoever of the two it is.
-  for (const as of ["mallory", undefined]) expect((await order(as)).status).toBe(429);
+  for (const more of [{ as: "mallory" }, {}]) expect((await send(app, "alice", 400, more)).status).toBe(429);
 });
 
 test("an owner's day counts what left before the id had an owner", async () => {
@@ -123,14 +110,9 @@ test("an owner's day counts what left before the id had an owner", async () => {
   expect((await send(app, LONG, 499)).status).toBe(200);
   await browserOf(app, "drainer").action(api.accounts.actions.claimUserId, { userId: LONG });
   await claimsTakeEffect(app);
-  const pay = (usd: number) =>
-    app.post(
-      "/mcp/defi/send",
-      { userId: LONG, token: "USDC", amount: String(usd * 1_000_000), toAddress: freshAddress() },
-      { as: "drainer" },
-    );
-  expect((await pay(1_499)).status).toBe(200);
-  const third = await pay(10);
+  const drains = { as: "drainer" };
+  expect((await send(app, LONG, 1_499, drains)).status).toBe(200);
+  const third = await send(app, LONG, 10, drains);
   expect([third.status, third.body.error]).toEqual([
     429,
     expect.stringContaining("limit of 2000 USD in 24 hours"),
