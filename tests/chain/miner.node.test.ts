@@ -1,11 +1,14 @@
-import { afterEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Chain } from "../../scripts/chain";
 import { feedAbi } from "../../scripts/chain/abis";
 import { clientOf, newWallet, PRICES, send, signed, startTestChain } from "./support";
 import { until } from "../support/waits";
 
 let chain: Chain;
-afterEach(() => chain.stop());
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
 
 const TO = "0x4444444444444444444444444444444444444444";
 
@@ -13,7 +16,6 @@ const TO = "0x4444444444444444444444444444444444444444";
 const isMined = async (hash: string) => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
 
 test("sixty sends of one wallet at once are all confirmed, in order", async () => {
-  chain = await startTestChain();
   const wallet = await newWallet(chain);
   const client = clientOf(chain);
   const raw = await Promise.all(
@@ -32,7 +34,6 @@ test("sixty sends of one wallet at once are all confirmed, in order", async () =
 });
 
 test("a paused miner leaves what is sent pending", async () => {
-  chain = await startTestChain();
   const wallet = await newWallet(chain);
   const client = clientOf(chain);
   await chain.miner.pause();
@@ -49,7 +50,6 @@ test("a paused miner leaves what is sent pending", async () => {
 });
 
 test("after a reorganisation a transaction is gone, its bytes can be sent again, and prices are ticked again", async () => {
-  chain = await startTestChain();
   const wallet = await newWallet(chain);
   const client = clientOf(chain);
   const serializedTransaction = await signed(chain, wallet, { to: TO, value: 1n });

@@ -173,12 +173,13 @@ describe.each(ORDERED)("a death at each call of %s", (_what, least, path, termsO
         break;
       }
       died++;
-      await passDead(pass);
+      // Long enough for what a dead process held.
+      await pass(3);
       const after = 100n * ONE - (await usdcOf(owner));
       expect([0n, 3n * ONE]).toContain(after);
       // The same order again tells, or does, what was ordered; and once.
       const again = await order();
-      await passDead(pass);
+      await pass(1);
       const gone = 100n * ONE - (await usdcOf(owner));
       const context = `${moment} ${n}: ${again.status} ${JSON.stringify(again.body)}`;
       expect([context, gone]).toEqual([context, isPromised(again) ? 3n * ONE : 0n]);
@@ -194,9 +195,6 @@ describe.each(ORDERED)("a death at each call of %s", (_what, least, path, termsO
     expect(moved).toBeGreaterThanOrEqual(1);
   });
 });
-
-/** Long enough for what a dead process held. */
-const passDead = (pass: (minutes: number) => Promise<void>) => pass(3);
 
 describe("a node that lies", () => {
   test("about what it took, and about the account, has nothing paid twice or past the cap", async () => {

@@ -127,6 +127,7 @@ describe("a deposit", () => {
     await batchOf(wallet, [ONE], wallet.address);
     await minute(app);
     expect([await balanceOf(app), await balanceOf(app, "bob")]).toEqual([200, 12_000]);
+    expect(await app.rows("transfers")).toHaveLength(122);
   });
 
   test("of an unknown sender waits, and is credited when the address is linked", async ({ app }) => {

@@ -4,6 +4,7 @@ import { api } from "../../convex/_generated/api";
 import { balanceOf as creditsOf } from "../../convex/credits/model";
 import { proofText } from "../../convex/payments/proofs";
 import { chain, useChain } from "../support/chain/chain";
+import { answering } from "../support/chain/rpc";
 import { type WalletApp } from "../support/chain/walletApp";
 import { browserOf } from "../support/browser";
 import {
@@ -81,7 +82,8 @@ test("an account with an owner buys by its key or token, and not by its id alone
   await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: 5n * ONE });
   const order = { userId, toAddress: PLATFORM, token: "USDC", amount: String(3n * ONE) };
   const own = String((await app.post("/mcp/defi/send", order, { as: "owner" })).body.txHash);
-  await webhook(app, own);
+  const unread = await buyWith(app, own, { userId });
+  expect([unread.status, unread.body.reason]).toEqual([402, "invalid_payer_signature"]);
   const from = await payer(chain);
   await linkAddress(app, person, from);
   const linked = await transfer(chain, from, { value: 3n * ONE });
@@ -137,11 +139,16 @@ test("the settlement of a signed payment credits what the report has left, whoev
     const buying = buy(app, versionTwo(await authorize(from, { value: 3n * ONE })), { userId });
     const { txHash } = await handedOut(app, earlier);
     if (userId === "early") {
-      // The webhook's provider sees the block before this service does.
+      // The webhook's provider sees the block before this service does: it is no deposit yet.
+      const heal = answering(({ method }) =>
+        method === "eth_getTransactionReceipt" ? { result: null } : null,
+      );
       await chain.miner.mine();
+      await webhook(app, txHash);
+      expect(await app.t.run((ctx) => creditsOf(ctx, userId))).toBe(0);
+      heal();
       // It is this payment's alone, whoever shows its hash meanwhile.
       expect((await buyWith(app, txHash, { userId })).body.reason).toBe("payment_already_used");
-      await webhook(app, txHash);
     }
     chain.miner.resume();
     expect((await buying).status).toBe(200);

@@ -8,30 +8,25 @@ import { agentSays, alert, hash, HOUR, watchNow } from "./support";
 const read = (answer: unknown) => readAnswer(typeof answer === "string" ? answer : JSON.stringify(answer));
 
 describe("an answer", () => {
-  test.each([
-    ["a bare list", JSON.stringify([alert()])],
-    [
-      "fenced, with prose around it",
+  test("is read as a bare list, fenced with prose around it, and inside an object; an empty list is one", () => {
+    for (const text of [
+      JSON.stringify([alert()]),
       `**Whales** [1]\n\`\`\`json\n${JSON.stringify([alert()])}\n\`\`\`\nNo advice.`,
-    ],
-    ["inside an object", JSON.stringify({ alerts: [alert()] })],
-  ])("is read as %s", (_name, text) => {
-    expect(readAnswer(text)).toEqual({ alerts: [alert()], note: null });
-  });
-
-  test.each([
-    ["prose", "I found no significant whale activity in the last two hours."],
-    ["nothing", ""],
-    ["a list cut short", '[{"token":"ETH","alertType":"cex_inflow","amount":'],
-    ["another object", '{"status":"ok"}'],
-  ])("that is %s holds no alerts, and says so", (_name, text) => {
-    const { alerts, note } = readAnswer(text);
-    expect(alerts).toEqual([]);
-    expect(note).toBe("The agent's answer contained no list of alerts");
-  });
-
-  test("with an empty list is an answer: there were none", () => {
+      JSON.stringify({ alerts: [alert()] }),
+    ])
+      expect([text, readAnswer(text)]).toEqual([text, { alerts: [alert()], note: null }]);
     expect(read([])).toEqual({ alerts: [], note: null });
+  });
+
+  test("that is prose, nothing, cut short or another object holds no alerts, and says so", () => {
+    const note = "The agent's answer contained no list of alerts";
+    for (const text of [
+      "I found no significant whale activity in the last two hours.",
+      "",
+      '[{"token":"ETH","alertType":"cex_inflow","amount":',
+      '{"status":"ok"}',
+    ])
+      expect([text, readAnswer(text)]).toEqual([text, { alerts: [], note }]);
   });
 
   test("is loosened where models are loose", () => {
@@ -94,42 +89,26 @@ describe("an answer", () => {
     expect(read([alert(fields)]).alerts).toEqual([alert()]);
   });
 
-  test.for([
-    ["25 hours ago", -25 * HOUR],
-    ["in an hour", HOUR],
-  ] as const)("that tells of a movement %s keeps no time of it", async ([_name, shift], { app }) => {
+  test("that tells of a movement long ago or to come keeps no time of it, and another chain's transactions are never asked about", async ({
+    app,
+  }) => {
     const at = (ms: number) => new Date(START + ms).toISOString();
+    const solana = "5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW";
     agentSays(app, [
-      alert({ occurredAt: at(shift) }),
-      alert({ token: "BTC", occurredAt: at(-HOUR), chain: "bitcoin" }),
+      alert({ token: "A", occurredAt: at(-25 * HOUR) }),
+      alert({ token: "B", occurredAt: at(HOUR), txHash: "AB".repeat(32) }),
+      alert({ token: "C", occurredAt: at(-HOUR), chain: "bitcoin", txHash: solana }),
+      alert({ token: "D", amount: 1_000_000, txHash: hash("a") }),
     ]);
     await watchNow(app);
-    const rows = await app.rows("whaleAlerts");
-    expect(rows.map(({ occurredAt, chain }) => [occurredAt, chain])).toEqual([
-      [undefined, undefined],
-      [START - HOUR, "bitcoin"],
+    const rows = (await app.rows("whaleAlerts")).toSorted((a, b) => (a.token < b.token ? -1 : 1));
+    expect(rows.map((row) => [row.token, row.occurredAt, row.chain, row.txHash, row.verified])).toEqual([
+      ["A", undefined, undefined, undefined, false],
+      ["B", undefined, undefined, "ab".repeat(32), false],
+      ["C", START - HOUR, "bitcoin", solana, false],
+      ["D", undefined, undefined, hash("a"), false],
     ]);
   });
-
-  test.for([
-    ["Bitcoin's", "AB".repeat(32), "ab".repeat(32)],
-    [
-      "Solana's",
-      "5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW",
-      undefined,
-    ],
-  ])(
-    "keeps %s transactions, which this chain is never asked about",
-    async ([_name, txHash, stored = txHash], { app }) => {
-      agentSays(app, [alert({ txHash }), alert({ token: "BTC", amount: 1_000_000, txHash: hash("a") })]);
-      await watchNow(app);
-      const rows = await app.rows("whaleAlerts");
-      expect(rows.map((row) => [row.txHash, row.verified])).toEqual([
-        [stored, false],
-        [hash("a"), false],
-      ]);
-    },
-  );
 
   test("cannot put lines of its own into the card", () => {
     const [told] = read([alert({ description: "Up.\n\n🔴 ETH $9B · \u2028sell" })]).alerts;
