@@ -134,8 +134,6 @@ test("two swaps of one token at once are both carried out, whatever allowance th
     ]);
     expect(before - (await balanceOf(chain, token, owner))).toBe(13_000_000n);
     expect(await allowance(owner, token)).toBeLessThanOrEqual(fromToken === "USDT" ? 0n : allowed);
-    const kinds = (await app.rows("orders")).map(({ tries }) => tries.map(({ kind }) => kind).join());
-    if (fromToken === "USDT") expect(kinds).toContain("approve,approve,call");
   }
 });
 
