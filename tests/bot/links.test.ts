@@ -157,14 +157,19 @@ describe("a code", () => {
     expect((await say(app, `/connect ${code}`))[0]).toContain("Linked");
   });
 
-  test.for([
-    ["/connect CODE", { forward_origin: { type: "user", sender_user: { id: 666 } } }],
-    ["/start CODE", { forward_from: { id: 666 }, forward_date: 1 }],
-  ] as const)("in a forwarded %s binds nobody", async ([command, forwarding], { app }) => {
-    const { code } = await userWithCode(app, "mallory");
-    const update = updateOf(command.replace("CODE", code));
-    const [refused] = await told(app, { ...update, message: { ...update.message, ...forwarding } });
-    expect(refused).toContain("I do not accept that from a forwarded message");
+  test("in a forwarded message binds nobody", async ({ app }) => {
+    for (const [command, forwarding] of [
+      ["connect", { forward_origin: { type: "user", sender_user: { id: 666 } } }],
+      ["start", { forward_from: { id: 666 }, forward_date: 1 }],
+    ] as const) {
+      const { code } = await userWithCode(app, "mallory");
+      const update = updateOf(`/${command} ${code}`);
+      const [refused] = await told(app, { ...update, message: { ...update.message, ...forwarding } });
+      expect([command, refused]).toEqual([
+        command,
+        expect.stringContaining("I do not accept that from a forwarded message"),
+      ]);
+    }
     expect(await app.rows("messengerLinks")).toEqual([]);
   });
 
