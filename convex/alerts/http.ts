@@ -6,7 +6,6 @@ import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { AppError } from "../lib/errors";
 import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
-import { deadlines } from "../lib/outside/deadlines";
 import { iso } from "../lib/time";
 import { delivers } from "../messenger/webhooks/http";
 import { describe } from "./grammar";
@@ -99,10 +98,8 @@ const propose: MountedEndpoint = endpoint({
       const asked = condition === undefined ? { text: words ?? "" } : { condition };
       return proposeAlert(ctx, caller, { userId, ...ends, ...(once === true ? { once } : {}) }, asked);
     };
-    const { alert, present } = await waitingAs(ctx, caller, work, {
-      ...(words === undefined ? {} : { payer: payerOf(caller) }),
-      heldMs: deadlines.alertWords + deadlines.grounding,
-    });
+    const spends = words === undefined ? {} : { payer: payerOf(caller) };
+    const { alert, present } = await waitingAs(ctx, caller, work, spends);
     const { latest, holds: holdsNow } = present;
     const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
     return { alert: shown(alert), now, holdsNow };

@@ -2,7 +2,6 @@ import * as z from "zod";
 import { shownSource, shownSources, absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
 import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
-import { deadlines } from "../lib/outside/deadlines";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { resultExample } from "../research/views";
 import { agentNamed, DEFAULT_AGENT } from "./agents";
@@ -69,7 +68,6 @@ const chat: MountedEndpoint = endpoint({
     };
     const { answer, model, sources } = await waitingAs(ctx, caller, () => reply(ctx, wanted), {
       limit: "question",
-      heldMs: deadlines.caller,
       payer: payerOf(caller),
     });
     return { answer, agentId, model, sources: shownSources(sources) };

@@ -203,7 +203,7 @@ export async function awaitRefresh(
 /** `awaitRefresh` for a caller, who holds a slot meanwhile. @throws AppError `rate_limited` without one. */
 export async function awaitAs(ctx: ActionCtx, caller: Caller, key: string): Promise<void> {
   const wait = () => awaitRefresh(ctx, key, AbortSignal.timeout(deadlines.caller));
-  await waitingAs(ctx, caller, wait, { heldMs: deadlines.caller });
+  await waitingAs(ctx, caller, wait);
 }
 
 /**

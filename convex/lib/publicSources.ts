@@ -1,3 +1,4 @@
+import { namesIn } from "./records";
 import { MINUTE, SECOND } from "./time";
 
 /** The public sources of data: everything about them except what is asked. None needs a key; CoinGecko accepts one. */
@@ -56,8 +57,4 @@ export function sourceName(source: string): string {
   return names[source] ?? source;
 }
 
-export const PUBLIC_SOURCES: readonly PublicSource[] = Object.keys(SOURCE_LIMITS).filter(isPublicSource);
-
-export function isPublicSource(name: string): name is PublicSource {
-  return Object.hasOwn(SOURCE_LIMITS, name);
-}
+export const PUBLIC_SOURCES = namesIn(SOURCE_LIMITS);

@@ -315,9 +315,6 @@ export function worker(
 function reasonOf(thrown: unknown, { workId }: Job): Omit<Failure, "isLast"> {
   const error = messageOf(thrown);
   const failure = failureOf(thrown);
-  if (failure === null) {
-    log.error("work.unexpected", { workId, error });
-    return { error };
-  }
-  return { error, code: failure.code };
+  if (failure === null) log.error("work.unexpected", { workId, error });
+  return failure === null ? { error } : { error, code: failure.code };
 }

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { waitingAs } from "../lib/limits/slots";
-import { deadlines } from "../lib/outside/deadlines";
 import { required } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint, type Asker } from "../lib/http/endpoint";
@@ -91,10 +90,7 @@ const report: MountedEndpoint = endpoint({
     const wanted = { proof, order, shown: shownBy(proof, order), ...keyed };
     const redeeming = () => redeem(ctx, { wanted, named });
     // Anybody can invent hashes, but not signed payments.
-    const redeemed =
-      proof.kind === "hash"
-        ? await waitingAs(ctx, caller, redeeming, { heldMs: deadlines.caller })
-        : await redeeming();
+    const redeemed = proof.kind === "hash" ? await waitingAs(ctx, caller, redeeming) : await redeeming();
     if (redeemed.kind === "refused") throw paymentRequired(redeemed);
     const shown = shownResult(redeemed.result);
     return new Reply({ success: true as const, result: shown, token: redeemed.focus }, redeemed.headers);

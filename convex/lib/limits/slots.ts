@@ -6,6 +6,7 @@ import { change } from "../changes";
 import { AppError, failureOf, messageOf } from "../errors";
 import { log } from "../log";
 import { afterwards, keepNoted, takeNoted, vNoted } from "../outside/calls";
+import { deadlines } from "../outside/deadlines";
 import { rowsBy } from "../records";
 import { sha256Hex } from "../security/crypto";
 import { vPayer } from "../tables";
@@ -28,8 +29,7 @@ const BY_USER = 10;
 const RETRY_MS = 5 * SECOND;
 
 /**
- * Does work while its caller waits in a slot. A caller who has hung up gives nothing back, so a slot ends with its deadline.
- * @param options.heldMs How long the work takes at most.
+ * Does work while its caller waits in a slot. A caller who has hung up gives nothing back, so a slot ends with their deadline.
  * @param options.payer Whose part of the day's budget the work spends, if it asks a model.
  * @param options.limit The limit that it counts against, if the endpoint has not counted it.
  * @throws AppError `rate_limited` when no slot is free, or the budget is used up.
@@ -38,7 +38,7 @@ export async function waitingAs<Value>(
   ctx: ActionCtx,
   caller: Caller,
   work: () => Promise<Value>,
-  options: { heldMs: number; payer?: Payer; limit?: LimitName },
+  options: { payer?: Payer; limit?: LimitName } = {},
 ): Promise<Value> {
   let slot: Id<"slots">;
   try {
@@ -63,12 +63,11 @@ export async function waitingAs<Value>(
 export const enter = internalMutation({
   args: {
     caller: vCaller,
-    heldMs: v.number(),
     payer: v.optional(vPayer),
     limit: v.optional(vLimitName),
   },
   returns: v.id("slots"),
-  handler: async (ctx, { caller, heldMs, payer, limit }) => {
+  handler: async (ctx, { caller, payer, limit }) => {
     const now = Date.now();
     if (limit !== undefined) await charge(ctx, limit, caller);
     const who = await holderOf(ctx, caller, now);
@@ -82,7 +81,7 @@ export const enter = internalMutation({
       const row = await rowsBy(ctx.db.query("slots"), "shard", shard).first();
       if (row !== null && row.until > now) continue;
       if (row !== null) await ctx.db.delete("slots", row._id);
-      return ctx.db.insert("slots", { shard, ...who, until: now + heldMs });
+      return ctx.db.insert("slots", { shard, ...who, until: now + deadlines.caller });
     }
     throw tooMany(
       who.user === undefined

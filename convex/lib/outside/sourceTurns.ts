@@ -2,7 +2,8 @@ import { RateLimiter } from "@convex-dev/rate-limiter";
 import { v } from "convex/values";
 import { components, internal } from "../../_generated/api";
 import { internalMutation, type ActionCtx } from "../../_generated/server";
-import { isPublicSource, SOURCE_LIMITS, type PublicSource } from "../publicSources";
+import { literals } from "../literals";
+import { PUBLIC_SOURCES, SOURCE_LIMITS, type PublicSource } from "../publicSources";
 import { sleep } from "../time";
 
 /**
@@ -31,11 +32,11 @@ export function turnsOf(ctx: ActionCtx): WaitTurn {
 
 /** Takes these turns. @returns How long each has to wait, in ms; `null` where the pace is used up. */
 export const take = internalMutation({
-  args: { sources: v.array(v.string()) },
+  args: { sources: v.array(literals(...PUBLIC_SOURCES)) },
   returns: v.array(v.union(v.number(), v.null())),
   handler: async (ctx, { sources }) => {
     const waits: (number | null)[] = [];
-    for (const source of sources.filter(isPublicSource)) {
+    for (const source of sources) {
       const config = SOURCE_LIMITS[source];
       const reserve = config.maxReserved > 0;
       const { ok, retryAfter = 0 } = await rateLimiter.limit(ctx, source, { config, reserve });

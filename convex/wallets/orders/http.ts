@@ -60,8 +60,7 @@ async function answer<Fields extends object>(
   if (isRehearsal) {
     const { rehearse } = await desk();
     const work = () => rehearse(ctx, { userId, kind, request }, caller);
-    const heldMs = deadlines.chain + deadlines.swap;
-    return new Reply({ ...rehearsed(await waitingAs(ctx, caller, work, { heldMs })), ...shown }, {});
+    return new Reply({ ...rehearsed(await waitingAs(ctx, caller, work)), ...shown }, {});
   }
   const asked = { ...orderOf(placed), kind, now: Date.now() };
   const payer = await ctx.runQuery(internal.wallets.orders.placing.payer, asked);
@@ -73,7 +72,7 @@ async function answer<Fields extends object>(
     const { carry } = await desk();
     return { row: await carry(ctx, opened.orderId, waitMs, opened.isAsked), isRepeat: opened.isRepeat };
   };
-  const { row, isRepeat } = await waitingAs(ctx, caller, carried, { heldMs: deadlines.caller });
+  const { row, isRepeat } = await waitingAs(ctx, caller, carried);
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
   return new Reply({ ...standing(row, isRepeat), ...shown }, headers, row.txHash === undefined ? 202 : 200);
 }
