@@ -71,9 +71,14 @@ describe("an id that somebody owns", () => {
     // A wrong credential is none, and never falls back to the id; for an id without an owner nobody looks at it.
     for (const wrong of ["nonsense", `mk_${"x".repeat(64)}`]) {
       const init = { headers: { Authorization: `Bearer ${wrong}` } };
-      const { balance, settings, webhook } = await answersTo(app, init);
-      expect([wrong, balance, settings, webhook]).toEqual([wrong, 401, 401, 401]);
-      expect((await app.get("/mcp/wallet/balance?userId=bob", init)).status).toBe(404);
+      const answers = [
+        await app.get("/mcp/wallet/balance?userId=alice", init),
+        await app.get("/mcp/research/status?userId=alice", init),
+        await app.post("/user/messenger", { userId: "alice", messengerChatId: "666" }, init),
+        await app.post("/webhooks", { userId: "alice", url: "https://hooks.example.com/a" }, init),
+        await app.get("/mcp/wallet/balance?userId=bob", init),
+      ];
+      expect([wrong, ...answers.map(({ status }) => status)]).toEqual([wrong, 401, 401, 401, 401, 404]);
     }
     const ways = await app.post("/user/messenger", { userId: "alice", messengerChatId: "666" });
     expect(ways.body.error).toMatch(/owner's token.*a key with the scope withdraw/);

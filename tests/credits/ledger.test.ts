@@ -39,73 +39,45 @@ describe("the rate", () => {
   });
 });
 
-describe("the ledger", () => {
-  test("credits a deposit once however often it is reported, and nothing for zero", async ({ app }) => {
-    const credit = (amount: number) =>
-      inLedger(app, (ctx) => creditDeposit(ctx, usdc(`transfer-${amount}`, amount)));
-    expect(await credit(100)).toBe(true);
-    const again = await Promise.all(Array.from({ length: 10 }, () => credit(100)));
-    expect([...again, await credit(0)]).not.toContain(true);
-    expect(await app.rows("creditTransactions")).toMatchObject([
-      { type: "deposit", amount: 100, source: "usdc", balanceAfter: 100, sequence: 1 },
-    ]);
-  });
-
-  test("refuses a key that another user's transaction has", async ({ app }) => {
-    await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 100)));
-    const stolen = inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 100, "mallory")));
-    await expect(stolen).rejects.toThrow("belongs to another transaction");
-  });
-
-  test("refuses a deduction below zero and takes nothing", async ({ app }) => {
-    await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 5)));
-    const spend = (amount: number, key: string) =>
-      inLedger(app, (ctx) => deduct(ctx, { userId: "alice", amount, key, source: "agent_run" }));
-    await expect(spend(6, "a")).rejects.toMatchObject({ data: { code: "payment_required" } });
-    expect([await spend(5, "b"), await spend(5, "b")]).toEqual([true, false]);
-    await expect(spend(1, "c")).rejects.toMatchObject({ data: { code: "payment_required" } });
-    expect(await app.rows("creditTransactions")).toHaveLength(2);
-  });
-
-  test("takes whole amounts only", async ({ app }) => {
-    for (const amount of [0.5, -1, Number.NaN, Number.MAX_SAFE_INTEGER + 1])
-      await expect(inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", amount)))).rejects.toThrow(
-        "whole",
-      );
-  });
+test("the ledger credits a deposit once, to its user alone, takes whole amounts, and nothing below zero", async ({
+  app,
+}) => {
+  const credit = (amount: number, userId = "alice") =>
+    inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", amount, userId)));
+  expect(await credit(0)).toBe(false);
+  for (const amount of [0.5, -1, Number.NaN, Number.MAX_SAFE_INTEGER + 1])
+    await expect(credit(amount)).rejects.toThrow("whole");
+  expect(await credit(100)).toBe(true);
+  expect(await Promise.all(Array.from({ length: 10 }, () => credit(100)))).not.toContain(true);
+  await expect(credit(100, "mallory")).rejects.toThrow("belongs to another transaction");
+  const deposit = { type: "deposit", amount: 100, source: "usdc", balanceAfter: 100, sequence: 1 };
+  expect(await app.rows("creditTransactions")).toMatchObject([deposit]);
+  const spend = (amount: number, key: string) =>
+    inLedger(app, (ctx) => deduct(ctx, { userId: "alice", amount, key, source: "agent_run" }));
+  const refused = { data: { code: "payment_required" } };
+  await expect(spend(101, "a")).rejects.toMatchObject(refused);
+  expect([await spend(100, "b"), await spend(100, "b")]).toEqual([true, false]);
+  await expect(spend(1, "c")).rejects.toMatchObject(refused);
+  expect(await app.rows("creditTransactions")).toHaveLength(2);
 });
 
-describe("a reservation", () => {
+test("a reservation is the most that a run takes, and says what was used", async ({ app }) => {
   const run = { runId: "run-1", userId: "alice", agentId: "primary-default" };
-  async function reserved(estimate: number) {
-    const app = createApp();
-    await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 10)));
-    await inLedger(app, (ctx) => reserve(ctx, run, estimate));
-    await inLedger(app, (ctx) => reserve(ctx, run, estimate));
-    return app;
-  }
-  const used = (tokensUsed: number) => ({ model: "m", tokensUsed });
-
-  test("returns nothing when the estimate was exact, and says what was used all the same", async () => {
-    const app = await reserved(2);
-    expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(2_000)))).toBe(2);
-    expect((await app.rows("creditTransactions")).at(-1)).toMatchObject({
-      type: "refund",
-      amount: 0,
-      model: "m",
-      tokensUsed: 2_000,
-      agentId: "primary-default",
-      balanceAfter: 8,
-    });
-    await inLedger(app, (ctx) => release(ctx, "run-1"));
-    expect(await inLedger(app, (ctx) => balanceOf(ctx, "alice"))).toBe(8);
+  await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 10)));
+  const reserved = (runId: string) => inLedger(app, (ctx) => reserve(ctx, { ...run, runId }, 2));
+  const settled = (runId: string, tokensUsed: number) =>
+    inLedger(app, (ctx) => settle(ctx, runId, { model: "m", tokensUsed }));
+  for (let i = 0; i < 2; i++) await reserved("run-1");
+  expect(await settled("run-1", 2_000)).toBe(2);
+  expect((await app.rows("creditTransactions")).at(-1)).toMatchObject({
+    ...{ type: "refund", amount: 0, model: "m", tokensUsed: 2_000, balanceAfter: 8 },
+    agentId: "primary-default",
   });
-
-  test("is the most that a run takes, whatever the gateway says was used", async () => {
-    const app = await reserved(2);
-    expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(1_000_000_000)))).toBe(2);
-    expect(await inLedger(app, (ctx) => balanceOf(ctx, "alice"))).toBe(8);
-  });
+  await inLedger(app, (ctx) => release(ctx, "run-1"));
+  // Whatever the gateway says was used.
+  await reserved("run-2");
+  expect(await settled("run-2", 1_000_000_000)).toBe(2);
+  expect(await inLedger(app, (ctx) => balanceOf(ctx, "alice"))).toBe(6);
 });
 
 const users = fc.constantFrom("alice", "bob");

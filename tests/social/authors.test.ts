@@ -105,7 +105,7 @@ describe("proving an account", () => {
 test("a mention by somebody who has the user's handle and not the id, while trading is off, or after unlinking, orders nothing and reaches no model", async ({
   app,
 }) => {
-  const { browser, userId } = await linkedUser(app, () => app.settle(), { enabled: false });
+  const { browser, userId } = await linkedUser(app, { enabled: false });
   const outcomeOf = async (author = ALICE) => {
     await mention(app, "buy 10 usd of eth", author);
     await app.settle();
@@ -129,7 +129,7 @@ test("a mention by somebody who has the user's handle and not the id, while trad
 test("what became of a mention is told in its author's linked chat; mentions are listed to their user alone, and leave with them", async ({
   app,
 }) => {
-  const { browser, userId } = await linkedUser(app, () => app.settle());
+  const { browser, userId } = await linkedUser(app);
   // No chat is set: the linked account's own is all there is.
   await app.post("/user/messenger", { userId, messengerChatId: "" }, { as: "alice" });
   const { code } = await browser.mutation(api.messenger.linking.createCode, {});

@@ -16,7 +16,7 @@ const idAt = (ms: number) => ((BigInt(ms) - 1_288_834_974_657n) << 22n).toString
 /** A user with everything switched on, whose mentions may send to a friend. */
 async function world(env: Record<string, string> = {}, wallet = true) {
   const app = createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
-  const user = await linkedUser(app, () => app.settle(), { wallet });
+  const user = await linkedUser(app, { wallet });
   await user.browser.mutation(api.accounts.keys.addRecipient, { address: FRIEND });
   await countAtOnce(app);
   const last = async () => {
@@ -120,7 +120,7 @@ test("a post that was forgotten or erased is no order when it comes again", asyn
   vi.setSystemTime(Date.now() + 31 * DAY);
   await keepHouse(app);
   expect(await app.rows("mentions")).toEqual([]);
-  const { browser } = await linkedUser(app, () => app.settle());
+  const { browser } = await linkedUser(app);
   await deliver(app, strangers);
   await decided(app);
   expect((await app.rows("mentions")).at(-1)).toMatchObject({ reason: "The post is too old to be executed" });
@@ -131,7 +131,7 @@ test("a post that was forgotten or erased is no order when it comes again", asyn
   await browser.mutation(api.accounts.data.erase, {});
   await app.pass(MINUTE);
   expect(await app.rows("mentions")).toEqual([]);
-  await linkedUser(app, () => app.settle());
+  await linkedUser(app);
   await deliver(app, erased);
   await decided(app);
   expect((await app.rows("mentions")).at(-1)).toMatchObject({

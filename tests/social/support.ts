@@ -29,6 +29,7 @@ export async function countAtOnce({ t }: Pick<World, "t">): Promise<void> {
 export type Network = {
   t: World["t"];
   post: (path: string, body?: unknown, init?: CallInit) => Promise<Answer>;
+  settle: () => Promise<unknown>;
 };
 
 export type Said = { tweetId: string; text: string; author?: { id: string; handle: string } };
@@ -74,23 +75,16 @@ export async function mention(app: Network, text: string, author = ALICE): Promi
   return tweetId;
 }
 
-/**
- * A signed-in user with a custody wallet, who has proved the account and (unless told otherwise) switched trading on.
- * @param settle Lets scheduled work end.
- */
-export async function linkedUser(
-  app: Network,
-  settle: () => Promise<unknown>,
-  { subject = "alice", author = ALICE, enabled = true, wallet = true } = {},
-) {
-  const browser = browserOf(app, subject);
+/** Alice, signed in, with a custody wallet, who has proved her account and (unless told otherwise) switched trading on. */
+export async function linkedUser(app: Network, { enabled = true, wallet = true } = {}) {
+  const browser = browserOf(app, "alice");
   const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
   if (wallet) await app.post("/mcp/defi/connect", { userId });
-  const { code } = await browser.mutation(api.social.app.startProof, { handle: `@${author.handle}` });
-  await mention(app, `my code is ${code}`, author);
-  await settle();
-  if (enabled) await browser.mutation(api.social.app.setTrading, { authorId: author.id, enabled });
-  await app.post("/user/messenger", { userId, messengerChatId: "77" }, { as: subject });
+  const { code } = await browser.mutation(api.social.app.startProof, { handle: "@alice" });
+  await mention(app, `my code is ${code}`);
+  await app.settle();
+  if (enabled) await browser.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled });
+  await app.post("/user/messenger", { userId, messengerChatId: "77" }, { as: "alice" });
   return { userId, browser };
 }
 

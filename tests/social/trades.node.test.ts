@@ -20,7 +20,7 @@ async function world({
   amounts = plenty,
 }: { env?: Record<string, string>; amounts?: Parameters<Chain["fund"]>[1] } = {}) {
   const app = createWalletApp(chain, { env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
-  const user = await linkedUser(app, () => app.settle());
+  const user = await linkedUser(app);
   await app.fundedWallet(user.userId, amounts);
   return { app, ...user };
 }
