@@ -172,7 +172,7 @@ function orderIn(text: string): Order | null {
   return { kind: "send", token: fromToken, toAddress, amount };
 }
 
-/** An order in words, rehearsed: its own card is shown, and a tap carries it out. `null` for words that are no order. */
+/** An order in words, rehearsed: its own card asks, and a tap carries it out. `null` for words that are no order. */
 export async function ordered(
   ctx: ActionCtx,
   { updateId, sender, userId }: Request,
@@ -187,7 +187,7 @@ export async function ordered(
   // The same default as at the endpoint.
   const request = order.kind === "send" ? order : { ...order, slippageBps: 100 };
   const found = await foundFor(ctx, { userId, walletId, address }, request);
-  const card = await ctx.runMutation(internal.wallets.orders.questions.propose, {
+  await ctx.runMutation(internal.wallets.orders.questions.propose, {
     userId,
     walletId,
     request,
@@ -195,7 +195,6 @@ export async function ordered(
     idempotencyKey: `chat_${updateId}`,
     ...found,
   });
-  // An earlier attempt has stored it, and was cut off before its card was shown.
-  if (card === null) return reply("I was interrupted: write that again.");
-  return { answer: card.paragraphs, buttons: card.buttons };
+  // Its card asks.
+  return { answer: [] };
 }

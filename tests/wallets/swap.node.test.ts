@@ -9,9 +9,11 @@ import {
 } from "viem";
 import { afterEach, describe, expect, vi } from "vitest";
 import * as z from "zod";
+import { api } from "../../convex/_generated/api";
 import { PERMIT2, POOL, REGISTRY, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf, clientOf, transferTo } from "../chain/support";
 import { ETHER, etherOf, hex, beforehand, chain, useChain, test } from "../support/chain/chain";
+import { browserOf } from "../support/browser";
 import type { WalletApp } from "../support/chain/walletApp";
 import { intercept, onChain } from "../support/outside";
 
@@ -137,6 +139,35 @@ test("two swaps of one token at once are both carried out, whatever allowance th
   }
 });
 
+/** No feed is live meanwhile: the sequencer is just back. */
+async function withoutPrices(work: () => Promise<void>): Promise<void> {
+  await chain.feeds.pause();
+  try {
+    const now = Math.floor(Date.now() / 1000);
+    await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 60 });
+    await work();
+  } finally {
+    await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: 1_700_000_000 });
+    await chain.feeds.tick();
+    chain.feeds.resume();
+  }
+}
+
+test("without a live price a swap of an owner's is carried out only where they accept that", async ({
+  app,
+}) => {
+  const { userId } = await browserOf(app, "owner").mutation(api.accounts.profile.signIn, {});
+  await app.fundedWallet(userId, plenty);
+  const order = { userId, fromToken: "USDC", toToken: "WETH", amount: "1000000" };
+  const byOwner = (fields: object) => app.post("/mcp/defi/swap", { ...order, ...fields }, { as: "owner" });
+  await withoutPrices(async () => {
+    const { status, body } = await byOwner({});
+    expect([status, body.error]).toEqual([502, expect.stringContaining("There is no live price")]);
+    const accepted = (await byOwner({ acceptUnpriced: true })).body;
+    expect([accepted.status, accepted.priceChecked]).toEqual(["confirmed", false]);
+  });
+});
+
 test("without enough, liquidity, a fair or live price, or on another chain nothing is swapped", async ({
   app,
 }) => {
@@ -159,18 +190,11 @@ test("without enough, liquidity, a fair or live price, or on another chain nothi
   vi.stubEnv("MAX_PRICE_IMPACT_BPS", "0");
   await refuses({ slippageBps: 0 }, 400, "worse than the market price allows");
   vi.stubEnv("MAX_PRICE_IMPACT_BPS", undefined);
-  await chain.feeds.pause();
-  try {
-    const now = Math.floor(Date.now() / 1000);
-    await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 60 });
+  await withoutPrices(async () => {
     // On the word of an id alone.
     for (const fields of [{}, { acceptUnpriced: true }])
       await refuses({ amount: "1000000", ...fields }, 502, "No live price is known");
-  } finally {
-    await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: 1_700_000_000 });
-    await chain.feeds.tick();
-    chain.feeds.resume();
-  }
+  });
   onChain(1);
   const ether = { fromToken: "ETH", toToken: "WETH", amount: "1" };
   await refuses(ether, 502, "The chain RPC serves chain 1 rather than 8453: nothing was signed");

@@ -1,8 +1,7 @@
 import { v } from "convex/values";
-import { parse } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { rulesOf } from "../../accounts/model";
 import { allListed } from "../../accounts/keys";
 import { change } from "../../lib/changes";
@@ -13,7 +12,6 @@ import { DAY, dateTime, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
 import type { Button, Paragraph } from "../../messenger/format";
 import { FREEZE } from "../../messenger/notices";
-import { vButton, vSpan } from "../../messenger/tables";
 import { EXPLORER, walletOf } from "../model";
 import { vFound, vPlacing, type Found } from "../tables";
 import { TOKENS, type Symbol } from "../tokens";
@@ -61,12 +59,12 @@ export async function expire(ctx: MutationCtx, row: Order, now: number): Promise
 type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Found };
 
 /**
- * Stores a question. The order will stand on the owner's tap, whoever asks.
- * @returns The order and the card that asks.
+ * Stores a question, and sends its card to the owner's chat. The order will stand on the owner's tap, whoever asks.
  * @throws AppError `paused`, `rate_limited`, and the refusals of the limits.
  */
-async function ask(ctx: MutationCtx, { account, ...order }: Asking) {
+export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking): Promise<Order> {
   const { userId, request, found } = order;
+  const { messengerId } = account;
   const now = Date.now();
   const byIdAlone = order.by === "id";
   if (byIdAlone) await refuseTooMany(ctx, userId, now);
@@ -76,17 +74,17 @@ async function ask(ctx: MutationCtx, { account, ...order }: Asking) {
   const asked = {
     by,
     state: "asked" as const,
-    question: { messengerId: account.messengerId, byId: byIdAlone },
+    question: { messengerId, byId: byIdAlone },
     nextCheckAt: now + ASKED_MS,
   };
   const row = await byId(ctx, await ctx.db.insert("orders", { ...(await newFields(ctx, order)), ...asked }));
   const lookAlike = request.kind === "send" ? await lookAlikeOf(ctx, userId, request.toAddress) : null;
   const asker = by === "chat" ? "You" : "Somebody who knows your account id";
-  return {
-    row,
-    paragraphs: questionCard(row, { found, recipient, lookAlike, left, asker }),
-    buttons: questionButtons(row._id),
-  };
+  const paragraphs = questionCard(row, { found, recipient, lookAlike, left, asker });
+  const buttons = questionButtons(row._id);
+  const to = { userId, chatId: messengerId, bot: "default" as const };
+  await enqueueCard(ctx, { ...to, kind: "approval", paragraphs, buttons });
+  return row;
 }
 
 /** Which of the addresses that an owner knows another is made to look like, in words; `null` if none. */
@@ -104,14 +102,6 @@ async function lookAlikeOf(ctx: QueryCtx, userId: string, other: string): Promis
 /** The characters of an address that people compare. */
 function ends(address: string): string {
   return (address.slice(2, 6) + address.slice(-4)).toLowerCase();
-}
-
-/** Sends the question to the owner's chat. */
-export async function askInChat(ctx: MutationCtx, asking: Asking): Promise<Order> {
-  const { row, paragraphs, buttons } = await ask(ctx, asking);
-  const to = { userId: row.userId, chatId: asking.account.messengerId, bot: "default" as const };
-  await enqueueCard(ctx, { ...to, kind: "approval", paragraphs, buttons });
-  return row;
 }
 
 /** @throws AppError `rate_limited` if somebody has the owner asked too often by the id alone. */
@@ -176,28 +166,18 @@ async function approved(ctx: MutationCtx, { _id: orderId, ...row }: Order, now: 
   }
 }
 
-/**
- * Stores an order that was begun in the owner's chat, once per key: it waits for the tap like orders of others.
- * @returns The card to show; `null` if it was stored before.
- */
-export const propose = internalMutation({
-  args: { ...vPlacing, messengerId: v.string(), found: vFound },
-  returns: v.union(
-    v.object({ paragraphs: v.array(v.array(vSpan)), buttons: v.array(v.array(vButton)) }),
-    v.null(),
-  ),
-  handler: async (ctx, { messengerId, ...given }) => {
-    const { userId } = given;
+/** Asks about an order that was begun in the owner's chat, once per key: it waits for the tap like orders of others. */
+export const propose = change(
+  { ...vPlacing, messengerId: v.string(), found: vFound },
+  async (ctx, { messengerId, ...given }) => {
     const order = { ...given, by: "chat" as const, address: null };
-    if ((await earlierOf(ctx, order)) !== null) return null;
-    const now = Date.now();
-    const account = await approvingLink(ctx, userId, now);
+    if ((await earlierOf(ctx, order)) !== null) return;
+    const account = await approvingLink(ctx, given.userId, Date.now());
     if (account?.messengerId !== messengerId)
       throw new AppError("forbidden", "This account orders nothing for that user, or not for two hours yet");
-    const { paragraphs, buttons } = await ask(ctx, { ...order, account });
-    return { paragraphs: parse(v.array(v.array(vSpan)), paragraphs), buttons };
+    await askInChat(ctx, { ...order, account });
   },
-});
+);
 
 /** Tells the linked account of an owner what an order has come to; whoever ordered it may never look again. */
 export const tellEnd = change({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
