@@ -13,6 +13,7 @@ import { api } from "../../convex/_generated/api";
 import { PERMIT2, POOL, REGISTRY, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf, clientOf, transferTo } from "../chain/support";
 import { ETHER, etherOf, hex, beforehand, chain, useChain, test } from "../support/chain/chain";
+import { until } from "../support/waits";
 import { browserOf } from "../support/browser";
 import type { WalletApp } from "../support/chain/walletApp";
 import { intercept, onChain } from "../support/outside";
@@ -137,6 +138,31 @@ test("two swaps of one token at once are both carried out, whatever allowance th
     expect(before - (await balanceOf(chain, token, owner))).toBe(13_000_000n);
     expect(await allowance(owner, token)).toBeLessThanOrEqual(fromToken === "USDT" ? 0n : allowed);
   }
+});
+
+test("an order is not over because of what another one of its wallet has changed since it was looked at", async ({
+  app,
+}) => {
+  const owner = await app.fundedWallet("alice", plenty);
+  const ask = (amount: string) => swap(app, { fromToken: "USDT", toToken: "DAI", amount });
+  let [estimates, goOn] = [0, () => {}];
+  const estimated = new Promise<void>((resolve) => (goOn = resolve));
+  let other: ReturnType<typeof ask> | undefined;
+  intercept(async ({ body }, pass) => {
+    if (!body.includes("eth_estimateGas")) return pass();
+    const estimate = ++estimates;
+    // Of the other's swap, whose allowance stands meanwhile: USDT refuses to change it.
+    if (estimate === 3) await estimated;
+    if (estimate !== 1) return pass();
+    other = ask("4000000");
+    await until(async () => (await allowance(owner, TOKENS.USDT)) === 4_000_000n);
+    return pass().finally(goOn);
+  });
+  const answers = [await ask("9000000"), await other];
+  expect(answers.map((answer) => [answer?.status, answer?.body.status])).toEqual([
+    [200, "confirmed"],
+    [200, "confirmed"],
+  ]);
 });
 
 /** No feed is live meanwhile: the sequencer is just back. */

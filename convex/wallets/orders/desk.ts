@@ -85,7 +85,8 @@ function waitOf(row: Order): number {
 
 /** Signs an order if it is its turn. @returns The order afterwards. */
 async function attempt(ctx: ActionCtx, { _id: orderId }: Order): Promise<Order> {
-  const turn = await ctx.runQuery(internal.wallets.orders.steps.turn, { orderId, now: Date.now() });
+  const look = () => ctx.runQuery(internal.wallets.orders.steps.turn, { orderId, now: Date.now() });
+  const turn = await look();
   const { row, blocker } = turn;
   if (row.state !== "prepared") return row;
   if (blocker !== null) {
@@ -95,6 +96,9 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order): Promise<Order> 
   try {
     await signNext(ctx, turn);
   } catch (thrown) {
+    const present = await look();
+    // Another order was signed meanwhile: this one was tried with what the wallet no longer has.
+    if (present.next !== turn.next) return present.row;
     const failure = failureOf(thrown);
     if (failure === null) log.error("wallets.unexpected", { orderId, message: messageOf(thrown) });
     const { message: error, code: errorCode } = failure ?? { message: "Internal error", code: "internal" };
