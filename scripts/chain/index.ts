@@ -72,6 +72,8 @@ const RESERVE_UNITS = "1000000000";
 const DAY = 86_400;
 /** The node calls a block safe when so many have come after it. */
 const SAFE_AFTER = 32;
+/** The blocks after the gifts are not dated ahead of the clock. */
+const SECONDS_BETWEEN = 0;
 
 /** @throws OperatorError */
 export async function startChain(options: ChainOptions): Promise<Chain> {
@@ -129,9 +131,8 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
   // Up since yesterday, or every client would wait out the grace period of a recovered sequencer.
   await rpc.batch([feedWrite("SEQUENCER", { answer: 0n, updatedAt: Math.floor(clock()) - DAY })]);
   // Who follows the chain begins at its safe block: after these gifts, which are no movements of a market.
-  // One by one: of a batch the node sets one block's time while it mines another.
-  const timestamp = await mine();
-  for (let after = 0; after < SAFE_AFTER; after++) await rpc.call("evm_mine", [{ timestamp }]);
+  await mine();
+  await rpc.call("anvil_mine", [toHex(SAFE_AFTER), toHex(SECONDS_BETWEEN)]);
 }
 
 function tokenAmounts(units: string): Amounts {
