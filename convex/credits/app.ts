@@ -1,8 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { mutation, query, type QueryCtx } from "../_generated/server";
-import { findUser, requireUser } from "../accounts/model";
+import { findUser, requireSetter, requireUser } from "../accounts/model";
 import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits/charges";
 import { DAY } from "../lib/time";
 import { balanceOf, creditDeposit, creditsPerUsdc } from "./model";
 import { vGameResult } from "./tables";
@@ -37,8 +36,7 @@ export const openGame = mutation({
     creditsLeftToday: v.number(),
   }),
   handler: async (ctx) => {
-    const { userId } = await requireUser(ctx);
-    await charge(ctx, "settings", { userId, address: null });
+    const { userId } = await requireSetter(ctx);
     return {
       sessionId: await ctx.db.insert("gameSessions", { userId }),
       maxLevel: MAX_LEVEL,

@@ -10,12 +10,12 @@ import {
   loginOf,
   nameOf,
   ownerOf,
+  requireSetter,
   requireUser,
   saveAccount,
 } from "../accounts/model";
 import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits/charges";
 import { literals } from "../lib/literals";
 import { pseudonymOf } from "../lib/security/crypto";
 import { dateTime, MINUTE } from "../lib/time";
@@ -46,8 +46,7 @@ export const createCode = mutation({
   /** `expiresAt` in epoch ms; `account` is the caller's name in the bot's question whether to link. */
   returns: v.object({ code: v.string(), expiresAt: v.number(), account: v.string() }),
   handler: async (ctx) => {
-    const { userId } = await requireUser(ctx);
-    await charge(ctx, "settings", { userId, address: null });
+    const { userId } = await requireSetter(ctx);
     const code = newCode(CODE_LENGTH);
     const expiresAt = Date.now() + CODE_MS;
     await replaceCode(ctx, { kind: "link", userId, codeHash: codeHash(code), expiresAt });

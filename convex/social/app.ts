@@ -3,8 +3,7 @@ import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits/charges";
-import { changeRules, requireUser } from "../accounts/model";
+import { changeRules, requireSetter, requireUser } from "../accounts/model";
 import { allListed } from "../accounts/keys";
 import { vListed } from "../accounts/tables";
 import { authorById, authorsOf, openProof } from "./authors";
@@ -24,8 +23,7 @@ export const startProof = mutation({
   /** `expiresAt` in epoch ms. */
   returns: v.object({ code: v.string(), expiresAt: v.number() }),
   handler: async (ctx, args) => {
-    const { userId } = await requireUser(ctx);
-    await charge(ctx, "settings", { userId, address: null });
+    const { userId } = await requireSetter(ctx);
     const handle = args.handle.trim().replace(/^@/, "");
     if (!/^\w{1,30}$/.test(handle)) {
       throw new AppError("invalid_request", "handle must be letters, digits and _, at most 30");
