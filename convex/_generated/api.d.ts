@@ -86,6 +86,7 @@ import type * as lib_text_sentences from "../lib/text/sentences.js";
 import type * as lib_text_strings from "../lib/text/strings.js";
 import type * as lib_time from "../lib/time.js";
 import type * as lib_work from "../lib/work.js";
+import type * as lib_worker from "../lib/worker.js";
 import type * as market_actions from "../market/actions.js";
 import type * as market_collectors from "../market/collectors.js";
 import type * as market_facts from "../market/facts.js";
@@ -336,6 +337,7 @@ declare const fullApi: ApiFromModules<{
   "lib/text/strings": typeof lib_text_strings;
   "lib/time": typeof lib_time;
   "lib/work": typeof lib_work;
+  "lib/worker": typeof lib_worker;
   "market/actions": typeof market_actions;
   "market/collectors": typeof market_collectors;
   "market/facts": typeof market_facts;

@@ -20,7 +20,7 @@ import { sha256Hex } from "../lib/security/crypto";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { withoutTrailing } from "../lib/text/strings";
 import { MINUTE, roundedNow, SECOND, sleep } from "../lib/time";
-import { worker } from "../lib/work";
+import { worker } from "../lib/worker";
 import { focusOf } from "../market/listing";
 import { chatUser, isChatUser } from "../messenger/model";
 import { wordsAsParagraphs } from "../messenger/format";

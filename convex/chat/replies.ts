@@ -19,7 +19,7 @@ import { namesOf } from "../lib/money/coins";
 import { deadlines } from "../lib/outside/deadlines";
 import { ownWords } from "../lib/text/strings";
 import { iso, MINUTE, roundedNow } from "../lib/time";
-import { worker } from "../lib/work";
+import { worker } from "../lib/worker";
 import { gather } from "../market/collectors";
 import { coinsNamed, LISTS } from "../market/facts";
 import type { Wanted } from "../market/tables";

@@ -15,7 +15,8 @@ import { deadlines } from "./outside/deadlines";
 import { sha256Hex } from "./security/crypto";
 import { vPayer } from "./tables";
 import { createPauses, MINUTE, SECOND } from "./time";
-import { worker, end, failureHandler, open, vFailure, vJob, type Job, type Terms } from "./work";
+import { end, failureHandler, open, vFailure, vJob, type Job, type Terms } from "./work";
+import { worker } from "./worker";
 
 /**
  * Cached answers: each key has one refresh at a time. The first caller's mutation claims the key and opens the work,

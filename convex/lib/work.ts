@@ -1,20 +1,15 @@
-import {
-  getFunctionName,
-  makeFunctionReference,
-  type FunctionReference,
-  type RegisteredAction,
-} from "convex/server";
-import { v, type Infer, type ObjectType, type PropertyValidators, type Value } from "convex/values";
+import { getFunctionName, makeFunctionReference, type FunctionReference } from "convex/server";
+import { v, type Infer, type ObjectType, type Value } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import type { ActionCtx, MutationCtx, QueryCtx } from "../_generated/server";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { change } from "./changes";
-import { failureOf, messageOf } from "./errors";
+import { messageOf } from "./errors";
 import { literals } from "./literals";
 import { log } from "./log";
-import { keepNoted, providerAction, takeNoted, vNoted } from "./outside/calls";
+import { keepNoted, vNoted } from "./outside/calls";
 import { MINUTE, SECOND } from "./time";
 
 /**
@@ -281,40 +276,4 @@ async function overdue(ctx: QueryCtx, now: number) {
     if (at <= now || isOver) lost.push(row);
   }
   return { lost, waiting: await inState("waiting", now - MINUTE) };
-}
-
-/** `over`: nothing is left to do, and no mutation has ended the work. */
-type Outcome = void | "over";
-
-/**
- * An action that does a piece of work. The mutation that stores its result ends the work; an action that throws fails the
- * attempt. Its calls to providers are counted.
- */
-export function worker<Args extends PropertyValidators>(
-  args: Args,
-  work: (ctx: ActionCtx, given: ObjectType<Args> & { job: Job }) => Promise<Outcome>,
-): RegisteredAction<"internal", ObjectType<Args> & { job: Job }, Promise<null>>;
-export function worker(
-  args: PropertyValidators,
-  work: (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => Promise<Outcome>,
-) {
-  return providerAction(
-    { ...args, job: vJob },
-    async (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => {
-      const { job } = given;
-      try {
-        if ((await work(ctx, given)) === "over")
-          await ctx.runMutation(internal.lib.work.drop, { job, noted: takeNoted() });
-      } catch (thrown) {
-        await ctx.runMutation(internal.lib.work.fail, { job, ...reasonOf(thrown, job) });
-      }
-    },
-  );
-}
-
-function reasonOf(thrown: unknown, { workId }: Job): Omit<Failure, "isLast"> {
-  const error = messageOf(thrown);
-  const failure = failureOf(thrown);
-  if (failure === null) log.error("work.unexpected", { workId, error });
-  return failure === null ? { error } : { error, code: failure.code };
 }

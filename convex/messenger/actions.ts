@@ -8,7 +8,7 @@ import { log } from "../lib/log";
 import { takeNoted } from "../lib/outside/calls";
 import { open } from "../lib/security/seals";
 import { iso, MINUTE } from "../lib/time";
-import { worker } from "../lib/work";
+import { worker } from "../lib/worker";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
 import type { Step, Try } from "./outbox";

@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
 import { MINUTE, sleep } from "../lib/time";
-import { worker } from "../lib/work";
+import { worker } from "../lib/worker";
 import { incoming } from "../providers/chain/blocks";
 import { settleByFacilitator } from "../providers/facilitator";
 import { readTransaction } from "../providers/chain/transactions";

@@ -11,7 +11,7 @@ import { takeNoted } from "../lib/outside/calls";
 import { vPayer } from "../lib/tables";
 import { cut } from "../lib/text/strings";
 import { iso, roundedNow, unlessLate } from "../lib/time";
-import { worker } from "../lib/work";
+import { worker } from "../lib/worker";
 import { askForMarket } from "../market/actions";
 import { gather } from "../market/collectors";
 import { askSentiment } from "../providers/models/sentiment";

@@ -11,7 +11,7 @@ import { providerAction } from "../lib/outside/calls";
 import { turnsOf } from "../lib/outside/sourceTurns";
 import { renewal } from "../lib/cache";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
-import { worker } from "../lib/work";
+import { worker } from "../lib/worker";
 import { livePrice } from "../market/live";
 import { askCandles } from "../providers/data/coinbase";
 import { askPerpetuals } from "../providers/data/hyperliquid";

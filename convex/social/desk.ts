@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
 import { deadlines } from "../lib/outside/deadlines";
-import { worker } from "../lib/work";
+import { worker } from "../lib/worker";
 import { valuesOf } from "../wallets/holdings";
 import { carry } from "../wallets/orders/desk";
 import { TOKENS, type Symbol } from "../wallets/tokens";

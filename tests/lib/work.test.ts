@@ -5,7 +5,6 @@ import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
 import {
-  worker,
   end,
   open,
   rest,
@@ -15,6 +14,7 @@ import {
   type Failure,
   type Job as Attempt,
 } from "../../convex/lib/work";
+import { worker } from "../../convex/lib/worker";
 import { createApp, test } from "../support/app";
 
 const MINUTE = 60_000;
