@@ -1,9 +1,8 @@
-import { httpRouter } from "convex/server";
 import { describe, expect, vi } from "vitest";
 import { z } from "zod";
+import { internalQuery } from "../../convex/_generated/server";
+import * as cache from "../../convex/lib/cache";
 import { callerAddress } from "../../convex/lib/http/request";
-import { endpoint } from "../../convex/lib/http/endpoint";
-import { mount } from "../../convex/lib/http/router";
 import { createApp, test } from "../support/app";
 import { intercept } from "../support/outside";
 
@@ -94,35 +93,14 @@ describe("strings with half characters, which the platform does not store", () =
 });
 
 describe("a platform without room", () => {
-  /** An endpoint whose work the platform fails with these words. */
-  async function ask(message: string): Promise<Response> {
-    vi.spyOn(console, "log").mockImplementation(() => undefined);
-    vi.spyOn(console, "warn").mockImplementation(() => undefined);
-    vi.spyOn(console, "error").mockImplementation(() => undefined);
-    const busy = endpoint({
-      methods: ["GET"],
-      path: "/busy",
-      summary: "Busy.",
-      needs: [],
-      input: z.object({}),
-      returns: z.object({}),
-      handler: () => Promise.reject(new Error(message)),
+  /** An application whose work the platform fails with these words. */
+  function failing(message: string) {
+    const answer = internalQuery(() => {
+      throw new Error(message);
     });
-    const router = httpRouter();
-    mount(router, { "/busy": { GET: () => Promise.resolve([busy]) } });
-    const [action] = router.lookup("/busy", "GET") ?? [];
-    const handler: unknown = action === undefined ? undefined : Reflect.get(action, "_handler");
-    if (typeof handler !== "function") throw new Error("The endpoint is not mounted");
-    const ctx = {
-      meta: { getRequestMetadata: () => Promise.resolve({ ip: null }) },
-      auth: { getUserIdentity: () => Promise.resolve(null) },
-    };
-    const answer: unknown = await Reflect.apply(handler, undefined, [
-      ctx,
-      new Request("https://service.example/busy"),
-    ]);
-    return z.instanceof(Response).parse(answer);
+    return createApp({ replaced: { "lib/cache": () => Promise.resolve({ ...cache, answer }) } });
   }
+  const PATH = "/mcp/token?question=SOL";
 
   test.each([
     'Documents read from or written to the "rateLimits" table changed while this mutation was being run and on every subsequent retry. Another call to this mutation changed the document with ID "123".',
@@ -132,22 +110,16 @@ describe("a platform without room", () => {
     "TooManyWritesInTimePeriod: Too many insert / update / delete operations in a short period of time.",
     "SystemTimeoutError: Your request timed out.",
   ])("or with too much contention (%s) is 503 with the time to come back", async (message) => {
-    const response = await ask(message);
-    expect([response.status, await response.json()]).toEqual([
-      503,
-      { error: "The service is busy: try again shortly" },
-    ]);
-    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+    const { status, body, headers } = await failing(message).get(PATH);
+    expect([status, body]).toEqual([503, { error: "The service is busy: try again shortly" }]);
+    expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
   });
 
   test("is not what other failures are taken for: their place in the code is logged, and told nobody", async () => {
-    const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    const response = await ask("Cannot read properties of undefined");
-    expect([response.status, await response.json()]).toEqual([500, { error: "Internal error" }]);
-    expect(logged.mock.calls.map(String).join()).toMatch(
-      /"event":"http.unexpected".*"stack":"at .+platform\.test/,
-    );
-    logged.mockRestore();
+    const app = failing("Cannot read properties of undefined");
+    const { status, body } = await app.get(PATH);
+    expect([status, body]).toEqual([500, { error: "Internal error" }]);
+    expect(app.logged.map(String).join()).toMatch(/"event":"http.unexpected".*"stack":"at .+platform\.test/);
   });
 });
 
