@@ -19,7 +19,7 @@ const input = z.strictObject({ userId: absentWhenEmpty(userId), token: optionalT
 async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<string | null> {
   try {
     const { token, userId } = parseInput(input, bodyInput(body));
-    if (userId !== undefined) await know?.(ctx, userId, {});
+    if (userId !== undefined) await know(ctx, userId, {});
     if (token === undefined) return null;
     // It loads the sources.
     const { listingOf, unknownToken } = await import("../market/listing");

@@ -68,7 +68,7 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
 };
 
 /** Who asks before the body is read, and what tells of the `userId` that it may name. */
-export type Asker = { ctx: ActionCtx; caller: Pick<Caller, "address">; know: KnowId | undefined };
+export type Asker = { ctx: ActionCtx; caller: Pick<Caller, "address">; know: KnowId };
 
 /** One endpoint as data. The router, the API document and the proxy's tests are made from these. */
 export type Endpoint<
@@ -122,7 +122,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   return {
     ...described,
     ...(access === undefined ? {} : documented(access, described)),
-    handle: counted(async (ctx, request: Request, requestId: string, know?: KnowId) => {
+    handle: counted(async (ctx, request: Request, requestId: string, know: KnowId) => {
       const body = await readBody(request);
       const { headers } = request;
       const address = await addressOf(ctx, request);
@@ -139,8 +139,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const limit = countsWithSlot === true ? undefined : described.limit;
       if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
       const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(headers, caller) };
-      const known =
-        named === undefined ? undefined : await know?.(ctx, named, { ...keyIn(headers), ...right });
+      const known = named === undefined ? undefined : await know(ctx, named, { ...keyIn(headers), ...right });
       if (known !== undefined) {
         caller.userId = known.userId;
         if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });

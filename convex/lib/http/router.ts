@@ -35,7 +35,7 @@ export type KnowId = (ctx: ActionCtx, userId: string, question: IdQuestion) => P
 export type Answering = {
   methods: readonly Method[];
   path: string;
-  handle: (ctx: ActionCtx, request: Request, requestId: string, know?: KnowId) => Promise<Response>;
+  handle: (ctx: ActionCtx, request: Request, requestId: string, know: KnowId) => Promise<Response>;
 };
 
 /** Loads a domain's endpoints. */
@@ -52,7 +52,7 @@ type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Recor
 export function mount(
   router: HttpRouter,
   routes: Routes,
-  { knownId, failurePage }: { knownId?: KnowId; failurePage?: FailurePage } = {},
+  { knownId, failurePage }: { knownId: KnowId; failurePage: FailurePage },
 ): void {
   /** The path as declared. An unknown path may contain anything, even a secret, and is not logged. */
   const declared = (pathname: string): string | undefined =>
@@ -109,7 +109,7 @@ export function fieldsIn(path: string, pathname: string): Record<string, string>
 async function answer(
   request: Request,
   path: string,
-  failurePage: FailurePage | undefined,
+  failurePage: FailurePage,
   run: (requestId: string) => Promise<Response>,
 ): Promise<Response> {
   const requestId = crypto.randomUUID();
