@@ -22,11 +22,10 @@ const chat: MountedEndpoint = endpoint({
   description:
     "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure comes from a cited fact, or is marked `[model]`. A request for a private key gets a fixed security message, and no model is asked.",
   needs: ["LLM_GATEWAY_API_KEY"],
-  limit: "question",
-  countsWithSlot: true,
   access: "shown",
   errors: {
     not_found: "There is no agent of this name.",
+    rate_limited: "This caller has asked too many questions, or too many of theirs wait for an answer.",
     upstream: "The LLM gateway failed or did not answer in time.",
   },
   example: {

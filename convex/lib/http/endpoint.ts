@@ -83,10 +83,8 @@ export type Endpoint<
   needs?: readonly Variable[];
   /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
   guard?: (headers: Headers, body: string, by: Asker) => void | Promise<void>;
-  /** Counted once per request, before the handler. Leave it out if only some requests cost something. */
+  /** Counted once per request, before the handler. Leave it out if only some requests cost something, or their slot counts them. */
   limit?: LimitName;
-  /** The handler counts it with the slot in which its caller waits. */
-  countsWithSlot?: true;
   /**
    * Refuses callers without it, after the address's limit was counted and before the user's is. The handler finds their
    * credential in `caller`.
@@ -117,8 +115,8 @@ export type MountedEndpoint = Pick<
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
-  const { guard, access, handler, countsWithSlot, ...described } = definition;
-  const { path, needs = [], input, returns, media = "application/json" } = described;
+  const { guard, access, handler, ...described } = definition;
+  const { path, needs = [], limit, input, returns, media = "application/json" } = described;
   return {
     ...described,
     ...(access === undefined ? {} : documented(access, described)),
@@ -136,7 +134,6 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       // Where access is decided in between, the address is counted before it; else both at once.
       const decides = access !== undefined && access !== "shown";
-      const limit = countsWithSlot === true ? undefined : described.limit;
       if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
       const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(headers, caller) };
       const known = named === undefined ? undefined : await know(ctx, named, { ...keyIn(headers), ...right });
