@@ -18,18 +18,18 @@ export const rotate = internalAction({
   args: {},
   returns: v.object({ rotated: v.number(), failed: v.array(v.string()) }),
   handler: async (ctx) => {
-    const { sealed: rows } = internal.lib.security;
+    const { sealed } = internal.lib.security;
     const failed: string[] = [];
     let rotated = 0;
     let cursor: string | null = null;
     for (let table = 0; ; table += cursor === null ? 1 : 0) {
-      const found: Page = await ctx.runQuery(rows.page, { table, cursor });
+      const found: Page = await ctx.runQuery(sealed.page, { table, cursor });
       if (found === null) return { rotated, failed };
       for (const { id, envelope: from, context } of found.sealed) {
         if (isCurrent(from)) continue;
         try {
           const to = await seal(await open(from, context), context);
-          if (await ctx.runMutation(rows.replace, { table, id, from, to })) rotated++;
+          if (await ctx.runMutation(sealed.replace, { table, id, from, to })) rotated++;
         } catch (error) {
           log.error("sealing.not opened", { id, purpose: context.purpose, error: messageOf(error) });
           failed.push(id);
