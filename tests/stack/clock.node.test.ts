@@ -95,10 +95,10 @@ test("the clock stands still from a fetch until its answer has arrived whole", a
     expect(await stillFor(now)).toBe(0);
 
     answer.write("half ");
-    const response = await call;
     expect(await stillFor(now)).toBe(0);
 
     answer.end("whole");
+    const response = await call;
     // Nobody has read the body yet, and it must not hold the clock for ever.
     const stoppedAt = now();
     while (now() === stoppedAt) await realPause(2);
