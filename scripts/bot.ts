@@ -50,7 +50,7 @@ function optionsOf({ chat, linger }: Record<"chat" | "linger", string>): Options
 
 async function main(options: Options): Promise<void> {
   const answers = createAnswers(options);
-  await answers.skip();
+  await answers.fresh();
   const terminal = process.stdin.isTTY;
   console.log(bold(`Chat ${options.chat} with the bot of the local stack`));
   console.log(
@@ -121,15 +121,10 @@ async function readOut(lines: Interface, answers: Answers, options: Options): Pr
   }
 }
 
-type Answers = {
-  skip: () => Promise<void>;
-  fresh: () => Promise<Message[]>;
-  /** Whether a button with these words has been shown. */
-  hasButton: (words: string) => boolean;
-};
+type Answers = ReturnType<typeof createAnswers>;
 
 /** What the bot has sent to the chat since the last look. */
-function createAnswers({ base, chat }: Options): Answers {
+function createAnswers({ base, chat }: Options) {
   let latest = 0;
   let atLatest = 0;
   const buttons = new Set<string>();
@@ -147,8 +142,8 @@ function createAnswers({ base, chat }: Options): Answers {
   };
   return {
     fresh,
-    skip: async () => void (await fresh()),
-    hasButton: (words) => [...buttons].some((text) => isNamed(text, words)),
+    /** Whether a button with these words has been shown. */
+    hasButton: (words: string) => [...buttons].some((text) => isNamed(text, words)),
   };
 }
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { messageOf } from "../convex/lib/errors";
 import { command } from "./command";
 import { startStack, type Stack } from "./stack/stack";
-import { bold, createStatusLine, dim, framedCard, nextStep, progressBar } from "./terminal";
+import { bold, dim, framedCard, nextStep } from "./terminal";
 
 /**
  * `npm run demo`: one whole 8-hour research shift on accelerated time, on a local stack of its own that keeps nothing.
@@ -61,8 +61,7 @@ async function play(): Promise<number> {
 
 /** Shows the shift's progress until its final report has been delivered. */
 async function watch({ siteUrl, standins }: Stack, startedAt: number): Promise<void> {
-  const line = createStatusLine();
-  for (;;) {
+  for (let shown = ""; ;) {
     if (performance.now() - startedAt > GIVE_UP_MS) throw new Error("The shift did not end in time");
     const response = await fetch(`${siteUrl}/mcp/research/status?userId=${USER}`);
     const status = statusShape.parse(await response.json());
@@ -70,14 +69,13 @@ async function watch({ siteUrl, standins }: Stack, startedAt: number): Promise<v
     const collections = standins.sent("sentiment").length;
     const clock = `${String(Math.floor(minutes / 60))}h ${String(minutes % 60).padStart(2, "0")}m`;
     const reports = status.recentReports.length;
-    line.show(
-      `${progressBar(minutes / SHIFT_MINUTES)}  ${clock}  collections ${collections}/17  reports ${reports}/3`,
-    );
+    const done = `collections ${collections}/17  reports ${reports}/3`;
+    if (done !== shown) console.log(`${clock}  ${done}`);
+    shown = done;
     const delivered = status.recentReports.filter(({ messengerSent }) => messengerSent).length;
-    if (status.activeJob === null && delivered === 3) break;
-    await sleep(process.stdout.isTTY ? 200 : 4_000);
+    if (status.activeJob === null && delivered === 3) return;
+    await sleep(200);
   }
-  line.end();
 }
 
 async function post({ siteUrl }: Stack, path: string, body: unknown): Promise<void> {

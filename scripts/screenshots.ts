@@ -47,14 +47,6 @@ const MOST_BYTES = 50_000;
 
 type Options = { url: string; paths: string[]; out: string | undefined; whole: boolean };
 
-type View = {
-  path: string;
-  width: number;
-  scheme: (typeof SCHEMES)[number];
-  /** What is wrong, a line each. */
-  problems: string[];
-};
-
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** What is wrong with a page, a line each. */
@@ -70,8 +62,9 @@ async function problemsOf(page: Page): Promise<string[]> {
   ];
 }
 
-async function look(browser: Browser, { url, paths, out, whole }: Options): Promise<View[]> {
-  const views: View[] = [];
+/** @returns How many views there are, and how many are not as they should be. */
+async function look(browser: Browser, { url, paths, out, whole }: Options) {
+  const views = { all: 0, bad: 0 };
   for (const path of paths) {
     for (const width of WIDTHS) {
       for (const colorScheme of SCHEMES) {
@@ -86,19 +79,15 @@ async function look(browser: Browser, { url, paths, out, whole }: Options): Prom
         const name = `${nameOf(path)}-${width}-${colorScheme}.png`;
         if (out !== undefined) await page.screenshot({ path: join(out, name), fullPage: whole });
         await page.close();
-        const view = { path, width, scheme: colorScheme, problems };
-        views.push(view);
-        console.log(lineOf(view));
+        views.all += 1;
+        views.bad += problems.length === 0 ? 0 : 1;
+        const mark = problems.length === 0 ? green("✓") : red("✗");
+        const line = `${mark} ${path.padEnd(24)} ${dim(`${width} ${colorScheme}`)}`;
+        console.log([line, ...problems.map((problem) => `  ${problem}`)].join("\n"));
       }
     }
   }
   return views;
-}
-
-function lineOf({ path, width, scheme, problems }: View): string {
-  const mark = problems.length === 0 ? green("✓") : red("✗");
-  const line = `${mark} ${path.padEnd(24)} ${dim(`${width} ${scheme}`)}`;
-  return [line, ...problems.map((problem) => `  ${problem}`)].join("\n");
 }
 
 /** `/research?token=BTC` is `research-token-BTC`, `/` is `home`. */
@@ -118,10 +107,9 @@ async function main(options: Options): Promise<void> {
   try {
     const { url, out } = options;
     console.log(bold(`The pages of ${url}`));
-    const views = await look(browser, options);
+    const { all, bad } = await look(browser, options);
     if (out !== undefined) console.log(nextStep(`look at the pictures in ${out}`));
-    const bad = views.filter(({ problems }) => problems.length > 0).length;
-    if (bad > 0) throw new OperatorError(`${bad} of ${views.length} views are not as they should be`);
+    if (bad > 0) throw new OperatorError(`${bad} of ${all} views are not as they should be`);
   } finally {
     await browser.close();
   }

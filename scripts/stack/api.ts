@@ -149,3 +149,19 @@ export function functionApiHandler(ready: Promise<Application>, issuer: Issuer):
     }
   };
 }
+
+const orderShape = z.object({ subject: z.string().min(1).max(256) });
+
+/**
+ * `POST /_token` on the stand-ins' port signs a user in. Only for commands: requests of web pages on this machine have an
+ * origin and are refused.
+ * @returns `null` for any other request.
+ */
+export async function tokenAnswer(request: Request, issuer: Issuer): Promise<Response | null> {
+  if (`${request.method} ${new URL(request.url).pathname}` !== "POST /_token") return null;
+  if (request.headers.has("origin") || foreignness(request) !== null)
+    return Response.json({ error: "Only for commands on this machine" }, { status: 403 });
+  const order = orderShape.safeParse(parseJson(await request.text()));
+  if (!order.success) return Response.json({ error: "The body must be { subject }" }, { status: 400 });
+  return Response.json({ token: await issuer.issue(order.data.subject) });
+}

@@ -8,7 +8,7 @@ import { real } from "../real";
 import { listen } from "../sockets";
 import { createStandins, type Standins } from "../standins/index";
 import type { Market } from "../standins/market";
-import { createIssuer, functionApiHandler, siteHandler, type Issuer } from "./api";
+import { createIssuer, functionApiHandler, siteHandler, tokenAnswer, type Issuer } from "./api";
 import { createApplication, type Application } from "./application";
 import { startBackend } from "./backend";
 import { createClock, type Clock } from "./clock";
@@ -22,7 +22,6 @@ import {
   type Provider,
   type Variables,
 } from "./env";
-import { inquiryAnswer } from "./inquiries";
 import { freshKeys, keptKeys } from "./keys";
 import { captureLogs } from "./logs";
 import { keepSnapshots, readSnapshot } from "./snapshot";
@@ -112,10 +111,8 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
     const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
     // Requests that arrive before the application is ready wait for it.
     const application = deferred<Application>();
-    const surroundings = await startSurroundings({ ...options, speed, kept }, ending, {
-      deliver: async (update) => (await application.promise).fetch(WEBHOOK, update),
-      usage: async () => (await application.promise).usage(),
-    });
+    const deliver: Deliver = async (update) => (await application.promise).fetch(WEBHOOK, update);
+    const surroundings = await startSurroundings({ ...options, speed, kept }, ending, deliver);
     const { clock, issuer, variables, ...rest } = surroundings;
     ending.leave.push(captureLogs(log, clock.now));
     const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
@@ -145,10 +142,9 @@ export function startBesideBackend(options: StackOptions): Promise<BesideBackend
     if (speed !== 1)
       throw new OperatorError("The platform's backend has no clock of its own: leave --speed out");
     let siteUrl = "";
-    const { variables, ...rest } = await startSurroundings({ ...options, speed, kept: null }, ending, {
-      deliver: (update) => fetch(siteUrl + WEBHOOK, update),
-      usage: () => Promise.resolve({ error: "The platform's backend does not offer this" }),
-    });
+    const deliver: Deliver = (update) => fetch(siteUrl + WEBHOOK, update);
+    const surroundings = await startSurroundings({ ...options, speed, kept: null }, ending, deliver);
+    const { variables, ...rest } = surroundings;
     if (rest.chain === null)
       throw new OperatorError(
         "With --backend the chain and its swaps are simulated: remove CHAIN_RPC_URL and SWAP_*",
@@ -161,16 +157,14 @@ export function startBesideBackend(options: StackOptions): Promise<BesideBackend
 }
 
 const WEBHOOK = "/messenger/webhook";
+/** Sends an update to the bot's webhook. */
+type Deliver = (update: RequestInit) => Promise<Response>;
 
 /** What the application has around it: settings, keys, clock, stand-ins and chain. */
 async function startSurroundings(
   options: StackOptions & { speed: number; kept: string | null },
   ending: Ending,
-  application: {
-    /** Sends an update to the bot's webhook. */
-    deliver: (update: RequestInit) => Promise<Response>;
-    usage: () => Promise<unknown>;
-  },
+  deliver: Deliver,
 ) {
   const { speed, kept, seed, providersPort = 0, chainPort = 0 } = options;
   const settings = await checkedSettings(options.envFile ?? null, (line) => console.warn(line));
@@ -188,10 +182,10 @@ async function startSurroundings(
     ...(seed === undefined ? {} : { seed }),
     now: clock.now,
     rpcUrl: () => chain?.url ?? null,
-    deliver: (update) => application.deliver({ method: "POST", headers, body: JSON.stringify(update) }),
+    deliver: (update) => deliver({ method: "POST", headers, body: JSON.stringify(update) }),
   });
   const providers = await listen(providersPort, "PROVIDERS_PORT", async (request) => {
-    return (await inquiryAnswer(request, { issuer, usage: application.usage })) ?? standins.handle(request);
+    return (await tokenAnswer(request, issuer)) ?? standins.handle(request);
   });
   ending.leave.push(providers.close);
   if (!outside.includes("chain")) {

@@ -145,8 +145,7 @@ test("npm run bot shows the bot's answers, links with a web user's code, shows t
   const { stdout, stderr } = await first.ended;
   expect(stderr).toBe("");
   for (const said of [
-    "you> /start\n╭──",
-    "│ Welcome!",
+    "you> /start\n│ Welcome!",
     "│ A coin's name alone is its price. All I can do: /help",
     "This needs an account, and this chat has none yet.",
   ])
