@@ -150,12 +150,12 @@ const unreached = () =>
 const logsShape = z.array(z.looseObject({ transactionHash: z.string() }));
 type Logs = z.infer<typeof logsShape>;
 
-/** The node lists other logs than those that there are. @returns Ends that. */
-const listing = (change: (logs: Logs) => Logs) =>
+/** The node lists other logs than those that there are, or tells them in a receipt. @returns Ends that. */
+const listing = (change: (logs: Logs) => Logs, field: "result" | "logs" = "result") =>
   spoiled(/./, (text) =>
     text.replace(
-      /"result":(\[\{.*?\}\])/,
-      (_, logs: string) => `"result":${JSON.stringify(change(logsShape.parse(JSON.parse(logs))))}`,
+      new RegExp(`"${field}":(\\[\\{.*?\\}\\])`),
+      (_, logs: string) => `"${field}":${JSON.stringify(change(logsShape.parse(JSON.parse(logs))))}`,
     ),
   );
 
@@ -205,6 +205,10 @@ describe("reading", () => {
       "allows 1": () => allowing(1, { error }),
       // For a dollar anybody fills a block with transfers of nothing.
       "allows none": () => allowing(0, { error }),
+      "allows none, and tells a receipt's logs twice": () => {
+        const [refusing, doubling] = [allowing(0, { error }), listing((logs) => [...logs, ...logs], "logs")];
+        return () => [doubling, refusing].forEach((heal) => heal());
+      },
       "lists too many": () => allowing(0, { result: "x".repeat(11_000_000) }),
       "is out of reach": unreached,
     };

@@ -88,16 +88,21 @@ async function transferLogs(
   const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) };
   const filter = { address: tokens.map(hexOf), topics, ...range };
   const answer = await client.request({ method: "eth_getLogs", params: [filter] });
-  // A node can answer with logs twice, with those of dropped blocks, and with more than it was asked for.
-  const asked = z
-    .array(logShape)
-    .parse(answer)
-    .filter(({ removed, blockNumber: at }) => removed !== true && at >= first && at <= last);
+  return transfersIn(z.array(logShape).parse(answer), { first, last }).filter(({ token }) =>
+    tokens.some((one) => one.toLowerCase() === token),
+  );
+}
+
+/**
+ * The transfers in logs of these blocks, each once and in their order: a node can tell logs twice, those of dropped
+ * blocks, and more than it was asked for.
+ */
+function transfersIn(logs: readonly Log[], { first, last }: Range): TransferLog[] {
+  const asked = logs.filter(({ removed, blockNumber: at }) => removed !== true && at >= first && at <= last);
   const blocks = new Map(asked.map(({ transactionHash, blockHash }) => [transactionHash, blockHash]));
   if (asked.some((one) => blocks.get(one.transactionHash) !== one.blockHash)) throw unusableFailure(UPSTREAM);
   return [...new Map(asked.map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()]
     .flatMap(transferOf)
-    .filter(({ token }) => tokens.some((one) => one.toLowerCase() === token))
     .toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
 }
 
@@ -224,16 +229,16 @@ const logsShape = z.object({ logs: z.array(logShape) });
 async function logsOneByOne(client: ChainClient, number: number): Promise<TransferLog[]> {
   const params: [Hex, false] = [numberToHex(number), false];
   const block = await client.request({ method: "eth_getBlockByNumber", params });
-  const found: TransferLog[][] = [];
+  const found: Log[] = [];
   for (const txHash of transactionsShape.parse(block).transactions)
     try {
       const receipt = await client.request({ method: "eth_getTransactionReceipt", params: [hexOf(txHash)] });
-      found.push(logsShape.parse(receipt).logs.flatMap(transferOf));
+      found.push(...logsShape.parse(receipt).logs);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       log.error("chain.not read", { txHash });
     }
-  return found.flat();
+  return transfersIn(found, { first: number, last: number });
 }
 
 /** Ether that one transaction of a block carries. Addresses in lower case, wei. */
