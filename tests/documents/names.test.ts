@@ -1,0 +1,47 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { PAGES, readPage } from "./documents";
+
+/** What the documents name exists: pages, files, commands, and functions of the state diagrams. */
+
+const { scripts } = z
+  .object({ scripts: z.record(z.string(), z.string()) })
+  .parse(JSON.parse(readFileSync("package.json", "utf8")));
+
+test.for(PAGES)("%s links to pages that exist", (page) => {
+  const links = [...readPage(page).matchAll(/\]\(([^)#\s]+)(#[^)\s]*)?\)/g)]
+    .map(([, target = ""]) => target)
+    .filter((target) => !target.includes("://"));
+  expect(links.filter((target) => !existsSync(normalize(join(dirname(page), target))))).toEqual([]);
+});
+
+test.for(PAGES)("%s names scripts and files that exist", (page) => {
+  const text = readPage(page);
+  const commands = [...text.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name = ""]) => name);
+  expect(commands.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  const files = [...text.matchAll(/(?:npx tsx|npx vitest run) ([\w./-]+)/g)].map(([, file = ""]) => file);
+  expect(files.filter((file) => !existsSync(file))).toEqual([]);
+  const named = [...text.matchAll(/`((?:convex|scripts|tests|docs|assets)\/[\w./-]+)`/g)].map(
+    ([, file = ""]) => file,
+  );
+  expect(named.filter((file) => !existsSync(file))).toEqual([]);
+});
+
+/** `orders/steps.ts mined, astray (another block decides)`: a file beside the page, and names that it declares. */
+const REFERENCE = /([\w/]+\.ts) ((?:\w+)(?:, \w+(?![\w/]*\.ts))*)/g;
+
+test.for(PAGES.filter((page) => page.endsWith("states.md")))("%s names functions that exist", (page) => {
+  const references = [...readPage(page).matchAll(REFERENCE)];
+  expect(references.length).toBeGreaterThan(0);
+  const missing = references.flatMap(([, file = "", names = ""]) => {
+    const path = [join(dirname(page), file), join("convex", file)].find((one) => existsSync(one));
+    if (path === undefined) return [file];
+    const source = readFileSync(path, "utf8");
+    const declares = (name: string) =>
+      new RegExp(`^(?:export )?(?:async )?(?:function|const) ${name}\\b`, "m").test(source);
+    return names.split(", ").flatMap((name) => (declares(name) ? [] : [`${file} ${name}`]));
+  });
+  expect(missing).toEqual([]);
+});
