@@ -73,7 +73,7 @@ export async function finishRefresh(
   const rowId = row?._id ?? (await ctx.db.insert("answers", { key, beganAt: now }));
   if (failure === null) {
     const answered = body === undefined ? {} : { body };
-    const ended = { leaseUntil: undefined, failure: undefined };
+    const ended = { leaseUntil: undefined, failure: undefined, isOutdated: undefined };
     await ctx.db.patch("answers", rowId, { ...ended, doneAt: now, ...answered });
     log.info("refresh.done", { key });
     return;
@@ -84,6 +84,12 @@ export async function finishRefresh(
     failure: { error, restsUntil: now + restMs },
   });
   log.warn("refresh.failed", { key, error });
+}
+
+/** What the answer at a key was made from has changed: its next reader renews it. */
+export async function outdate(ctx: MutationCtx, key: string): Promise<void> {
+  const row = await findRefresh(ctx, key);
+  if (row?.body !== undefined) await ctx.db.patch("answers", row._id, { isOutdated: true });
 }
 
 type RefreshTerms = Pick<Terms, "queue"> & { key: string; caller: Caller; restMs?: number };
@@ -112,18 +118,24 @@ export async function beginRefresh<Args extends Record<string, Value>>(
   return key;
 }
 
+/** An answer in JSON, and what its action goes on with once the answer is stored and nobody waits any more. */
+type Renewed = { body: string; finish?: () => Promise<void> };
+
 /** A worker that renews the answer at a key. @param work Returns the answer in JSON, and may throw. */
 export function renewal<Args extends PropertyValidators>(
   args: Args,
-  work: (ctx: ActionCtx, given: ObjectType<Args> & { payer: Payer }) => Promise<string>,
+  work: (ctx: ActionCtx, given: ObjectType<Args> & { payer: Payer }) => Promise<string | Renewed>,
 ): RegisteredAction<"internal", ObjectType<Args & typeof vRefresh> & { job: Job }, Promise<null>>;
 export function renewal(
   args: PropertyValidators,
-  work: (ctx: ActionCtx, given: Record<string, unknown> & { payer: Payer }) => Promise<string>,
+  work: (ctx: ActionCtx, given: Record<string, unknown> & { payer: Payer }) => Promise<string | Renewed>,
 ) {
   return worker({ ...args, ...vRefresh }, async (ctx, { job, key, until, ...given }) => {
     if (Date.now() > until) throw new AppError("upstream", "It has waited too long for its turn");
-    await ctx.runMutation(internal.lib.cache.keep, { key, body: await work(ctx, given), job });
+    const renewed = await work(ctx, given);
+    const { body, finish } = typeof renewed === "string" ? { body: renewed } : renewed;
+    await ctx.runMutation(internal.lib.cache.keep, { key, body, job });
+    await finish?.();
   });
 }
 
@@ -141,12 +153,12 @@ export const failed = change(
   (ctx, { key, restMs, error }) => finishRefresh(ctx, key, { error, restMs }),
 );
 
-const vAnswer = v.object({ fetchedAt: v.number(), body: v.string() });
+const vAnswer = v.object({ fetchedAt: v.number(), body: v.string(), isOutdated: v.boolean() });
 
 /** The last good answer at a key, however old. */
 export async function answerAt(ctx: QueryCtx, key: string): Promise<Infer<typeof vAnswer> | null> {
-  const { body, doneAt } = (await findRefresh(ctx, key)) ?? {};
-  return body === undefined || doneAt === undefined ? null : { fetchedAt: doneAt, body };
+  const { body, doneAt, isOutdated = false } = (await findRefresh(ctx, key)) ?? {};
+  return body === undefined || doneAt === undefined ? null : { fetchedAt: doneAt, body, isOutdated };
 }
 
 /** The same for actions. */
@@ -226,7 +238,8 @@ export async function readThrough(
 ): Promise<{ fetchedAt: number; body: string }> {
   const read = () => ctx.runQuery(internal.lib.cache.answer, { key: steps.key });
   const stored = await read();
-  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored.body)) return stored;
+  if (stored !== null && !stored.isOutdated && Date.now() - stored.fetchedAt < steps.freshMs(stored.body))
+    return stored;
   await awaitAs(ctx, steps.caller, await steps.begin());
   const renewed = await read();
   if (renewed === null)

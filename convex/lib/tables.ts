@@ -75,6 +75,8 @@ export const libTables = {
     body: v.optional(v.string()),
     /** Epoch ms: when that was stored; absent before the first. */
     doneAt: v.optional(v.number()),
+    /** What it was made from has changed since: the next reader renews it. */
+    isOutdated: v.optional(v.literal(true)),
     /** When the latest work began, epoch ms. */
     beganAt: v.number(),
     /** Epoch ms until which running work owns the key; absent if none runs. */

@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { readAnswer } from "../lib/answers";
 import { AppError, messageOf } from "../lib/errors";
@@ -16,8 +17,9 @@ import { askForMarket } from "../market/actions";
 import { gather } from "../market/collectors";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
-import { SHARED_FOR_MS } from "./model";
-import type { Answers, Missing, MODELS } from "./tables";
+import { namesIn } from "../lib/records";
+import { LATE, SHARED_FOR_MS } from "./model";
+import { MODELS, type Answers, type Missing, type Model } from "./tables";
 import { vMaterial, wantedFor, type Material } from "./writing/brief";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./writing/prompts";
 import { writeResult as write, type Written } from "./writing/writer";
@@ -27,7 +29,7 @@ import { writeResult as write, type Written } from "./writing/writer";
 export const collect = worker(
   { observationId: v.id("observations"), focus: v.string(), payer: vPayer },
   async (ctx, { observationId, job, focus, payer }) => {
-    const answers = await askSources(ctx, focus, payer);
+    const { answers } = await askSources(ctx, focus, payer, { models: namesIn(MODELS) });
     const stored = { observationId, job, answers, noted: takeNoted() };
     await ctx.runMutation(internal.research.observations.store, stored);
   },
@@ -44,24 +46,49 @@ export const writeReport = worker(
 );
 
 /** Writes an on-demand result. */
-export const writeResult = renewal({ focus: v.string() }, async (ctx, wish): Promise<string> => {
-  const { result } = await research(ctx, wish.focus, wish.payer);
-  return JSON.stringify(result);
+export const writeResult = renewal({ focus: v.string() }, async (ctx, { focus, payer }) => {
+  const { result, keepLate } = await research(ctx, focus, payer);
+  return { body: JSON.stringify(result), finish: keepLate };
 });
 
 /**
  * Researches a focus and writes a result. Where a caller waits, what the sources have not said in time is missing; for a
- * paid one, every source has its whole time.
+ * paid one, every source has its whole time. Models whose answers still serve are not asked.
+ * @returns The result, and `keepLate`, which stores what the sentiment model says after its time, for the next result.
  * @throws AppError `upstream`
  */
-export async function research(ctx: ActionCtx, focus: string, payer: Payer): Promise<Written> {
-  let observationId = await ctx.runQuery(internal.research.observations.fresh, { focus });
-  if (observationId === null) {
+export async function research(
+  ctx: ActionCtx,
+  focus: string,
+  payer: Payer,
+): Promise<Written & { keepLate: () => Promise<void> }> {
+  const found = { focus, at: roundedNow() };
+  const { observationIds, unanswered } = await ctx.runQuery(internal.research.observations.serving, found);
+  let keepLate = async () => {};
+  if (unanswered.length > 0) {
     const end = payer === "paid" ? undefined : AbortSignal.timeout(deadlines.researchSources);
-    const stored = { focus, answers: await askSources(ctx, focus, payer, end), noted: takeNoted() };
-    observationId = await ctx.runMutation(internal.research.observations.add, stored);
+    const { answers, late } = await askSources(ctx, focus, payer, { models: unanswered, end });
+    const stored = { focus, answers, noted: takeNoted() };
+    const observationId = await ctx.runMutation(internal.research.observations.add, stored);
+    observationIds.push(observationId);
+    if (late !== null) keepLate = () => storeLate(ctx, observationId, late);
   }
-  return writeFrom(ctx, "Research on demand", { focus, observationIds: [observationId] }, payer);
+  const written = await writeFrom(ctx, "Research on demand", { focus, observationIds }, payer);
+  return { ...written, keepLate };
+}
+
+/** Nobody waits for it any more: a failure is only logged. */
+async function storeLate(
+  ctx: ActionCtx,
+  observationId: Id<"observations">,
+  late: Promise<Said<"sentiment">>,
+): Promise<void> {
+  try {
+    const stored = { observationId, sentiment: await late, noted: takeNoted() };
+    await ctx.runMutation(internal.research.observations.addLate, stored);
+  } catch (error) {
+    log.warn("research.late source failed", { observationId, error: messageOf(error) });
+  }
 }
 
 async function writeFrom(
@@ -82,15 +109,24 @@ const RAW_LIMIT = 60_000;
 const MOVERS = 8;
 
 /**
- * Asks the fact collectors and three models, all at the same time. None throws.
- * @param end What has not come by then is missing: somebody waits. Absent: each source has its own deadline.
+ * Asks the fact collectors and the models, all at the same time. None throws.
+ * @param terms.models Those that are asked.
+ * @param terms.end What has not come by then is missing: somebody waits. Absent: each source has its own deadline.
+ * @returns The answers, and the sentiment model's if it is late.
  */
-async function askSources(ctx: ActionCtx, focus: string, payer: Payer, end?: AbortSignal): Promise<Answers> {
-  const late = () => new AppError("upstream", "It did not come in time");
+async function askSources(
+  ctx: ActionCtx,
+  focus: string,
+  payer: Payer,
+  { models, end }: { models: readonly Model[]; end?: AbortSignal | undefined },
+): Promise<{ answers: Answers; late: Promise<Said<"sentiment">> | null }> {
   const missing: Missing[] = [];
-  const ask = async <Answer extends object>(collector: string, work: Promise<Answer>) => {
+  const ask = async <Answer extends object>(collector: string, work: Promise<Answer> | null) => {
     try {
-      return end === undefined ? await work : await unlessLate(work, end, late);
+      if (work === null) return undefined;
+      return end === undefined
+        ? await work
+        : await unlessLate(work, end, () => new AppError("upstream", LATE));
     } catch (error) {
       const reason = messageOf(error);
       log.warn("research.source failed", { focus, collector, error: reason });
@@ -98,18 +134,31 @@ async function askSources(ctx: ActionCtx, focus: string, payer: Payer, end?: Abo
       return undefined;
     }
   };
+  const asked = <Answer>(model: Model, begin: () => Promise<Answer>) =>
+    models.includes(model) ? begin() : null;
+  const saying = asked("sentiment", () => sentimentOf(focus, payer));
   const [market, sentiment, onchain, uncollected = []] = await Promise.all([
-    ask("market", marketOf(ctx, focus, payer)),
-    ask("sentiment", sentimentOf(focus, payer)),
-    ask("onchain", onchainOf(ctx, focus, payer)),
+    ask(
+      "market",
+      asked("market", () => marketOf(ctx, focus, payer)),
+    ),
+    ask("sentiment", saying),
+    ask(
+      "onchain",
+      asked("onchain", () => onchainOf(ctx, focus, payer)),
+    ),
     // They have rows of their own: what is late there shows when the report is written.
     ask("facts", gather(ctx, wantedFor(focus), { freshMs: SHARED_FOR_MS })),
   ]);
+  const isLate = missing.some(({ collector, reason }) => collector === "sentiment" && reason === LATE);
   return {
-    ...(market === undefined ? {} : { market }),
-    ...(sentiment === undefined ? {} : { sentiment }),
-    ...(onchain === undefined ? {} : { onchain }),
-    missing: [...missing, ...uncollected],
+    answers: {
+      ...(market === undefined ? {} : { market }),
+      ...(sentiment === undefined ? {} : { sentiment }),
+      ...(onchain === undefined ? {} : { onchain }),
+      missing: [...missing, ...uncollected],
+    },
+    late: isLate ? saying : null,
   };
 }
 

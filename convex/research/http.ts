@@ -22,7 +22,7 @@ import { payerOf } from "../lib/limits/callers";
 import { readThrough } from "../lib/cache";
 import { iso, MINUTE } from "../lib/time";
 import { pseudonymOf } from "../lib/security/crypto";
-import { keyOf, resultIn } from "./model";
+import { keyOf, LATE, resultIn } from "./model";
 import { MODELS, type Result } from "./tables";
 import {
   reportExample,
@@ -38,10 +38,14 @@ import {
 /** It loads the sources, so it is only imported if a focus is named. */
 const listing = () => import("../market/listing");
 
-/** In ms: a result without a source is a cache of two minutes, unless this deployment cannot ask that source. */
+/**
+ * In ms: a result without a source that failed is a cache of two minutes, unless this deployment cannot ask that source.
+ * A late source is no gap: when its answer comes, the result is outdated.
+ */
 function cachedForMs({ missing }: Result): number {
   const isGap = missing.some(
-    ({ collector }) => collector in MODELS && (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
+    ({ collector, reason }) =>
+      collector in MODELS && reason !== LATE && (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
   );
   return (isGap ? 2 : 15) * MINUTE;
 }

@@ -32,6 +32,16 @@ export function dueReport(last: ReportKind | undefined, startedAt: number, now: 
 /** How long an observation serves everybody who needs one of its focus. */
 export const SHARED_FOR_MS = 5 * MINUTE;
 
+/** How long what a model has said serves on-demand reports. Sentiment is the slowest and most expensive answer. */
+export const SERVES_MS: Record<keyof typeof MODELS, number> = {
+  market: SHARED_FOR_MS,
+  sentiment: 15 * MINUTE,
+  onchain: SHARED_FOR_MS,
+};
+
+/** Why a source is missing whose answer may still come. */
+export const LATE = "It did not come in time";
+
 /** A focus for readers: a token, or "" for the whole market. */
 export const focusName = (focus: string): string => (focus === "" ? "the whole market" : focus);
 

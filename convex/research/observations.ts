@@ -7,10 +7,12 @@ import { change } from "../lib/changes";
 import { failureOf } from "../lib/errors";
 import { keepNoted, vNoted } from "../lib/outside/calls";
 import { namesIn, rowsBy } from "../lib/records";
+import { outdate } from "../lib/cache";
+import { deadlines } from "../lib/outside/deadlines";
 import { MINUTE } from "../lib/time";
 import { end, failureHandler, open, vFailure, vJob } from "../lib/work";
-import { SHARED_FOR_MS } from "./model";
-import { MODELS, vAnswers, type Answers } from "./tables";
+import { keyOf, LATE, SERVES_MS, SHARED_FOR_MS } from "./model";
+import { MODELS, vAnswers, vModel, vSentimentOutput, type Answers, type Model } from "./tables";
 
 /** Observations: whom one serves, and what came of it. Collecting itself is `research/actions`. */
 
@@ -60,14 +62,32 @@ async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations
 const isRecent = (row: Doc<"observations"> | null): boolean =>
   row !== null && Date.now() - row.at <= SHARED_FOR_MS;
 
-/** A recent observation of a focus in which all three models have answered; `null` if there is none. */
-export const fresh = internalQuery({
-  args: { focus: v.string() },
-  returns: v.union(v.id("observations"), v.null()),
-  handler: async (ctx, { focus }) => {
-    const latest = await latestOf(ctx, focus);
-    const isWhole = namesIn(MODELS).every((model) => latest?.[model] !== undefined);
-    return latest !== null && isWhole && isRecent(latest) ? latest._id : null;
+/** More observations of a focus than are made while one of its answers serves. */
+const MOST_SERVING = 16;
+
+/**
+ * The observations of a focus that serve a report now, oldest first: for each model the newest one with its answer. And
+ * the models that nobody has an answer of; not a late one while its answer may still come.
+ */
+export const serving = internalQuery({
+  args: { focus: v.string(), at: v.number() },
+  returns: v.object({ observationIds: v.array(v.id("observations")), unanswered: v.array(vModel) }),
+  handler: async (ctx, { focus, at }) => {
+    const rows = await rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").take(MOST_SERVING);
+    const serves = (row: Doc<"observations">, model: Model) =>
+      row[model] !== undefined && at - row.at <= SERVES_MS[model];
+    const isAwaited = (row: Doc<"observations">, model: Model) =>
+      at - row.at <= deadlines.sentiment &&
+      row.missing.some((one) => one.collector === model && one.reason === LATE);
+    const models = namesIn(MODELS);
+    const found = models.flatMap((model) => rows.find((row) => serves(row, model)) ?? []);
+    return {
+      observationIds: rows
+        .filter((row) => found.includes(row))
+        .map(({ _id }) => _id)
+        .reverse(),
+      unanswered: models.filter((model) => !rows.some((row) => serves(row, model) || isAwaited(row, model))),
+    };
   },
 });
 
@@ -95,6 +115,19 @@ async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers
   // A report may have waited for it.
   await ctx.scheduler.runAfter(0, internal.research.shifts.check, {});
 }
+
+/** Adds what a model said after the report on its focus was written: the next one shows it. */
+export const addLate = change(
+  { observationId: v.id("observations"), sentiment: vSentimentOutput, noted: vNoted },
+  async (ctx, { observationId, sentiment, noted }) => {
+    await keepNoted(ctx, noted);
+    const row = await ctx.db.get("observations", observationId);
+    if (row === null) return;
+    const missing = row.missing.filter(({ collector }) => collector !== "sentiment");
+    await ctx.db.patch("observations", observationId, { sentiment, missing });
+    await outdate(ctx, keyOf(row.focus));
+  },
+);
 
 /** Stores what the sources said for a report that somebody waits for. */
 export const add = internalMutation({

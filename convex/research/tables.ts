@@ -30,7 +30,7 @@ const vMarketOutput = v.object({
   marketDataRaw: v.string(),
 });
 
-const vSentimentOutput = v.object({
+export const vSentimentOutput = v.object({
   ...vSentiment.fields,
   /** Whether the answer came without a live search: then it says nothing about the present. */
   degraded: v.boolean(),
@@ -44,6 +44,9 @@ export const MODELS = {
   sentiment: "social sentiment",
   onchain: "on-chain signals",
 } as const;
+
+export type Model = keyof typeof MODELS;
+export const vModel = v.union(v.literal("market"), v.literal("sentiment"), v.literal("onchain"));
 
 /** What these answered; absent: no answer, and `missing` has the reason. */
 export const vAnswers = v.object({
