@@ -29,6 +29,12 @@ export function dueReport(last: ReportKind | undefined, startedAt: number, now: 
   return later.findLast((kind) => now - startedAt >= REPORTS[kind].dueAfterMs) ?? null;
 }
 
+/** When the report after this one is due, epoch ms; `undefined` after the final one. */
+export function nextReportDueAt(last: ReportKind, startedAt: number): number | undefined {
+  const next = KINDS[KINDS.indexOf(last) + 1];
+  return next === undefined ? undefined : startedAt + REPORTS[next].dueAfterMs;
+}
+
 /** How long an observation serves everybody who needs one of its focus. */
 export const SHARED_FOR_MS = 5 * MINUTE;
 

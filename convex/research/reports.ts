@@ -19,6 +19,7 @@ import {
   dueReport,
   focusName,
   keyOf,
+  nextReportDueAt,
   REPORTS,
   reportsOfShift,
   shiftTopic,
@@ -71,6 +72,7 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
     jobStartedAt: startedAt,
     messengerSent: false,
   });
+  await ctx.db.patch("shifts", jobId, { nextReportAt: nextReportDueAt(kind, startedAt) });
   const { title, dueAfterMs } = REPORTS[kind];
   const occasion = `${title}, ${dueAfterMs / HOUR} hours into an 8-hour research shift`;
   await open(

@@ -13,6 +13,7 @@ import {
   lastEndedOf,
   latestReportsOf,
   MAX_ACTIVE,
+  REPORTS,
   SHIFT_MS,
   shiftTopic,
   shownShift,
@@ -78,6 +79,7 @@ export const start = internalMutation({
       stopsAt,
       status: "active",
       nextCollectionAt: startedAt,
+      nextReportAt: startedAt + REPORTS.interim1.dueAfterMs,
       observationIds: [],
     });
     const shift = await ctx.db.get("shifts", jobId);
@@ -138,13 +140,19 @@ async function everybodysShifts(ctx: QueryCtx): Promise<Doc<"shifts">[]> {
 /** Adds a data point to every shift that is due for one, and has the reports written that are due. */
 async function checkShifts(ctx: MutationCtx): Promise<void> {
   const now = Date.now();
-  for (const shift of await everybodysShifts(ctx)) {
-    const isDue = shift.nextCollectionAt <= now;
-    // After a shift's end, only its final report adds one.
-    if (isDue && now < shift.stopsAt) await addDataPoint(ctx, shift, now);
-    const current = isDue ? await ctx.db.get("shifts", shift._id) : shift;
-    if (current !== null) await openDueReport(ctx, current, now);
-  }
+  const uncollected = await ctx.db
+    .query("shifts")
+    .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active").lte("nextCollectionAt", now))
+    .take(MAX_ACTIVE_IN_ALL);
+  // After a shift's end, only its final report adds one.
+  for (const shift of uncollected) if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
+  const unreported = await ctx.db
+    .query("shifts")
+    .withIndex("by_status_and_nextReportAt", (q) =>
+      q.eq("status", "active").gt("nextReportAt", 0).lte("nextReportAt", now),
+    )
+    .take(MAX_ACTIVE_IN_ALL);
+  for (const shift of unreported) await openDueReport(ctx, shift, now);
 }
 
 export const check = change({}, checkShifts);

@@ -87,10 +87,13 @@ export const researchTables = {
     observationIds: v.array(v.id("observations")),
     /** When the next one is due, while it is active. */
     nextCollectionAt: v.number(),
+    /** When the next report is due; absent once the final one has been opened. */
+    nextReportAt: v.optional(v.number()),
     /** Whose part of the day's budget its calls count in; signed-in users' work waits apart from strangers'. */
     paidBy: vCallersPart,
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
+    .index("by_status_and_nextReportAt", ["status", "nextReportAt"])
     .index("by_userId_and_status", ["userId", "status", "startedAt"])
     .index("by_userId_and_startedAt", ["userId", "startedAt"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
