@@ -16,6 +16,7 @@ import {
 import { messageOf } from "../lib/errors";
 import { CHAIN_ID, USDC } from "../lib/money/base";
 import { counted } from "../lib/outside/calls";
+import { headTrouble } from "../lib/outside/head";
 import { turnsOf } from "../lib/outside/sourceTurns";
 import { FEEDS as FEED_SOURCES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
 import { MINUTE, SECOND } from "../lib/time";
@@ -166,9 +167,8 @@ const QUESTIONS: readonly Question[] = [
 async function chainTrouble(): Promise<string | null> {
   const client = chainClient();
   const { timestamp } = await getBlock(client);
-  const late = Date.now() - Number(timestamp) * SECOND;
-  if (Math.abs(late) > MINUTE)
-    return `the newest block is ${Math.round(late / SECOND)} s old: use another node, or set the clock.`;
+  const late = headTrouble(Number(timestamp) * SECOND, Date.now());
+  if (late !== null) return `${late}: use another node, or set the clock.`;
   const domain = { address: USDC, abi: domainAbi, functionName: "DOMAIN_SEPARATOR" } as const;
   if ((await readContract(client, domain)) !== USDC_DOMAIN)
     return `the contract at USDC's address is another one: this is not Base (${CHAIN_ID}).`;

@@ -226,6 +226,29 @@ describe("reading", () => {
     expect(await balanceOf(app, "is out of reach")).toBe(100);
   });
 
+  // For a dollar anybody fills a block with them. Quadratic work would outlast the test many times.
+  test(
+    "takes a block with 20,000 transfers of nothing in its stride",
+    { timeout: 30_000 },
+    async ({ app }) => {
+      const { txHash } = await payLinked(app, ONE);
+      const filled = listing((logs) => [
+        ...logs,
+        ...Array.from({ length: 20_000 }, (_, i) => ({
+          ...logs[0],
+          ...{
+            transactionHash: toHex(i + 1, { size: 32 }),
+            logIndex: toHex(i + 1_000),
+            data: toHex(0, { size: 32 }),
+          },
+        })),
+      ]);
+      await minute(app);
+      filled();
+      expect((await notify(app, { txHash })).body.credited).toMatchObject([{ txHash, credits: 100 }]);
+    },
+  );
+
   test("credits a transfer once, whatever else a node lists", async ({ app }) => {
     const OTHER = toHex(9n, { size: 32 });
     const LIES: Record<string, object> = {
