@@ -19,6 +19,7 @@ import { counted } from "../lib/outside/calls";
 import { headTrouble } from "../lib/outside/head";
 import { turnsOf } from "../lib/outside/sourceTurns";
 import { FEEDS as FEED_SOURCES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
+import { findUnopened } from "../lib/security/rotation";
 import { MINUTE, SECOND } from "../lib/time";
 import { FEEDS, feedPrice, type FeedName } from "../market/feeds";
 import { readJob } from "../providers/agentApi";
@@ -36,7 +37,7 @@ import { swapAddress } from "../wallets/tokens";
 import { probeNode } from "../providers/chain/node";
 
 /**
- * `npx convex run ops/doctor:ask`: one real question to each provider, asked by the deployment itself with its own
+ * `npx convex run --prod ops/doctor:ask`: one real question to each provider, asked by the deployment itself with its own
  * variables, through the service's own doors. About 0.5 USD, nearly all of it for the sentiment model's search.
  */
 
@@ -47,6 +48,8 @@ const vAnswer = v.object({
   right: v.string(),
   /** What the chain's node allows. */
   node: v.string(),
+  /** By which address limits count a caller who forges one. */
+  caller: v.string(),
 });
 
 type Question = {
@@ -143,7 +146,7 @@ const QUESTIONS: readonly Question[] = [
       if (!isSet("MESSENGER_WEBHOOK_SECRET")) return null;
       const { url, trouble } = await webhookOf(token);
       if (url !== `${siteUrl()}/messenger/webhook`)
-        return "the bot's messages go elsewhere: npx convex run bot/desk:register";
+        return "the bot's messages go elsewhere: npx convex run --prod bot/desk:register";
       return trouble === null ? null : `the bot's messages do not arrive: ${trouble}.`;
     },
   },
@@ -210,7 +213,9 @@ export const ask = internalAction({
       isSet(name) ? [] : [`${name} is not set: ${means}`],
     );
     const asked = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
-    const [node, answers] = await Promise.all([
+    const [unopened, caller, node, answers] = await Promise.all([
+      findUnopened(ctx),
+      countedCaller(),
       probeNode(setting("CHAIN_RPC_URL")),
       Promise.all(asked.map(async (one) => ({ ...one, trouble: await troubleOf(one, ctx) }))),
     ]);
@@ -219,12 +224,31 @@ export const ask = internalAction({
     );
     const right = answers.flatMap(({ subject, trouble }) => (trouble === null ? [subject] : []));
     return {
-      wrong: [...malformed, ...missing, ...troubles],
+      wrong: [...malformed, ...missing, ...unopened, ...(caller === FORGED ? [FORGEABLE] : []), ...troubles],
       right: `${right.join(", ")} answer as they should`,
       node,
+      caller: `a request with a forged X-Forwarded-For ${caller === null ? "was not answered" : `is counted by ${caller}`}`,
     };
   }),
 });
+
+/** An address for documents (RFC 5737): nobody has it. */
+const FORGED = "203.0.113.9";
+const FORGEABLE =
+  "callers can choose the address that limits count by: set TRUSTED_PROXY_HOPS to the number of proxies before the deployment, 1 on Convex cloud";
+const seenShape = z.object({ caller: z.object({ address: z.string() }) });
+
+/** The address by which this deployment counts a caller who sends a forged one; `null` if it was not reached. */
+async function countedCaller(): Promise<string | null> {
+  try {
+    const headers = { "X-Forwarded-For": FORGED };
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const response = await fetch(`${siteUrl()}/health`, { headers, signal });
+    return seenShape.parse(await response.json()).caller.address;
+  } catch {
+    return null;
+  }
+}
 
 async function troubleOf({ ask: question, see }: Question, ctx: ActionCtx): Promise<string | null> {
   try {
