@@ -75,7 +75,7 @@ const ASKED: readonly Asked[] = [
       const headers = { Authorization: `Bearer ${key}` };
       const { status } = await fetch(`${base}/models`, { headers, signal: AbortSignal.timeout(15_000) });
       if (status >= 400 && status !== 404) throw new Error(`it answers ${status}: it does not know this key`);
-      return "knows the key; npx convex run --prod ops/doctor:ask tries a search";
+      return "knows the key; the doctor tries a search (`npx convex run --prod ops/doctor:ask`)";
     },
   },
   {

@@ -56,6 +56,7 @@ test("what is missing or malformed is said first, and a bot whose messages go el
 test("the address that limits count by is seen as the deployment sees it, and said where callers can choose it", async ({
   app,
 }) => {
+  await app.t.action(internal.bot.desk.register, {});
   const seen = async (address: string) => {
     const end = intercept(async ({ url }, pass) =>
       url === "https://some.convex.site/health" ? Response.json({ caller: { address } }) : pass(),
@@ -74,6 +75,7 @@ test("the address that limits count by is seen as the deployment sees it, and sa
 test("a key that does not open what is stored is named, one for each kind of secret, by health as well", async ({
   app,
 }) => {
+  await app.t.action(internal.bot.desk.register, {});
   await app.post("/mcp/wallet/create", { userId: "alice" });
   await app.post("/user/messenger", {
     ...{
