@@ -104,7 +104,7 @@ export async function rulesOf(ctx: QueryCtx, userId: string, now: number) {
   return { version: row?.version ?? 0, isFrozen: isFrozen(row, now) };
 }
 
-export function isFrozen(row: Account | null, now: number): boolean {
+function isFrozen(row: Account | null, now: number): boolean {
   return row?.frozenAt !== undefined && (row.thawsAt === undefined || row.thawsAt > now);
 }
 
