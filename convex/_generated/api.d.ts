@@ -179,6 +179,7 @@ import type * as providers_models_gateway from "../providers/models/gateway.js";
 import type * as providers_models_sentiment from "../providers/models/sentiment.js";
 import type * as providers_models_structure from "../providers/models/structure.js";
 import type * as providers_models_wire from "../providers/models/wire.js";
+import type * as providers_ownSite from "../providers/ownSite.js";
 import type * as providers_sendOutcome from "../providers/sendOutcome.js";
 import type * as providers_swap from "../providers/swap.js";
 import type * as providers_webhooks from "../providers/webhooks.js";
@@ -433,6 +434,7 @@ declare const fullApi: ApiFromModules<{
   "providers/models/sentiment": typeof providers_models_sentiment;
   "providers/models/structure": typeof providers_models_structure;
   "providers/models/wire": typeof providers_models_wire;
+  "providers/ownSite": typeof providers_ownSite;
   "providers/sendOutcome": typeof providers_sendOutcome;
   "providers/swap": typeof providers_swap;
   "providers/webhooks": typeof providers_webhooks;

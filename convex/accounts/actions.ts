@@ -8,6 +8,7 @@ import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { requireIdentity } from "../lib/limits/callers";
 import { CHAIN_ID, checksummed } from "../lib/money/base";
+import { counted } from "../lib/outside/calls";
 import { pseudonymOf } from "../lib/security/crypto";
 import { MINUTE } from "../lib/time";
 import { signedBy } from "../providers/chain/usdc";
@@ -27,12 +28,12 @@ import { vClaimed } from "./tables";
 export const claimUserId = action({
   args: { userId: v.string() },
   returns: vClaimed,
-  handler: async (ctx, { userId }): Promise<Infer<typeof vClaimed>> => {
+  handler: counted(async (ctx, { userId }: { userId: string }): Promise<Infer<typeof vClaimed>> => {
     const { tokenIdentifier } = await requireIdentity(ctx);
     // Counted in a transaction of its own, because a refused claim may be a guess and has to count too.
     await charge(ctx, "claim", { userId: tokenIdentifier, address: null });
     return ctx.runMutation(internal.accounts.claims.claim, { userId });
-  },
+  }),
 });
 
 /** How long a message can be used. It is worth nothing without the token of its account, so a repeat gives nothing new. */
@@ -63,17 +64,21 @@ function challengeText(userId: string, address: `0x${string}`, issuedAt: number)
   });
 }
 
+/** `message` is the text to sign; `issuedAt` in epoch ms. */
+const vChallenge = v.object({ message: v.string(), issuedAt: v.number() });
+
 /** The message to sign with an address's key, valid for ten minutes. @throws AppError `invalid_request` if it is not an address. */
 export const challenge = action({
   args: { address: v.string() },
-  /** `message` is the text to sign; `issuedAt` in epoch ms. */
-  returns: v.object({ message: v.string(), issuedAt: v.number() }),
-  handler: async (ctx, { address }): Promise<{ message: string; issuedAt: number }> => {
+  returns: vChallenge,
+  handler: counted(async (ctx, { address }: { address: string }): Promise<Infer<typeof vChallenge>> => {
     const userId = await ctx.runQuery(internal.accounts.access.mine, {});
     const issuedAt = Date.now();
     return { message: challengeText(userId, addressFrom(address), issuedAt), issuedAt };
-  },
+  }),
 });
+
+const vProof = v.object({ address: v.string(), issuedAt: v.number(), signature: v.string() });
 
 /**
  * Links an address to the caller's account.
@@ -85,20 +90,22 @@ export const challenge = action({
  * many addresses; `rate_limited`; `upstream` where the chain has to be asked and cannot be.
  */
 export const linkAddress = action({
-  args: { address: v.string(), issuedAt: v.number(), signature: v.string() },
-  returns: v.object({ address: v.string() }),
-  handler: async (ctx, { issuedAt, signature, ...args }): Promise<{ address: string }> => {
-    const userId = await ctx.runQuery(internal.accounts.access.mine, {});
-    await charge(ctx, "settings", { userId, address: null });
-    const address = addressFrom(args.address);
-    const age = Date.now() - issuedAt;
-    if (!Number.isInteger(issuedAt) || age < -SKEW_MS || age > CHALLENGE_MS)
-      throw new AppError("invalid_request", "The message has expired: ask for another");
-    const message = challengeText(userId, address, issuedAt);
-    const isSigned = isHex(signature) && (await signedBy(address, hashMessage(message), signature));
-    if (!isSigned) throw new AppError("invalid_request", "The message was not signed by this address");
-    const linked = { address: address.toLowerCase() };
-    await ctx.runMutation(internal.accounts.profile.linkAddress, { userId, ...linked });
-    return linked;
-  },
+  args: vProof.fields,
+  returns: vProof.pick("address"),
+  handler: counted(
+    async (ctx, { issuedAt, signature, ...given }: Infer<typeof vProof>): Promise<{ address: string }> => {
+      const userId = await ctx.runQuery(internal.accounts.access.mine, {});
+      await charge(ctx, "settings", { userId, address: null });
+      const address = addressFrom(given.address);
+      const age = Date.now() - issuedAt;
+      if (!Number.isInteger(issuedAt) || age < -SKEW_MS || age > CHALLENGE_MS)
+        throw new AppError("invalid_request", "The message has expired: ask for another");
+      const message = challengeText(userId, address, issuedAt);
+      const isSigned = isHex(signature) && (await signedBy(address, hashMessage(message), signature));
+      if (!isSigned) throw new AppError("invalid_request", "The message was not signed by this address");
+      const linked = { address: address.toLowerCase() };
+      await ctx.runMutation(internal.accounts.profile.linkAddress, { userId, ...linked });
+      return linked;
+    },
+  ),
 });

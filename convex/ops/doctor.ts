@@ -29,6 +29,7 @@ import { askCoins } from "../providers/data/coingecko";
 import { askFeed } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { botUsername, webhookOf } from "../providers/messenger";
+import { countedCaller, FORGED } from "../providers/ownSite";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { requestQuote } from "../providers/swap";
@@ -215,7 +216,7 @@ export const ask = internalAction({
     const asked = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
     const [unopened, caller, node, answers] = await Promise.all([
       findUnopened(ctx),
-      countedCaller(),
+      countedCaller(siteUrl(), PATIENCE_MS),
       probeNode(setting("CHAIN_RPC_URL")),
       Promise.all(asked.map(async (one) => ({ ...one, trouble: await troubleOf(one, ctx) }))),
     ]);
@@ -232,23 +233,8 @@ export const ask = internalAction({
   }),
 });
 
-/** An address for documents (RFC 5737): nobody has it. */
-const FORGED = "203.0.113.9";
 const FORGEABLE =
   "callers can choose the address that limits count by: set TRUSTED_PROXY_HOPS to the number of proxies before the deployment, 1 on Convex cloud";
-const seenShape = z.object({ caller: z.object({ address: z.string() }) });
-
-/** The address by which this deployment counts a caller who sends a forged one; `null` if it was not reached. */
-async function countedCaller(): Promise<string | null> {
-  try {
-    const headers = { "X-Forwarded-For": FORGED };
-    const signal = AbortSignal.timeout(PATIENCE_MS);
-    const response = await fetch(`${siteUrl()}/health`, { headers, signal });
-    return seenShape.parse(await response.json()).caller.address;
-  } catch {
-    return null;
-  }
-}
 
 async function troubleOf({ ask: question, see }: Question, ctx: ActionCtx): Promise<string | null> {
   try {

@@ -10,9 +10,8 @@ import { replace } from "../support/world";
 
 useChain();
 
-test("short ids of one network address share what ids without an owner may move in a day", async ({
-  app,
-}) => {
+test("short ids of one network address share what ids without an owner may move in a day", async () => {
+  const app = createWalletApp(chain, { env: { UNOWNED_DAILY_USD: undefined } });
   for (const id of ["ann", "ben"]) await app.fundedWallet(id, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
   const order = (userId: string, ip: string) =>
     app.post("/mcp/defi/send", send(userId, { amount: "300000000" }), { ip });
