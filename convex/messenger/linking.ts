@@ -20,7 +20,7 @@ import { literals } from "../lib/literals";
 import { pseudonymOf } from "../lib/security/crypto";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
-import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, enqueueCard, formerLinkOf } from "./model";
+import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, formerLinkOf } from "./model";
 import { linkOf, linkOfAccount, newCode, replaceCode, userOfAccount } from "./model";
 import { FREEZE, tellEverywhere } from "./notices";
 import { messengerTables } from "./tables";

@@ -26,7 +26,7 @@ test.for([
   const pass = timePassing(app);
   const chance = random("lagging deposits", CONFIRMATIONS);
   const browser = browserOf(app, "alice");
-  const { userId } = await browser.mutation(api.accounts.profile.signIn, {});
+  await browser.mutation(api.accounts.profile.signIn, {});
   const wallet = await newWallet(chain, { ETH: ETHER, USDC: BigInt(DEPOSITS) * ONE });
   const { issuedAt, message } = await browser.action(api.accounts.actions.challenge, {
     address: wallet.address,
