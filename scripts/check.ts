@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import { command, Misuse } from "./command";
 
 /**
- * `npm run check -- [NAME…]`: the checks of these names, or all but three. `npm test`: the same and the tests, beside
+ * `npm run check -- [NAME…]`: the checks of these names, or all but two. `npm test`: the same and the tests, beside
  * each other, because the tests also wait for chains and processes; its last line is `N passed, N failed`, and a failed
  * check counts as one more failure.
  */
@@ -22,10 +22,10 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Slow, or held by a test as well: only by name. */
-const ASIDE = ["platform", "types", "contracts"];
+const ASIDE = ["types", "contracts"];
 
 const USAGE = `Usage: npm run check [-- NAME…]    ${Object.keys(CHECKS).join(", ")}
-       npm test                         all but platform, types and contracts, and the tests
+       npm test                         all but types and contracts, and the tests
 
 npx vitest run tests/signals runs the tests of one room.`;
 

@@ -75,7 +75,7 @@ const ASKED: readonly Asked[] = [
       const headers = { Authorization: `Bearer ${key}` };
       const { status } = await fetch(`${base}/models`, { headers, signal: AbortSignal.timeout(15_000) });
       if (status >= 400 && status !== 404) throw new Error(`it answers ${status}: it does not know this key`);
-      return "knows the key; npx convex run ops/doctor:ask tries a search";
+      return "knows the key; the doctor tries a search (`npx convex run --prod ops/doctor:ask`)";
     },
   },
   {
@@ -154,15 +154,15 @@ async function asked(text: string): Promise<number> {
   const all = { ...settings, ...added };
   const code = checked(all);
   console.log(`
-Next (for production: --prod behind the second and the last, and npx convex deploy in place of dev):
-  npx convex init                                        logs in, and makes the project
-  npx convex env set --force --from-file ${FILE}    sets the variables
-  npx convex dev --once                                  pushes functions, schema and crons${
+Next (for a development deployment: all without --prod, and npx convex dev --once in place of deploy):
+  npx convex init                                               logs in, and makes the project
+  npx convex env set --prod --force --from-file ${FILE}    sets the variables
+  npx convex deploy                                             pushes functions, schema and crons${
     all.MESSENGER_BOT_TOKEN
-      ? "\n  npx convex run bot/desk:register               leads the bot's messages to it"
+      ? "\n  npx convex run --prod bot/desk:register               leads the bot's messages to it"
       : ""
   }
-  npx convex run ops/doctor:ask                          says what is wrong, and what to do`);
+  npx convex run --prod ops/doctor:ask                          says what is wrong, and what to do`);
   return code;
 }
 

@@ -275,12 +275,13 @@ describe("the house", () => {
       .filter(({ room, source }) => room === "providers" && /\bfetch\(/.test(source))
       .map(({ path, source }) => [path, source.match(/\bfetch\(/g)?.length]);
     // Through `askProvider`; the two clients that fetch on their own note what they do. Users' own webhooks are nobody's
-    // outage, and what the doctor learns of a node's limits is no failure of it.
+    // outage, and what the doctor learns of a node's limits, or of this deployment's address, is no failure of theirs.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 1,
       "providers/chain/node": 1,
       "providers/chain/rpc": 1,
       "providers/models/gateway": 1,
+      "providers/ownSite": 1,
       "providers/webhooks": 1,
     });
     for (const path of ["providers/chain/rpc", "providers/models/gateway"])

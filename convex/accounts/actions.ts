@@ -1,5 +1,5 @@
-import { v } from "convex/values";
-import { isHex, verifyMessage } from "viem";
+import { v, type Infer } from "convex/values";
+import { hashMessage, isHex } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
@@ -8,8 +8,11 @@ import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { requireIdentity } from "../lib/limits/callers";
 import { CHAIN_ID, checksummed } from "../lib/money/base";
+import { counted } from "../lib/outside/calls";
 import { pseudonymOf } from "../lib/security/crypto";
 import { MINUTE } from "../lib/time";
+import { signedBy } from "../providers/chain/usdc";
+import { vClaimed } from "./tables";
 
 /** What the web application asks of accounts that takes more than one transaction, or viem. */
 
@@ -17,20 +20,20 @@ import { MINUTE } from "../lib/time";
  * Makes the caller the owner of a `userId` that they already use over HTTP: at once or, if it has a wallet, after 48
  * hours. The caller gives up the id made at sign-in, so that account must not be in use. What others have set on the
  * claimed one (chat, bot, webhooks, alerts, shifts) ends when it is theirs.
- * @returns `pendingUntil`: when it takes effect (epoch ms); `null` if it has.
+ * @returns `pendingUntil`: when it takes effect (epoch ms), with a `note` of what would end it; `null` if it has.
  * @throws AppError `invalid_request` if it is not a userId; `not_found` if its owner has replaced it; `conflict` if it is
  * another user's, the caller has claimed another, another claim of it waits or was ended within a week, or the caller's
  * present account is in use; `rate_limited`.
  */
 export const claimUserId = action({
   args: { userId: v.string() },
-  returns: v.object({ userId: v.string(), pendingUntil: v.union(v.number(), v.null()) }),
-  handler: async (ctx, { userId }): Promise<{ userId: string; pendingUntil: number | null }> => {
+  returns: vClaimed,
+  handler: counted(async (ctx, { userId }: { userId: string }): Promise<Infer<typeof vClaimed>> => {
     const { tokenIdentifier } = await requireIdentity(ctx);
     // Counted in a transaction of its own, because a refused claim may be a guess and has to count too.
     await charge(ctx, "claim", { userId: tokenIdentifier, address: null });
     return ctx.runMutation(internal.accounts.claims.claim, { userId });
-  },
+  }),
 });
 
 /** How long a message can be used. It is worth nothing without the token of its account, so a repeat gives nothing new. */
@@ -61,44 +64,48 @@ function challengeText(userId: string, address: `0x${string}`, issuedAt: number)
   });
 }
 
+/** `message` is the text to sign; `issuedAt` in epoch ms. */
+const vChallenge = v.object({ message: v.string(), issuedAt: v.number() });
+
 /** The message to sign with an address's key, valid for ten minutes. @throws AppError `invalid_request` if it is not an address. */
 export const challenge = action({
   args: { address: v.string() },
-  /** `message` is the text to sign; `issuedAt` in epoch ms. */
-  returns: v.object({ message: v.string(), issuedAt: v.number() }),
-  handler: async (ctx, { address }): Promise<{ message: string; issuedAt: number }> => {
+  returns: vChallenge,
+  handler: counted(async (ctx, { address }: { address: string }): Promise<Infer<typeof vChallenge>> => {
     const userId = await ctx.runQuery(internal.accounts.access.mine, {});
     const issuedAt = Date.now();
     return { message: challengeText(userId, addressFrom(address), issuedAt), issuedAt };
-  },
+  }),
 });
+
+const vProof = v.object({ address: v.string(), issuedAt: v.number(), signature: v.string() });
 
 /**
  * Links an address to the caller's account.
  * @param args.issuedAt As `challenge` gave it with the message.
- * @param args.signature EIP-191 signature of the message by the address's key, 0x and hex digits; contract accounts
- * cannot sign here.
+ * @param args.signature EIP-191 signature of the message by the address's key, 0x and hex digits; for a deployed contract
+ * wallet, what its `isValidSignature` (ERC-1271) takes for the message's hash.
  * @returns The address, lower case.
  * @throws AppError `invalid_request` for a late message or another address's signature; `conflict` if the user has too
- * many addresses; `rate_limited`.
+ * many addresses; `rate_limited`; `upstream` where the chain has to be asked and cannot be.
  */
 export const linkAddress = action({
-  args: { address: v.string(), issuedAt: v.number(), signature: v.string() },
-  returns: v.object({ address: v.string() }),
-  handler: async (ctx, { issuedAt, signature, ...args }): Promise<{ address: string }> => {
-    const userId = await ctx.runQuery(internal.accounts.access.mine, {});
-    await charge(ctx, "settings", { userId, address: null });
-    const address = addressFrom(args.address);
-    const age = Date.now() - issuedAt;
-    if (!Number.isInteger(issuedAt) || age < -SKEW_MS || age > CHALLENGE_MS)
-      throw new AppError("invalid_request", "The message has expired: ask for another");
-    const message = challengeText(userId, address, issuedAt);
-    // viem throws for bytes that are not a signature.
-    const isSigned =
-      isHex(signature) && (await verifyMessage({ address, message, signature }).catch(() => false));
-    if (!isSigned) throw new AppError("invalid_request", "The message was not signed by this address");
-    const linked = { address: address.toLowerCase() };
-    await ctx.runMutation(internal.accounts.profile.linkAddress, { userId, ...linked });
-    return linked;
-  },
+  args: vProof.fields,
+  returns: vProof.pick("address"),
+  handler: counted(
+    async (ctx, { issuedAt, signature, ...given }: Infer<typeof vProof>): Promise<{ address: string }> => {
+      const userId = await ctx.runQuery(internal.accounts.access.mine, {});
+      await charge(ctx, "settings", { userId, address: null });
+      const address = addressFrom(given.address);
+      const age = Date.now() - issuedAt;
+      if (!Number.isInteger(issuedAt) || age < -SKEW_MS || age > CHALLENGE_MS)
+        throw new AppError("invalid_request", "The message has expired: ask for another");
+      const message = challengeText(userId, address, issuedAt);
+      const isSigned = isHex(signature) && (await signedBy(address, hashMessage(message), signature));
+      if (!isSigned) throw new AppError("invalid_request", "The message was not signed by this address");
+      const linked = { address: address.toLowerCase() };
+      await ctx.runMutation(internal.accounts.profile.linkAddress, { userId, ...linked });
+      return linked;
+    },
+  ),
 });

@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -9,6 +9,7 @@ import { log } from "../lib/log";
 import { userIdFrom } from "../lib/records";
 import { requireIdentity } from "../lib/limits/callers";
 import { DAY, dateTime, HOUR } from "../lib/time";
+import { chatUser, enqueueCard, userOfAccount } from "../messenger/model";
 import { hasRows, isInUse } from "./data";
 import {
   type Account,
@@ -22,11 +23,11 @@ import {
   LOOSENING_MS,
   loginOf,
   messengerOf,
-  NOT_YOU,
   randomHex,
   saveAccount,
   type Told,
 } from "./model";
+import { vClaimed } from "./tables";
 
 /**
  * Who owns an account: the first who knows a free id and claims it, by a login of the web application or by a tap on a
@@ -39,16 +40,20 @@ const CLAIM_MS = 48 * HOUR;
 /** How long nobody can claim an id after somebody has ended a claim, because each one needs their attention. */
 const REST_MS = 7 * DAY;
 
+/** Of the account made at sign-in, in whose place the claimed one comes. */
+const STAY_EMPTY =
+  "Until then the account that you have by your sign-in has to stay empty: a game, a deposit or a linked chat of its own would end the claim";
+
 /** The caller claims a `userId`; repeating it says how the claim stands. @throws AppError as `claimFor`; `not_found`, `invalid_request`. */
 export const claim = internalMutation({
   args: { userId: v.string() },
-  /** `pendingUntil`: when the claim takes effect (epoch ms); `null` if it has. */
-  returns: v.object({ userId: v.string(), pendingUntil: v.union(v.number(), v.null()) }),
-  handler: async (ctx, args) => {
+  returns: vClaimed,
+  handler: async (ctx, args): Promise<Infer<typeof vClaimed>> => {
     const { tokenIdentifier: login } = await requireIdentity(ctx);
     const name = userIdFrom(args.userId);
     const { userId } = await accountNamed(ctx, name);
-    return { userId: name, pendingUntil: await claimFor(ctx, userId, login) };
+    const pendingUntil = await claimFor(ctx, userId, login);
+    return { userId: name, pendingUntil, ...(pendingUntil === null ? {} : { note: STAY_EMPTY }) };
   },
 });
 
@@ -105,8 +110,7 @@ function takenBy(row: Account | null): string | null {
 async function refusalOf(ctx: QueryCtx, userId: string, login: string): Promise<string | null> {
   const own = await accountOfLogin(ctx, login);
   if (own?.claimed === true) return "You own another userId already: a login or a chat owns one in all";
-  if (own !== null && (await isInUse(ctx, own.userId)))
-    return "Your account already has rows of its own, such as credits";
+  if (own !== null && (await isInUse(ctx, own.userId))) return OWN_ROWS;
   const waiting = await waitingFor(ctx, login);
   if (waiting !== null && waiting.userId !== userId)
     return "A claim of another userId waits for you: a login owns one in all";
@@ -116,6 +120,10 @@ async function refusalOf(ctx: QueryCtx, userId: string, login: string): Promise<
   if (linked?.confirmed !== true || linked.userId === userId) return null;
   return "This messenger account is linked to another userId";
 }
+
+/** A claim takes the place of the account made at sign-in, not of the one that is claimed: what is in that stays. */
+const OWN_ROWS =
+  "The account that you have by your sign-in has rows of its own, such as credits, a game or a linked chat, and the claim would take its place. Claim with another login, or empty that account first";
 
 /** The account that a login waits for: its own claim, or what an operator has decided. */
 async function waitingFor(ctx: QueryCtx, login: string): Promise<Account | null> {
@@ -131,7 +139,28 @@ export const settle = change({ userId: v.string() }, async (ctx, { userId }) => 
   if (refusal === null) return bind(ctx, userId, login);
   await saveAccount(ctx, userId, { claim: undefined });
   log.warn("account.claim refused", { account: row?._id, reason: refusal });
+  const isClaim = row?.login === undefined;
+  await announce(ctx, userId, [
+    isClaim ? "🔐 The claim of your account has failed" : "🔐 Your account keeps its login",
+    isClaim
+      ? "Whoever claimed it cannot own it. It has no owner, and can be claimed again."
+      : "The login that it was to get cannot own it: the people who run this service can name another one.",
+  ]);
+  await tellClaimer(ctx, login, refusal);
 });
+
+/** A claim that fails is no secret to who has made it: the login's own account is told, or the chat that is the login. */
+async function tellClaimer(ctx: MutationCtx, login: string, refusal: string): Promise<void> {
+  const title = "🔐 Your claim of an account id has failed";
+  const why = `${refusal.replaceAll("userId", "account id")}.`;
+  const own = await accountOfLogin(ctx, login);
+  if (own !== null) await announce(ctx, own.userId, [title, why]);
+  const chatId = messengerOf(login);
+  if (chatId === null) return;
+  const userId = (await userOfAccount(ctx, chatId)) ?? chatUser(chatId);
+  const to = { userId, chatId, bot: "default" } as const;
+  await enqueueCard(ctx, { ...to, kind: "account", paragraphs: [[{ bold: title }], [why]] });
+}
 
 /** Makes a login the owner, in place of the account of its own, which is not in use. What others have set ends. */
 async function bind(ctx: MutationCtx, userId: string, login: string): Promise<void> {
@@ -142,18 +171,18 @@ async function bind(ctx: MutationCtx, userId: string, login: string): Promise<vo
     await ctx.runMutation(internal.alerts.model.endAll, { userId });
     await ctx.runMutation(internal.research.shifts.stop, { userId });
   } else {
+    // Before the chat's link ends, which hears of it, too.
+    const ended = "The old one's keys, open orders and linked chat have ended.";
+    await announce(ctx, userId, ["🔐 Your account has another login", ended]);
     await endKeys(ctx, userId);
-    // The messenger account that was the login may be in others' hands.
-    if (messengerOf(former) !== null)
-      await ctx.runMutation(internal.messenger.linking.end, { userId, by: "account" });
+    // The messenger account that was linked, or was the login, may be in others' hands.
+    await ctx.runMutation(internal.messenger.linking.endAll, { userId });
   }
   const own = await accountOfLogin(ctx, login);
   if (own !== null) await ctx.db.delete("accounts", own._id);
   await cancelLooser(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
   const messengerId = messengerOf(login);
   if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
-  const ended = "The old one's keys and open orders have ended.";
-  if (former !== undefined) await announce(ctx, userId, ["🔐 Your account has another login", ended]);
 }
 
 /** Anybody who knows an id ends a claim of it that waits: it stays free. @throws AppError `not_found` */
@@ -205,8 +234,9 @@ export const own = internalMutation({
 });
 
 /**
- * A lost login: an operator who knows whose account it is gives it another one, two hours from now; a freeze takes that
- * back. `npx convex run accounts/claims:changeLogin '{"userId":"…","login":"<issuer>|<subject>","reason":"…"}'`.
+ * A lost login: an operator who knows whose account it is gives it another one, two hours from now, and every link ends; a
+ * freeze by the login itself takes that back, none by a chat.
+ * `npx convex run --prod accounts/claims:changeLogin '{"userId":"…","login":"<issuer>|<subject>","reason":"…"}'`.
  * @returns When it takes effect, epoch ms.
  * @throws AppError `not_found` without an owner; `conflict` if the new login cannot own it.
  */
@@ -223,8 +253,8 @@ export const changeLogin = internalMutation({
     const dueAt = Date.now() + LOOSENING_MS;
     await wait(ctx, userId, { login, dueAt }, [
       "🔐 Your account will get another login",
-      `The people who run this service were told that your login is lost. From ${dateTime(dueAt)} on your account and its wallets are another one's, and its keys end.`,
-      NOT_YOU,
+      `The people who run this service were told that your login is lost. From ${dateTime(dueAt)} on your account and its wallets are another one's, and its keys and linked chat end.`,
+      "If that is wrong, sign in to the web application before then and freeze your account, or write to them: a freeze from a chat does not stop it.",
     ]);
     return dueAt;
   },

@@ -104,7 +104,7 @@ export async function rulesOf(ctx: QueryCtx, userId: string, now: number) {
   return { version: row?.version ?? 0, isFrozen: isFrozen(row, now) };
 }
 
-export function isFrozen(row: Account | null, now: number): boolean {
+function isFrozen(row: Account | null, now: number): boolean {
   return row?.frozenAt !== undefined && (row.thawsAt === undefined || row.thawsAt > now);
 }
 
@@ -119,6 +119,12 @@ export async function liveRules(ctx: QueryCtx, userId: string) {
 export function dailyAt(row: Account | null, now: number): bigint {
   const set = row?.limits?.findLast(({ countsFrom }) => countsFrom <= now);
   return set === undefined ? OWNERS_DAILY : BigInt(set.dailyMicroUsd);
+}
+
+/** The same before a higher limit holds that waits. */
+export function firstDaily(row: Account): bigint {
+  const [first] = row.limits ?? [];
+  return first === undefined ? OWNERS_DAILY : BigInt(first.dailyMicroUsd);
 }
 
 /** `undefined` removes a field. */
@@ -141,11 +147,13 @@ export async function changeRules(ctx: MutationCtx, userId: string, changes: Cha
 /**
  * Stops everything that would be signed for an account's wallets, cancels all that would loosen its rules and does not
  * count yet, and tells it. Freezing a frozen account does so again.
+ * @param by A linked chat may be in others' hands: it cancels no change of the login, which is the way out then.
  */
-export async function freeze(ctx: MutationCtx, userId: string): Promise<void> {
-  await ctx.runMutation(internal.messenger.linking.restore, { userId });
-  await cancelLooser(ctx, userId, { frozenAt: Date.now(), thawsAt: undefined });
-  const byChat = messengerOf((await accountOf(ctx, userId))?.login) !== null;
+export async function freeze(ctx: MutationCtx, userId: string, by: "login" | "chat"): Promise<void> {
+  const row = await accountOf(ctx, userId);
+  const claim = by === "chat" ? { claim: row?.claim } : {};
+  await cancelLooser(ctx, userId, { frozenAt: Date.now(), thawsAt: undefined, ...claim });
+  const byChat = messengerOf(row?.login) !== null;
   await announce(ctx, userId, [
     "🧊 Your account is frozen",
     "From now on nothing is signed for its wallets, no matter who asks. Transactions that were sent to the chain before may still be mined.",

@@ -15,8 +15,8 @@ import {
   changeRules,
   dailyAt,
   findUser,
+  firstDaily,
   freeze as freezeAccount,
-  isFrozen,
   liveRules,
   LOOSENING_MS,
   MOST_ADDRESSES,
@@ -36,27 +36,29 @@ const vMe = v.object({
   addresses: v.array(v.string()),
   /** Where keys, the chat and posts may send, the oldest first, and from when on. */
   recipients: v.array(vListed),
-  /** What all orders in the owner's name may move in any 24 hours, decimal USD. */
+  /** What all orders in the owner's name may move in any 24 hours, decimal USD, until `next` holds. */
   dailyUsd: v.string(),
-  /** A higher limit, and from when it holds; `null` if none waits. */
+  /** A higher limit, and from when on it holds, which may be over; `null` if the last change was no higher one. */
   next: v.union(v.object({ dailyUsd: v.string(), from: v.number() }), v.null()),
-  /** Since when the account is frozen, and when that ends; `null`: it is not, or nobody has ended it. */
+  /** Since when the account is frozen, and when that ends, which may be over; `null`: it is not, or nobody has ended it. */
   frozenAt: v.union(v.number(), v.null()),
   thawsAt: v.union(v.number(), v.null()),
   /** Since when the user's data are being deleted; `null`: they are not, or no longer. */
   erasingSince: v.union(v.number(), v.null()),
 });
 
-/** The caller's account; `null` before their first sign-in. Linked addresses are lower-case, times in epoch ms. */
+/**
+ * The caller's account; `null` before their first sign-in. Linked addresses are lower-case, times in epoch ms. Whether a
+ * time is over, the caller's clock says: an answer is kept until the account changes.
+ */
 export const me = query({
   args: {},
   returns: v.union(vMe, v.null()),
   handler: async (ctx) => {
     const row = await findUser(ctx);
     if (row === null) return null;
-    const now = Date.now();
-    const next = row.limits?.find(({ countsFrom }) => countsFrom > now);
-    const { frozenAt = null, thawsAt = null } = isFrozen(row, now) ? row : {};
+    const { frozenAt = null, thawsAt = null } = row;
+    const [, next] = row.limits ?? [];
     return parse(vMe, {
       claimed: false,
       erasingSince: null,
@@ -64,7 +66,7 @@ export const me = query({
       userId: row.name ?? row.userId,
       addresses: (await addressesOf(ctx, row.userId)).map(({ address }) => address),
       recipients: row.recipients ?? [],
-      dailyUsd: formatUnits(dailyAt(row, now), 6),
+      dailyUsd: formatUnits(firstDaily(row), 6),
       next: next ? { dailyUsd: formatUnits(BigInt(next.dailyMicroUsd), 6), from: next.countsFrom } : null,
       frozenAt,
       thawsAt,
@@ -154,7 +156,7 @@ export const freeze = mutation({
     const { userId, frozenAt, thawsAt } = await requireUser(ctx);
     // A thief of the token who uses up its limit keeps nobody from stopping what is not stopped.
     if (frozenAt !== undefined && thawsAt === undefined) await requireSetter(ctx);
-    await freezeAccount(ctx, userId);
+    await freezeAccount(ctx, userId, "login");
     return null;
   },
 });

@@ -10,6 +10,13 @@ export const vScope = literals("read", "trade", "withdraw");
 export const vListed = v.object({ address: v.string(), countsFrom: v.number() });
 export type Listed = Infer<typeof vListed>;
 
+/** `pendingUntil`: when a claim takes effect (epoch ms), and what would end it; `null` if it has. */
+export const vClaimed = v.object({
+  userId: v.string(),
+  pendingUntil: v.union(v.number(), v.null()),
+  note: v.optional(v.string()),
+});
+
 export const accountTables = {
   /**
    * Accounts, free or owned. One has a row once it was signed in to, offered to an owner, or claimed; without a row it is

@@ -8,6 +8,7 @@ import { charge } from "../lib/limits/charges";
 import { mentionsIn, namesOf, symbolIn } from "../lib/money/coins";
 import { deadlines } from "../lib/outside/deadlines";
 import { plain } from "../lib/text/sentences";
+import { withoutTrailing } from "../lib/text/strings";
 import type { Question } from "../providers/models/structure";
 import type { Doubt } from "./cards";
 import {
@@ -194,7 +195,8 @@ function digitsIn(text: string, as = significant): string[] {
 }
 /** A percentage is written as it is: no word multiplies it. */
 const exact = (number: string): string => String(Number(number.replace(",", ".")));
-const significant = (number: string): string => number.replace(/\D/g, "").replace(/^0+|0+$/g, "");
+const significant = (number: string): string =>
+  withoutTrailing(number.replace(/\D/g, "").replace(/^0+/, ""), "0");
 
 function isNamed(token: string, text: string, facts: readonly Fact[]): boolean {
   if (text.search(symbol(token)) !== -1) return true;

@@ -86,6 +86,8 @@ export const alertTables = {
     .index("by_level", ["state", "subject", "side", "level"])
     .index("by_readyAt", ["state", "subject", "readyAt"])
     .index("by_expiresAt", ["state", "expiresAt"])
+    // It sorts by creation: those that are old and of one state go.
+    // eslint-disable-next-line @convex-dev/no-duplicate-indexes
     .index("by_state", ["state"]),
 
   /**

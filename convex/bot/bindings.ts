@@ -178,7 +178,7 @@ const BINDINGS: Readonly<Record<string, Binding>> = {
   freeze: async (ctx, { sender, now }) => {
     const userId = await userInSay(ctx, sender.messengerId, now);
     if (userId === null) return needsAccount(ctx, sender.messengerId);
-    await freeze(ctx, userId);
+    await freeze(ctx, userId, "chat");
     return { answer: [] };
   },
   unfreeze: async (ctx, { userId, sender }) => {

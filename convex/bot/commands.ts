@@ -103,7 +103,7 @@ export type Command = {
 
 /** @param usage The name, and the arguments behind it. */
 function command(usage: string, access: Access, summary: string, ...traits: Trait[]): Command {
-  const [, name = "", argument = ""] = /^(\w+) ?(.*)$/.exec(usage) ?? [];
+  const [, name = "", argument = ""] = /^(\w+)(?: (.*))?$/.exec(usage) ?? [];
   return { name, argument, access, summary, traits };
 }
 

@@ -231,7 +231,7 @@ async function shown(answered: Answered): Promise<Outcome> {
 }
 
 /**
- * `npx convex run bot/desk:register`: tells the messenger where this deployment's bot gets its messages, and
+ * `npx convex run --prod bot/desk:register`: tells the messenger where this deployment's bot gets its messages, and
  * which commands it has. Safe to run twice.
  * @returns The bot's name and the address, never the token or the secret.
  */

@@ -57,7 +57,7 @@ const webhook: MountedEndpoint = endpoint({
   path: "/messenger/webhook",
   summary: "Webhook of the messenger's bot: one update, answered through the outbox.",
   description:
-    "Reads people's messages and taps, each `update_id` once. The answer is a message of its own, or replaces the message with the button. `npx convex run bot/desk:register` tells the messenger of this address.",
+    "Reads people's messages and taps, each `update_id` once. The answer is a message of its own, or replaces the message with the button. `npx convex run --prod bot/desk:register` tells the messenger of this address.",
   needs: ["MESSENGER_WEBHOOK_SECRET"],
   errors: { unauthorized: "The secret token is missing or wrong." },
   headers: {

@@ -111,7 +111,7 @@ function unwrapped(json: unknown, shape: z.ZodType): unknown {
 function fitted(value: unknown, shape: z.core.$ZodType): unknown {
   if (shape instanceof z.ZodNullable) {
     const inner = shape.unwrap();
-    if (value === undefined || value === null || (typeof value === "string" && NOTHING.test(value)))
+    if (value === undefined || value === null || (typeof value === "string" && NOTHING.test(value.trim())))
       return null;
     const read = fitted(value, inner);
     // A figure that cannot be read is unknown.
@@ -132,7 +132,7 @@ function fitted(value: unknown, shape: z.core.$ZodType): unknown {
   return value;
 }
 
-const NOTHING = /^\s*(?:null|none|nil|n\/?a|unknown|[-–—]?)\s*$/i;
+const NOTHING = /^(?:null|none|nil|n\/?a|unknown|[-–—]?)$/i;
 
 /** The value of a key, or of the one key that differs only in spelling; with two such keys there is none. */
 function valueAt(value: Record<string, unknown>, name: string): unknown {

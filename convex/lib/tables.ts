@@ -110,6 +110,8 @@ export const libTables = {
     since: v.number(),
     /** Epoch ms of a recent failed call. */
     failedAt: v.optional(v.number()),
+    /** The time of the chain's newest block (epoch ms), where it was no head when somebody looked last. */
+    staleHead: v.optional(v.number()),
   }).index("by_provider", ["provider"]),
 
   /** Sums of what the billing providers have cost on a UTC day. Written by `lib/outside/calls`. Dies after two days. */

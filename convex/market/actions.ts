@@ -119,7 +119,7 @@ export const writeAnswer = renewal({ question: v.string() }, async (ctx, wish): 
   return JSON.stringify(told satisfies TokenAnswer);
 });
 
-/** The live price by hand: `npx convex run market/actions:price '{"token":"ETH"}'`. */
+/** The live price by hand: `npx convex run --prod market/actions:price '{"token":"ETH"}'`. */
 export const price = internalAction({
   args: { token: vPricedToken },
   returns: vPrice,

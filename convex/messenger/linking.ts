@@ -20,7 +20,7 @@ import { literals } from "../lib/literals";
 import { pseudonymOf } from "../lib/security/crypto";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
-import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, enqueueCard, formerLinkOf } from "./model";
+import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, formerLinkOf } from "./model";
 import { linkOf, linkOfAccount, newCode, replaceCode, userOfAccount } from "./model";
 import { FREEZE, tellEverywhere } from "./notices";
 import { messengerTables } from "./tables";
@@ -33,7 +33,7 @@ const vEnds = literals("account", "token");
 /**
  * Links a messenger account to the user whose code it sent; the web application makes the code, and shows the link. And
  * which account has a say about a user's money: for two hours after its owner has unlinked one, no other approves anything
- * in its place, and the former one can freeze, which restores its link.
+ * in its place, and the former one can freeze. An unlink stays: who was unlinked may be a thief.
  */
 
 /**
@@ -144,6 +144,13 @@ export const end = change({ userId: v.string(), by: vEnds }, async (ctx, { userI
   if (link !== null) await dropLink(ctx, link, by);
 });
 
+/** Ends what every messenger account has had to say about a user whose login is another one. */
+export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
+  const link = await linkOf(ctx, userId);
+  if (link !== null) await dropLink(ctx, link, "account");
+  await saveAccount(ctx, userId, { formerLink: undefined });
+});
+
 /** Links the account that has become a user's login. Unconfirmed links that others have made for either are replaced. */
 export const own = change(
   { userId: v.string(), messengerId: v.string() },
@@ -153,24 +160,6 @@ export const own = change(
     await noteLink(ctx, userId, messengerId);
   },
 );
-
-/** A freeze brings the account back that was unlinked within two hours, in place of the one that was to follow it. */
-export const restore = change({ userId: v.string() }, async (ctx, { userId }) => {
-  const now = Date.now();
-  const former = await formerLinkOf(ctx, userId, now);
-  // What only a stranger has reported of the account takes no say from it.
-  if (former === null || (await userOfAccount(ctx, former.messengerId)) !== null) return;
-  const present = await linkOf(ctx, userId);
-  const { messengerId } = former;
-  await putLink(ctx, { messengerId, userId, linkedAt: now, confirmedAt: now });
-  await saveAccount(ctx, userId, { formerLink: undefined });
-  if (present?.confirmedAt === undefined) return;
-  const paragraphs = [
-    [{ bold: "🔐 This chat is not linked any more: the account that it was linked to was frozen" }],
-  ];
-  const to = { userId, chatId: present.messengerId, bot: "default" } as const;
-  await enqueueCard(ctx, { ...to, kind: "change of chat", paragraphs });
-});
 
 /** The user that a messenger account is linked to, their current id, and whether the account has confirmed it; or `null`. */
 export const find = internalQuery({
@@ -273,7 +262,7 @@ export async function dropLink(
   const paragraphs: Paragraph[] = [
     [{ bold: "🔐 A messenger account is unlinked from your account" }],
     [
-      `Until ${dateTime(until)} no other account approves anything in its place, and it can still freeze the account, which brings the link back.`,
+      `Until ${dateTime(until)} no other account approves anything in its place, and it can still freeze the account.`,
     ],
   ];
   await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });

@@ -16,8 +16,10 @@ import {
 import { messageOf } from "../lib/errors";
 import { CHAIN_ID, USDC } from "../lib/money/base";
 import { counted } from "../lib/outside/calls";
+import { headTrouble } from "../lib/outside/head";
 import { turnsOf } from "../lib/outside/sourceTurns";
 import { FEEDS as FEED_SOURCES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
+import { findUnopened } from "../lib/security/rotation";
 import { MINUTE, SECOND } from "../lib/time";
 import { FEEDS, feedPrice, type FeedName } from "../market/feeds";
 import { readJob } from "../providers/agentApi";
@@ -27,6 +29,7 @@ import { askCoins } from "../providers/data/coingecko";
 import { askFeed } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { botUsername, webhookOf } from "../providers/messenger";
+import { countedCaller, FORGED } from "../providers/ownSite";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { requestQuote } from "../providers/swap";
@@ -35,7 +38,7 @@ import { swapAddress } from "../wallets/tokens";
 import { probeNode } from "../providers/chain/node";
 
 /**
- * `npx convex run ops/doctor:ask`: one real question to each provider, asked by the deployment itself with its own
+ * `npx convex run --prod ops/doctor:ask`: one real question to each provider, asked by the deployment itself with its own
  * variables, through the service's own doors. About 0.5 USD, nearly all of it for the sentiment model's search.
  */
 
@@ -46,6 +49,8 @@ const vAnswer = v.object({
   right: v.string(),
   /** What the chain's node allows. */
   node: v.string(),
+  /** By which address limits count a caller who forges one. */
+  caller: v.string(),
 });
 
 type Question = {
@@ -142,7 +147,7 @@ const QUESTIONS: readonly Question[] = [
       if (!isSet("MESSENGER_WEBHOOK_SECRET")) return null;
       const { url, trouble } = await webhookOf(token);
       if (url !== `${siteUrl()}/messenger/webhook`)
-        return "the bot's messages go elsewhere: npx convex run bot/desk:register";
+        return "the bot's messages go elsewhere: npx convex run --prod bot/desk:register";
       return trouble === null ? null : `the bot's messages do not arrive: ${trouble}.`;
     },
   },
@@ -166,9 +171,8 @@ const QUESTIONS: readonly Question[] = [
 async function chainTrouble(): Promise<string | null> {
   const client = chainClient();
   const { timestamp } = await getBlock(client);
-  const late = Date.now() - Number(timestamp) * SECOND;
-  if (Math.abs(late) > MINUTE)
-    return `the newest block is ${Math.round(late / SECOND)} s old: use another node, or set the clock.`;
+  const late = headTrouble(Number(timestamp) * SECOND, Date.now());
+  if (late !== null) return `${late}: use another node, or set the clock.`;
   const domain = { address: USDC, abi: domainAbi, functionName: "DOMAIN_SEPARATOR" } as const;
   if ((await readContract(client, domain)) !== USDC_DOMAIN)
     return `the contract at USDC's address is another one: this is not Base (${CHAIN_ID}).`;
@@ -210,7 +214,9 @@ export const ask = internalAction({
       isSet(name) ? [] : [`${name} is not set: ${means}`],
     );
     const asked = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
-    const [node, answers] = await Promise.all([
+    const [unopened, caller, node, answers] = await Promise.all([
+      findUnopened(ctx),
+      countedCaller(siteUrl(), PATIENCE_MS),
       probeNode(setting("CHAIN_RPC_URL")),
       Promise.all(asked.map(async (one) => ({ ...one, trouble: await troubleOf(one, ctx) }))),
     ]);
@@ -219,12 +225,16 @@ export const ask = internalAction({
     );
     const right = answers.flatMap(({ subject, trouble }) => (trouble === null ? [subject] : []));
     return {
-      wrong: [...malformed, ...missing, ...troubles],
+      wrong: [...malformed, ...missing, ...unopened, ...(caller === FORGED ? [FORGEABLE] : []), ...troubles],
       right: `${right.join(", ")} answer as they should`,
       node,
+      caller: `a request with a forged X-Forwarded-For ${caller === null ? "was not answered" : `is counted by ${caller}`}`,
     };
   }),
 });
+
+const FORGEABLE =
+  "callers can choose the address that limits count by: set TRUSTED_PROXY_HOPS to the number of proxies before the deployment, 1 on Convex cloud";
 
 async function troubleOf({ ask: question, see }: Question, ctx: ActionCtx): Promise<string | null> {
   try {

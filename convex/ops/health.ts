@@ -1,8 +1,10 @@
 import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday } from "../lib/limits/budget";
 import { CRON_PERIODS } from "../lib/changes";
 import { FAILS_FROM } from "../lib/outside/calls";
+import { headTrouble } from "../lib/outside/head";
 import { rowsBy, rowsDue } from "../lib/records";
 import { HOUR, iso, MINUTE, SECOND } from "../lib/time";
 import { isLate } from "./troubles";
@@ -35,7 +37,7 @@ export const read = internalQuery({
       providers: await providerStates(ctx, now),
       budget: { resetsAt: iso(resetsAt), ...spent },
     };
-    const reasons = [...reasonsOf(checks), ...scarce(used)];
+    const reasons = [...reasonsOf(checks), ...(await chainReasons(ctx, now)), ...scarce(used)];
     return { reasons, checks };
   },
 });
@@ -108,6 +110,14 @@ async function providerStates(ctx: QueryCtx, now: number): Promise<Checks["provi
       return [provider, { works, since: iso(since) }];
     }),
   );
+}
+
+/** What the chain's newest block says to whoever looked last. */
+async function chainReasons(ctx: QueryCtx, now: number): Promise<string[]> {
+  const row = await getOneFrom(ctx.db, "providerStates", "by_provider", "chain");
+  if (row?.staleHead === undefined || (row.failedAt ?? 0) < now - FAILS_FOR_MS) return [];
+  const trouble = headTrouble(row.staleHead, now);
+  return trouble === null ? [] : [`the chain stands still: ${trouble}`];
 }
 
 function age(now: number, begun: readonly number[]): number | null {

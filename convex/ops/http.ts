@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { agentApiUrl, isSet, type Variable } from "../lib/env";
+import { findUnopened } from "../lib/security/rotation";
 import { iso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
 import { troublesIn } from "./troubles";
@@ -26,7 +27,7 @@ const health: MountedEndpoint = endpoint({
   path: "/health",
   summary: "Whether the service answers, and the state of its own work.",
   description:
-    "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, a provider has failed twice in a row, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
+    "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, a provider has failed twice in a row, the chain's newest block is minutes old or ahead of the clock, a stored secret does not open with the configured key, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
   example: {
     input: {},
     output: { ...healthExample, caller: { address: "198.51.100.7" } },
@@ -49,7 +50,7 @@ async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   const { reasons: own, checks } = await ctx.runQuery(internal.ops.health.read, {
     now: Math.floor(now / GRAIN_MS) * GRAIN_MS,
   });
-  const reasons = [...missing, ...own];
+  const reasons = [...missing, ...own, ...(await findUnopened(ctx))];
   return {
     status: reasons.length === 0 ? "ok" : "degraded",
     version: VERSION,

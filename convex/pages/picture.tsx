@@ -63,7 +63,7 @@ function svgOf({ title, aside, source, site }: Card, body: Child): string {
       )}
     </svg>,
   );
-  return written.replace(/(?<=<text[^>]*)>[^<>]+</g, typeset);
+  return written.replace(/(<text[^<>]*)(>[^<>]+<)/g, (_, tag: string, words: string) => tag + typeset(words));
 }
 
 function Words({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: number; y: number; say: string }) {

@@ -161,7 +161,7 @@ function Cited({ text, sources }: { text: string; sources: Result["sources"] }) 
           <Mark words={span.words} href={span.href} />
         ) : (
           spanText(span)
-            .split(/(\[\d+[^\]]*\])/)
+            .split(/(\[\d[^[\]]*\])/)
             .map((part) => (/^\[\d/.test(part) ? <Mark words={part} /> : part))
         ),
       )}
@@ -171,9 +171,9 @@ function Cited({ text, sources }: { text: string; sources: Result["sources"] }) 
 
 /** `[13: bids within 1 %]` as a small 13, whose words stand behind it. */
 function Mark({ words, href = null }: { words: string; href?: string | null }) {
-  const [, number, what] = /^\[([\d, ]+)(?:: *(.*))?\]$/.exec(words) ?? ["", words];
+  const [, number, what] = /^\[([\d, ]+)(?::(.*))?\]$/.exec(words) ?? ["", words];
   return (
-    <sup class="cite" title={what}>
+    <sup class="cite" title={what?.trim()}>
       <Out to={href}>{number}</Out>
     </sup>
   );

@@ -70,7 +70,7 @@ const deposit: MountedEndpoint = endpoint({
   },
 });
 
-/** What a failed reading leaves out, the next minute's reads. */
+/** What a reading leaves out that failed, or was cut with the answer, the next minute's reads. */
 async function readNow(ctx: ActionCtx): Promise<void> {
   try {
     const { readDeposits } = await import("./depositReader");

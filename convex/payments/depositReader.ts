@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import { creditsFor } from "../credits/model";
 import { optional, setting } from "../lib/env";
 import { counted, noteWorking, providerAction } from "../lib/outside/calls";
-import { readHead, transfersTo } from "../providers/chain/blocks";
+import { readFreshHead, transfersTo } from "../providers/chain/blocks";
 import { asAddress } from "../wallets/model";
 import { vReading, type Reading } from "./tables";
 
@@ -12,6 +12,8 @@ import { vReading, type Reading } from "./tables";
 
 /** Transfers that one transaction stores: each costs about ten of its 4,096 reads. */
 const TOGETHER = 100;
+/** Blocks that are read again each hour: a lagging node may have hidden their logs. About an hour of them. */
+const AGAIN_BLOCKS = 2_000;
 /** Blocks without a deposit after which the cursor moves all the same; about ten minutes. */
 const UNSTORED_BLOCKS = 300;
 
@@ -20,15 +22,22 @@ const UNSTORED_BLOCKS = 300;
  * next block: what was sent before is not credited.
  * @throws AppError `upstream`
  */
-export const readDeposits = counted(async (ctx, { wallet, from, again }: Reading): Promise<void> => {
-  const last = Math.max(0, (await readHead("latest")).number - Number(setting("CONFIRMATIONS")) + 1);
+export const readDeposits = counted(async (ctx, { wallet, cursor, again: isDue }: Reading): Promise<void> => {
+  const head = (await readFreshHead()).number;
+  const last = Math.max(0, head - Number(setting("CONFIRMATIONS")) + 1);
   const store = (read: Omit<FunctionArgs<typeof internal.payments.deposits.advance>, "wallet">) =>
     ctx.runMutation(internal.payments.deposits.advance, { wallet, ...read });
-  let stored = from;
-  if (stored === null) {
+  // Above the chain itself, no lagging node but a false head has moved it: what it jumped over is read now.
+  const again = isDue || (cursor !== null && cursor.block > head);
+  let stored: number;
+  if (cursor === null) {
     const first = optional("DEPOSITS_FROM_BLOCK");
     stored = first === undefined ? last : Number(first) - 1;
     await store({ from: null, to: stored, transfers: [] });
+  } else {
+    if (cursor.block > last) await ctx.runMutation(internal.payments.deposits.setBack, { wallet, to: last });
+    const reached = Math.min(cursor.block, last);
+    stored = again ? Math.max(Math.min(cursor.start, last), reached - AGAIN_BLOCKS) : reached;
   }
   for await (const { last: to, value } of transfersTo(asAddress(wallet), stored + 1, last)) {
     const transfers = value

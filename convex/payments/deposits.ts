@@ -10,7 +10,7 @@ import { isSet, required } from "../lib/env";
 import { formatUnits } from "../lib/money/amounts";
 import { isWorking } from "../lib/outside/calls";
 import { rowsByBoth } from "../lib/records";
-import { HOUR } from "../lib/time";
+import { DAY, HOUR } from "../lib/time";
 import { userIdByAddress } from "../wallets/model";
 import { claimsOf } from "./model";
 import { vRead, vReading, type Reading, type Transfer } from "./tables";
@@ -22,8 +22,10 @@ import { PRICE } from "./terms";
  * stored; `depositReader` moves it.
  */
 
-/** Blocks that are read again each hour: a lagging node may have hidden their logs. About an hour of them. */
-const AGAIN_BLOCKS = 2_000;
+/** A platform wallet that was replaced goes on being read for a day after its last hourly reread. */
+const FORMER_MS = DAY + HOUR;
+/** Rows of platform wallets that were ever configured. */
+const WALLETS = 20;
 /** Deposits that one transaction credits. */
 const TOGETHER = 50;
 /** Deposits of one transaction that an answer lists. */
@@ -34,26 +36,36 @@ const UNMATCHED = "unmatched: it is credited once its sending address is linked"
 /** Starts a reading, every minute. Two at once change nothing twice; what a lost one has left out, the next one reads. */
 export async function beginReading(ctx: MutationCtx): Promise<void> {
   if (!isSet("PLATFORM_WALLET_ADDRESS")) return;
-  const row = await cursorOf(ctx, platformWallet());
-  const again = row !== null && row.rereadAt < Date.now() - HOUR;
-  await ctx.scheduler.runAfter(0, internal.payments.depositReader.read, {
-    reading: readingOf(row, again),
-    chainWorks: await isWorking(ctx, "chain"),
-  });
+  const wallet = platformWallet();
+  const now = Date.now();
+  const rows = await ctx.db.query("depositCursors").withIndex("by_wallet").take(WALLETS);
+  const row = rows.find((one) => one.wallet === wallet) ?? null;
+  const again = row !== null && row.rereadAt < now - HOUR;
+  // What was on its way to the wallet that was configured before is its sender's all the same.
+  const former = rows.filter((one) => one.wallet !== wallet && one.rereadAt > now - FORMER_MS);
+  const chainWorks = await isWorking(ctx, "chain");
+  for (const reading of [readingOf(wallet, row, again), ...former.map((one) => readingOf(one.wallet, one))])
+    await ctx.scheduler.runAfter(0, internal.payments.depositReader.read, { reading, chainWorks });
 }
 
 /** Where a reading goes on. */
 export const reading = internalQuery({
   args: {},
   returns: vReading,
-  handler: async (ctx): Promise<Reading> => readingOf(await cursorOf(ctx, platformWallet()), false),
+  handler: async (ctx): Promise<Reading> =>
+    readingOf(platformWallet(), await cursorOf(ctx, platformWallet())),
 });
 
-function readingOf(row: Doc<"depositCursors"> | null, again: boolean): Reading {
-  const wallet = platformWallet();
-  if (row === null) return { wallet, from: null, again };
-  return { wallet, from: again ? Math.max(row.start, row.block - AGAIN_BLOCKS) : row.block, again };
+function readingOf(wallet: string, row: Doc<"depositCursors"> | null, again = false): Reading {
+  return { wallet, cursor: row && { start: row.start, block: row.block }, again };
 }
+
+/** Sets a cursor back that has run ahead of the chain: a node had told a head that there was not. */
+export const setBack = change({ wallet: v.string(), to: v.number() }, async (ctx, { wallet, to }) => {
+  const row = await cursorOf(ctx, wallet);
+  if (row === null || row.block <= to) return;
+  await ctx.db.patch("depositCursors", row._id, { block: to, start: Math.min(row.start, to) });
+});
 
 /** The newest blocks were read again, to the last one: a reading that failed is made again in a minute. */
 export const reread = change({ wallet: v.string() }, async (ctx, { wallet }) => {

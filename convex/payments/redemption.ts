@@ -172,7 +172,7 @@ async function candidatesOf(proof: HashProof, order: Order): Promise<SeenTransfe
     return refusal("invalid_payer_signature", "The payer did not sign this transaction, user and token");
   }
   const proven = signer !== null;
-  const age = (await readHead("latest")).time - payment.block.time;
+  const age = (await readHead()).time - payment.block.time;
   if (age > (proven ? DAY : HOUR))
     return refusal("payment_expired", "This payment is too old to buy a report");
   const candidates = enough

@@ -27,10 +27,10 @@ export const vRead = v.object({
   logIndex: v.number(),
 });
 
-/** Where a reading of deposits goes on: the last block that is stored; `null` before the first reading. */
+/** Where a reading of deposits goes on: behind the last block that is stored; `null` before the first reading. */
 export const vReading = v.object({
   wallet: v.string(),
-  from: v.union(v.number(), v.null()),
+  cursor: v.union(v.object({ start: v.number(), block: v.number() }), v.null()),
   /** Whether it reads the newest blocks again. */
   again: v.boolean(),
 });

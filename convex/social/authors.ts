@@ -18,8 +18,8 @@ import { ownerOf } from "../accounts/model";
 /** The most accounts per user. */
 const MAX_AUTHORS = 5;
 /**
- * The most that a mention moves, and that all of a user's move in 24 hours, in micro-USD (`wallets/orders/limits` counts):
- * a post is a weak authorisation for a trade, as anybody who takes over the account can write one.
+ * The most that a mention moves, and that all of a user's move in 24 hours, in micro-USD. Swaps count with all that they
+ * sell, not with what they may lose as others do (`wallets/orders/limits`): a post is a weak authorisation for a trade, as anybody who takes over the account can write one.
  */
 export const [MOST_A_TRADE, MOST_A_DAY] = [microUsd("100"), microUsd("300")];
 

@@ -22,7 +22,7 @@ export const check = providerAction({ orderId: v.id("orders") }, async (ctx, { o
 });
 
 /**
- * For an operator who has restored a backup: `npx convex run wallets/actions:repair '{"address":"0x…"}'`, with a
+ * For an operator who has restored a backup: `npx convex run --prod wallets/actions:repair '{"address":"0x…"}'`, with a
  * wallet's address or a service account's. Takes the chain's count of the account's transactions as its next nonce, if
  * that is higher. Moves nothing; safe to repeat.
  * @throws AppError `invalid_request` if no account has this address; `upstream`, also if the chain's answers differ.

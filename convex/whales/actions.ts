@@ -8,7 +8,7 @@ import { providerAction } from "../lib/outside/calls";
 import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
 import { readFeeds } from "../market/live";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
-import { movedIn, readHead, type Moved } from "../providers/chain/blocks";
+import { movedIn, readSafeHead, type Moved } from "../providers/chain/blocks";
 import { readTransaction, type Mined } from "../providers/chain/transactions";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { CHAIN, coinAt, COINS, CONTRACTS, familyOf, isCoin } from "./coins";
@@ -134,7 +134,7 @@ export const follow = providerAction({}, async (ctx) => {
 });
 
 async function readOn(ctx: ActionCtx): Promise<void> {
-  const safe = await readHead("safe");
+  const safe = await readSafeHead();
   const advance = (from: number | null, to: number, alerts: Measured[]): Promise<boolean> =>
     ctx.runMutation(internal.whales.alerts.advance, { from, to, alerts });
   let from = await ctx.runQuery(internal.whales.alerts.lastBlock, {});

@@ -5,8 +5,8 @@
  */
 
 const SECRET = /secret|signature|hmac|\bmac\b|digest|botToken|password|apiKey|encryptionKey|crc_token/i;
-/** Its presence, its name and its length are no secret, and neither is a sealed one. */
-const HARMLESS = /^(?:undefined|null|""|true|false|\d+)$|\.length$|\.kind$|^typeof |\bsealed/;
+/** Its presence, its name and its length are no secret, and neither is a sealed one or a constant of the code. */
+const HARMLESS = /^(?:undefined|null|""|true|false|\d+|[A-Z][A-Z\d_]*)$|\.length$|\.kind$|^typeof |\bsealed/;
 
 const QUERY = "CallExpression[callee.name=/^(query|internalQuery)$/]";
 const A_READ = "callee.object.callee.property.name=/^(query|withIndex|withSearchIndex|fullTableScan|order)$/";

@@ -34,6 +34,26 @@ test("a thief of the token who uses up its limit of changes does not keep the ow
   await expect(browser.mutation(profile.freeze, {})).rejects.toMatchObject(limited);
 });
 
+test("what an account is told of itself stays true as time passes: its answer is kept until the account changes", async ({
+  app,
+}) => {
+  const alice = browserOf(app, "alice");
+  await alice.mutation(api.accounts.profile.signIn, {});
+  await alice.mutation(api.accounts.profile.setLimit, { dailyUsd: "3000" });
+  await alice.mutation(api.accounts.profile.freeze, {});
+  await alice.mutation(api.accounts.profile.setLimit, { dailyUsd: "100" });
+  const thawsAt = await alice.mutation(api.accounts.profile.unfreeze, {});
+  const before = await alice.query(api.accounts.profile.me, {});
+  expect(before).toMatchObject({ dailyUsd: "100", next: null, frozenAt: expect.any(Number), thawsAt });
+  await app.pass(3 * 3_600_000, { cronsRun: false });
+  expect(await alice.query(api.accounts.profile.me, {})).toEqual(before);
+  await alice.mutation(api.accounts.profile.setLimit, { dailyUsd: "150" });
+  const waiting = await alice.query(api.accounts.profile.me, {});
+  expect(waiting).toMatchObject({ dailyUsd: "100", next: { dailyUsd: "150", from: expect.any(Number) } });
+  await app.pass(3 * 3_600_000, { cronsRun: false });
+  expect(await alice.query(api.accounts.profile.me, {})).toEqual(waiting);
+});
+
 describe("an id that somebody owns", () => {
   /** What a caller is answered. Past the guard there is no wallet, or no chain. */
   async function answersTo(app: App, init: CallInit = {}): Promise<Record<string, number>> {

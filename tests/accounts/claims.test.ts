@@ -135,6 +135,47 @@ test("a claim of an id with a wallet waits for 48 hours, in which everything sta
   expect(await browserOf(app, "carol").query(api.accounts.profile.me, {})).toMatchObject({ userId: id });
 });
 
+describe("a claim that is due and cannot take effect", () => {
+  const id = "kq3vX9tLw2bTz7RfYh5MnP-is-long";
+
+  test("is told to whoever made it and to the claimed id, and leaves both as they are", async ({ app }) => {
+    await app.post("/mcp/defi/connect", { userId: id });
+    await plant(app, id);
+    const alice = browserOf(app, "alice");
+    await alice.mutation(api.accounts.profile.signIn, {});
+    const { pendingUntil, note } = await claim(app, "alice", id);
+    expect([pendingUntil, note]).toEqual([expect.any(Number), expect.stringContaining("has to stay empty")]);
+    const { userId } = await linkedUser(app, "alice", 42);
+    await app.pass(49 * HOUR, { cronsRun: false });
+    await app.settle();
+    const told = (chat: string) => app.cards().filter(({ chatId }) => chatId === chat);
+    expect(told("666").at(-1)?.text).toContain("claim of your account has failed");
+    expect(told("42").at(-1)?.text).toMatch(
+      /Your claim of an account id has failed.*by your sign-in has rows/s,
+    );
+    expect(await alice.query(api.accounts.profile.me, {})).toMatchObject({ userId, claimed: false });
+    const { body } = await app.post("/mcp/defi/connect", { userId: id });
+    expect([body.existing, body.claimPending]).toEqual([true, undefined]);
+    await expect(claim(app, "alice", id)).rejects.toMatchObject({
+      data: { code: "conflict", message: expect.stringContaining("by your sign-in") },
+    });
+    expect(await claim(app, "bob", id)).toMatchObject({ pendingUntil: expect.any(Number) });
+  });
+
+  test("is told to the chat that made it", async ({ app }) => {
+    await app.post("/mcp/defi/connect", { userId: id });
+    const { body } = await app.post("/mcp/defi/connect", { userId: id });
+    const code = new URL(String(body.ownerUrl)).searchParams.get("start")?.slice("own_".length) ?? "";
+    await app.t.mutation(internal.accounts.claims.own, { code, messengerId: "77", isTap: true });
+    await linkedUser(app, "carol", 77);
+    await app.pass(49 * HOUR, { cronsRun: false });
+    await app.settle();
+    expect(app.cards().at(-1)).toMatchObject({
+      ...{ chatId: "77", text: expect.stringContaining("linked to another account id") },
+    });
+  });
+});
+
 describe("an operator's change of a lost login", () => {
   /** Alice has a wallet, and a linked account; her login is lost. */
   async function lost(app: App) {
@@ -192,6 +233,13 @@ describe("an operator's change of a lost login", () => {
     const { userId: own } = await linkedUser(app, "alice-anew", 44);
     await app.advance(3 * HOUR);
     expect(await owners()).toEqual([true, false]);
+    await app.settle();
+    expect(
+      app
+        .cards()
+        .filter(({ chatId }) => chatId === "42")
+        .at(-1)?.text,
+    ).toContain("keeps its login");
     const stop = await app.post("/mcp/research/stop", { userId: own }, { as: "alice-anew" });
     expect(stop.status).toBe(200);
   });

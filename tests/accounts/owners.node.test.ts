@@ -1,11 +1,12 @@
 import { describe, expect } from "vitest";
-import { api } from "../../convex/_generated/api";
-import { ALICE, userWithCode } from "../bot/support";
+import { api, internal } from "../../convex/_generated/api";
 import { useChain } from "../support/chain/chain";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
-import type { CallInit } from "../support/world";
+import { browserOf } from "../support/browser";
+import { identityOf, type CallInit } from "../support/world";
 import {
   cards,
+  claimsTakeEffect,
   dollars,
   LISTED,
   listRecipient,
@@ -94,22 +95,55 @@ test("a messenger account in the place of a linked one approves nothing for two 
 });
 
 test.for(["its own", "the token's"])(
-  "a messenger account that the token has unlinked is linked again by a freeze, %s, whatever a stranger has reported about it",
+  "a messenger account that the token has unlinked stays unlinked by a freeze, %s, and has no say after two hours",
   async (whose, { app }) => {
     const { userId, browser } = await owner(app);
+    const linked = async () => (await browser.query(api.messenger.linking.status, {})).link?.messengerId;
+    const frozen = async () => (await app.post("/mcp/defi/send", send(userId), { as })).status === 503;
     await replaceLink(app, browser);
-    const { code } = await userWithCode(app, "mallory");
-    const reported = { linkToken: code, messengerId: String(ALICE) };
-    expect((await app.post("/messenger/connect", reported)).status).toBe(200);
+    expect(await linked()).toBe("666");
     if (whose === "its own") await say(app, "/freeze");
     else await browser.mutation(api.accounts.profile.freeze, {});
     expect(await newest(app)).toContain("Your account is frozen");
-    expect(await newest(app, 666)).toContain("not linked any more");
-    const found = await app.get(`/messenger/wallet?messengerId=${ALICE}`);
-    expect(found.body).toMatchObject({ linked: true, confirmed: true, userId });
-    expect((await app.post("/mcp/defi/send", send(userId), { as })).status).toBe(503);
+    expect([await linked(), await frozen()]).toEqual(["666", true]);
+    await browser.mutation(api.accounts.profile.unfreeze, {});
+    await twoHoursPass(app);
+    await say(app, "/freeze");
+    expect([await linked(), await frozen()]).toEqual(["666", false]);
   },
 );
+
+test("a stolen phone keeps nobody out: a changed login ends its link and its say, and its freeze does not stop that", async ({
+  app,
+}) => {
+  const { userId, browser } = await owner(app);
+  const { tokenIdentifier: login } = identityOf("anew");
+  const change = () =>
+    app.t.mutation(internal.accounts.claims.changeLogin, { userId, login, reason: "the phone was stolen" });
+  await change();
+  expect(await newest(app)).toContain("a freeze from a chat does not stop it");
+  await say(app, "/freeze");
+  await claimsTakeEffect(app);
+  const anew = browserOf(app, "anew");
+  expect(await anew.query(api.accounts.profile.me, {})).toMatchObject({ userId });
+  expect(await anew.query(api.messenger.linking.status, {})).toEqual({ link: null });
+  await anew.mutation(api.accounts.profile.unfreeze, {});
+  await twoHoursPass(app);
+  await say(app, "/freeze");
+  const mine = await app.post("/mcp/defi/send", send(userId), { as: "anew" });
+  expect(mine.body).toMatchObject({ status: "confirmed" });
+  expect(await browser.query(api.accounts.profile.me, {})).toBeNull();
+
+  // Nor has an account a say that was unlinked right before.
+  const other = await owner(app, undefined, 43);
+  await other.browser.mutation(api.messenger.linking.unlink, {});
+  await app.t.mutation(internal.accounts.claims.changeLogin, {
+    ...{ userId: other.userId, login: identityOf("other anew").tokenIdentifier, reason: "ticket 8" },
+  });
+  await claimsTakeEffect(app);
+  await say(app, "/freeze", 43);
+  expect(await newest(app, 43)).not.toContain("Your account is frozen");
+});
 
 test("who holds the token, and who has the chat and the userId, move what the owner's limits allow together, and the chat is told", async ({
   app,
@@ -160,5 +194,5 @@ test("who holds the token loosens nothing before two hours, and nothing past a f
   await browser.mutation(profile.setLimit, { dailyUsd: "20" });
   expect(await standing()).toMatchObject({ dailyUsd: "10", next: { dailyUsd: "20" } });
   await twoHoursPass(app);
-  expect(await standing()).toMatchObject({ dailyUsd: "20", next: null });
+  expect(await standing()).toMatchObject({ dailyUsd: "10", next: { dailyUsd: "20", from: 0 } });
 });

@@ -27,7 +27,7 @@ describe("a sealed secret", () => {
     await expect(open(envelope, { ...CONTEXT, owner: "row 2" })).rejects.toThrow("damaged");
     await expect(open(envelope, { ...CONTEXT, purpose: "other" })).rejects.toThrow("damaged");
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "22".repeat(32));
-    await expect(open(envelope, CONTEXT)).rejects.toThrow("another key");
+    await expect(open(envelope, CONTEXT)).rejects.toThrow(/^WALLET_ENCRYPTION_KEY is not the key/);
   });
 
   test("does not open when anything in it was changed", async () => {
@@ -37,7 +37,7 @@ describe("a sealed secret", () => {
       for (let at = 0; at < part.length - 1; at++) {
         const other = part.slice(0, at) + (part[at] === "A" ? "B" : "A") + part.slice(at + 1);
         const changed = parts.with(place, other).join(".");
-        await expect(open(changed, CONTEXT)).rejects.toThrow(/damaged|another key/);
+        await expect(open(changed, CONTEXT)).rejects.toThrow(/damaged|is not the key/);
       }
     }
   });

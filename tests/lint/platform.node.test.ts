@@ -24,6 +24,7 @@ const SEEN = {
   "an action in an action": ["ctx.runAction(work, {})", "platform(action-in-action)"],
   "a secret compared": ["given === env.WEBHOOK_SECRET", "platform(secret-comparison)"],
   "a secret that is there": ["secret !== undefined"],
+  "a secret that is none": ["signature === NO_SIGNATURE"],
   "a query that reads the clock": [
     "internalQuery({ args: {}, returns: v.null(), handler: () => find(Date.now()) })",
     "platform(clock-in-query)",

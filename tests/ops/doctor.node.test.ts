@@ -1,7 +1,8 @@
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp } from "../support/chain/walletApp";
+import { intercept } from "../support/outside";
 
 /** `npx convex run ops/doctor:ask` and `bot/desk:register`, on the stand-ins and a chain of this machine. */
 
@@ -16,8 +17,9 @@ test("a sound deployment gets one line, and the node's limits", async ({ app }) 
     webhook: "https://some.convex.site/messenger/webhook",
     commands: expect.any(Number),
   });
-  const { wrong, right, node } = await asked(app);
+  const { wrong, right, node, caller } = await asked(app);
   expect(wrong).toEqual([]);
+  expect(caller).toBe("a request with a forged X-Forwarded-For was not answered");
   expect(right).toMatch(/^LLM gateway, agent API, sentiment model, .*chain answer as they should$/);
   expect(node).toBe(
     "logs over 10000 or more blocks at once, batches of 100 or more, 20 of 20 requests at once",
@@ -47,8 +49,58 @@ test("what is missing or malformed is said first, and a bot whose messages go el
   expect(wrong).toEqual([
     "CREDITS_PER_USDC is not configured correctly: it must be a positive whole number",
     "SWAP_API_KEY is not set: swaps answer 500",
-    "messenger: the bot's messages go elsewhere: npx convex run bot/desk:register",
+    "messenger: the bot's messages go elsewhere: npx convex run --prod bot/desk:register",
   ]);
+});
+
+test("the address that limits count by is seen as the deployment sees it, and said where callers can choose it", async ({
+  app,
+}) => {
+  await app.t.action(internal.bot.desk.register, {});
+  const seen = async (address: string) => {
+    const end = intercept(async ({ url }, pass) =>
+      url === "https://some.convex.site/health" ? Response.json({ caller: { address } }) : pass(),
+    );
+    const { wrong, caller } = await asked(app);
+    end();
+    return [caller.split(" ").at(-1), wrong.join("\n")];
+  };
+  expect(await seen("198.51.100.7")).toEqual(["198.51.100.7", ""]);
+  expect(await seen("203.0.113.9")).toEqual([
+    "203.0.113.9",
+    expect.stringMatching(/^callers can choose the address.*TRUSTED_PROXY_HOPS/),
+  ]);
+});
+
+test("a key that does not open what is stored is named, one for each kind of secret, by health as well", async ({
+  app,
+}) => {
+  await app.t.action(internal.bot.desk.register, {});
+  await app.post("/mcp/wallet/create", { userId: "alice" });
+  await app.post("/user/messenger", {
+    ...{
+      userId: "alice",
+      messengerChatId: "7",
+      messengerBotToken: "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot",
+    },
+  });
+  await app.post("/webhooks", { userId: "alice", url: "https://hooks.example.com/mine" });
+  const reasons = async () => (await app.get("/health")).body.reasons;
+  expect([await reasons(), (await asked(app)).wrong]).toEqual([[], []]);
+  const former = process.env.WALLET_ENCRYPTION_KEY;
+  vi.stubEnv("WALLET_ENCRYPTION_KEY", "99".repeat(32));
+  const told = ["wallet private key", "messenger bot token", "webhook secret"].map((kind): unknown =>
+    expect.stringMatching(new RegExp(`^a ${kind} does not open: WALLET_ENCRYPTION_KEY is not the key`)),
+  );
+  expect(await reasons()).toEqual(expect.arrayContaining(told));
+  expect((await asked(app)).wrong).toEqual(expect.arrayContaining(told));
+  // As in a rotation that is under way.
+  vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", former);
+  expect([await reasons(), (await asked(app)).wrong]).toEqual([[], []]);
+  const { rotated, failed } = await app.t.action(internal.lib.security.rotation.rotate, {});
+  expect([rotated, failed]).toEqual([3, []]);
+  vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
+  expect(await reasons()).toEqual([]);
 });
 
 test("a node that is not there is one line", async () => {

@@ -11,6 +11,7 @@ import { hex, chain, test as chainTest, useChain } from "../support/chain/chain"
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { answering, type RpcAnswer } from "../support/chain/rpc";
 import { intercept, spoiled } from "../support/outside";
+import { replace } from "../support/world";
 import { ONE, PLATFORM } from "./authorizations";
 
 /** Deposits: read from the chain each minute, and at once when a webhook says so. */
@@ -224,6 +225,38 @@ describe("reading", () => {
     }
     await minute(app);
     expect(await balanceOf(app, "is out of reach")).toBe(100);
+  });
+
+  // For a dollar anybody fills a block with them.
+  test("goes over a block of thousands of transfers of nothing a few times, not once for each", async ({
+    app,
+  }) => {
+    const NOTHINGS = 3_000;
+    const { txHash } = await payLinked(app, ONE);
+    const filled = listing((logs) => [
+      ...logs,
+      ...Array.from({ length: NOTHINGS }, (_, i) => ({
+        ...{ ...logs[0], transactionHash: toHex(i + 1, { size: 32 }) },
+        ...{ logIndex: toHex(i + 1_000), data: toHex(0, { size: 32 }) },
+      })),
+    ]);
+    let seen = 0;
+    for (const name of ["filter", "find", "findIndex", "some", "includes"] as const)
+      replace(
+        Array.prototype,
+        name,
+        new Proxy(Array.prototype[name], {
+          apply: (method, self: unknown[], given) => {
+            seen += self.length;
+            return Reflect.apply(method, self, given);
+          },
+        }),
+      );
+    await minute(app);
+    filled();
+    expect(seen).toBeGreaterThan(NOTHINGS);
+    expect(seen).toBeLessThan(100 * NOTHINGS);
+    expect((await notify(app, { txHash })).body.credited).toMatchObject([{ txHash, credits: 100 }]);
   });
 
   test("credits a transfer once, whatever else a node lists", async ({ app }) => {

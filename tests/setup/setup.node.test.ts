@@ -44,7 +44,7 @@ test("tries each key as it is typed, makes the secrets, and keeps what was there
   expect(output).toMatch(/✓ answers as simulated/);
   expect(output).toMatch(/✓ is @simulated_4711_bot/);
   expect(output).toContain("without SENTIMENT_API_KEY: the start of a shift answers 500");
-  expect(output).toContain(`npx convex env set --force --from-file ${file}`);
+  expect(output).toContain(`npx convex env set --prod --force --from-file ${file}`);
   expect(output).not.toMatch(/bk_of-a-gateway|token-of-a-bot/);
   const text = await readFile(file, "utf8");
   expect(text).toMatch(/^# mine\nDAILY_BUDGET_USD=5\n/);

@@ -283,7 +283,7 @@ describe("a transaction on its way", () => {
     const foreign = await send(app, {});
     expect([foreign.status, foreign.body.error]).toEqual([
       500,
-      "A sealed secret was sealed under another key",
+      "WALLET_ENCRYPTION_KEY is not the key that a stored secret was sealed under: nothing was lost, set the right one",
     ]);
     expect(await nonceOf(owner)).toBe(0);
   });

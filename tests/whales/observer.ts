@@ -100,7 +100,7 @@ export async function minted(to: Address, amount: bigint): Promise<string> {
   return hash;
 }
 
-export const mine = (blocks: number) => chain.rpc("anvil_mine", [toHex(blocks)]);
+export const mine = (blocks: number) => chain.rpc("anvil_mine", [toHex(blocks), "0x0"]);
 
 export const BINANCE = "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a";
 export const BINANCE_COLD = "0xf977814e90da44bfa03b6295a0616a897441acec";

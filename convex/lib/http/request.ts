@@ -158,7 +158,7 @@ function network(entry: string): string {
   // Some proxies write `[2001:db8::1]:443` and `192.0.2.1:443`, some a zone.
   const [, inBrackets, plain = ""] = /^(?:\[([^\]]*)\](?::\d+)?|(.*))$/.exec(entry.trim().slice(0, 64)) ?? [];
   const [, ipv4] = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/.exec(plain) ?? [];
-  const url = `http://${ipv4 ?? `[${(inBrackets ?? plain).replace(/%.*$/, "")}]`}`;
+  const url = `http://${ipv4 ?? `[${(inBrackets ?? plain).split("%", 1)[0] ?? ""}]`}`;
   if (!URL.canParse(url)) return UNKNOWN;
   const { hostname } = new URL(url);
   if (ipv4 !== undefined) return hostname;

@@ -17,8 +17,16 @@ import { MINUTE } from "../time";
 
 export type Provider = Infer<typeof vProvider>;
 
-/** How an action's calls to a provider went: whether one was answered, and how many failed after the last answer. */
-const vOutcome = v.object({ provider: vProvider, worked: v.boolean(), failures: v.number() });
+/**
+ * How an action's calls to a provider went: whether one was answered, and how many failed after the last answer. `staleHead`:
+ * the time of the chain's newest block where it was no head; `null` where it was one.
+ */
+const vOutcome = v.object({
+  provider: vProvider,
+  worked: v.boolean(),
+  failures: v.number(),
+  staleHead: v.optional(v.union(v.number(), v.null())),
+});
 
 /** What a call has cost, and the callers in whose parts it counts. */
 const vSpending = v.object({
@@ -44,8 +52,14 @@ const working = new Set<Provider>();
 
 /** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
 export function noteCall(provider: Provider, failed: boolean): void {
-  const { worked, failures } = noted.get(provider) ?? { worked: false, failures: 0 };
-  noted.set(provider, { provider, worked: worked || !failed, failures: failed ? failures + 1 : 0 });
+  const { worked, failures, ...rest } = noted.get(provider) ?? { worked: false, failures: 0 };
+  noted.set(provider, { ...rest, provider, worked: worked || !failed, failures: failed ? failures + 1 : 0 });
+}
+
+/** Notes the time of the chain's newest block if it was no head, `null` if it was one, after the call that told it. */
+export function noteHead(staleHead: number | null): void {
+  const outcome = noted.get("chain");
+  if (outcome !== undefined) noted.set("chain", { ...outcome, staleHead });
 }
 
 /** Says that a provider is known to work: its success is no news to an action that runs every minute. */
@@ -60,7 +74,10 @@ export function noteSpent({ micros, ...of }: Spending): void {
 
 /** The notes, for a mutation that stores them together with its other changes. */
 export function takeNoted(): Noted {
-  const news = [...noted.values()].filter(({ provider, failures }) => failures > 0 || !working.has(provider));
+  const news = [...noted.values()].filter(
+    ({ provider, failures, staleHead }) =>
+      failures > 0 || typeof staleHead === "number" || !working.has(provider),
+  );
   const taken = { outcomes: news, spent: [...spent.values()] };
   for (const notes of [working, noted, spent]) notes.clear();
   return taken;
@@ -123,25 +140,30 @@ const WRITTEN_EVERY_MS = MINUTE;
 /** Nothing is written while a provider works. */
 async function keepState(
   ctx: MutationCtx,
-  { provider, worked, failures }: Infer<typeof vOutcome>,
+  { provider, worked, failures, staleHead: told }: Infer<typeof vOutcome>,
 ): Promise<void> {
   const now = Date.now();
   const row = await getOneFrom(ctx.db, "providerStates", "by_provider", provider);
-  const failed = failures === 0 ? {} : { failedAt: now };
+  const staleHead = told === undefined ? row?.staleHead : (told ?? undefined);
+  const isWell = failures === 0 && typeof told !== "number";
+  const failed = isWell ? {} : { failedAt: now };
   if (row === null) {
-    await ctx.db.insert("providerStates", { provider, failures, since: now, ...failed });
+    const stale = staleHead === undefined ? {} : { staleHead };
+    await ctx.db.insert("providerStates", { provider, failures, since: now, ...stale, ...failed });
     return;
   }
   const inRow = Math.min(FAILS_FROM, failures + (worked ? 0 : row.failures));
-  if (inRow === row.failures && (failures === 0 || now - (row.failedAt ?? 0) < WRITTEN_EVERY_MS)) return;
+  const isSame = inRow === row.failures && (staleHead === undefined) === (row.staleHead === undefined);
+  if (isSame && (isWell || now - (row.failedAt ?? 0) < WRITTEN_EVERY_MS)) return;
   const turned = inRow >= FAILS_FROM !== row.failures >= FAILS_FROM;
   const since = turned ? now : row.since;
-  await ctx.db.patch("providerStates", row._id, { failures: inRow, since, ...failed });
+  await ctx.db.patch("providerStates", row._id, { failures: inRow, since, staleHead, ...failed });
 }
 
 /** Whether a provider is known to work, and its next success would change nothing. */
 export async function isWorking(ctx: QueryCtx, provider: Provider): Promise<boolean> {
-  return (await getOneFrom(ctx.db, "providerStates", "by_provider", provider))?.failures === 0;
+  const row = await getOneFrom(ctx.db, "providerStates", "by_provider", provider);
+  return row?.failures === 0 && row.staleHead === undefined;
 }
 
 /** The sum of all callers; those of the providers have their names, and those of one caller their hash. */

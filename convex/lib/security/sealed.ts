@@ -1,13 +1,15 @@
 import { v, type Infer } from "convex/values";
-import type { TableNames } from "../../_generated/dataModel";
+import type { Doc, TableNames } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { records } from "../../schema";
 import { namesIn, type TableRecord } from "../records";
 
-/** Every sealed secret of every table, as the tables' records say: for `rotation`. */
+/** Every sealed secret of every table, as the tables' records say: for `rotation`, and to see whether the key opens them. */
 
 /** Secrets that are read at once. */
 const PAGE = 50;
+/** Rows of a table among which one with a secret is looked for. */
+const SAMPLED = 10;
 
 const vSealed = v.object({
   id: v.string(),
@@ -19,14 +21,17 @@ const vCursor = v.union(v.string(), v.null());
 function sealsOf<Table extends TableNames>(table: Table) {
   const { sealed: kind }: TableRecord<Table> = records[table];
   if (kind === undefined) return [];
-  const read = async ({ db }: QueryCtx, cursor: string | null) => {
-    const { page, isDone, continueCursor } = await db.query(table).paginate({ cursor, numItems: PAGE });
-    const sealed = page.flatMap((row): Infer<typeof vSealed>[] => {
+  const sealedIn = (rows: Doc<Table>[]) =>
+    rows.flatMap((row): Infer<typeof vSealed>[] => {
       const envelope = kind.envelope(row);
       return envelope === undefined ? [] : [{ id: row._id, envelope, context: kind.context(row) }];
     });
-    return { sealed, next: isDone ? null : continueCursor };
+  const read = async ({ db }: QueryCtx, cursor: string | null) => {
+    const { page, isDone, continueCursor } = await db.query(table).paginate({ cursor, numItems: PAGE });
+    return { sealed: sealedIn(page), next: isDone ? null : continueCursor };
   };
+  // The oldest is the one that a change of the key leaves behind.
+  const sample = async ({ db }: QueryCtx) => sealedIn(await db.query(table).take(SAMPLED)).slice(0, 1);
   const replace = async ({ db }: MutationCtx, id: string, from: string, to: string): Promise<boolean> => {
     const rowId = db.normalizeId(table, id);
     const row = rowId === null ? null : await db.get(table, rowId);
@@ -34,7 +39,7 @@ function sealsOf<Table extends TableNames>(table: Table) {
     await kind.replace(db, row, to);
     return true;
   };
-  return [{ read, replace }];
+  return [{ read, sample, replace }];
 }
 
 const seals = namesIn(records).flatMap((table) => sealsOf(table));
@@ -44,6 +49,13 @@ export const page = internalQuery({
   args: { table: v.number(), cursor: vCursor },
   returns: v.union(v.object({ sealed: v.array(vSealed), next: vCursor }), v.null()),
   handler: async (ctx, { table, cursor }) => (await seals[table]?.read(ctx, cursor)) ?? null,
+});
+
+/** One secret of each kind. */
+export const samples = internalQuery({
+  args: {},
+  returns: v.array(vSealed),
+  handler: async (ctx) => (await Promise.all(seals.map(({ sample }) => sample(ctx)))).flat(),
 });
 
 /** Puts another envelope in the place of one. @returns `false` where the secret has changed meanwhile. */

@@ -1,6 +1,7 @@
 import { equalBytes, hmacSha256, masterKey, subkey, sha256Hex } from "./crypto";
 import { optional, required } from "../env";
 import { AppError } from "../errors";
+import { log } from "../log";
 
 /**
  * Secrets at rest: AES-256-CBC, then HMAC-SHA256 over everything that decides the decryption (encrypt-then-MAC), under
@@ -25,8 +26,8 @@ export async function seal(plaintext: string, context: SealContext): Promise<str
 
 /**
  * Opens an envelope, sealed under the current key or the previous one (`WALLET_ENCRYPTION_KEY_PREVIOUS`).
- * @throws AppError `internal` if it is damaged, was sealed under a key that is not configured, or belongs to another
- * owner.
+ * @throws AppError `not_configured` if it was sealed under a key that is not configured; `internal` if it is damaged, or
+ * belongs to another owner.
  */
 export async function open(envelope: string, context: SealContext): Promise<string> {
   const [version, id, iv, ciphertext, mac, ...rest] = envelope.split(".");
@@ -34,13 +35,19 @@ export async function open(envelope: string, context: SealContext): Promise<stri
   const configured = [required("WALLET_ENCRYPTION_KEY"), optional("WALLET_ENCRYPTION_KEY_PREVIOUS")];
   const masters = configured.flatMap((one) => (one === undefined ? [] : [masterKey(one)]));
   const master = masters.find((one) => idOf(one) === id);
-  if (master === undefined) throw new AppError("internal", "A sealed secret was sealed under another key");
+  if (master === undefined) {
+    log.error("sealing.another key", { purpose: context.purpose, sealedUnder: id });
+    throw new AppError("not_configured", OTHER_KEY);
+  }
   const head = [version, id, iv, ciphertext].join(".");
   if (!equalBytes(authenticate(master, context, head), fromBase64Url(mac))) throw damaged();
   const algorithm = { name: "AES-CBC", iv: fromBase64Url(iv) };
   const key = await encryptionKey(master, context);
   return new TextDecoder().decode(await crypto.subtle.decrypt(algorithm, key, fromBase64Url(ciphertext)));
 }
+
+const OTHER_KEY =
+  "WALLET_ENCRYPTION_KEY is not the key that a stored secret was sealed under: nothing was lost, set the right one";
 
 const damaged = () => new AppError("internal", "A sealed secret is damaged");
 

@@ -1,8 +1,11 @@
 import { erc20Abi, HttpRequestError, numberToHex, type Address, type Hex } from "viem";
 import { getBalance, getBlock, readContract } from "viem/actions";
 import * as z from "zod";
+import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { USDC } from "../../lib/money/base";
+import { noteHead } from "../../lib/outside/calls";
+import { headTrouble } from "../../lib/outside/head";
 import { unusableFailure } from "../call";
 import {
   account,
@@ -107,16 +110,36 @@ function transfersIn(logs: readonly Log[], { first, last }: Range): TransferLog[
 }
 
 /**
- * The newest block, or the last one that the chain will not drop again, as its node says.
+ * The newest block, as its node says, whatever time it has.
  * @throws AppError `upstream` if the chain cannot be reached, or is another one.
  */
-export async function readHead(tag: "latest" | "safe"): Promise<TimedPlace> {
+export async function readHead(): Promise<TimedPlace> {
   const client = chainClient();
   return guarded(async () => {
-    const [head] = await Promise.all([placeOf(client, tag), requireChain(client)]);
+    const [head] = await Promise.all([placeOf(client, "latest"), requireChain(client)]);
     if (head === null) throw unusableFailure(UPSTREAM);
     return head;
   });
+}
+
+/**
+ * The newest block, which the operator hears of if it is no head by its time.
+ * @throws AppError `upstream` then, or as `readHead`.
+ */
+export async function readFreshHead(): Promise<TimedPlace> {
+  const head = await readHead();
+  const trouble = headTrouble(head.time, Date.now());
+  noteHead(trouble === null ? null : head.time);
+  if (trouble !== null) throw new AppError("upstream", `${UPSTREAM} is not up to date: ${trouble}`);
+  return head;
+}
+
+/** The last block that the chain will not drop again. @throws AppError `upstream`, as `readFreshHead` */
+export async function readSafeHead(): Promise<TimedPlace> {
+  const client = chainClient();
+  const [safe] = await Promise.all([guarded(() => placeOf(client, "safe")), readFreshHead()]);
+  if (safe === null) throw unusableFailure(UPSTREAM);
+  return safe;
 }
 
 /**
@@ -213,9 +236,14 @@ export function transfersTo(to: Address, first: number, last: number) {
       if (range.first < range.last || !isTooMuch(error)) throw error;
       return logsOneByOne(client, range.first);
     });
-    const hashes = [...new Set(logs.map(({ txHash }) => txHash))];
-    const ofEach = hashes.map((hash) => logs.filter(({ txHash }) => txHash === hash));
-    return ofEach.flatMap((own) => incoming(own, to.toLowerCase()));
+    // Grouped once: for a dollar anybody fills a block with thousands of transfers of nothing.
+    const ofEach = new Map<string, TransferLog[]>();
+    for (const one of logs) {
+      const own = ofEach.get(one.txHash);
+      if (own === undefined) ofEach.set(one.txHash, [one]);
+      else own.push(one);
+    }
+    return [...ofEach.values()].flatMap((own) => incoming(own, to.toLowerCase()));
   });
 }
 

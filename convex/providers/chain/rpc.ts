@@ -190,7 +190,7 @@ export type Revert = {
 
 /** How nodes say that the call itself fails; code 3 is usual, some send only words. */
 const REVERTED =
-  /revert|out of gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
+  /revert|out ?of ?gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
 
 /** Why a call would fail; `null` if the failure is not the call's (a limit, a bad method, …). */
 export function revertOf(error: unknown): Revert | null {

@@ -8,10 +8,10 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import { getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
+import { call, getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
 import { USDC } from "../../lib/money/base";
 import { inRanges, type Log } from "./blocks";
-import { answerOf, chainClient, guarded, hexOf } from "./rpc";
+import { chainClient, guarded, hexOf, unlessReverted } from "./rpc";
 
 /** USDC on Base: payments that their payers have signed (EIP-3009), and who has signed what. */
 
@@ -118,6 +118,8 @@ const walletAbi = parseAbi([
   "function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4 magic)",
 ]);
 const VALID = "0x1626ba7e";
+/** A passkey's signature costs some 400,000; a contract of a stranger's that never ends is stopped here. */
+const VALIDATION_GAS = 1_000_000n;
 
 /**
  * Whether an address has signed a hash (EIP-191's of a text, EIP-712's of data): with a key, or by ERC-1271 as a
@@ -129,6 +131,8 @@ export async function signedBy(owner: string, hash: Hex, signed: string): Promis
   const signer = await recoverAddress({ hash, signature }).catch(() => null);
   if (signer !== null && isAddressEqual(signer, address)) return true;
   const args = [hash, signature] as const;
-  const asked = { address, abi: walletAbi, functionName: "isValidSignature", args } as const;
-  return guarded(async () => (await answerOf(readContract(chainClient(), asked))) === VALID);
+  const data = encodeFunctionData({ abi: walletAbi, functionName: "isValidSignature", args });
+  const asked = { to: address, data, gas: VALIDATION_GAS };
+  const answer = await guarded(() => unlessReverted(call(chainClient(), asked)));
+  return answer?.data?.length === 66 && answer.data.startsWith(VALID);
 }

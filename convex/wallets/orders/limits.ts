@@ -159,12 +159,12 @@ export function addressKey({ userId, by, address }: Ordering): string | undefine
 
 /**
  * What an order counts: of a send all that leaves its user, of a swap what its terms let it lose (its slippage, and the
- * operator's allowance), or all of it where no price is checked.
+ * operator's allowance), or all of it where no price is checked, or a post orders it.
  */
-function countOf({ request, value = "0" }: Ordering, recipient: Recipient | null): bigint {
+function countOf({ request, by, value = "0" }: Ordering, recipient: Recipient | null): bigint {
   const worth = BigInt(value);
   if (request.kind === "send") return recipient?.kind === "own" ? 0n : worth;
-  if (request.acceptUnpriced === true) return worth;
+  if (request.acceptUnpriced === true || by === "post") return worth;
   const tolerated = BigInt(request.slippageBps) + BigInt(setting("MAX_PRICE_IMPACT_BPS"));
   return (worth * tolerated + BPS - 1n) / BPS;
 }

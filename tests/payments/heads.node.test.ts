@@ -1,0 +1,164 @@
+import { describe, expect } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import { balanceOf as creditsOf } from "../../convex/credits/model";
+import { beginReading } from "../../convex/payments/deposits";
+import { beginFollowing } from "../../convex/whales/alerts";
+import { newWallet, send, transferTo } from "../chain/support";
+import { chain, test as chainTest, useChain } from "../support/chain/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
+import { intercept } from "../support/outside";
+import { ONE, PLATFORM } from "./authorizations";
+
+/**
+ * A node's newest block may be none: ahead of the chain, of the clock, or of long ago (debridge-node #80, go-ethereum
+ * #24078, tenderduty #51). No deposit is lost by it, and the operator learns of it.
+ */
+
+useChain();
+
+const MINUTE = 60_000;
+const createApp = (env: Record<string, string | undefined> = {}) =>
+  createWalletApp(chain, { env: { PLATFORM_WALLET_ADDRESS: PLATFORM, CONFIRMATIONS: "1", ...env } });
+
+const test = chainTest.extend<{ app: WalletApp }>({
+  // The second argument is the test runner's own.
+  app: async ({ settings }, use) => {
+    const app = createApp(settings.env);
+    await minute(app);
+    await use(app);
+  },
+});
+
+async function minute(app: WalletApp): Promise<void> {
+  await app.t.run(beginReading);
+  await app.settle();
+}
+
+async function deposit(app: WalletApp, userId: string, to = PLATFORM): Promise<void> {
+  const wallet = await newWallet(chain, { USDC: ONE });
+  await app.t.run((ctx) => ctx.db.insert("addresses", { address: wallet.address.toLowerCase(), userId }));
+  await send(chain, wallet, { to: chain.addresses.tokens.USDC, data: transferTo(to, ONE) });
+}
+
+const balanceOf = (app: WalletApp, userId: string) => app.t.run((ctx) => creditsOf(ctx, userId));
+const cursorOf = async (app: WalletApp) => (await app.rows("depositCursors"))[0]?.block ?? -1;
+const headOf = async () => Number(await chain.rpc("eth_blockNumber", []));
+
+const answers = z.array(
+  z.looseObject({
+    result: z.union([z.looseObject({ number: z.string(), timestamp: z.string() }), z.unknown()]),
+  }),
+);
+const block = z.looseObject({ number: z.string(), hash: z.string(), timestamp: z.string() });
+const plus = (quantity: string, more: number) => `0x${(Number(quantity) + more).toString(16)}`;
+
+/** The node's newest block has a number and a time (in seconds) that differ by so much. @returns Ends that. */
+const heading = ({ blocks = 0, seconds = 0 }) =>
+  intercept(async ({ body }, pass) => {
+    const response = await pass();
+    if (!body.includes("eth_getBlockByNumber") || !body.includes('"latest"')) return response;
+    const told = answers.parse(await response.json()).map((one) => {
+      const { success, data } = block.safeParse(one.result);
+      if (!success) return one;
+      const head = { number: plus(data.number, blocks), timestamp: plus(data.timestamp, seconds) };
+      return { ...one, result: { ...data, ...head } };
+    });
+    return Response.json(told);
+  });
+
+const reasonsOf = async (app: WalletApp) => (await app.get("/health")).body.reasons;
+
+describe("a head", () => {
+  test.for([400, 5_000, 50_000])(
+    "that was told %s blocks too high for a minute costs no deposit",
+    async (blocks, { app }) => {
+      const end = heading({ blocks });
+      await deposit(app, "during");
+      await minute(app);
+      end();
+      await deposit(app, "after");
+      await minute(app);
+      expect([await balanceOf(app, "during"), await balanceOf(app, "after")]).toEqual([100, 100]);
+      expect(await cursorOf(app)).toBeLessThanOrEqual(await headOf());
+    },
+  );
+
+  test("that was too high at the very first reading costs none either", async () => {
+    const app = createApp();
+    const end = heading({ blocks: 5_000 });
+    await minute(app);
+    end();
+    await minute(app);
+    await deposit(app, "alice");
+    await minute(app);
+    expect(await balanceOf(app, "alice")).toBe(100);
+  });
+
+  test.for([
+    ["ahead of the clock", 3_600, /ahead of the clock/],
+    ["hours old", -7_200, /its newest block is 1[12]\d minutes old/],
+  ] as const)("that is %s is none, and said until there is one", async ([_name, seconds, words], { app }) => {
+    const before = await cursorOf(app);
+    await deposit(app, "alice");
+    const end = heading({ seconds });
+    await minute(app);
+    await app.t.run(beginFollowing);
+    await app.settle();
+    expect([await cursorOf(app), await balanceOf(app, "alice"), await app.rows("whaleProgress")]).toEqual([
+      before,
+      0,
+      [],
+    ]);
+    expect(await reasonsOf(app)).toEqual([expect.stringMatching(words)]);
+    const { wrong } = await app.t.action(internal.ops.doctor.ask, {});
+    expect(wrong.join("\n")).toMatch(words);
+    end();
+    await minute(app);
+    expect([await balanceOf(app, "alice"), await reasonsOf(app)]).toEqual([100, []]);
+  });
+
+  test("that is some minutes old is that of a quiet chain", async ({ app }) => {
+    await deposit(app, "alice");
+    heading({ seconds: -300 });
+    await minute(app);
+    expect([await balanceOf(app, "alice"), await reasonsOf(app)]).toEqual([100, []]);
+  });
+});
+
+test("each hour the blocks before the head are read again, not those before a cursor that is ahead", async ({
+  app,
+}) => {
+  await deposit(app, "alice");
+  // The cursor has passed the deposit unread, and stands above the confirmed blocks by less than the chain's length.
+  await app.t.run(async (ctx) => {
+    for (const { _id } of await ctx.db.query("depositCursors").collect())
+      await ctx.db.patch("depositCursors", _id, { block: (await headOf()) + 2_500, rereadAt: 0 });
+  });
+  await minute(app);
+  expect(await balanceOf(app, "alice")).toBe(100);
+});
+
+test("what was sent to the platform's former wallet is credited for a day after the change", async ({
+  app,
+}) => {
+  await deposit(app, "unread");
+  const next = createApp({ PLATFORM_WALLET_ADDRESS: freshAddress() });
+  for (const { _id: _, _creationTime: __, ...row } of await app.rows("depositCursors"))
+    await next.t.run((ctx) => ctx.db.insert("depositCursors", row));
+  await next.t.run(async (ctx) => {
+    for (const { _id } of await ctx.db.query("addresses").collect()) await ctx.db.delete("addresses", _id);
+  });
+  for (const { address, userId } of await app.rows("addresses"))
+    await next.t.run((ctx) => ctx.db.insert("addresses", { address, userId }));
+  await minute(next);
+  expect(await balanceOf(next, "unread")).toBe(100);
+  await deposit(next, "late");
+  const rereadAt = Date.now() - 26 * 60 * MINUTE;
+  await next.t.run(async (ctx) => {
+    for (const { _id, wallet } of await ctx.db.query("depositCursors").collect())
+      if (wallet === PLATFORM.toLowerCase()) await ctx.db.patch("depositCursors", _id, { rereadAt });
+  });
+  await minute(next);
+  expect(await balanceOf(next, "late")).toBe(0);
+});
