@@ -4,7 +4,6 @@ import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME, EXAMPLE_USER, text, userId } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { AppError } from "../lib/errors";
-import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { iso } from "../lib/time";
 import { delivers } from "../messenger/webhooks/http";
@@ -98,8 +97,7 @@ const propose: MountedEndpoint = endpoint({
       const asked = condition === undefined ? { text: words ?? "" } : { condition };
       return proposeAlert(ctx, caller, { userId, ...ends, ...(once === true ? { once } : {}) }, asked);
     };
-    const spends = words === undefined ? {} : { payer: payerOf(caller) };
-    const { alert, present } = await waitingAs(ctx, caller, work, spends);
+    const { alert, present } = await waitingAs(ctx, caller, work);
     const { latest, holds: holdsNow } = present;
     const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
     return { alert: shown(alert), now, holdsNow };

@@ -12,7 +12,8 @@ import { answer as answerQuestion } from "../chat/replies";
 import { hasEnded } from "../lib/cache";
 import { optional, required, siteUrl } from "../lib/env";
 import { AppError, failureOf, messageOf, reasonOf } from "../lib/errors";
-import type { Caller } from "../lib/limits/callers";
+import { refuseBeyond } from "../lib/limits/budget";
+import { payerOf, type Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
 import { counted } from "../lib/outside/calls";
@@ -200,6 +201,7 @@ async function answerTo(ctx: ActionCtx, request: Request): Promise<Outcome> {
   const { updateId, sender, userId, argument: question } = request;
   const caller = callerOf(request);
   await charge(ctx, "question", caller);
+  await refuseBeyond(ctx, payerOf(caller));
   required("LLM_GATEWAY_API_KEY");
   // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
   const own = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;

@@ -168,8 +168,7 @@ const wallet: MountedEndpoint = endpoint({
   guard,
   headers: BOTS_SECRET,
   errors: { unauthorized: NO_SECRET },
-  // Ids of accounts can be tried one after another, so each guess is counted.
-  limit: "settings",
+  limit: "account",
   example: {
     input: { messengerId: "123456789" },
     output: { linked: true, confirmed: true, walletAddress: EXAMPLE_ADDRESS, userId: EXAMPLE_USER },
