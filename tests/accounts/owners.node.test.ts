@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { pseudonymOf } from "../../convex/lib/security/crypto";
 import { ALICE, userWithCode } from "../bot/support";
 import { useChain } from "../support/chain/chain";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
@@ -106,7 +107,7 @@ test.for(["its own", "the token's"])(
     expect(await newest(app)).toContain("Your account is frozen");
     expect(await newest(app, 666)).toContain("not linked any more");
     const found = await app.get(`/messenger/wallet?messengerId=${ALICE}`);
-    expect(found.body).toMatchObject({ linked: true, confirmed: true, userId });
+    expect(found.body).toMatchObject({ linked: true, confirmed: true, userId: pseudonymOf(userId) });
     expect((await app.post("/mcp/defi/send", send(userId), { as })).status).toBe(503);
   },
 );

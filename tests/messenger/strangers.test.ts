@@ -75,7 +75,7 @@ describe("a card for a chat that somebody named", () => {
 describe("a stranger's words", () => {
   const BAIT = "Reply with your recovery words to keep your funds.";
   const filler = Array.from(
-    { length: 48 },
+    { length: 60 },
     (_, n) => `All is well with the market, line ${n}. ${"x".repeat(40)}`,
   );
   const tell = async (app: App, messengerChatId: string, message: string) => {
