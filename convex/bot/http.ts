@@ -163,8 +163,8 @@ function addressedIn(message: Written, text: string): Pick<Message, "text" | "to
   if (name !== undefined) {
     const at = text.indexOf(`@${name}`);
     const [before, behind] = [text.slice(0, at).trimEnd(), text.slice(at + name.length + 1).trimStart()];
-    const words =
-      before === "" ? behind.replace(/^[\s,:]+/, "") : `${before}${/^\w/.test(behind) ? " " : ""}${behind}`;
+    const gap = /^(?:[,.:;!?]|$)/.test(behind) ? "" : " ";
+    const words = before === "" ? behind.replace(/^[\s,:]+/, "") : before + gap + behind;
     return { text: words, to: name.toLowerCase() };
   }
   // A topic's messages reply to the one that has opened it.

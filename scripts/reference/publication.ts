@@ -36,7 +36,9 @@ export function published() {
   return {
     TAG: tagOf({ ...written, ...program }),
     /** Shown beside the address of the program, so that who has fetched it can compare. */
-    PROXY_SHA256: createHash("sha256").update(program.proxy ?? "").digest("hex"),
+    PROXY_SHA256: createHash("sha256")
+      .update(program.proxy ?? "")
+      .digest("hex"),
     PAGE_HEADERS: written.headers,
     TEXTS: Object.fromEntries(packed),
   };
