@@ -32,7 +32,7 @@ export const freshReference: Plugin = {
   load: (id) =>
     id === REFERENCE
       ? `import { published } from ${JSON.stringify(PUBLICATION)};
-export const { TAG, TEXTS, PAGE_HEADERS } = published();`
+export const { TAG, PROXY_SHA256, TEXTS, PAGE_HEADERS } = published();`
       : null,
 };
 

@@ -22,7 +22,7 @@ import type { Condition, Observation } from "./tables";
 type Proposed = { alert: Alert; present: Present };
 
 /** What a person, or a program, chooses besides the condition. */
-type Choice = Pick<Alert, "userId" | "once" | "expiresAt">;
+type Choice = Pick<Alert, "userId" | "once" | "until">;
 
 /** The result of reading a person's words: a proposal, an answer to the person, or that the words ask for no alert. */
 export type Answered =
@@ -43,7 +43,7 @@ export const answerWords = counted(
     if (reading.kind !== "read") return reading;
     const { condition, isRestated } = reading;
     const present = await presentOf(ctx, condition);
-    const doubt = isRestated ? doubtByPrice(condition, present) : null;
+    const doubt = isRestated ? doubtByPrice(condition, present) : doubtByThousands(condition, words, present);
     if (doubt !== null) return { kind: "open", ...doubt };
     const alert: Alert = await ctx.runMutation(internal.alerts.model.propose, { ...choice, condition });
     return { kind: "proposed", proposed: { alert, present } };
@@ -94,6 +94,18 @@ function doubtByPrice(condition: Condition, { latest, holds }: Present): Doubt |
   if (!holds) return null;
   const turned = { ...condition, direction: direction === "above" ? ("below" as const) : ("above" as const) };
   return { say: `${now}, so that is true already. Above or below?`, meant: [turned, condition] };
+}
+
+/** Digits in threes behind a point, which some people write between thousands. */
+const DOTTED = /(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)/;
+
+/** Asks about a level that may have been meant a thousand times as high, unless it is near the price as it was read. */
+function doubtByThousands(condition: Condition, words: string, { latest }: Present): Doubt | null {
+  if (condition.kind !== "price" || !DOTTED.test(words)) return null;
+  const { levelUsd } = condition;
+  if (latest !== null && Math.abs(Math.log(levelUsd / latest.value)) <= Math.log(FAR)) return null;
+  const say = `I read ${dollars(levelUsd)}. Is that the level?`;
+  return { say, meant: [{ ...condition, levelUsd: levelUsd * 1_000 }, condition] };
 }
 
 const LIST = { collector: "markets", subject: "" } as const;

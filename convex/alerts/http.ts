@@ -4,7 +4,6 @@ import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME, EXAMPLE_USER, text, userId } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { AppError } from "../lib/errors";
-import { payerOf } from "../lib/limits/callers";
 import { waitingAs } from "../lib/limits/slots";
 import { iso } from "../lib/time";
 import { delivers } from "../messenger/webhooks/http";
@@ -31,7 +30,7 @@ const alertShape = z.object({
 });
 
 const shown = ({ _id: alertId, _creationTime: createdAt, ...row }: Alert) => {
-  const none = { once: false, confirmedAt: null, endedAt: null, expiresAt: null };
+  const none = { once: false, confirmedAt: null, endedAt: null, expiresAt: row.until ?? null };
   return { ...none, ...row, alertId, createdAt, words: describe(row.condition) };
 };
 
@@ -61,7 +60,7 @@ const propose: MountedEndpoint = endpoint({
   summary:
     "Reads an alert from a person's words, or takes it as a `condition`, and keeps it until it is confirmed.",
   description:
-    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), for any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to have the coin and the numbers of the words; if it has not, or the level is reached already or more than five times off, the answer is an error that says what to send instead. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
+    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), for any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to have the coin and the numbers of the words; if it has not, or the level is reached already or more than five times off, the answer is an error that says what to send instead. Nothing fires before `/alerts/confirm`; a proposal is kept for a day. If the user has the same alert already, that one is the answer; with another `once` or `until` it is a proposal that takes its place when it is confirmed.",
   errors: { invalid_request: "`error` says what to say instead." },
   example: {
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
@@ -89,17 +88,16 @@ const propose: MountedEndpoint = endpoint({
   handler: async (ctx, { userId, text: words, condition, once, until }, { caller }) => {
     if ((words === undefined) === (condition === undefined))
       throw new AppError("invalid_request", "Send text, or a condition: one of the two");
-    const ends = until === undefined ? {} : { expiresAt: Date.parse(until) };
-    if (ends.expiresAt !== undefined && ends.expiresAt <= Date.now())
+    const ends = until === undefined ? {} : { until: Date.parse(until) };
+    if (ends.until !== undefined && ends.until <= Date.now())
       throw new AppError("invalid_request", "until must be later than now");
     // What reads words and asks for prices is loaded when it is needed.
     const work = async () => {
       const { proposeAlert } = await import("./desk");
       const asked = condition === undefined ? { text: words ?? "" } : { condition };
-      return proposeAlert(ctx, caller, { userId, ...ends, ...(once === true ? { once } : {}) }, asked);
+      return proposeAlert(ctx, caller, { userId, ...ends, ...(once === undefined ? {} : { once }) }, asked);
     };
-    const spends = words === undefined ? {} : { payer: payerOf(caller) };
-    const { alert, present } = await waitingAs(ctx, caller, work, spends);
+    const { alert, present } = await waitingAs(ctx, caller, work);
     const { latest, holds: holdsNow } = present;
     const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
     return { alert: shown(alert), now, holdsNow };

@@ -11,7 +11,7 @@ import { isChatUser } from "../messenger/model";
 import { ownerOf } from "../accounts/model";
 import { describe, nextTime, watchOf } from "./grammar";
 import { lastObservation } from "./observations";
-import { alertTables } from "./tables";
+import { alertTables, type Condition } from "./tables";
 
 /** Users' alerts: proposed, confirmed, ended. */
 
@@ -32,19 +32,22 @@ const vAlert = alertTables.alerts.validator.extend({ _id: v.id("alerts"), _creat
 export type Alert = Doc<"alerts">;
 
 /**
- * Stores a proposal until its user confirms it. If the user already has an alert with the same line, proposed or
- * active, that one is returned.
+ * Stores a proposal until its user confirms it. If the user already has an alert with the same line, that one is returned:
+ * a proposal as it is asked for now, and an active one unless it is to end otherwise.
  */
 export const propose = internalMutation({
-  args: alertTables.alerts.validator.pick("userId", "condition", "once", "expiresAt"),
+  args: alertTables.alerts.validator.pick("userId", "condition", "once", "until"),
   returns: vAlert,
   handler: async (ctx, proposal) => {
-    const { userId, condition } = proposal;
+    const { userId, condition, ...asked } = proposal;
     const proposed = await inState(ctx, userId, "proposed").take(ALL);
-    const open = [...(await inState(ctx, userId, "active").take(ALL)), ...proposed];
-    const words = describe(condition);
-    const same = open.find((row) => describe(row.condition) === words);
-    if (same !== undefined) return same;
+    const active = sameAs(condition, await inState(ctx, userId, "active").take(ALL));
+    if (active !== undefined && endsAs(active, asked)) return active;
+    const same = sameAs(condition, proposed);
+    if (same !== undefined) {
+      if (!endsAs(same, asked)) await ctx.db.patch("alerts", same._id, asked);
+      return getOrThrow(ctx, "alerts", same._id);
+    }
     const [oldest] = proposed;
     if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
     const begun = { state: "proposed", readyAt: 0, fired: 0 } as const;
@@ -52,6 +55,14 @@ export const propose = internalMutation({
     return getOrThrow(ctx, "alerts", alertId);
   },
 });
+
+/** Whether an alert ends as it is asked for now. */
+const endsAs = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boolean =>
+  (once === undefined || once === (row.once ?? false)) && (until === undefined || until === row.until);
+
+/** The alert with the same line. */
+const sameAs = (condition: Condition, rows: readonly Alert[]): Alert | undefined =>
+  rows.find((row) => describe(row.condition) === describe(condition));
 
 /** The first alert of a subject is compared with observations from now on, and begins with the present state. */
 async function follow(ctx: MutationCtx, subject: string, now: number): Promise<void> {
@@ -97,7 +108,7 @@ async function ofUser(ctx: MutationCtx, userId: string, id: string): Promise<Doc
 }
 
 /**
- * Switches a user's proposal on, or prolongs an active alert from now on. `once`: it ends when it has fired.
+ * Switches a user's proposal on, or prolongs an active alert from now on, at most until the end that was asked for. `once`: it ends when it has fired.
  * @throws AppError `not_found` if the user has no such alert; `conflict` if they have as many active ones as they may, or if
  * it has ended.
  */
@@ -112,9 +123,11 @@ export const accept = internalMutation({
     const isProven = (await ownerOf(ctx, userId)) !== null;
     // A chat with the bot certainly belongs to somebody.
     const life = isProven || isChatUser(userId) ? LIFETIME_MS : STRANGERS_LIFETIME_MS;
-    const wanted = row.state === "proposed" ? row.expiresAt : undefined;
-    const expiresAt = Math.min(now + life, wanted ?? Infinity);
+    const expiresAt = Math.min(now + life, row.until ?? Infinity);
     if (row.state === "proposed") {
+      // It takes the place of the one that was to end otherwise.
+      const former = sameAs(condition, await inState(ctx, userId, "active").take(ALL));
+      if (former !== undefined) await switchOff(ctx, former);
       const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
       if ((await inState(ctx, userId, "active").take(most)).length >= most) {
         const more = isProven ? "" : `; a signed-in user can have ${MOST_ACTIVE}`;

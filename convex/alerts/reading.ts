@@ -3,6 +3,7 @@ import type { ActionCtx } from "../_generated/server";
 import { optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
+import { refuseBeyond } from "../lib/limits/budget";
 import { payerOf, type Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { mentionsIn, namesOf, symbolIn } from "../lib/money/coins";
@@ -213,9 +214,11 @@ const symbol = (token: string): RegExp =>
 /** The model's restatement of the words; `null` if there is no model, or if it fails. */
 async function restate(ctx: ActionCtx, words: string, caller: Caller) {
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
+  const payer = payerOf(caller);
   await charge(ctx, "question", caller);
+  await refuseBeyond(ctx, payer);
   const { completeStructured } = await import("../providers/models/structure");
-  const patience = { timeoutMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
+  const patience = { timeoutMs: deadlines.alertWords, attempts: 1, payer };
   try {
     return (await completeStructured(ctx, restatementQuestion(words), patience)).value;
   } catch (error) {

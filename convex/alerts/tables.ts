@@ -77,7 +77,9 @@ export const alertTables = {
     confirmedAt: v.optional(v.number()),
     /** Epoch ms: when it was switched off, or ended by itself. */
     endedAt: v.optional(v.number()),
-    /** Epoch ms: when an active one ends by itself. On proposals only where their user has named a date. */
+    /** Epoch ms: the end that its user has asked for. */
+    until: v.optional(v.number()),
+    /** Epoch ms: when an active one ends by itself. */
     expiresAt: v.optional(v.number()),
     /** How often it has fired. */
     fired: v.number(),

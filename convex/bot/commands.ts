@@ -3,8 +3,9 @@ import type { MutationCtx } from "../_generated/server";
 import { failureOf, reasonOf } from "../lib/errors";
 import { symbolIn } from "../lib/money/coins";
 import { PRINTABLE } from "../lib/records";
+import { withoutTrailing } from "../lib/text/strings";
 import type { Button, Paragraph } from "../messenger/format";
-import { ANSWER, enqueueCard, linkOfAccount, written } from "../messenger/model";
+import { ANSWER, CODE_LENGTH, enqueueCard, linkOfAccount, written } from "../messenger/model";
 import { vButtons, vPicture, vSpan, type Picture } from "../messenger/tables";
 import { notice, UNCONFIRMED } from "./cards";
 
@@ -20,7 +21,7 @@ const vSender = v.object({
   threadId: v.optional(v.number()),
   /** A chat of the sender with the bot alone. */
   alone: v.boolean(),
-  /** The messenger's id of the account; of the group where it speaks for itself (an anonymous admin). */
+  /** The messenger's id of the account; of the group or channel for which somebody speaks. */
   messengerId: v.string(),
   messengerUsername: v.optional(v.string()),
 });
@@ -34,6 +35,8 @@ export const vMessage = v.object({
   text: v.string(),
   /** Forwarded words of somebody else. */
   forwarded: v.boolean(),
+  /** In a group: the bot to which the words are said, lower case without the @; "" for this one, to which they reply. */
+  to: v.optional(v.string()),
   /** The message below which a button was tapped. */
   tapped: v.optional(v.object({ messageId: v.number(), isPicture: v.boolean() })),
 });
@@ -48,33 +51,43 @@ export type ParsedCommand = {
   argument: string;
 };
 
-const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s([\s\S]*))?$/;
+const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?$/;
+/** The freeze with letters of another alphabet or one too few or many: what stops money errs on the safe side. */
+const FREEZE =
+  /^\/(?=\P{ASCII}*(?:[a-z]\P{ASCII}*){3})(?:f|\P{ASCII})(?:r|\P{ASCII}){1,2}(?:e|\P{ASCII}){1,3}(?:z|\P{ASCII}){1,2}(?:e|\P{ASCII}){0,2}$/iu;
 
-/** `/name argument` or `/name@bot argument`; `null` for any other text. */
+/**
+ * `/name argument` or `/name@bot argument`; `null` for any other text. The word is read in its plain form, without what
+ * cannot be seen.
+ */
 export function parseCommand(text: string): ParsedCommand | null {
-  const [matched, name = "", to, argument = ""] = COMMAND.exec(text.trim()) ?? [];
+  const [, written = "", argument = ""] = /^(\S{1,200})(?:\s([\s\S]*))?$/.exec(text.trim()) ?? [];
+  const word = written.replace(/\p{Cf}/gu, "").normalize("NFKC");
+  const [matched, name = "", to = null] = COMMAND.exec(word) ?? [];
+  const known = commandNamed(name.toLowerCase());
+  if (known === null && FREEZE.test(word)) return { name: "freeze", to: null, argument: argument.trim() };
   if (matched === undefined) return null;
   return { name: name.toLowerCase(), to: to?.toLowerCase() ?? null, argument: argument.trim() };
 }
 
+/** A code as it stands in a link to the bot, whose other words (a campaign's, say) say nothing. */
+const CODE = new RegExp(`^[2-9A-HJ-NP-Z]{${CODE_LENGTH}}$`, "i");
+
 /** Whether a command carries what may be a link code. */
 export function showsCode({ name, argument }: ParsedCommand): boolean {
-  return ["connect", "start"].includes(name) && argument !== "";
-}
-
-const MENTION = /^@([A-Za-z0-9_]{1,64})[\s,:]([\s\S]*)$/;
-
-/** `@bot how is ETH?`: words that begin with the bot's name. */
-export function parseMention(text: string): { to: string; words: string } | null {
-  const [, to = "", rest = ""] = MENTION.exec(text.trim()) ?? [];
-  const words = rest.replace(/^[\s,:]+/, "");
-  return words === "" ? null : { to: to.toLowerCase(), words };
+  return name === "start" ? CODE.test(argument) : name === "connect" && argument !== "";
 }
 
 const LONGEST_NAME = 60;
 
+/** What somebody has named, without quotation marks around it and the end of a sentence behind it. */
+export function bareName(words: string): string {
+  return withoutTrailing(words.replace(/^[\s"'“”„«»‘’‚]+/, ""), " \n\t\"'“”«»‘’.,;:!?");
+}
+
 /** A token's symbol or name; empty if none is named, `null` if the words can be neither. */
-export function focusIn(argument: string): string | null {
+export function focusIn(words: string): string | null {
+  const argument = bareName(words);
   if (argument === "") return "";
   return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(argument) ? symbolIn(argument) : null;
 }

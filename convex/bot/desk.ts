@@ -12,13 +12,13 @@ import { answer as answerQuestion } from "../chat/replies";
 import { hasEnded } from "../lib/cache";
 import { optional, required, siteUrl } from "../lib/env";
 import { AppError, failureOf, messageOf, reasonOf } from "../lib/errors";
-import type { Caller } from "../lib/limits/callers";
+import { refuseBeyond } from "../lib/limits/budget";
+import { payerOf, type Caller } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { log } from "../lib/log";
 import { counted } from "../lib/outside/calls";
 import { sha256Hex } from "../lib/security/crypto";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
-import { withoutTrailing } from "../lib/text/strings";
 import { MINUTE, roundedNow, SECOND, sleep } from "../lib/time";
 import { worker } from "../lib/worker";
 import { focusOf } from "../market/listing";
@@ -29,7 +29,7 @@ import { snapshotCard } from "../research/cards";
 import { storedResult } from "../research/model";
 import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, notice, PRIVATE_ONLY } from "./cards";
 import { commandNamed, help, menu, reply, whichToken, type Outcome, type Request } from "./commands";
-import { focusIn, parseCommand, parseMention, showsCode } from "./commands";
+import { focusIn, parseCommand, showsCode } from "./commands";
 import { vMessage, vOutcome, type Message, type Sender } from "./commands";
 import { ordered, priceOutcome, works } from "./works";
 
@@ -38,12 +38,12 @@ export const answer = worker(vMessage.fields, async (ctx, { job, ...message }) =
   const { sender } = message;
   const link = await ctx.runQuery(internal.messenger.linking.find, { messengerId: sender.messengerId });
   const userId = link?.confirmed === true ? link.userId : null;
-  const asked = askedIn(message);
   // Before a group sees the bot type, it has to be known that the words are for this bot.
-  if (asked.to !== null && !sender.alone && !(await isMe(asked.to))) return "over";
+  const to = parseCommand(message.text)?.to ?? message.to ?? "";
+  if (to !== "" && !sender.alone && !(await isMe(to))) return "over";
   const worked = await whileTyping(
     sender,
-    outcomeOf(ctx, message, asked.text, userId).catch((error: unknown) => afterFailure(error, asked.text)),
+    outcomeOf(ctx, message, userId).catch((error: unknown) => afterFailure(error, message.text)),
   );
   if (worked === "wait") await ctx.runMutation(internal.bot.updates.wait, { ...message, job });
   else if ("bind" in worked) {
@@ -55,22 +55,13 @@ export const answer = worker(vMessage.fields, async (ctx, { job, ...message }) =
   }
 });
 
-/** The words that are meant, and the bot that they name (lower case, without the @), if they name one. */
-function askedIn({ sender, text, tapped }: Message): { text: string; to: string | null } {
-  const command = parseCommand(text);
-  if (command !== null || sender.alone || tapped !== undefined) return { text, to: command?.to ?? null };
-  const mention = parseMention(text);
-  return { text: mention?.words ?? text, to: mention?.to ?? null };
-}
-
 async function isMe(name: string): Promise<boolean> {
   return (await botUsername(required("MESSENGER_BOT_TOKEN")))?.toLowerCase() === name;
 }
 
 async function outcomeOf(
   ctx: ActionCtx,
-  { updateId, sender, forwarded, tapped }: Message,
-  text: string,
+  { updateId, sender, text, forwarded, tapped }: Message,
   userId: string | null,
 ): Promise<Worked> {
   if (text === "") return { answer: help() };
@@ -82,7 +73,7 @@ async function outcomeOf(
   if (parsed === null) {
     // The name of a coin asks only for its price, which needs no model.
     const isName = argument.split(/\s+/).length <= 3;
-    const price = isName ? await priceOutcome(ctx, withoutTrailing(argument, "? ")) : null;
+    const price = isName ? await priceOutcome(ctx, argument) : null;
     if (price !== null) return price;
     return sender.alone ? plainWords(ctx, request, forwarded) : answerTo(ctx, request);
   }
@@ -115,12 +106,12 @@ function afterFailure(error: unknown, text: string): Outcome {
 /** The messenger shows for five seconds that somebody types; no answer takes so many times four. */
 const [TYPING_MS, MOST_TYPING] = [4 * SECOND, 15];
 
-/** Shows the chat that the bot is working while it is. A failure is ignored, because this is no message. */
+/** Shows the chat that the bot is working while it is. Nobody waits for that, and a failure is ignored: it is no message. */
 async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promise<Result> {
   const botToken = optional("MESSENGER_BOT_TOKEN");
   const done = work.then(() => true);
   for (let shown = 0; botToken !== undefined && shown < MOST_TYPING; shown++) {
-    await showTyping(botToken, sender);
+    void showTyping(botToken, sender);
     if (await Promise.race([done, sleep(TYPING_MS).then(() => false)])) break;
   }
   return work;
@@ -200,6 +191,7 @@ async function answerTo(ctx: ActionCtx, request: Request): Promise<Outcome> {
   const { updateId, sender, userId, argument: question } = request;
   const caller = callerOf(request);
   await charge(ctx, "question", caller);
+  await refuseBeyond(ctx, payerOf(caller));
   required("LLM_GATEWAY_API_KEY");
   // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
   const own = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;

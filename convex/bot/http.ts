@@ -2,7 +2,7 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { equalBytes } from "../lib/security/crypto";
-import { required } from "../lib/env";
+import { optional, required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { cut as cutTo } from "../lib/text/strings";
@@ -18,6 +18,8 @@ const personShape = z.object({
   username: z.string().optional().catch(undefined),
 });
 
+const entities = z.array(z.object({ type: z.string(), offset: z.int(), length: z.int() }));
+
 /** A message as far as the bot reads it. Source: the Bot API's `Message`. */
 const messageShape = z.looseObject({
   text: z.string().optional(),
@@ -25,8 +27,19 @@ const messageShape = z.looseObject({
   caption: z.string().optional(),
   chat: chatShape,
   from: personShape.optional(),
-  /** The chat itself, where an anonymous admin speaks for it. */
+  /** The chat itself, where an anonymous admin speaks for it, or somebody's channel. */
   sender_chat: z.object({ id: z.int() }).optional().catch(undefined),
+  /** A channel's post, which the messenger has copied into the group that discusses it. */
+  is_automatic_forward: z.boolean().optional().catch(undefined),
+  /** Where names stand in the words, in UTF-16 units. */
+  entities: entities.optional().catch(undefined),
+  caption_entities: entities.optional().catch(undefined),
+  reply_to_message: z
+    .looseObject({ from: personShape.optional(), forum_topic_created: z.unknown().optional() })
+    .optional()
+    .catch(undefined),
+  /** The album that a picture is part of; one of them has its words. */
+  media_group_id: z.string().optional().catch(undefined),
   message_thread_id: z.int().positive().optional().catch(undefined),
   is_topic_message: z.boolean().optional().catch(undefined),
   /** The new id of a group that has become a supergroup. */
@@ -125,29 +138,64 @@ function tapOf({ from, message, data }: z.output<typeof queryShape>): Received |
 function writtenMessage(message: Written): Received | null {
   const sender = senderOf(message);
   const words = message.text ?? message.caption;
-  if (sender === null || (words === undefined && MEDIA.every((kind) => message[kind] === undefined)))
-    return null;
+  if (sender === null) return null;
+  const isSilent = message.media_group_id !== undefined || MEDIA.every((kind) => message[kind] === undefined);
+  if (words === undefined && isSilent) return null;
   const forwarded = message.forward_origin !== undefined || message.forward_date !== undefined;
   // What was copied from a card contains invisible joiners.
   const text = cutTo(words?.replaceAll("\u2060", "").trim() ?? "", TEXT_LIMIT);
-  return { sender, text: sender.alone ? text.replace(PASTED, "/start $1") : text, forwarded };
+  if (sender.alone) return { sender, text: text.replace(PASTED, "/start $1"), forwarded };
+  return { sender, forwarded, ...addressedIn(message, text) };
+}
+
+const MENTION = /^@(\w{1,64})[\s,:]/;
+
+/** To whom words in a group are said: to the bot that they name, anywhere, or to whose message they reply. */
+function addressedIn(message: Written, text: string): Pick<Message, "text" | "to"> {
+  const { text: written, caption = "", reply_to_message: replied } = message;
+  const marks = message.entities ?? message.caption_entities ?? [];
+  const names = marks
+    .filter(({ type }) => type === "mention")
+    .map(({ offset, length }) => (written ?? caption).slice(offset + 1, offset + length));
+  // Bots' names end like that: https://core.telegram.org/bots/features#creating-a-new-bot
+  const isCommand = text.startsWith("/");
+  const name = MENTION.exec(text)?.[1] ?? names.find((one) => !isCommand && /bot$/i.test(one));
+  if (name !== undefined) {
+    const at = text.indexOf(`@${name}`);
+    const [before, behind] = [text.slice(0, at).trimEnd(), text.slice(at + name.length + 1).trimStart()];
+    const gap = /^(?:[,.:;!?]|$)/.test(behind) ? "" : " ";
+    const words = before === "" ? behind.replace(/^[\s,:]+/, "") : before + gap + behind;
+    return { text: words, to: name.toLowerCase() };
+  }
+  // A topic's messages reply to the one that has opened it.
+  const isReply = replied?.from?.id === ownId() && replied?.forum_topic_created === undefined;
+  return isReply ? { text, to: "" } : { text };
+}
+
+/** The id of the service's own bot, with which its token begins. */
+function ownId(): number {
+  return Number.parseInt(optional("MESSENGER_BOT_TOKEN") ?? "", 10);
 }
 
 /** A pasted link to the bot starts it, as an opened one does. */
 const PASTED = /^https:\/\/t\.me\/\w{1,64}\?start=([A-Za-z0-9_-]{1,64})$/;
 
-/** Who speaks, in a chat that the bot reads: a person, or a group itself, for which an anonymous admin speaks; or `null`. */
-function senderOf({ chat, from, sender_chat, ...message }: Written): Sender | null {
-  if (!["private", "group", "supergroup"].includes(chat.type)) return null;
-  const isGroup = chat.type !== "private" && sender_chat?.id === chat.id;
-  if (!isGroup && (from === undefined || from.is_bot || sender_chat !== undefined)) return null;
+/**
+ * Who speaks, in a chat that the bot reads: a person, or in a group the group itself, for which an anonymous admin speaks, or
+ * a channel, for which its owner does; or `null`.
+ */
+function senderOf({ chat, from, sender_chat: spokenFor, ...message }: Written): Sender | null {
+  if (!["private", "group", "supergroup"].includes(chat.type) || message.is_automatic_forward === true)
+    return null;
+  const speaker = chat.type === "private" ? undefined : spokenFor;
+  if (speaker === undefined && (from === undefined || from.is_bot || spokenFor !== undefined)) return null;
   const { message_thread_id: thread, is_topic_message: isTopic } = message;
-  const username = isGroup ? undefined : from?.username;
+  const username = speaker === undefined ? from?.username : undefined;
   return {
     chatId: String(chat.id),
     ...(thread !== undefined && isTopic === true ? { threadId: thread } : {}),
     alone: chat.type === "private" && chat.id === from?.id,
-    messengerId: String(isGroup ? chat.id : from?.id),
+    messengerId: String(speaker?.id ?? from?.id),
     ...(username === undefined ? {} : { messengerUsername: cutTo(username, 64) }),
   };
 }

@@ -13,7 +13,7 @@ import { codeByHash, codeHash, userOfAccount } from "../messenger/model";
 import { walletOf } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, LATE, notice, PRIVATE_ONLY } from "./cards";
 import { commandNamed, orReason, putAnswer, type Outcome } from "./commands";
-import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./commands";
+import { parseCommand, showsCode, type ParsedCommand } from "./commands";
 import { vMessage, vOutcome, type Message } from "./commands";
 
 /** Messages to the bot, each from its receipt to its answer. */
@@ -51,10 +51,10 @@ export const receive = internalMutation({
   },
 });
 
-/** Whether a message can be meant for this bot: in a group, what begins with a bot's name, or what anybody may ask. */
-function isMeant({ sender, text, tapped }: Message, command: ParsedCommand | null): boolean {
-  if (sender.alone || tapped !== undefined) return true;
-  if (command === null) return parseMention(text) !== null;
+/** Whether a message can be meant for this bot: in a group, what is said to a bot, or what anybody may ask. */
+function isMeant({ sender, to, tapped }: Message, command: ParsedCommand | null): boolean {
+  if (sender.alone || tapped !== undefined || to !== undefined) return true;
+  if (command === null) return false;
   return command.to !== null || commandNamed(command.name)?.access === "anywhere";
 }
 
@@ -75,8 +75,12 @@ async function openAnswer(ctx: MutationCtx, message: Message, command: ParsedCom
   });
 }
 
-/** The words with the hash of a link code in its place, as buttons have it: a code is written down nowhere. Without a key none is valid. */
+/**
+ * The words with the hash of a link code in its place, as buttons have it: a code is written down nowhere. Without a key
+ * none is valid. What else a link to the bot says is left out.
+ */
 function withoutCode(text: string, command: ParsedCommand | null): string {
+  if (command?.name === "start" && !showsCode(command)) return "/start";
   if (command === null || !showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
   return `/${command.name} ${codeHash(command.argument)}`;
 }

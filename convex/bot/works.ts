@@ -24,7 +24,7 @@ import { recipientProblem } from "../wallets/tokens";
 import type { vSymbol } from "../wallets/tables";
 import { ensureWallet } from "../wallets/custody/wallets";
 import { ALREADY_LINKED, linkedCard, needsAccount, portfolioCard, TOO_MANY_CODES, USAGE } from "./cards";
-import { reply, type Outcome, type Request } from "./commands";
+import { bareName, reply, type Outcome, type Request } from "./commands";
 
 /** Commands that ask providers, but no model. Every one can be repeated: it is, after it was cut off. */
 
@@ -32,7 +32,7 @@ type Work = (ctx: ActionCtx, request: Request) => Promise<Outcome>;
 
 export const works = {
   price: async (ctx, { argument }) =>
-    (await priceOutcome(ctx, argument === "" ? "BTC" : argument)) ??
+    (await priceOutcome(ctx, bareName(argument) === "" ? "BTC" : argument)) ??
     reply("I have no price for that. Try ", { command: "price" }, " SOL. I follow the 100 largest coins."),
 
   /** A deep link (t.me/<bot>?start=CODE) arrives as this command. Anybody can have sent it, so it only asks. */
@@ -95,7 +95,7 @@ function alertButton({ token, priceUsd }: Known, text: string, factor: number): 
 
 /** The answer with a coin's price, by its written symbol or name; `null` if no such coin has a price. */
 export async function priceOutcome(ctx: ActionCtx, written: string): Promise<Outcome | null> {
-  const [known] = await pricesOf(ctx, [written]);
+  const [known] = await pricesOf(ctx, [bareName(written)]);
   if (known === undefined) return null;
   const alerts = [
     alertButton(known, `Alert at ${signed(5, 0)}`, 1.05),
@@ -157,9 +157,16 @@ type Order =
 /** Words that begin an order; a message without one of them is a question. */
 const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transfer|pay)\s/i;
 
+/** What to write for an amount with a comma, which some people write as the decimal mark, and others between thousands. */
+function commaExplained(text: string): Outcome | null {
+  const [amount = "", whole = "", part = ""] = /(\d+),(\d+)/.exec(text) ?? [];
+  if (amount === "" || orderIn(text.replace(amount, "1")) === null) return null;
+  const thousands = part.length === 3 && !/^0/.test(whole) ? ` or ${whole}${part}` : "";
+  return reply(`I cannot tell what ${amount} is: write ${whole}.${part}${thousands}.`);
+}
+
 /** The order in a text, by the grammar of posts; `null` if it orders nothing that could be carried out. */
 function orderIn(text: string): Order | null {
-  // Some people write a comma as the decimal mark, so an amount with a comma is ambiguous.
   if (!VERB.test(text) || text.includes(",")) return null;
   const reading = readCommand(text);
   if (reading.kind !== "command") return null;
@@ -179,7 +186,7 @@ export async function ordered(
   words: string,
 ): Promise<Outcome | null> {
   const order = orderIn(words);
-  if (order === null) return null;
+  if (order === null) return commaExplained(words);
   await charge(ctx, "order", { userId, address: null });
   const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind: "custody" });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);

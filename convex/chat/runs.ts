@@ -7,6 +7,8 @@ import { creditsForTokens, release, reserve, settle } from "../credits/model";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
+import { refuseBeyond } from "../lib/limits/budget";
+import { payerOf } from "../lib/limits/callers";
 import { charge } from "../lib/limits/charges";
 import { end, open, failureHandler, vFailure, vJob } from "../lib/work";
 import { endRun, exchangesOf, recordRun, startedWith } from "../runs/model";
@@ -56,7 +58,8 @@ export const start = mutation({
     const earlier = await startedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) return earlier._id;
     required("LLM_GATEWAY_API_KEY");
-    await charge(ctx, "question", { userId, address: null });
+    const caller = { userId, address: null, signedIn: true };
+    await charge(ctx, "question", caller);
     const messages = await rememberedTurns(ctx, userId, agentId, Date.now());
     const runId = await recordRun(ctx, {
       userId,
@@ -72,6 +75,8 @@ export const start = mutation({
       await endRun(ctx, runId, { ...end, tokensUsed: 0, credits: 0 });
       return runId;
     }
+    // Nobody has paid for credits of games, so that runs ask the budget like every question.
+    await refuseBeyond(ctx, payerOf(caller));
     const chars = messages.reduce((sum, { content }) => sum + content.length, question.length);
     const tokens = Math.ceil(chars / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
     await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));

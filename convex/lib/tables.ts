@@ -15,16 +15,19 @@ export const vProvider = v.union(
   literals(...PUBLIC_SOURCES),
 );
 
-/** Callers of a class (`lib/limits/callers`). */
-export const vCallersPart = v.object({
-  class: literals("signedIn", "anonymous"),
+const vHolders = {
+  /** The user and the address, hashed. */
   holders: v.array(v.string()),
-});
+  /** The network around the address, hashed. */
+  network: v.optional(v.string()),
+};
+/** Callers of a class (`lib/limits/callers`). */
+export const vCallersPart = v.object({ class: literals("signedIn", "anonymous"), ...vHolders });
 /** Who pays for a call: the service, a paid report, callers, or those who have started a shift. */
 export const vPayer = v.union(
   literals("service", "paid"),
   vCallersPart,
-  v.object({ class: v.literal("shift"), holders: v.array(v.string()) }),
+  v.object({ class: v.literal("shift"), ...vHolders }),
 );
 
 /** `models` and `messages` have a width; what is in neither begins when it is due. */
@@ -118,7 +121,7 @@ export const libTables = {
   spending: defineTable({
     /** `2026-01-05`. */
     day: v.string(),
-    /** A provider, `callers`, or one caller's token, own chat or address, hashed. */
+    /** A provider, `callers`, `strangers`, or one caller's token, own chat, address or network, hashed. */
     of: v.string(),
     /** Several rows count together, so that actions which end together seldom conflict. */
     shard: v.number(),

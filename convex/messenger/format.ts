@@ -33,7 +33,7 @@ const STRANGERS =
   "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:";
 const NAMED = "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
 
-/** The first part of a card with its mark. @param isForeign Whether the words are the caller's, not the service's. */
+/** A part of a card with its mark. @param isForeign Whether the words are the caller's, not the service's. */
 export function marked(html: string, isForeign: boolean): string {
   return [isForeign ? STRANGERS : NAMED, html].filter((text) => text !== "").join(GAP);
 }

@@ -16,7 +16,7 @@ import {
   withAliases,
 } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
-import { equalBytes } from "../lib/security/crypto";
+import { equalBytes, pseudonymOf } from "../lib/security/crypto";
 import { ensureWallet } from "../wallets/custody/wallets";
 import type { Account } from "./linking";
 import { codeHash } from "./model";
@@ -165,11 +165,12 @@ const wallet: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/messenger/wallet",
   summary: "The user and custody wallet that a messenger account is linked to.",
+  description:
+    "A confirmed account's `userId` could be used like a password, and ids of messenger accounts can be guessed: without a secret of the operator, its pseudonym stands here.",
   guard,
   headers: BOTS_SECRET,
   errors: { unauthorized: NO_SECRET },
-  // Ids of accounts can be tried one after another, so each guess is counted.
-  limit: "settings",
+  limit: "account",
   example: {
     input: { messengerId: "123456789" },
     output: { linked: true, confirmed: true, walletAddress: EXAMPLE_ADDRESS, userId: EXAMPLE_USER },
@@ -183,14 +184,19 @@ const wallet: MountedEndpoint = endpoint({
         "Whether the account has proved the link in its chat with the service's own bot, or a bot with the operator's secret has. Notices, buttons and trades rely on confirmed links only.",
       ),
     walletAddress: z.string().nullable(),
-    userId: z.string().nullable(),
+    userId: z
+      .string()
+      .nullable()
+      .describe("The user's id; of a confirmed link only for bots with the operator's secret, else `usr_…`"),
   }),
   handler: async (ctx, { messengerId }) => {
     const link = await ctx.runQuery(internal.messenger.linking.find, { messengerId });
     if (link === null) return { linked: false, confirmed: false, walletAddress: null, userId: null };
     const { userId, named, confirmed } = link;
     const found = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind: "custody" });
-    return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: named };
+    const isShown = !confirmed || isSet("MESSENGER_CONNECT_SECRET");
+    const shown = isShown ? named : pseudonymOf(userId);
+    return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: shown };
   },
 });
 

@@ -189,6 +189,11 @@ async function routeOf(ctx: QueryCtx, row: Doc<"messages">) {
   };
 }
 
+/** Whether a chat is one person's: a group or channel has a negative id or a name, and the service's own is its operator's. */
+function isPrivate(chatId: string | null): boolean {
+  return chatId !== null && /^\d+$/.test(chatId) && chatId !== optional("MESSENGER_CHAT_ID");
+}
+
 async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<Try | null> {
   const skip = async (error: string): Promise<null> => {
     await apply(ctx, row, job, { state: "skipped", error });
@@ -211,7 +216,14 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promis
       const isFirst = partsSent + row.doubts + row.postponements === 0;
       if (isFirst && !(await hasLeft(ctx, "namedChat", `chat:${chatId ?? "the service's own"}`)))
         return skip("This chat gets too many cards from people who named it");
-      if (chatId !== null && partsSent === 0) part = marked(part, kind === NOTIFICATION);
+      const isForeign = kind === NOTIFICATION;
+      if (isForeign && !isPrivate(chatId))
+        return skip("The default bot brings words of users to private chats only");
+      if (isForeign && row.parts.length > 1) {
+        part = `${part}\n\n…`;
+        await ctx.db.patch("messages", row._id, { parts: [part] });
+      }
+      if (chatId !== null) part = marked(part, isForeign);
     }
   }
   if (config !== null && row.chatId === undefined && now - config.updatedAt > DAY)

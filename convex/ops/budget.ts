@@ -26,7 +26,7 @@ export const watch = cron("watch the budget", async (ctx) => {
       [{ bold: `Today's budget of ${limitUsd.toFixed(2)} USD is nearly used up` }],
       [lines.join("\n")],
       [
-        `Callers whose part is used up are refused until ${dateTime(resetsAt)}. Signals, alerts, running shifts and paid reports continue. DAILY_BUDGET_USD sets the amount.`,
+        `Callers whose part is used up get more with every full hour, and all of it anew from ${dateTime(resetsAt)} on. Signals, alerts, running shifts and paid reports continue. DAILY_BUDGET_USD sets the amount.`,
       ],
     ],
   });

@@ -13,6 +13,7 @@ import { Impacts, Outlook, readSnapshot, type Snapshot } from "./research";
 
 export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
   const sample = await readSnapshot(ctx, "");
+  const { PROXY_SHA256 } = await import("../ops/reference/bytes");
   const site = siteUrl();
   const content = (
     <>
@@ -50,7 +51,10 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
             your client's list of MCP servers, with the folder where you saved it, and restart the client. It
             has 19 tools.
           </p>
-          <Code label="The program" text={`curl -s -o proxy.mjs '${site}${PROXY_PATH}'`} />
+          <Code label="The program" text={`curl -fsS -o proxy.mjs '${site}${PROXY_PATH}'`} />
+          <p class="small">
+            Its SHA-256 (<code>shasum -a 256 proxy.mjs</code>): <code>{PROXY_SHA256}</code>
+          </p>
           <Code
             label="The client's block"
             text={JSON.stringify(

@@ -29,9 +29,10 @@ const SAVING_MS = 60_000;
 
 /**
  * Runs the node given as arguments and ends with it. Its standard input is a pipe from the host: when the host
- * vanishes, even by SIGKILL, the pipe ends, and the node is stopped and saves.
+ * vanishes, even by SIGKILL, the pipe ends, and the node is stopped and saves. What it saves is for its user alone.
  */
 const GUARD = `
+umask 077
 exec 3<&0
 "$@" 3<&- &
 node=$!

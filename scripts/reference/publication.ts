@@ -28,25 +28,30 @@ export function reference(address: string) {
 export function published() {
   const written = reference(ADDRESS);
   // The program for AI clients, once it is built.
-  const program = existsSync(PROXY) ? { proxy: readFileSync(PROXY, "utf8") } : {};
+  const program: { proxy?: string } = existsSync(PROXY) ? { proxy: readFileSync(PROXY, "utf8") } : {};
   const packed = Object.entries({ ...written.texts, ...program }).map(([name, text]) => {
     const bytes = gzipSync(Buffer.from(text), { level: 9, mtime: 0 });
     return [name, Buffer.from(bytes).toString("base64")] as const;
   });
   return {
     TAG: tagOf({ ...written, ...program }),
+    /** Shown beside the address of the program, so that who has fetched it can compare. */
+    PROXY_SHA256: createHash("sha256")
+      .update(program.proxy ?? "")
+      .digest("hex"),
     PAGE_HEADERS: written.headers,
     TEXTS: Object.fromEntries(packed),
   };
 }
 
 function moduleText(): string {
-  const { TAG, PAGE_HEADERS, TEXTS } = published();
+  const { TAG, PROXY_SHA256, PAGE_HEADERS, TEXTS } = published();
   const constant = (name: string, value: object) =>
     `export const ${name}: Readonly<Record<string, string>> = ${JSON.stringify(value)};`;
   return [
     "/** Build output: written by `npm run build` and `npm run codegen`, and not in the repository. */",
     `export const TAG = "${TAG}";`,
+    `export const PROXY_SHA256 = "${PROXY_SHA256}";`,
     constant("PAGE_HEADERS", PAGE_HEADERS),
     constant("TEXTS", TEXTS),
     "",

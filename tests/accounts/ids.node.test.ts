@@ -1,4 +1,4 @@
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { useChain } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
@@ -54,7 +54,9 @@ test("a userId that was replaced is 404 everywhere, whoever names it; everything
     await expect(claim).rejects.toMatchObject({ data: { code } });
   }
   // The look-up, the profile and a later sign-in tell the new one.
-  const found = await app.get("/messenger/wallet?messengerId=42");
+  vi.stubEnv("MESSENGER_CONNECT_SECRET", "a-secret-of-the-bot-host");
+  const secret = { headers: { Authorization: "Bearer a-secret-of-the-bot-host" } };
+  const found = await app.get("/messenger/wallet?messengerId=42", secret);
   expect(found.body).toMatchObject({ linked: true, userId: replaced.userId, walletAddress: address });
   expect(await browser.query(api.accounts.profile.me, {})).toMatchObject(replaced);
   expect(await browser.mutation(api.accounts.profile.signIn, {})).toEqual(replaced);

@@ -49,7 +49,8 @@ test("a person owns an assistant's wallet by a tap, 48 hours later, and approves
   expect(await newest(app, 666)).toContain("no longer valid");
   await claimsTakeEffect(app);
   const found = await app.get("/messenger/wallet?messengerId=42");
-  expect(found.body).toMatchObject({ linked: true, confirmed: true, walletAddress: address, userId: LONG });
+  expect(found.body).toMatchObject({ linked: true, confirmed: true, walletAddress: address });
+  expect(found.text).not.toContain(LONG);
   // The id alone reads on, and moves nothing any more without the tap.
   const balance = await app.get(`/mcp/wallet/balance?userId=${LONG}`);
   expect(balance.body).toMatchObject({ owned: true, ownedNote: expect.stringContaining("only its owner") });

@@ -108,3 +108,35 @@ test("an alert ends after 30 days, or 90 of a signed-in user, and says so then; 
     ["off", 1],
   ]);
 });
+
+test("what was asked is what stands: another end makes a proposal that takes the place of the alert, and a retry changes none", async ({
+  app,
+}) => {
+  const propose = async (fields: object) => {
+    const { status, body } = await app.post("/alerts", { userId: "alice", text: "BTC above 200", ...fields });
+    expect(status).toBe(200);
+    return proposed.parse(body).alert;
+  };
+  const confirm = async (alertId: string) =>
+    (await app.post("/alerts/confirm", { userId: "alice", alertId })).body["alert"];
+  const until = new Date(START + 3 * DAY).toISOString();
+
+  const plain = await propose({});
+  expect(await propose({ once: true })).toMatchObject({ alertId: plain.alertId, once: true });
+  expect(await propose({ once: false })).toMatchObject({ alertId: plain.alertId, once: false });
+  await confirm(plain.alertId);
+  expect(await propose({})).toMatchObject({ alertId: plain.alertId, state: "active" });
+  const ending = await propose({ once: true, until });
+  expect(ending).toMatchObject({ state: "proposed", once: true, expiresAt: until });
+  expect(ending.alertId).not.toBe(plain.alertId);
+  // The alert goes on until its user has said yes.
+  expect(await propose({})).toMatchObject({ alertId: plain.alertId, state: "active", once: false });
+  expect(await confirm(ending.alertId)).toMatchObject({ state: "active", once: true, expiresAt: until });
+  expect(await confirm(ending.alertId)).toMatchObject({ state: "active", once: true, expiresAt: until });
+  expect(await propose({ once: true, until })).toMatchObject({ alertId: ending.alertId, state: "active" });
+  const states = (await app.rows("alerts")).map(({ _id, state }) => [_id, state]);
+  expect(states).toEqual([
+    [plain.alertId, "off"],
+    [ending.alertId, "active"],
+  ]);
+});

@@ -1,6 +1,8 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
+import { creditDeposit } from "../../convex/credits/model";
+import { failureOf } from "../../convex/lib/errors";
 import * as slots from "../../convex/lib/limits/slots";
 import * as calls from "../../convex/lib/outside/calls";
 import { deadlines } from "../../convex/lib/outside/deadlines";
@@ -128,30 +130,103 @@ describe("the day's budget", () => {
     }
     throw new Error("Nothing refused");
   };
+  const [MINE, STRANGERS] = [
+    /^Your part of today's budget, or that of your network, is used up: there is more in/,
+    /^Today's budget for callers without a sign-in is used up: there is more in/,
+  ];
 
-  poor("one address has a fifth of it; four fifths are left to others", async ({ app }) => {
+  const office = test.extend({ settings: { now: Date.UTC(2026, 0, 5) } });
+  office("answers two hundred questions a day of an office behind one address", async ({ app }) => {
+    const answers: { status: number }[] = [];
+    for (let hour = 0; hour < 8; hour++) {
+      for (let n = 0; n < 25; n++) answers.push(await ask(app, `Why has BTC moved? (${hour}, ${n})`));
+      await app.pass(HOUR, { cronsRun: false });
+    }
+    expect(statuses(answers)).toEqual(all(200, 200));
+  });
+
+  poor("one address, or one network, has a fifth of it; four fifths are left to others", async ({ app }) => {
     const { status, body, headers, count } = await exhaust(app, HERE);
-    expect([status, body.error]).toEqual([
-      429,
-      "Your part, a fifth, of today's budget is used up: there is more in 15 hours",
-    ]);
+    expect([status, body.error]).toEqual([429, expect.stringMatching(MINE)]);
     expect(count).toBeGreaterThan(1);
-    expect(Number(headers.get("retry-after"))).toBeGreaterThan((14 * HOUR) / SECOND);
-    expect((await ask(app, "How is BTC?", "10.0.0.2")).status).toBe(200);
+    expect(Number(headers.get("retry-after"))).toBeLessThan((6 * HOUR) / SECOND);
+    expect((await ask(app, "How is BTC?", "10.0.0.2")).body.error).toMatch(MINE);
+    expect((await ask(app, "How is BTC?", "10.0.2.1")).status).toBe(200);
     // What is cached costs nothing.
-    expect((await app.get("/mcp/market", { ip: "10.0.0.2" })).status).toBe(200);
+    expect((await app.get("/mcp/market", { ip: "10.0.2.1" })).status).toBe(200);
     expect((await app.get("/mcp/market", { ip: HERE })).status).toBe(200);
   });
 
+  poor("is no more for a /48 than for one address", async ({ app }) => {
+    await exhaust(app, "2001:db8:1:1::1");
+    expect((await ask(app, "How is BTC?", "2001:db8:1:2::1")).body.error).toMatch(MINE);
+    expect((await ask(app, "How is BTC?", "2001:db8:2:1::1")).status).toBe(200);
+  });
+
+  poor(
+    "has a part for those who are known, and at the next full hour a stranger is served again",
+    async ({ app }) => {
+      const { userId } = await browserOf(app, "alice").mutation(api.accounts.profile.signIn, {});
+      let refused = await exhaust(app, "10.0.1.1");
+      for (const ip of ["10.0.2.1", "10.0.3.1"]) refused = await exhaust(app, ip);
+      expect(refused.body.error).toMatch(STRANGERS);
+      expect((await ask(app, "How is ETH?", "10.0.4.1")).body.error).toMatch(STRANGERS);
+      const known = { question: "How is ETH?" };
+      expect((await app.post("/mcp/chat", known, { ip: "10.0.4.1", as: "alice" })).status).toBe(200);
+      const named = await app.post("/mcp/chat", { ...known, userId }, { ip: "10.0.5.1" });
+      expect(named.status).toBe(200);
+      const seconds = Number(refused.headers.get("retry-after"));
+      expect(seconds).toBeLessThanOrEqual(HOUR / SECOND);
+      await app.pass(seconds * SECOND, { cronsRun: false });
+      expect((await ask(app, "How is ETH?", "10.0.4.1")).status).toBe(200);
+    },
+  );
+
   poor("callers have three fifths together, and running shifts go on", async ({ app }) => {
-    await app.post("/mcp/research/start", { userId: "alice" }, { ip: "10.0.0.9" });
-    let refused = await exhaust(app, "10.0.1.0");
-    for (let index = 1; index < 4; index++) refused = await exhaust(app, `10.0.1.${index}`);
-    expect(refused.body.error).toMatch(/^Today's budget for what callers ask is used up/);
+    await app.post("/mcp/research/start", { userId: "alice" }, { ip: "10.0.9.1" });
+    for (let index = 1; index < 4; index++) await exhaust(app, `10.0.${index}.1`);
+    let said: unknown;
+    for (let n = 0; n < 60 && said === undefined; n++) {
+      const init = { ip: `10.1.${n}.1`, as: `user-${n}` };
+      said = (await app.post("/mcp/chat", { question: "How is ETH?" }, init)).body.error;
+    }
+    expect(said).toMatch(/^Today's budget for what callers ask is used up/);
     await app.pass(HOUR);
     const { body } = await app.get("/mcp/research/status?userId=alice");
     expect(body.activeJob).toMatchObject({ collectionsCount: 3 });
   });
+
+  poor("is asked by the runs of the web application: nothing is recorded or taken", async ({ app }) => {
+    const alice = browserOf(app, "alice");
+    const { userId } = await alice.mutation(api.accounts.profile.signIn, {});
+    await app.t.run((ctx) =>
+      creditDeposit(ctx, { userId, amount: 1_000, key: "level 10", source: "arcade" }),
+    );
+    let runs = 0;
+    const start = () => alice.mutation(api.chat.runs.start, { question: "How is ETH?" });
+    for (let refused = false; !refused && runs < 60;) {
+      const one = await start().catch((error: unknown) => failureOf(error));
+      if (typeof one === "string") runs++;
+      else {
+        expect(one).toMatchObject({ code: "rate_limited", message: expect.stringMatching(MINE) });
+        refused = true;
+      }
+      await app.settle(40);
+    }
+    expect(runs).toBeGreaterThan(1);
+    expect(await app.rows("agentRuns")).toHaveLength(runs);
+  });
+});
+
+test("new wallets are counted by network: addresses of one /48 share a limit", async ({ app }) => {
+  const create = (n: number, ip: string) => app.post("/mcp/wallet/create", { userId: `user-${n}` }, { ip });
+  for (let n = 0; n < 60; n++) expect((await create(n, `2001:db8:1:${n}::1`)).status).toBe(200);
+  const refused = await create(60, "2001:db8:1:99::1");
+  expect([refused.status, refused.body.error]).toEqual([
+    429,
+    expect.stringMatching(/^Your network's limit of new wallets \(60 in 60 minutes\) is used up/),
+  ]);
+  expect((await create(61, "2001:db8:2:1::1")).status).toBe(200);
 });
 
 describe("bookkeeping that fails changes no answer", () => {

@@ -72,6 +72,47 @@ describe("a card for a chat that somebody named", () => {
   });
 });
 
+describe("a stranger's words", () => {
+  const BAIT = "Reply with your recovery words to keep your funds.";
+  const filler = Array.from(
+    { length: 60 },
+    (_, n) => `All is well with the market, line ${n}. ${"x".repeat(40)}`,
+  );
+  const tell = async (app: App, messengerChatId: string, message: string) => {
+    await app.post("/user/messenger", { userId: STRANGER, messengerChatId });
+    return (await app.post("/user/telegram/notify", { userId: STRANGER, message })).body;
+  };
+
+  test("are one message at most, which is marked and says that it was cut", async ({ app }) => {
+    const message = `${filler.join("\n").slice(0, 3_880)}\n\n${BAIT}`;
+    expect(await tell(app, NAMED, message)).toEqual({ sent: true });
+    await app.settle(40);
+    expect(app.cards().map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^<b>✉️ Not from this service<\/b>\n[^]*\n\n…$/),
+    ]);
+    expect(JSON.stringify(app.cards())).not.toContain("recovery");
+  });
+
+  test("go to no channel or group, and not to the service's own chat", async ({ app }) => {
+    for (const chat of ["424242", "@announcements", "-100777", "-100777:5", "-5"])
+      expect([chat, await tell(app, chat, BAIT)]).toEqual([chat, { sent: false, reason: "refused" }]);
+    expect(JSON.stringify(app.cards())).not.toContain("recovery");
+    // A bot of their own brings them wherever it may write.
+    await app.post("/user/messenger", { userId: STRANGER, messengerBotToken: OWN_BOT });
+    expect(await tell(app, "-100777", "Hello")).toEqual({ sent: true });
+  });
+
+  test("stand in no part of the service's own cards without a mark", async ({ app }) => {
+    const paragraphs = [...filler, ...filler].map((line) => [line]);
+    await app.t.run((ctx) =>
+      enqueueCard(ctx, { userId: STRANGER, chatId: NAMED, kind: "a report", paragraphs }),
+    );
+    await app.settle(40);
+    expect(app.cards().length).toBeGreaterThan(1);
+    for (const { text } of app.cards()) expect(text).toMatch(MARK);
+  });
+});
+
 describe("a confirmed user's chat", () => {
   test("gets through the default bot nothing that another id addressed to it, from its confirmation on", async ({
     app,

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { withLimits } from "../../scripts/reference/limits";
 import type { JsonSchema } from "../../scripts/reference/jsonSchema";
 import type { Operation } from "../../scripts/reference/types";
 import { documented } from "../support/document";
@@ -52,6 +53,11 @@ test("the web application's functions are all listed, with their arguments and w
   const functions = await publicFunctions();
   expect(functions.size).toBeGreaterThan(25);
   expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(functions));
+});
+
+test("the table of limits is that of the limits: `npm run codegen` writes it", async () => {
+  const page = await readFile(new URL("../../docs/endpoints.md", import.meta.url), "utf8");
+  expect(withLimits(page)).toBe(page);
 });
 
 /** `GET /mcp/market` → `token?`; `null` where the page tells the input in words. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { expect } from "vitest";
 import { domains, endpoints } from "../../convex/endpoints";
 import { openApi } from "../../scripts/reference/document";
@@ -27,6 +28,14 @@ test("the reference has a page a subject that reads like the service's others, a
     if (name === "wallets") says(page.text, "<code>slippageBps</code>");
   }
   expect((await app.get("/docs/nothing")).status).toBe(404);
+});
+
+test("whoever begins is shown how to fetch the program so that an error page is none, and its hash", async ({
+  app,
+}) => {
+  const program = await app.get("/proxy.mjs");
+  const { text } = await app.get("/start");
+  says(text, "curl -fsS -o proxy.mjs", createHash("sha256").update(program.text).digest("hex"));
 });
 
 function marked(text: string): string {

@@ -66,7 +66,8 @@ test("it serves the whole service and logs what it answers; rows, keys and the c
   const status = await fetch(`${site}/mcp/research/status?userId=restart-user-1`);
   expect(await status.json()).toMatchObject({ activeJob: { jobId, status: "active" } });
   expect(await readFile(path.join(LOCAL_STATE_DIR, "keys.json"), "utf8")).toBe(keys);
-  expect((await stat(path.join(LOCAL_STATE_DIR, "keys.json"))).mode & 0o777).toBe(0o600);
+  for (const name of ["keys.json", "rows.json", "chain.json"])
+    expect([name, (await stat(path.join(LOCAL_STATE_DIR, name))).mode & 0o777]).toEqual([name, 0o600]);
   // By real transfers of the developer's.
   const sums = { ETH: "1", USDC: "1000", DAI: "100", USDT: "100", WETH: "0.5" };
   expect(await held(chain, HOLDER)).toEqual(sums);

@@ -1,6 +1,21 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { ALICE, arrived, createBotApp, deliver, GROUP, say, test, told, updateOf } from "../bot/support";
+import { internal } from "../../convex/_generated/api";
+import { parseCommand } from "../../convex/bot/commands";
+import {
+  ALICE,
+  arrived,
+  BOT_NAME,
+  createBotApp,
+  deliver,
+  GROUP,
+  linkedUser,
+  say,
+  test,
+  told,
+  underWay,
+  updateOf,
+} from "../bot/support";
 import type { App } from "../support/app";
 import { intercept } from "../support/outside";
 
@@ -115,6 +130,141 @@ describe("what has no text (W23: autobot #123; grammY #686)", () => {
     expect(await say(app, undefined)).toEqual([expect.stringContaining("For everybody")]);
     expect(await say(app, undefined, { answers: 0 })).toEqual([]);
   });
+});
+
+describe("thousands with a point (W60: pricebuddy #173)", () => {
+  test.for(["/alert BTC above 120.000", "BTC above 120.000"])("%s is asked back", async (text, { app }) => {
+    const [answer] = await say(app, text);
+    expect(answer).toMatch(/^I read \$120\. Is that the level\?/);
+    expect(
+      app
+        .cards()
+        .at(-1)
+        ?.keyboard?.map(([button]) => button?.text),
+    ).toEqual(["BTC above 120,000", "BTC above 120"]);
+    expect(await app.rows("alerts")).toEqual([]);
+    expect(app.standins.sent("llm")).toEqual([]);
+    // What a button says is read as it stands.
+    expect((await say(app, "/alert BTC above 120"))[0]).toContain("BTC at $120 or above");
+  });
+
+  test("is no question where the price has that size", async ({ app }) => {
+    const sample = { token: "SOL", priceUsd: 149.5, source: "coinbase", observedAt: Date.now() } as const;
+    await app.t.mutation(internal.market.samples.store, sample);
+    expect((await say(app, "/alert SOL above 150.250"))[0]).toContain("SOL at $150.25 or above");
+  });
+});
+
+describe("what is said to the bot in a group (W61: zeroclaw #5866, hermes-agent #55439)", () => {
+  const group = { chat: GROUP };
+  const named = (text: string, name = BOT_NAME) => ({
+    entities: [{ type: "mention", offset: text.indexOf("@"), length: name.length + 1 }],
+  });
+  const from = (id: number, fields = {}) => ({
+    reply_to_message: { message_id: 5, from: { id, is_bot: true, username: BOT_NAME }, ...fields },
+  });
+
+  test.for([
+    ["hey @BOT, how is ETH?", "hey, how is ETH?"],
+    ["👋 @BOT how is ETH?", "👋 how is ETH?"],
+    ["how is ETH, @BOT?", "how is ETH,?"],
+    ["@BOT how is ETH?", "how is ETH?"],
+  ])("%s names it anywhere", async ([said = "", heard = ""], { app }) => {
+    const text = said.replace("BOT", BOT_NAME);
+    expect(await told(app, written(text, named(text), group))).toHaveLength(1);
+    expect(JSON.stringify(app.standins.sent("llm").at(-1)?.body)).toContain(heard);
+  });
+
+  test("is a reply to its own message, and no reply to another's, or in a topic that it has opened", async ({
+    app,
+  }) => {
+    expect(await told(app, written("how is ETH?", from(123_456), group))).toHaveLength(1);
+    for (const fields of [from(99), from(123_456, { forum_topic_created: { name: "T" } })])
+      expect(await told(app, written("how is ETH?", fields, group), 0)).toEqual([]);
+    const person = "@alice how is ETH?";
+    expect(await told(app, written(`so ${person}`, named(`so ${person}`, "alice"), group), 0)).toEqual([]);
+    const other = "hey @another_bot how is ETH?";
+    expect(await told(app, written(other, named(other, "another_bot"), group), 0)).toEqual([]);
+    expect(await underWay(app)).toEqual([]);
+  });
+});
+
+test("a campaign's word in a link to the bot is a welcome, and no guess (W62: worldmonitor #2584)", async ({
+  app,
+}) => {
+  for (const word of ["ref_abc123", "utm-spring-2026", "x"])
+    expect([word, await say(app, `/start ${word}`)]).toEqual([word, [expect.stringContaining("Welcome!")]]);
+  expect((await say(app, "/start K7QM2XWD"))[0]).toContain("This code is unknown");
+});
+
+test("an album with one caption is one question, and one without any says nothing (W63: pyTelegramBotAPI #1581)", async ({
+  app,
+}) => {
+  const part = { sticker: undefined, photo: [{ file_id: "x" }], media_group_id: "13" };
+  await deliver(app, written(undefined, { ...part, caption: "/price BTC" }));
+  for (let n = 0; n < 3; n++) await deliver(app, written(undefined, part));
+  await arrived(app, 1);
+  expect(app.cards().map(({ text }) => text)).toEqual([expect.stringContaining("BTC $")]);
+});
+
+test("an answer does not wait for the messenger to show that the bot is typing (W64: agent-afk #352)", async ({
+  app,
+}) => {
+  intercept(({ url }, pass) => (url.endsWith("/sendChatAction") ? new Promise(() => undefined) : pass()));
+  const before = Date.now();
+  await deliver(app, updateOf("/price BTC"));
+  await arrived(app, 1);
+  expect(app.cards()).toHaveLength(1);
+  expect(Date.now() - before).toBeLessThan(5_000);
+});
+
+test("somebody who writes as their channel asks what anybody may, and binds nothing; the channel's own posts are none (W65)", async ({
+  app,
+}) => {
+  const channel = {
+    from: { id: 136_817_688, is_bot: true, first_name: "Channel", username: "Channel_Bot" },
+    sender_chat: { id: -100_555, type: "channel", title: "C" },
+  };
+  expect(await told(app, written("/price BTC", channel, { chat: GROUP }))).toHaveLength(1);
+  expect((await told(app, written("/follow ETH", channel, { chat: GROUP }), 0)).join()).not.toContain(
+    "follow",
+  );
+  const post = { ...channel, is_automatic_forward: true };
+  expect(await told(app, written("/price BTC", post, { chat: GROUP }), 0)).toEqual([]);
+});
+
+describe("how people write symbols and amounts (W66: valora #3074)", () => {
+  test.for(["/price BTC.", "/price “BTC”", "/price 'btc'!", "„BTC“", "«Bitcoin»?"])(
+    "%s is Bitcoin's price",
+    async (text, { app }) => {
+      expect((await say(app, text))[0]).toContain("BTC $");
+    },
+  );
+
+  test.for([
+    ["/swap 0,5 ETH to USDC", "I cannot tell what 0,5 is: write 0.5."],
+    ["swap 0,5 ETH to USDC", "I cannot tell what 0,5 is: write 0.5."],
+    ["/swap 1,500 USDC to ETH", "I cannot tell what 1,500 is: write 1.500 or 1500."],
+  ] as const)("%s is told how to write it", async ([text, answer], { app }) => {
+    await linkedUser(app, "alice");
+    expect(await say(app, text)).toEqual([answer]);
+  });
+});
+
+test("a freeze is one in whatever letters it comes; other words that only look like it are none", () => {
+  const freezes = [
+    "/freeze",
+    "/FREEZE",
+    "/freeze\u200b",
+    "/ｆｒｅｅｚｅ",
+    "／freeze",
+    "/fr\u0435\u0435ze",
+    "/\u2060freeze",
+  ];
+  for (const text of [...freezes, "/freez", "/freeeze", "/frezze", "/freeze now", "/freeze@some_bot"])
+    expect([text, parseCommand(text)?.name]).toEqual([text, "freeze"]);
+  for (const text of ["/free", "/unfreeze", "/привет", "/frozen", "freeze", "/freezer", "/ezezeze"])
+    expect([text, parseCommand(text)?.name]).not.toEqual([text, "freeze"]);
 });
 
 describe("a model's words in a chat (W6: nanobot #100; dsh-telegram #19, #33; ironclaw #7072)", () => {

@@ -1,25 +1,32 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { setting } from "../env";
 import { usedUp } from "../errors";
-import { CALLERS, noteSpent, sumOf } from "../outside/calls";
+import { noteSpent, sumOf } from "../outside/calls";
 import { vPayer, type vBilled } from "../tables";
-import { DAY, dayOf } from "../time";
+import { DAY, dayOf, HOUR } from "../time";
 import type { Payer } from "./callers";
 
 /**
  * The day's budget: `DAILY_BUDGET_USD`, checked before work begins; what its calls have cost is added after them. Callers
- * have three fifths of it together, and one user or address a fifth of it. What is owed or scheduled goes on until twice
- * the budget, and a paid report is never refused. Amounts are in millionths of a USD.
+ * have three fifths of it together, those without a sign-in, an owned id or a linked chat two, and one user, address or
+ * network a fifth. Half of each part is there at midnight (UTC), and a 48th more comes with every hour, so that whoever
+ * uses a part up shuts nobody out for long. What is owed or scheduled goes on until twice the budget, and a paid report is
+ * never refused. Amounts are in millionths of a USD.
  */
 
-/** What all that is neither paid for nor scheduled may spend together, and one user or address of it. */
+/** What all that is neither paid for nor scheduled may spend together; what strangers may; and one user, address or network. */
 const PART_OF_CALLERS = 0.6;
+const PART_OF_STRANGERS = 0.4;
 const PART_OF_ONE = 0.2;
 /** What is owed to a running shift, or scheduled, is refused only at this many budgets. */
 const MOST_BUDGETS = 2;
+const HOURS = 24;
 const MICROS = 1_000_000;
+
+/** The sums of all callers, and of the strangers among them. */
+const [CALLERS, STRANGERS] = ["callers", "strangers"];
 
 const vSpent = v.object({
   llm: v.number(),
@@ -27,6 +34,7 @@ const vSpent = v.object({
   agentApi: v.number(),
   all: v.number(),
   callers: v.number(),
+  strangers: v.number(),
   /** The most by one of a payer's holders. */
   own: v.number(),
 });
@@ -40,14 +48,24 @@ async function spentOn(ctx: QueryCtx, now: number, payer: Payer = "service"): Pr
     sentiment: await sum("sentiment"),
     agentApi: await sum("agentApi"),
   };
-  const own = await Promise.all(isCaller(payer) ? payer.holders.map(sum) : []);
-  const all = billed.llm + billed.sentiment + billed.agentApi;
-  return { ...billed, all, callers: await sum(CALLERS), own: Math.max(0, ...own) };
+  const own = await Promise.all(isCaller(payer) ? holdersOf(payer).map(sum) : []);
+  return {
+    ...billed,
+    all: billed.llm + billed.sentiment + billed.agentApi,
+    callers: await sum(CALLERS),
+    strangers: await sum(STRANGERS),
+    own: Math.max(0, ...own),
+  };
 }
 
 /** Whether somebody has asked for it, who has not paid for it. */
 function isCaller(payer: Payer): payer is Exclude<Payer, string> {
   return typeof payer !== "string" && payer.class !== "shift";
+}
+
+/** Whose own part it is: the user's, the address's and the network's. */
+function holdersOf({ holders, network }: Exclude<Payer, string>): string[] {
+  return network === undefined ? holders : [...holders, network];
 }
 
 export const spent = internalQuery({
@@ -57,24 +75,31 @@ export const spent = internalQuery({
 });
 
 /**
- * Refuses a payer whose part of the day's budget is used up, before any work begins for it. What is read may be a
+ * Refuses a payer whose part of the day's budget is used up, before any work begins for it. What a mutation reads may be a
  * moment old: a current read would conflict with every call that is being counted.
- * @throws AppError `rate_limited`, with the time at which the budget is restored.
+ * @throws AppError `rate_limited`, with the time at which there is more.
  */
-export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void> {
+export async function refuseBeyond(ctx: ActionCtx | MutationCtx, payer: Payer): Promise<void> {
   if (payer === "paid") return;
   const now = Date.now();
-  const stale = { useStaleSnapshot: true };
-  const { all, callers, own } = await ctx.runQuery(internal.lib.limits.budget.spent, { payer, now }, stale);
+  const given = { payer, now };
+  const read = internal.lib.limits.budget.spent;
+  const spentBy: Spent =
+    "db" in ctx
+      ? await ctx.runQuery(read, given, { useStaleSnapshot: true })
+      : await ctx.runQuery(read, given);
   const budget = budgetMicros();
-  const isPastAll = all >= budget * MOST_BUDGETS;
-  const refuse = (what: string) => usedUp(what, resetAfter(now) - now);
-  if (!isCaller(payer)) {
-    if (isPastAll) throw refuse("Twice today's budget of the service");
-    return;
-  }
-  if (own >= budget * PART_OF_ONE) throw refuse("Your part, a fifth, of today's budget");
-  if (isPastAll || callers >= budget * PART_OF_CALLERS) throw refuse("Today's budget for what callers ask");
+  const isPastAll = spentBy.all >= budget * MOST_BUDGETS;
+  if (isPastAll) throw usedUp("Twice today's budget of the service", resetAfter(now) - now);
+  if (!isCaller(payer)) return;
+  const refuse = (what: string, used: number, part: number) => {
+    const at = moreAt(used, budget * part, now);
+    if (at > now) throw usedUp(what, at - now);
+  };
+  refuse("Your part of today's budget, or that of your network,", spentBy.own, PART_OF_ONE);
+  if (payer.class === "anonymous")
+    refuse("Today's budget for callers without a sign-in", spentBy.strangers, PART_OF_STRANGERS);
+  refuse("Today's budget for what callers ask", spentBy.callers, PART_OF_CALLERS);
 }
 
 /** The day's budget for all providers together. */
@@ -84,6 +109,15 @@ function budgetMicros(): number {
 
 function resetAfter(now: number): number {
   return (Math.floor(now / DAY) + 1) * DAY;
+}
+
+/**
+ * When a part of the day's budget is not used up any more: a time that is over if it is not. Of the part, a half and a 48th
+ * are there in the day's first hour, and all of it in the last.
+ */
+function moreAt(used: number, part: number, now: number): number {
+  const hours = Math.floor((2 * HOURS * used) / part) - HOURS;
+  return resetAfter(now) - DAY + Math.min(HOURS, hours) * HOUR;
 }
 
 /** From this part on the operator is warned: of the budget, or of the callers' part of it. */
@@ -164,6 +198,7 @@ function tokensCost(model: string, usage: Usage): number {
 
 /** Notes what a call has cost, in millionths of a USD: it is stored with the action's other notes. */
 export function noteCost(payer: Payer, provider: Infer<typeof vBilled>, micros: number): void {
-  const holders = typeof payer === "string" ? [] : payer.holders;
-  noteSpent({ day: dayOf(Date.now()), provider, micros, isCallers: isCaller(payer), holders });
+  const own = typeof payer === "string" ? [] : holdersOf(payer);
+  const shared = !isCaller(payer) ? [] : payer.class === "anonymous" ? [CALLERS, STRANGERS] : [CALLERS];
+  noteSpent({ day: dayOf(Date.now()), provider, micros, parts: [...shared, ...own] });
 }

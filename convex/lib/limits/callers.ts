@@ -45,19 +45,34 @@ export type Caller = Infer<typeof vCaller>;
 /** Who pays for a call: the service, a paid report, a running shift, or the caller who asked for it. */
 export type Payer = Infer<typeof vPayer>;
 
-export function classOf({ signedIn }: Pick<Caller, "signedIn">): "signedIn" | "anonymous" {
-  return signedIn === true ? "signedIn" : "anonymous";
+/** `signedIn`: somebody stands behind the call, with a sign-in, an account that has an owner, or a linked chat. */
+export function classOf({
+  signedIn,
+  credential = "unclaimed",
+}: Pick<Caller, "signedIn" | "credential">): "signedIn" | "anonymous" {
+  return signedIn === true || credential !== "unclaimed" ? "signedIn" : "anonymous";
 }
 
-/** Who pays for what a caller asks for, hashed: their token, or their own chat; and their address. */
+/** The network that one customer can have: of an IPv6 address the /48, of IPv4 the address itself. */
+export function networkOf(address: string): string {
+  return address.endsWith("::/64") ? `${address.split(":").slice(0, 3).join(":")}::/48` : address;
+}
+
+/**
+ * Who pays for what a caller asks for, hashed: their token, or their own chat or key; their address, and the network around
+ * it, of IPv4 the /24.
+ */
 export function payerOf(caller: Caller): Infer<typeof vCallersPart> {
-  const { userId, address, identity } = caller;
+  const { userId, address, identity, credential } = caller;
+  const isOwn = identity === undefined && (address === null || credential === "key");
   const by = [
     ...(identity === undefined ? [] : [`token:${identity}`]),
-    ...(identity === undefined && address === null && userId !== undefined ? [`own:${userId}`] : []),
+    ...(isOwn && userId !== undefined ? [`own:${userId}`] : []),
     ...(address === null ? [] : [`address:${address}`]),
   ];
-  return { class: classOf(caller), holders: by.map(sha256Hex) };
+  const around = address === null ? null : networkOf(address).replace(/\.\d+$/, ".0/24");
+  const network = around === null ? {} : { network: sha256Hex(`network:${around}`) };
+  return { class: classOf(caller), holders: by.map(sha256Hex), ...network };
 }
 
 /**

@@ -8,7 +8,7 @@ import { literals } from "../literals";
 import { log } from "../log";
 import { namesIn } from "../records";
 import { sha256Hex } from "../security/crypto";
-import { vCaller, type Caller } from "./callers";
+import { networkOf, vCaller, type Caller } from "./callers";
 
 /**
  * The service's named limits: each guards something that costs an upstream call, a signature, a message, a guess or a
@@ -36,27 +36,34 @@ const shared = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
 const person = perMinute(30, 60);
 const address = shared(perMinute(120, 240));
 
-/** Each limit once per user and once per network address, and its subject for refusals. */
-const LIMITS = {
+/**
+ * Each limit once per user, and once per network address, or per `network` where one customer's many addresses would get
+ * round it: rows that stay, and guesses. `of`: its subject for refusals.
+ */
+export const LIMITS = {
   question: { of: "questions", user: person, address },
-  settings: { of: "changes of settings and look-ups", user: person, address },
+  settings: { of: "changes of settings", user: person, address },
+  // Ids of messenger accounts can be tried one after another.
+  account: { of: "look-ups of accounts", user: person, address },
   order: { of: "orders", user: perMinute(60, 200), address: shared(perMinute(240, 480)) },
   chain: { of: "questions to the chain", user: perMinute(60, 120), address: shared(perMinute(480, 960)) },
   // Strangers may guess hashes and payments.
-  lookUp: { of: "look-ups", user: perMinute(240, 480), address: perMinute(120) },
+  lookUp: { of: "look-ups of payments and transactions", user: perMinute(240, 480), address: perMinute(120) },
   deposit: { of: "notices of deposits", user: perMinute(240, 480), address: shared(perMinute(600, 1_200)) },
   // Ten may run at once: a user who has started all of them has reports for eight hours.
-  shift: { of: "new research shifts", user: perHour(20), address: perHour(40) },
+  shift: { of: "new research shifts", user: perHour(20), network: perHour(40) },
   alert: { of: "new alerts", user: perHour(60), address: perHour(240) },
   // A wallet is kept for good, because somebody may pay to its address at any time.
-  wallet: { of: "new wallets", user: perHour(60), address: perHour(60) },
-  webhook: { of: "new webhooks", user: perHour(20), address: perHour(20) },
+  wallet: { of: "new wallets", user: perHour(60), network: perHour(60) },
+  webhook: { of: "new webhooks", user: perHour(20), network: perHour(20) },
   claim: { of: "claims", user: perHour(20), address: perHour(200) },
   card: { of: "cards", user: perHour(30), address: perHour(600) },
   // Codes of 40 bits live for 10 minutes: ten thousand networks that guess as often as they may find one of a thousand
   // open codes in a week. Each guess counts against its sender only.
-  link: { of: "link codes", user: perMinute(10, 20), address: perMinute(10, 20) },
-} satisfies Readonly<Record<string, { of: string; user: Bucket; address: Bucket }>>;
+  link: { of: "link codes", user: perMinute(10, 20), network: perMinute(10, 20) },
+} satisfies Readonly<
+  Record<string, { of: string; user: Bucket } & ({ address: Bucket } | { network: Bucket })>
+>;
 
 /** Limits of other subjects. */
 const OTHERS = {
@@ -75,11 +82,6 @@ export const vLimitName = literals(...namesIn(LIMITS));
 export type LimitName = Infer<typeof vLimitName>;
 
 const rateLimiter = new RateLimiter(components.rateLimiter);
-
-/** An IPv4 address; of an IPv6 address the /48. */
-function networkOf(address: string): string {
-  return address.endsWith("::/64") ? `${address.split(":").slice(0, 3).join(":")}::/48` : address;
-}
 
 /**
  * Anybody can name a `userId`, so strangers who name it do not use up its owner's limit (counted by token or own chat).
@@ -121,12 +123,14 @@ export async function charge(
 
 /** The limits that count a use. A `userId` is a credential: it stands in no key. */
 function limitsOf(name: LimitName, caller: Caller, part?: Part) {
-  const { of, user, address: config } = LIMITS[name];
+  const { of, user, ...around } = LIMITS[name];
   const limits: { limit: string; of: string; key: string; config: Bucket }[] = [];
   if (part !== "user" && caller.address !== null) {
-    // Who guesses codes has at most the network that one customer can own.
-    const network = name === "link" ? networkOf(caller.address) : caller.address;
-    const own = { of: `your network address's limit of ${of}`, key: sha256Hex(`address:${network}`) };
+    const [whose, subject, config] =
+      "network" in around
+        ? (["network", networkOf(caller.address), around.network] as const)
+        : (["network address", caller.address, around.address] as const);
+    const own = { of: `your ${whose}'s limit of ${of}`, key: sha256Hex(`address:${subject}`) };
     limits.push({ limit: `${name}Address`, ...own, config });
   }
   const subject = part === "address" ? null : subjectOf(caller);

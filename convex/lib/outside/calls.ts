@@ -28,16 +28,14 @@ const vOutcome = v.object({
   staleHead: v.optional(v.union(v.number(), v.null())),
 });
 
-/** What a call has cost, and the callers in whose parts it counts. */
+/** What a call has cost, and the parts of the budget in which it counts besides its provider's sum. */
 const vSpending = v.object({
   /** `2026-01-05` (UTC). */
   day: v.string(),
   provider: vBilled,
   /** Millionths of a USD. */
   micros: v.number(),
-  /** Whether a caller asked for it, who has not paid for it. */
-  isCallers: v.boolean(),
-  holders: v.array(v.string()),
+  parts: v.array(v.string()),
 });
 type Spending = Infer<typeof vSpending>;
 
@@ -166,16 +164,13 @@ export async function isWorking(ctx: QueryCtx, provider: Provider): Promise<bool
   return row?.failures === 0 && row.staleHead === undefined;
 }
 
-/** The sum of all callers; those of the providers have their names, and those of one caller their hash. */
-export const CALLERS = "callers";
-
 /** How many rows count one sum together, so that actions which end together seldom conflict. */
 const SHARDS = 4;
 
-/** Adds what a call has cost to the day's sums: its provider's, all callers', and its callers' own. */
+/** Adds what a call has cost to the day's sums: its provider's, and those of the parts. */
 async function addSpent(ctx: MutationCtx, spending: Spending): Promise<void> {
-  const { day, provider, micros, isCallers, holders } = spending;
-  for (const of of [provider, ...(isCallers ? [CALLERS] : []), ...holders]) {
+  const { day, provider, micros, parts } = spending;
+  for (const of of [provider, ...parts]) {
     const shard = Math.floor(Math.random() * SHARDS);
     const row = await ctx.db
       .query("spending")

@@ -1,0 +1,46 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { inWords } from "../../convex/lib/errors";
+import { LIMITS } from "../../convex/lib/limits/charges";
+import { namesIn } from "../../convex/lib/records";
+
+/** Writes the table of limits into the document, from the limits themselves. */
+
+const PAGE = new URL("../../docs/endpoints.md", import.meta.url);
+const [BEGIN, END] = ["<!-- limits: `npm run codegen` -->\n", "<!-- /limits -->"];
+const HEAD = ["What", "Of one user", "Of one address or network"];
+
+/** `30 in 60 seconds, 60 at once`. */
+function describeLimit(limit: { rate: number; period: number; capacity: number }): string {
+  const { rate, period, capacity } = limit;
+  return `${rate} in ${inWords(period)}${capacity > rate ? `, ${capacity} at once` : ""}`;
+}
+
+function limitRows(): string[][] {
+  return namesIn(LIMITS).map((name) => {
+    const { of, user, ...around } = LIMITS[name];
+    const [limit, whose] = "network" in around ? [around.network, " (network)"] : [around.address, ""];
+    return [of, describeLimit(user), `${describeLimit(limit)}${whose}`];
+  });
+}
+
+/** The table as the document has it. */
+function limitsTable(): string {
+  const rows = [HEAD, ...limitRows()];
+  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[], fill = " ") =>
+    `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width, fill)).join(" | ")} |`;
+  const [head = [], ...body] = rows;
+  return [line(head), line([], "-"), ...body.map((row) => line(row))].join("\n");
+}
+
+/** A page with the table in its place. @throws Error if it has no such place. */
+export function withLimits(page: string): string {
+  const [before = "", rest = ""] = page.split(BEGIN);
+  const [, behind] = rest.split(END);
+  if (behind === undefined) throw new Error("The page has no place for the limits");
+  return `${before}${BEGIN}\n${limitsTable()}\n\n${END}${behind}`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await writeFile(PAGE, withLimits(await readFile(PAGE, "utf8")));
