@@ -161,6 +161,7 @@ import type * as providers_call from "../providers/call.js";
 import type * as providers_chain_accounts from "../providers/chain/accounts.js";
 import type * as providers_chain_blocks from "../providers/chain/blocks.js";
 import type * as providers_chain_node from "../providers/chain/node.js";
+import type * as providers_chain_notKnownYet from "../providers/chain/notKnownYet.js";
 import type * as providers_chain_preparation from "../providers/chain/preparation.js";
 import type * as providers_chain_rpc from "../providers/chain/rpc.js";
 import type * as providers_chain_transactions from "../providers/chain/transactions.js";
@@ -412,6 +413,7 @@ declare const fullApi: ApiFromModules<{
   "providers/chain/accounts": typeof providers_chain_accounts;
   "providers/chain/blocks": typeof providers_chain_blocks;
   "providers/chain/node": typeof providers_chain_node;
+  "providers/chain/notKnownYet": typeof providers_chain_notKnownYet;
   "providers/chain/preparation": typeof providers_chain_preparation;
   "providers/chain/rpc": typeof providers_chain_rpc;
   "providers/chain/transactions": typeof providers_chain_transactions;

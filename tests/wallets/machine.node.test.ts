@@ -283,7 +283,7 @@ describe("a transaction on its way", () => {
     const foreign = await send(app, {});
     expect([foreign.status, foreign.body.error]).toEqual([
       500,
-      "A sealed secret was sealed under another key",
+      "A sealed secret was sealed under another key than WALLET_ENCRYPTION_KEY and WALLET_ENCRYPTION_KEY_PREVIOUS",
     ]);
     expect(await nonceOf(owner)).toBe(0);
   });

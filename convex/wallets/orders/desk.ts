@@ -15,8 +15,9 @@ import {
   type Mined,
   type Standing,
 } from "../../providers/chain/transactions";
-import { valuesOf } from "../holdings";
+import { slipOf, valuesOf } from "../holdings";
 import { asHex, soldBy, storedAddress, type WalletKind } from "../model";
+import { requireKey } from "../custody/signatures";
 import type { Found, UserRequest } from "../tables";
 import { TOKENS } from "../tokens";
 import type { Payer } from "./calls";
@@ -100,7 +101,9 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: Abort
     // Another order was signed meanwhile: this one was tried with what the wallet no longer has.
     if (present.next !== turn.next) return present.row;
     const failure = failureOf(thrown);
-    if (failure === null) log.error("wallets.unexpected", { orderId, message: messageOf(thrown) });
+    // What is nobody's but the operator's to mend.
+    if (failure === null || failure.code === "internal")
+      log.error("wallets.not signed", { orderId, message: messageOf(thrown) });
     const { message: error, code: errorCode } = failure ?? { message: "Internal error", code: "internal" };
     return advance(ctx, row, { kind: "dropped", error, errorCode });
   }
@@ -188,6 +191,8 @@ export type Rehearsal = Forecast & {
   terms?: Order["terms"];
   /** Absent if its calls could not be made. */
   found?: Found;
+  /** What `slipOf` says of its amount. */
+  slip: string | null;
 };
 
 /**
@@ -208,14 +213,16 @@ export const rehearse = counted(
       now: Date.now(),
       ...(keyHash === undefined ? {} : { keyHash }),
     });
+    const { userId, request } = order;
+    const slip = await slipOf(forecast.address, soldBy(request), value.value);
+    const facts = { ...forecast, ...value, slip };
     try {
-      const { userId, request } = order;
-      const payer = { ...forecast, userId, etherPrice };
-      return { ...forecast, ...value, ...(await tryOut(ctx, payer, request, 1n)) };
+      await requireKey(ctx, forecast.walletId);
+      return { ...facts, ...(await tryOut(ctx, { ...forecast, userId, etherPrice }, request, 1n)) };
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
-      return { ...forecast, ...value, refusal: forecast.refusal ?? failure };
+      return { ...facts, refusal: forecast.refusal ?? failure };
     }
   },
 );

@@ -69,19 +69,23 @@ export async function openOrder(ctx: MutationCtx, order: NewOrder): Promise<Orde
   return byId(ctx, id);
 }
 
-type Keyed = Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">;
+export type Keyed = Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">;
 
 /** The order that an earlier request with the same key has opened. @throws AppError `conflict` if it had other terms. */
 export async function earlierOf(ctx: QueryCtx, order: Keyed): Promise<Order | null> {
-  const { userId, walletId, request } = order;
+  const { userId } = order;
   const key = scopedKey(order);
   if (key === undefined) return null;
   const rows = rowsByBoth(ctx.db.query("orders"), "userId", userId, "idempotencyKey", key);
   const row = await rows.unique();
-  const terms = (one: Request) => JSON.stringify(Object.entries(one).sort());
-  const isLike = row === null || (row.walletId === walletId && terms(row.request) === terms(request));
-  if (!isLike) throw new AppError("conflict", KEY_USED);
+  if (row !== null && !hasTerms(row, order)) throw new AppError("conflict", KEY_USED);
   return row;
+}
+
+/** Whether an order is of this wallet and these terms. */
+export function hasTerms(row: Order, { walletId, request }: Pick<Keyed, "walletId" | "request">): boolean {
+  const terms = (one: Request) => JSON.stringify(Object.entries(one).sort());
+  return row.walletId === walletId && terms(row.request) === terms(request);
 }
 
 /** A key belongs to the account, the credential and the endpoint. */
