@@ -210,7 +210,30 @@ export function revertOf(error: unknown): Revert | null {
   if (code !== 3 && word === undefined) return null;
   const plain = word === undefined || /^revert$/i.test(word) ? revertName("0x") : word.toLowerCase();
   const name = isHex(data) && data.length % 2 === 0 ? revertName(data) : plain;
-  return { reason: details ?? "", name };
+  return { reason: details ?? "", name: meaningOf(data, details ?? "") ?? name };
+}
+
+/** Known words of contracts, in words for people. Sources: Circle's FiatToken, Tether's, OpenZeppelin's and solmate's. */
+const KNOWN_WORDS: readonly [words: RegExp, meaning: string][] = [
+  [
+    /blacklist|blocklist|denylist|black-listed|is blocked/i,
+    "the token's issuer has blocked an address of it",
+  ],
+  [/paused/i, "the token is paused by its issuer"],
+  [/exceeds allowance|insufficient.allowance/i, "the token's allowance is too small"],
+  [/exceeds balance|insufficient.balance|dai\/insufficient/i, "the wallet holds too little of the token"],
+  [/TRANSFER_FROM_FAILED|transfer failed/i, "the token refuses the transfer"],
+];
+
+/** What a contract's words mean; `null` for words that are not known. */
+function meaningOf(data: unknown, details: string): string | null {
+  let words = details;
+  try {
+    if (isHex(data)) words += ` ${String(decodeErrorResult({ abi: KNOWN, data }).args?.[0])}`;
+  } catch {
+    // Not a contract's words.
+  }
+  return KNOWN_WORDS.find(([known]) => known.test(words))?.[1] ?? null;
 }
 
 /**
