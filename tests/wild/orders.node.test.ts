@@ -43,6 +43,17 @@ test.each(["Unsupported block tag pending", "pending block is not available"])(
   },
 );
 
+/** ponder-sh/ponder #1189, daimo-eth/daimo #1083. */
+test.each(["header not found", "Unknown block"])("a node that says %j is asked again", async (message) => {
+  const app = await world();
+  let left = 2;
+  answering(({ method }) =>
+    method === "eth_getTransactionCount" && left-- > 0 ? { error: { code: -32_000, message } } : null,
+  );
+  const { body } = await send(app);
+  expect([body.status, body.error]).toEqual(["confirmed", undefined]);
+});
+
 /** celo-org/op-geth #383, enviodev/hyperindex #1546. */
 test.each([null, undefined])("receipts whose price is %j confirm sends and swaps", async (price) => {
   const app = await world();
