@@ -10,6 +10,7 @@ type Answer = { kind: "answer"; status: number; body: unknown };
 /**
  * One request to a provider, counted, with a deadline in real time.
  * @param read Parses the body's text; throws if it cannot. Default: JSON.
+ * @param isFailed Whether an answer means that the provider does not work.
  * @returns The status and the body (`undefined` if it cannot be read). Never throws for network failures.
  */
 export async function askProvider(
@@ -18,13 +19,15 @@ export async function askProvider(
   init: RequestInit,
   timeoutMs: number,
   read: (text: string) => unknown = parseTolerantly,
+  isFailed = ({ status, body }: Answer) => body === undefined || isOutage(provider, status),
 ): Promise<Exchange> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, { ...init, signal });
     const body = readable(await response.text(), read);
-    noteCall(provider, body === undefined || isOutage(provider, response.status));
-    return { kind: "answer", status: response.status, body };
+    const answer: Answer = { kind: "answer", status: response.status, body };
+    noteCall(provider, isFailed(answer));
+    return answer;
   } catch {
     noteCall(provider, true);
     // The error of an aborted request differs between runtimes and their versions.

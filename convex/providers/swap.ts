@@ -4,7 +4,7 @@ import { CHAIN_ID } from "../lib/money/base";
 import { deadlines } from "../lib/outside/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { answered, askProvider, inShape, statusFailure } from "./call";
+import { answered, askProvider, inShape, isOutage, statusFailure } from "./call";
 
 /** The swap provider: 0x Swap API v2, Permit2 quotes (docs.0x.org). */
 const UPSTREAM = "The swap provider";
@@ -41,10 +41,18 @@ const failureShape = z.object({ name: z.string() });
 export type Quote = z.output<typeof quoteShape>;
 
 /** The provider's refusals that concern the request, in words for the caller: none of its own are passed on. */
-const REFUSALS: Record<string, string> = {
+const REFUSALS: Readonly<Record<string, string>> = {
   TOKEN_NOT_SUPPORTED: "The swap provider does not support this token",
   SWAP_VALIDATION_FAILED: "The swap provider refused this swap",
   INPUT_INVALID: "The swap provider refused the input of this swap",
+  TAKER_NOT_AUTHORIZED_FOR_TRADE: "The swap provider does not trade for this wallet",
+  SELL_TOKEN_NOT_AUTHORIZED_FOR_TRADE: "The swap provider does not trade the sold token for this wallet",
+  BUY_TOKEN_NOT_AUTHORIZED_FOR_TRADE: "The swap provider does not trade the bought token for this wallet",
+  RECIPIENT_NOT_AUTHORIZED_FOR_TRADE: "The swap provider does not trade for this wallet",
+  SELL_AMOUNT_TOO_SMALL: "The amount is too small for the swap provider: try a larger one",
+  INSUFFICIENT_BALANCE: "The swap provider finds the wallet's balance too small for this swap",
+  INSUFFICIENT_BALANCE_OR_ALLOWANCE: "The swap provider finds the wallet's balance too small for this swap",
+  UNABLE_TO_CALCULATE_GAS_FEE: "The swap provider cannot price this swap's network fee: try another amount",
 };
 
 /**
@@ -70,7 +78,16 @@ export async function requestQuote(swap: {
   });
   const url = `${setting("SWAP_API_URL")}/swap/permit2/quote?${query.toString()}`;
   const headers = { "0x-api-key": required("SWAP_API_KEY"), "0x-version": "v2" };
-  const result = await askProvider("swap", url, { method: "GET", headers }, deadlines.swap);
+  const init = { method: "GET", headers };
+  const result = await askProvider(
+    "swap",
+    url,
+    init,
+    deadlines.swap,
+    undefined,
+    ({ status, body }) =>
+      refusalIn(status, body) === undefined && (body === undefined || isOutage("swap", status)),
+  );
   const { status, body } = answered(UPSTREAM, result);
   if (status !== 200) throw refusal(status, body);
   if (noLiquidityShape.safeParse(body).success) {
@@ -80,8 +97,13 @@ export async function requestQuote(swap: {
 }
 
 function refusal(status: number, body: unknown): AppError {
-  const message = REFUSALS[failureShape.safeParse(body).data?.name ?? ""];
-  return status === 400 && message !== undefined
-    ? new AppError("invalid_request", message)
-    : statusFailure(UPSTREAM, status);
+  const message = refusalIn(status, body);
+  return message === undefined
+    ? statusFailure(UPSTREAM, status)
+    : new AppError("invalid_request", `${message}: nothing was signed`);
+}
+
+function refusalIn(status: number, body: unknown): string | undefined {
+  const { name = "" } = failureShape.safeParse(body).data ?? {};
+  return status < 500 && Object.hasOwn(REFUSALS, name) ? REFUSALS[name] : undefined;
 }

@@ -80,6 +80,29 @@ export async function valuesOf({
   };
 }
 
+/** In micro-USD: nobody pays a network fee for less. */
+const CENT = 10_000n;
+
+/**
+ * What is wrong with an amount that looks as if it was meant in whole tokens: it is worth less than a cent, and the wallet
+ * holds as many whole ones. Otherwise `null`. For callers that count chain calls.
+ * @param value In micro-USD; absent without a live price.
+ * @throws AppError `upstream`
+ */
+export async function slipOf(
+  address: string,
+  { token, amount }: { token: Symbol; amount: string },
+  value: string | undefined,
+): Promise<string | null> {
+  if (value === undefined || BigInt(value) >= CENT) return null;
+  const { address: contract, decimals } = TOKENS[token];
+  const whole = BigInt(amount) * 10n ** BigInt(decimals);
+  const held = await readAccount(storedAddress(address), contract === null ? [] : [contract], []);
+  if ((contract === null ? held.native : (held.tokens[0] ?? 0n)) < whole) return null;
+  const orders = `amount counts the token's smallest unit, so this is ${formatUnits(BigInt(amount), decimals)} ${token}, worth less than a cent`;
+  return `${orders}: ${amount} ${token} is ${whole}`;
+}
+
 function addressesOf(symbols: readonly Symbol[]) {
   return symbols.flatMap((symbol) => TOKENS[symbol].address ?? []);
 }

@@ -75,16 +75,36 @@ export const walletChoice = absentWhenEmpty(z.enum(["custody", "basic"], "must b
   .transform((value): "custody" | "basic" => value ?? "custody")
   .describe("Which of the user's wallets pays.");
 
+/** The header of tool layers. */
+export const TOOL_CALL = {
+  "Tool-Call":
+    "`true` of a layer that calls for a model, which may repeat what it got no answer to: an order without an idempotency key finds the one of the same credential and terms of the last ten minutes, unless that has failed; and an amount worth less than a cent is refused where the wallet holds that amount of whole tokens.",
+};
+
+export function asksAsTool({ headers }: Pick<Call, "headers">): boolean {
+  return headers.get("tool-call") === "true";
+}
+
 /** A field of every answer about a wallet of a short `userId` without an owner. */
 export const weakId = {
-  warning: z.string().optional().describe("A warning: the userId is short and has no owner"),
+  warning: z
+    .string()
+    .optional()
+    .describe(
+      "A warning: the userId is short and has no owner, or the amount looks as if meant in whole tokens",
+    ),
 };
 
 const WARNING =
   "This userId is short, so somebody may guess it, and whoever knows it controls the wallet: own it by the ownerUrl that /mcp/defi/connect answers, or use a long random one.";
 
-/** The warning for a caller, or none. */
-export function warned({ named, caller }: Pick<Call, "named" | "caller">): { warning?: string } {
+/** The warning for a caller, or none. @param further Another one, without its full stop. */
+export function warned(
+  { named, caller }: Pick<Call, "named" | "caller">,
+  further: string | null = null,
+): { warning?: string } {
   const isFree = caller.credential === undefined || caller.credential === "unclaimed";
-  return named !== undefined && isFree && isShort(named) ? { warning: WARNING } : {};
+  const isWeak = named !== undefined && isFree && isShort(named);
+  const warnings = [...(further === null ? [] : [`${further}.`]), ...(isWeak ? [WARNING] : [])];
+  return warnings.length === 0 ? {} : { warning: warnings.join(" ") };
 }

@@ -1,6 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
-import { keyOf, noteOutcome, type Key } from "./keys";
 import type { BuiltIn } from "./server";
 import { callService, ServiceError, type Body, type ServiceCall } from "./service";
 import { textOf } from "./text";
@@ -28,18 +27,19 @@ export async function callTool(
 ): Promise<CallToolResult> {
   const input = withoutNothing(given);
   if (inputAsksForKey(input)) return declined(tool);
-  const key = keyOf(tool, input);
+  const named = typeof input.idempotencyKey === "string" ? input.idempotencyKey.trim() : null;
+  const isOrder = tool.repeats === "ordered";
+  // The service knows an order by its terms: nothing has to be remembered here.
+  const key = named ?? (tool.repeats === "keyed" ? crypto.randomUUID() : null);
   try {
-    const { body, isRepeat } = await callService({
-      ...{ ...tool, serviceUrl, input, signal, timeoutMs: TIMEOUT_MS },
-      idempotencyKey: key?.value ?? null,
+    const body = await callService({
+      ...{ ...tool, serviceUrl, input, signal, timeoutMs: TIMEOUT_MS, isOrder },
+      idempotencyKey: tool.repeats === "freely" ? null : key,
     });
-    if (key !== null) noteOutcome(tool, input, key, isWaiting(body));
-    return answered(body, isRepeat && key?.isMade === true);
+    return answered(body, isOrder && named === null && body.repeated === true);
   } catch (error) {
-    if (key !== null) noteOutcome(tool, input, key, !(error instanceof ServiceError) || error.inDoubt);
     if (!(error instanceof ServiceError)) throw error;
-    return failedWith(tool, key, error);
+    return failedWith(tool, { key, isNamed: named !== null }, error);
   }
 }
 
@@ -49,22 +49,14 @@ function withoutNothing(given: Input): Input {
   return typeof idempotencyKey === "string" && !NOTHING.includes(idempotencyKey.trim()) ? given : rest;
 }
 
-function isWaiting({ status, approvalId }: Body): boolean {
-  return status === "awaiting_approval" && typeof approvalId === "string";
-}
-
-/** @param isRepeat Whether a client that has restarted this process sends the same order again. */
-function answered(body: Body, isRepeat: boolean): CallToolResult {
+/** @param isRepeat Whether a client sends the same order again without a key. */
+function answered({ repeatedNote, ...body }: Body, isRepeat: boolean): CallToolResult {
   const notices = noticesOf(body);
-  if (isRepeat)
-    notices.unshift(
-      `${NOTHING_MOVED}: the same order was made within the last ten minutes, and this is its outcome. To order it once more, pass an idempotencyKey of your own.`,
-    );
+  if (isRepeat) notices.unshift(`${NOTHING_MOVED}. ${String(repeatedNote)}.`);
   const nothingMoved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
   const facts = {
     ...body,
     ...(typeof body.warning === "string" ? { warning: inTools(body.warning) } : {}),
-    ...(isRepeat ? { repeated: true } : {}),
     ...(nothingMoved ? { nothingMoved } : {}),
   };
   // Notices first, then the facts.
@@ -97,27 +89,25 @@ function noticesOf(body: Body): string[] {
   return notices;
 }
 
-/** A key is named only where money may have moved, or where the caller named it. */
+/** A key is named only where something may have been done. */
 function failedWith(
   { repeats }: Called,
-  key: Key | null,
-  { message, inDoubt }: ServiceError,
+  { key, isNamed }: { key: string | null; isNamed: boolean },
+  { message, inDoubt, hasMoved }: ServiceError,
 ): CallToolResult {
   // Buying a report is left to HTTP: a model that can send would pay, and get nothing.
   const told = inTools(message.replace(/\. [^.]*can be bought for .*$/, ""));
-  if (key === null) return failed(told);
+  if (repeats === "freely") return failed(told);
   const error = /[.!?)]$/.test(told) ? told : `${told}.`;
   const isOrder = repeats === "ordered";
   if (!inDoubt) {
-    const again = key.isNamed ? " Another attempt needs another idempotencyKey." : "";
-    return failed(error + again, isOrder ? { nothingMoved: true } : {});
+    const again = isNamed ? " Another attempt needs another idempotencyKey." : "";
+    return failed(error + again, isOrder && !hasMoved ? { nothingMoved: true } : {});
   }
-  const how = isOrder
-    ? `To find out, call again with the same input and idempotencyKey "${key.value}"`
-    : "Call again with the same input";
+  const how = key === null ? "within ten minutes" : `and idempotencyKey "${key}"`;
   return failed(
-    `${error} Whether it was carried out is not known. ${how}: that returns the first outcome and never does it twice.`,
-    { inDoubt, ...(isOrder ? { idempotencyKey: key.value } : {}) },
+    `${error} Whether it was carried out is not known. To find out, call again with the same input ${how}: that returns the first outcome and never does it twice.`,
+    { inDoubt, ...(key === null ? {} : { idempotencyKey: key }) },
   );
 }
 

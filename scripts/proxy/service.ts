@@ -10,6 +10,8 @@ export type ServiceCall = {
   path: string;
   input: Readonly<Record<string, unknown>>;
   idempotencyKey: string | null;
+  /** Whether it moves money: then the same terms are the same order. */
+  isOrder: boolean;
   timeoutMs: number;
   /** Fires when the client has cancelled the call. */
   signal: AbortSignal;
@@ -23,6 +25,8 @@ export class ServiceError extends Error {
     message: string,
     /** Whether the service may still have executed the call. */
     readonly inDoubt: boolean,
+    /** Whether something of it is on the chain all the same. */
+    readonly hasMoved = false,
   ) {
     super(message);
   }
@@ -35,10 +39,10 @@ const NEVER_SENT = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "E
 const CHECK_ADDRESS = "Set NOELCLAW_CONVEX_URL to the service's address, if that is another.";
 
 /**
- * Calls the service and returns the body of its answer, and whether an earlier request with the same key did it.
+ * Calls the service and returns the body of its answer.
  * @throws ServiceError with the service's message, or the reason why there is none; the signal's reason when it fires.
  */
-export async function callService(call: ServiceCall): Promise<{ body: Body; isRepeat: boolean }> {
+export async function callService(call: ServiceCall): Promise<Body> {
   const late = AbortSignal.timeout(call.timeoutMs);
   try {
     const response = await fetch(addressOf(call), {
@@ -48,7 +52,7 @@ export async function callService(call: ServiceCall): Promise<{ body: Body; isRe
       signal: AbortSignal.any([late, call.signal]),
     });
     const isRepeat = response.headers.get("idempotent-replayed") === "true";
-    return { body: bodyOf(response, await response.text(), isRepeat), isRepeat };
+    return bodyOf(response, await response.text(), isRepeat);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     call.signal.throwIfAborted();
@@ -64,7 +68,11 @@ export async function callService(call: ServiceCall): Promise<{ body: Body; isRe
 }
 
 const causeOf = z.object({ cause: z.object({ code: z.string() }) });
-const failureShape = z.object({ error: z.string().check(z.minLength(1)) });
+const failureShape = z.object({
+  error: z.string().check(z.minLength(1)),
+  nothingMoved: z.optional(z.boolean()),
+  approvalTxHash: z.optional(z.string()),
+});
 const object = z.record(z.string(), z.unknown());
 
 function bodyOf({ status, headers }: Response, text: string, isRepeat: boolean): Body {
@@ -82,10 +90,16 @@ function bodyOf({ status, headers }: Response, text: string, isRepeat: boolean):
     );
   const retryAfter = headers.get("retry-after");
   const wait = retryAfter === null ? "" : ` (try again in ${retryAfter} s)`;
+  const { approvalTxHash, nothingMoved } = failure.data;
   const error = failure.data.error.slice(0, MOST_ERROR_CHARS);
   // A readable failure of the service may also have come after the signature, and a 408 from a proxy before it.
   const isRefusal = [FROZEN, PAUSED].some((words) => error.startsWith(words));
-  throw new ServiceError(error + wait, !isRepeat && !isRefusal && (status >= 500 || status === 408));
+  const isKnown = isRepeat || isRefusal || nothingMoved === true || approvalTxHash !== undefined;
+  throw new ServiceError(
+    error + wait,
+    !isKnown && (status >= 500 || status === 408),
+    approvalTxHash !== undefined,
+  );
 }
 
 function addressOf({ serviceUrl, method, path, input }: ServiceCall): string {
@@ -98,8 +112,9 @@ function addressOf({ serviceUrl, method, path, input }: ServiceCall): string {
   return query.size === 0 ? serviceUrl + path : `${serviceUrl}${path}?${query}`;
 }
 
-function requestOf({ method, input, idempotencyKey }: ServiceCall): RequestInit {
+function requestOf({ method, input, idempotencyKey, isOrder }: ServiceCall): RequestInit {
   const headers: Record<string, string> = { Accept: "application/json" };
+  if (isOrder) headers["Tool-Call"] = "true";
   // A caller's own key that no header can carry is sent in the body, which counts equally.
   if (idempotencyKey !== null && /^[\x20-\x7e]+$/.test(idempotencyKey)) {
     headers["Idempotency-Key"] = idempotencyKey;

@@ -4,7 +4,7 @@ import { callService, ServiceError } from "../../scripts/proxy/service";
 import { tools } from "../../scripts/proxy/tools";
 import { until } from "../support/waits";
 import { breakOff, built, connect, fakeService, hang, json, ORDER, proxy } from "./support";
-import { SENT, service, textOf, useProxy, type Answer } from "./support";
+import { dataOf, SENT, service, textOf, useProxy, type Answer } from "./support";
 
 /** The built proxy against a service that is down, slow, wrong, or away for a moment. */
 
@@ -46,94 +46,71 @@ describe("a call", () => {
   });
 });
 
-/** Sends a transfer once. @returns What the model is told, and the key that the service was sent. */
+/** Sends a transfer once. @returns What the model is told, and what the service was sent. */
 async function send(answer: Answer, input: Record<string, unknown> = ORDER, { call } = proxy) {
   service.answers(answer);
-  const told = textOf(await call("send_token", input));
+  const result = await call("send_token", input);
   // Whether it is repeated is the model's to say.
   expect(service.received).toHaveLength(1);
-  return { told, key: String(service.received[0]?.headers.get("idempotency-key")) };
+  const headers = service.received[0]?.headers;
+  expect(headers?.get("tool-call")).toBe("true");
+  return { told: textOf(result), data: dataOf(result), key: headers?.get("idempotency-key") };
 }
 const UNKNOWN = "Whether it was carried out is not known";
 
 describe("a repeat", () => {
-  test("of a transfer without an outcome carries its key; another transfer another one", async () => {
+  test("of a transfer is for the service to know by its terms: the proxy has no key and no memory", async () => {
     for (const cut of [breakOff, json(502, { error: "The chain's RPC node failed" })]) {
       const { told, key } = await send(cut);
-      expect(key).toMatch(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-      expect(told).toContain(UNKNOWN);
-      expect(told).toContain(`idempotencyKey "${key}"`);
-      const again = await send(json(200, SENT));
-      expect([again.key, again.told]).toEqual([key, expect.stringMatching(/^amount: 25 USDC$/m)]);
-      expect((await send(json(200, SENT))).key).not.toBe(key);
+      expect(key).toBeNull();
+      expect(told).toContain(`${UNKNOWN}. To find out, call again with the same input within ten minutes`);
     }
+    const repeatedNote = "The same order was made: pass an idempotencyKey of your own";
+    const again = await send(json(200, { ...SENT, repeated: true, repeatedNote }));
+    expect([again.key, again.told]).toEqual([
+      null,
+      expect.stringMatching(/^NOTHING was moved by this call\. The same order was made.*your own\.$/m),
+    ]);
+    expect(again.data).toMatchObject({ repeated: true, nothingMoved: true });
+    // Whoever names a key knows that it is a repeat.
+    const named = { ...ORDER, idempotencyKey: " rent-may " };
+    const { told, key } = await send(json(200, { ...SENT, repeated: true }), named);
+    expect([key, told]).toEqual(["rent-may", expect.not.stringContaining("NOTHING was moved")]);
+    const lost = await send(breakOff, named);
+    expect(lost.told).toContain('with the same input and idempotencyKey "rent-may"');
+  });
+
+  test("of the start of a shift has the key that the error names", async () => {
+    service.answers(breakOff);
+    const told = textOf(await proxy.call("start_research", { userId: "u" }));
+    const key = String(service.received[0]?.headers.get("idempotency-key"));
+    expect([service.received[0]?.headers.has("tool-call"), told]).toEqual([
+      false,
+      expect.stringContaining(`with the same input and idempotencyKey "${key}"`),
+    ]);
   });
 
   test.each([400, 404, 408, 409, 429, 500])(
     "is asked for after %i only where it may be carried out",
     async (status) => {
-      const { told, key } = await send(json(status, { error: "No" }));
-      // It may have failed after the signature, or on the way back: the key is what finds that out.
-      if (status < 500 && status !== 408) expect(told).toBe("No.");
-      else expect(told).toMatch(new RegExp(`^No\\. ${UNKNOWN}\\..* idempotencyKey "${key}"`));
+      const { told, data } = await send(json(status, { error: "No" }));
+      // It may have failed after the signature, or on the way back.
+      if (status < 500 && status !== 408)
+        expect([told, data]).toEqual(["No.", { error: "No.", nothingMoved: true }]);
+      else expect([told, data.inDoubt]).toEqual([expect.stringMatching(`^No\\. ${UNKNOWN}\\.`), true]);
     },
   );
 
-  test("of what waits for its owner has the same key for the same terms, which the answer names", async () => {
-    const waits = (idempotencyKey: string) => {
-      const status = "awaiting_approval";
-      return json(202, {
-        ...SENT,
-        success: false,
-        status,
-        approvalId: "a",
-        error: "Waiting",
-        idempotencyKey,
-      });
-    };
-    const { key } = await send(waits("first"));
-    const { told, ...again } = await send(waits(key), Object.fromEntries(Object.entries(ORDER).reverse()));
-    expect(again.key).toBe(key);
-    expect(told).toMatch(/^NOTHING was moved by this call yet: /);
-    expect(told).toContain(`with the same input and idempotencyKey "${key}"`);
-    expect((await send(waits("another"), { ...ORDER, amount: "1" })).key).not.toBe(key);
-    expect((await send(json(200, SENT))).key).toBe(key);
-    // That was its outcome: the same terms once more are another transfer.
-    expect((await send(waits("new"))).key).not.toBe(key);
-  });
-
-  test("by a proxy that was started again has the same key for ten minutes, and tells that nothing moved twice", async () => {
-    const TEN_MINUTES = 600_000;
-    const began = 3_000_000 * TEN_MINUTES;
-    const seen: Awaited<ReturnType<typeof send>>[] = [];
-    for (const now of [began, began + TEN_MINUTES - 1, began + TEN_MINUTES]) {
-      const clock = `data:text/javascript,Date.now = () => ${now}`;
-      const again = await connect(built.file, service.url, ["--import", clock]);
-      const answer = json(200, SENT, now === began ? {} : { "idempotent-replayed": "true" });
-      seen.push(await send(answer, ORDER, again));
-      expect((await send(answer, { ...ORDER, amount: "1" }, again)).key).not.toBe(seen.at(-1)?.key);
-      await again.client.close();
-    }
-    const keys = seen.map(({ key }) => key);
-    expect(keys.map((key) => keys.indexOf(key))).toEqual([0, 0, 2]);
-    expect(seen[0]?.told).not.toContain("NOTHING was moved");
-    expect(seen[1]?.told).toContain("NOTHING was moved by this call: the same order was made");
-    // Whoever names a key knows that it is a repeat.
-    const named = { ...ORDER, idempotencyKey: "rent-may" };
-    const { told, key } = await send(json(200, SENT, { "idempotent-replayed": "true" }), named);
-    expect([key, told]).toEqual(["rent-may", expect.not.stringContaining("NOTHING was moved")]);
-  });
-
-  test("is another order once the answer tells that nothing has moved", async () => {
+  test("is not asked for where the service says what has moved", async () => {
     const frozen = "The owner has frozen this account";
     expect((await send(json(503, { error: frozen }))).told).toBe(`${frozen}.`);
-    const failed = (headers = {}) => json(502, { error: "The quote was refused" }, headers);
-    const { told, key } = await send(failed());
-    expect(told).toContain(UNKNOWN);
-    // The same terms ask what became of it, and then are another order.
-    const settled = await send(failed({ "idempotent-replayed": "true" }));
-    expect(settled).toEqual({ key, told: "The quote was refused." });
-    expect((await send(json(200, SENT))).key).not.toBe(key);
+    const refused = await send(json(502, { error: "The quote was refused", nothingMoved: true }));
+    expect([refused.told, refused.data.nothingMoved]).toEqual(["The quote was refused.", true]);
+    const approved = await send(json(400, { error: "Its approval is mined", approvalTxHash: "0xab" }));
+    expect([approved.told, approved.data]).toEqual([
+      "Its approval is mined.",
+      { error: "Its approval is mined." },
+    ]);
   });
 });
 
@@ -171,6 +148,7 @@ describe("a failure", () => {
       path: "/slow",
       input: {},
       idempotencyKey: "k",
+      isOrder: true,
       timeoutMs: 500,
       signal: new AbortController().signal,
     });

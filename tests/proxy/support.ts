@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Client, type CallToolResult } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll } from "vitest";
+import * as z from "zod";
 import { bundle } from "../../scripts/proxy/bundle";
 import { ConnectionLost, listen } from "../../scripts/sockets";
 
@@ -70,6 +71,10 @@ export function useProxy(addressOf = ({ url }: FakeService) => url): void {
 export function textOf(result: CallToolResult): string {
   return result.content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
+
+/** The same facts as data. */
+export const dataOf = ({ structuredContent }: CallToolResult): Record<string, unknown> =>
+  z.record(z.string(), z.unknown()).parse(structuredContent ?? {});
 
 /** A transfer, and the service's answer to it. */
 export const ORDER = { userId: "u", token: "USDC", toAddress: `0x${"5".repeat(40)}`, amount: "25000000" };

@@ -14,14 +14,12 @@ const sent = { success: true, status: "confirmed", txHash: `0x${"ab".repeat(32)}
 
 /** https://github.com/anthropics/claude-code/issues/79944 */
 test("a client that passes only structuredContent to its model learns that a repeat moved nothing", async () => {
-  service.answers(json(200, sent, { "idempotent-replayed": "true" }));
-  const again = await connect(built.file, service.url);
-  const { structuredContent } = await again.call("send_token", order);
-  await again.client.close();
+  service.answers(json(200, { ...sent, repeated: true, repeatedNote: "The same order was made" }));
+  const { structuredContent } = await proxy.call("send_token", order);
   expect(structuredContent).toMatchObject({
     repeated: true,
     nothingMoved: true,
-    notices: [expect.stringMatching(/^NOTHING was moved by this call: the same order/)],
+    notices: ["NOTHING was moved by this call. The same order was made."],
   });
 });
 
@@ -30,7 +28,7 @@ test.each(["null", "undefined", "None", "", " "])("%j for a key is no key", asyn
   service.answers(json(200, sent));
   await proxy.call("send_token", { ...order, idempotencyKey });
   const [request] = service.received;
-  expect(request?.headers.get("idempotency-key")).toMatch(/^[0-9a-f-]{36}$/);
+  expect(request?.headers.has("idempotency-key")).toBe(false);
   expect(request?.body).not.toContain("idempotencyKey");
 });
 

@@ -30,6 +30,13 @@ export async function seal(plaintext: string, context: SealContext): Promise<str
  * belongs to another owner.
  */
 export async function open(envelope: string, context: SealContext): Promise<string> {
+  const { master, iv, ciphertext } = requireSeal(envelope, context);
+  const key = await encryptionKey(master, context);
+  return new TextDecoder().decode(await crypto.subtle.decrypt({ name: "AES-CBC", iv }, key, ciphertext));
+}
+
+/** The same check without opening it. @returns What opens it. @throws AppError as `open` */
+export function requireSeal(envelope: string, context: SealContext) {
   const [version, id, iv, ciphertext, mac, ...rest] = envelope.split(".");
   if (version !== VERSION || !id || !iv || !ciphertext || !mac || rest.length > 0) throw damaged();
   const configured = [required("WALLET_ENCRYPTION_KEY"), optional("WALLET_ENCRYPTION_KEY_PREVIOUS")];
@@ -41,9 +48,7 @@ export async function open(envelope: string, context: SealContext): Promise<stri
   }
   const head = [version, id, iv, ciphertext].join(".");
   if (!equalBytes(authenticate(master, context, head), fromBase64Url(mac))) throw damaged();
-  const algorithm = { name: "AES-CBC", iv: fromBase64Url(iv) };
-  const key = await encryptionKey(master, context);
-  return new TextDecoder().decode(await crypto.subtle.decrypt(algorithm, key, fromBase64Url(ciphertext)));
+  return { master, iv: fromBase64Url(iv), ciphertext: fromBase64Url(ciphertext) };
 }
 
 const OTHER_KEY =

@@ -29,19 +29,9 @@ export async function readAccount(
 }
 
 /** What an address holds of a token, in its smallest unit. To be called inside `guarded`. */
-export function heldOf(
-  client: ChainClient,
-  token: Address,
-  owner: Address,
-  at: { blockTag?: "pending" } = {},
-): Promise<bigint> {
-  return readContract(client, {
-    address: token,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [owner],
-    ...at,
-  });
+export function heldOf(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
+  const balance = { abi: erc20Abi, functionName: "balanceOf", args: [owner] } as const;
+  return readContract(client, { address: token, ...balance });
 }
 
 /**

@@ -69,10 +69,9 @@ export type Preparation = {
 
 export type Transaction = { to: Address; data: Hex; value: bigint };
 
-const PENDING = { blockTag: "pending" } as const;
-
 /**
- * Everything that signing a transaction needs, in one round trip. A transaction is never signed for another chain.
+ * Everything that signing a transaction needs, in one round trip, as of the latest block: some nodes know no pending one,
+ * and a wallet has at most one transaction on its way. A transaction is never signed for another chain.
  * @param token The ERC-20 that is spent, if any.
  * @throws AppError `upstream`, also if the chain's fees exceed what this service pays
  */
@@ -85,8 +84,8 @@ export async function prepareTransaction(
   return guarded(async () => {
     const [mined, native, held, fees, gas, l1Fee] = await Promise.all([
       getTransactionCount(client, { address: from, blockTag: "latest" }),
-      getBalance(client, { address: from, ...PENDING }),
-      token === null ? 0n : heldOf(client, token, from, PENDING),
+      getBalance(client, { address: from }),
+      token === null ? 0n : heldOf(client, token, from),
       readFees(client),
       estimate(client, from, transaction),
       readL1Fee(client, transaction.data),
@@ -118,7 +117,7 @@ const oracle = {
 /** By the size of the whole transaction, in bytes. A chain without the oracle charges nothing. */
 async function readL1Fee(client: ChainClient, data: Hex): Promise<bigint> {
   const priced = { functionName: "getL1FeeUpperBound", args: [BigInt(size(data) + 120)] } as const;
-  return (await answerOf(readContract(client, { ...oracle, ...priced, ...PENDING }))) ?? 0n;
+  return (await answerOf(readContract(client, { ...oracle, ...priced }))) ?? 0n;
 }
 
 async function estimate(

@@ -11,7 +11,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { CHAIN_ID } from "../../lib/money/base";
 import { optional, required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { open, seal } from "../../lib/security/seals";
+import { open, requireSeal, seal } from "../../lib/security/seals";
 import type { Fees, Transaction } from "../../providers/chain/preparation";
 import { keySeal } from "./tables";
 import { serviceAccountOf, type ServiceRole } from "../model";
@@ -33,6 +33,15 @@ export async function createWallet(): Promise<{ walletId: string; address: Addre
   const key = generatePrivateKey();
   const { address } = privateKeyToAccount(key);
   return { walletId, address, sealedKey: await seal(key, keySeal(walletId)) };
+}
+
+/**
+ * Whether this service could sign for a user's wallet, without opening its key: for rehearsals.
+ * @throws AppError `internal` if not.
+ */
+export async function requireKey(ctx: ActionCtx, walletId: string): Promise<void> {
+  const envelope = await ctx.runQuery(internal.wallets.custody.wallets.envelope, { walletId });
+  requireSeal(envelope, keySeal(walletId));
 }
 
 export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transaction };

@@ -1,7 +1,6 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
-import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { vCaller, type Caller } from "../../lib/limits/callers";
@@ -86,12 +85,19 @@ export const sealed = internalQuery({
       throw new AppError("internal", "Nothing is signed for an order that is over");
     const refusal = isEmpty ? null : await refusalToSign(ctx, order, now);
     if (refusal !== null) throw refusal;
-    const row = await keyOf(ctx, order.walletId);
-    if (row === null) throw new AppError("internal", "This wallet has no key");
-    return row.sealedKey;
+    return sealedKeyOf(ctx, order.walletId);
   },
 });
 
-async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
-  return getOneFrom(ctx.db, "walletKeys", "by_walletId", walletId);
+/** The sealed key of a wallet, for `custody/signatures` to see whether it would open. */
+export const envelope = internalQuery({
+  args: { walletId: v.string() },
+  returns: v.string(),
+  handler: (ctx, { walletId }) => sealedKeyOf(ctx, walletId),
+});
+
+async function sealedKeyOf(ctx: QueryCtx, walletId: string): Promise<string> {
+  const row = await getOneFrom(ctx.db, "walletKeys", "by_walletId", walletId);
+  if (row === null) throw new AppError("internal", "This wallet has no key");
+  return row.sealedKey;
 }

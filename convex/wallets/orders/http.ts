@@ -21,9 +21,11 @@ import {
   acceptUnpriced,
   addressInput,
   amount,
+  asksAsTool,
   dryRun,
   slippageBps,
   swapToken,
+  TOOL_CALL,
   walletChoice,
   warned,
   weakId,
@@ -56,25 +58,31 @@ async function answer<Fields extends object>(
   const startedAt = performance.now();
   const { userId, kind, request, call } = placed;
   const { caller } = call;
-  const shown = { ...order, ...warned(call) };
   if (isRehearsal) {
     const { rehearse } = await desk();
     const work = () => rehearse(ctx, { userId, kind, request }, caller);
-    return new Reply({ ...rehearsed(await waitingAs(ctx, caller, work)), ...shown }, {});
+    const { slip, ...rehearsal } = await waitingAs(ctx, caller, work);
+    const refusal = rehearsal.refusal ?? (slip !== null && asksAsTool(call) ? slipFailure(slip).data : null);
+    return new Reply({ ...rehearsed({ ...rehearsal, refusal }), ...order, ...warned(call, slip) }, {});
   }
-  const asked = { ...orderOf(placed), kind, now: Date.now() };
+  const isTool = asksAsTool(call);
+  const asked = { ...orderOf(placed), kind, isTool, now: Date.now() };
   const payer = await ctx.runQuery(internal.wallets.orders.placing.payer, asked);
   const carried = async () => {
     // A repeat moves nothing new, and its outcome must not depend on a price.
-    const opened = payer.earlier ?? (await open(ctx, placed, payer));
+    const { slip, ...opened } =
+      payer.earlier === null ? await open(ctx, placed, payer, isTool) : { ...payer.earlier, slip: null };
     const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
     // What its owner is asked about goes on by itself once they have tapped.
     const { carry } = await desk();
-    return { row: await carry(ctx, opened.orderId, waitMs, opened.isAsked), isRepeat: opened.isRepeat };
+    return { row: await carry(ctx, opened.orderId, waitMs, opened.isAsked), slip, isRepeat: opened.isRepeat };
   };
-  const { row, isRepeat } = await waitingAs(ctx, caller, carried);
+  const { row, slip, isRepeat } = await waitingAs(ctx, caller, carried);
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
-  return new Reply({ ...standing(row, isRepeat), ...shown }, headers, row.txHash === undefined ? 202 : 200);
+  // Whoever has named a key knows what a repeat is.
+  const note = isRepeat && call.idempotencyKey === undefined ? { repeatedNote: SAME_ORDER } : {};
+  const shown = { ...standing(row, isRepeat), ...note, ...order, ...warned(call, slip) };
+  return new Reply(shown, headers, row.txHash === undefined ? 202 : 200);
 }
 
 /** An order as the transactions take it. */
@@ -87,16 +95,27 @@ function orderOf({ userId, request, call: { caller, idempotencyKey } }: Placed) 
   };
 }
 
-/** Opens an order, or has its owner asked if the rules require it. */
-async function open(ctx: ActionCtx, placed: Placed, { walletId, address, isAsked }: Payer) {
+const SAME_ORDER =
+  "The same order was made within the last ten minutes, and this is its outcome: nothing else was moved. To order it once more, pass an idempotencyKey of your own";
+
+const slipFailure = (slip: string) => new AppError("invalid_request", `${slip}. Nothing was signed`);
+
+/**
+ * Opens an order, or has its owner asked if the rules require it.
+ * @throws AppError `invalid_request` for a tool's amount that looks as if it was meant in whole tokens.
+ */
+async function open(ctx: ActionCtx, placed: Placed, { walletId, address, isAsked }: Payer, isTool: boolean) {
   const { userId, request, call } = placed;
   const { foundFor } = await desk();
-  const { valuesOf } = await holdings();
+  const { slipOf, valuesOf } = await holdings();
   const values = isAsked
     ? await foundFor(ctx, { userId, walletId, address }, request)
     : await valuesOf(soldBy(request));
-  const paid = { ...orderOf(placed), walletId, address: call.caller.address };
-  return ctx.runMutation(internal.wallets.orders.placing.place, { ...paid, ...values });
+  const slip = await slipOf(address, soldBy(request), values.value);
+  if (slip !== null && isTool) throw slipFailure(slip);
+  const paid = { ...orderOf(placed), isTool, walletId, address: call.caller.address };
+  const opened = await ctx.runMutation(internal.wallets.orders.placing.place, { ...paid, ...values });
+  return { ...opened, slip };
 }
 
 const WAITS =
@@ -114,9 +133,9 @@ function standing(row: Order, isRepeat: boolean) {
   }
   if (txHash === undefined) {
     const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
-    // A refused question keeps its key, and an approval may have been mined.
-    const isFree = approvalTxHash === undefined && row.idempotencyKey === undefined;
-    const body: Record<string, boolean> = isFree ? { nothingMoved: true } : {};
+    // A refused question keeps its key.
+    const free = row.idempotencyKey === undefined ? { nothingMoved: true } : {};
+    const body: Record<string, boolean | string> = approvalTxHash === undefined ? free : { approvalTxHash };
     throw new AppError(isErrorCode(errorCode) ? errorCode : "internal", error ?? NOT_SENT, { headers, body });
   }
   return {
@@ -132,11 +151,13 @@ function standing(row: Order, isRepeat: boolean) {
   };
 }
 
+const WOULD_ASK = "The owner would be asked in the linked chat, and nothing moves before they approve";
+
 /** What an order would do. */
-function rehearsed({ refusal, isAsked, leftUsd, value, terms, found }: Rehearsal) {
+function rehearsed({ refusal, isAsked, leftUsd, value, terms, found }: Omit<Rehearsal, "slip">) {
   const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };
   const rehearsal = {
-    refusal: refused ?? (isAsked ? { status: 202, error: WAITS } : null),
+    refusal: refused ?? (isAsked ? { status: 202, error: WOULD_ASK } : null),
     valueUsd: value === undefined ? null : usdValue(BigInt(value)),
     mostFeeEth: found === undefined ? null : formatUnits(BigInt(found.feesInAll), 18),
     costBps: found?.costBps ?? null,
@@ -149,6 +170,7 @@ function rehearsed({ refusal, isAsked, leftUsd, value, terms, found }: Rehearsal
 const ended = (when: string) => ({ when, headers: REPLAYED, body: NOTHING_MOVED });
 const NOTHING_MOVED = z.object({
   nothingMoved: z.literal(true).optional().describe("Nothing was signed; the idempotency key is free again"),
+  approvalTxHash: z.string().optional().describe("The swap's approval, which is mined: its fee was spent"),
 });
 
 /** What both calls that move funds have in common. */
@@ -158,7 +180,7 @@ const ordering = {
     "The owner of the `userId` was asked in their chat, and nothing is signed yet. Repeat the request with the `idempotencyKey` that the answer names to get its outcome.",
   limit: "order",
   access: "shown",
-  headers: IDEMPOTENCY_KEY,
+  headers: { ...IDEMPOTENCY_KEY, ...TOOL_CALL },
   answerHeaders: REPLAYED,
   errors: {
     not_found: "The user has no such wallet: connect first.",
@@ -189,7 +211,10 @@ const orderFields = {
   repeated: z
     .literal(true)
     .optional()
-    .describe("An earlier request with this idempotency key has done it: this is its outcome"),
+    .describe(
+      "An earlier request has done it, with this idempotency key or as the same order: this is its outcome",
+    ),
+  repeatedNote: z.string().optional().describe("To a tool's repeat without a key: how to order once more"),
   explorerUrl: z.string().optional().describe("The transaction on a block explorer"),
   rehearsal: z
     .object({

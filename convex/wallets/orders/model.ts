@@ -69,19 +69,23 @@ export async function openOrder(ctx: MutationCtx, order: NewOrder): Promise<Orde
   return byId(ctx, id);
 }
 
-type Keyed = Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">;
+export type Keyed = Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">;
 
 /** The order that an earlier request with the same key has opened. @throws AppError `conflict` if it had other terms. */
 export async function earlierOf(ctx: QueryCtx, order: Keyed): Promise<Order | null> {
-  const { userId, walletId, request } = order;
+  const { userId } = order;
   const key = scopedKey(order);
   if (key === undefined) return null;
   const rows = rowsByBoth(ctx.db.query("orders"), "userId", userId, "idempotencyKey", key);
   const row = await rows.unique();
-  const terms = (one: Request) => JSON.stringify(Object.entries(one).sort());
-  const isLike = row === null || (row.walletId === walletId && terms(row.request) === terms(request));
-  if (!isLike) throw new AppError("conflict", KEY_USED);
+  if (row !== null && !hasTerms(row, order)) throw new AppError("conflict", KEY_USED);
   return row;
+}
+
+/** Whether an order is of this wallet and these terms. */
+export function hasTerms(row: Order, { walletId, request }: Pick<Keyed, "walletId" | "request">): boolean {
+  const terms = (one: Request) => JSON.stringify(Object.entries(one).sort());
+  return row.walletId === walletId && terms(row.request) === terms(request);
 }
 
 /** A key belongs to the account, the credential and the endpoint. */
@@ -176,14 +180,23 @@ export async function openServiceOrder(
   return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
 }
 
-/** The oldest signed row of an order's account, once it has as many as it may (a user's wallet one); otherwise `null`. */
+/** More orders than may wait at the same time. */
+const MOST_PREPARED = 100;
+
+/**
+ * The order that has to move on before this one is signed: the oldest signed one of its account, once it has as many as
+ * it may (a user's wallet one), or one whose approval is mined and which has not used it yet. `null` if there is none.
+ */
 export async function blockerOf(
   ctx: QueryCtx,
-  { walletId, userId }: Pick<Order, "walletId" | "userId">,
+  { _id, walletId, userId }: Pick<Order, "_id" | "walletId" | "userId">,
 ): Promise<Order | null> {
   const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
   const signed = await signedOf(ctx, walletId, most);
-  return signed.length < most ? null : (signed[0] ?? null);
+  if (signed.length === most) return signed[0] ?? null;
+  const rows = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
+  const prepared = userId === NOBODY ? [] : await rows.take(MOST_PREPARED);
+  return prepared.find((one) => one.approvalTxHash !== undefined && one._id !== _id) ?? null;
 }
 
 /** The signed rows of an account, oldest first. */

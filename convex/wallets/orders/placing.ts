@@ -6,17 +6,20 @@ import { rulesOf } from "../../accounts/model";
 import { AppError, failureOf, vErrorCode, FROZEN } from "../../lib/errors";
 import { usdValue } from "../../lib/money/amounts";
 import { rowsByBoth } from "../../lib/records";
+import { MINUTE } from "../../lib/time";
 import { approvingLink } from "../../messenger/model";
 import { NO_WALLET, pauseOf, walletOf, type WalletKind } from "../model";
 import { vFound, vOrderRow, vPlacing, vUserRequest, vWalletKind, type By } from "../tables";
-import { weigh, type Ordering } from "./limits";
-import { earlierOf, openOrder, type NewOrder, type Order } from "./model";
-import { askInChat } from "./questions";
+import { credentialOf, weigh, type Ordering } from "./limits";
+import { earlierOf, hasTerms, openOrder, type Keyed, type NewOrder, type Order } from "./model";
+import { askInChat, seenAt } from "./questions";
 
 /** Orders of HTTP callers, for actions: who pays, what would be refused, opening or asking, and how they stand. */
 
 /** What is asked for, and the hash of the caller's key. */
 const vAsked = { userId: v.string(), request: vUserRequest, keyHash: v.optional(v.string()) };
+/** Whether a model's tool asks, which repeats what it has no answer to. */
+const vTool = { isTool: v.optional(v.boolean()) };
 /** The caller's network address. */
 const vFrom = v.union(v.string(), v.null());
 
@@ -36,6 +39,39 @@ const vPlaced = v.object({
 
 function placed({ _id: orderId, question }: Order, isRepeat: boolean): Infer<typeof vPlaced> {
   return { orderId, isAsked: question !== undefined, isRepeat };
+}
+
+/** For so long a tool's same terms are the same order. */
+const SAME_FOR_MS = 10 * MINUTE;
+/** The newest orders among which they are looked for. */
+const MOST_NEWEST = 100;
+
+/**
+ * The order that an earlier request has opened: with the same key or, of a tool without one, with the same credential and
+ * terms in the last ten minutes, unless it has failed or its question has ended.
+ */
+async function earlierFor(
+  ctx: QueryCtx,
+  order: Keyed,
+  isTool: boolean | undefined,
+  now: number,
+): Promise<Order | null> {
+  if (isTool !== true || order.idempotencyKey !== undefined) return earlierOf(ctx, order);
+  const { userId, by, key } = order;
+  const since = now - SAME_FOR_MS;
+  const orders = ctx.db.query("orders");
+  const newest =
+    by === "id"
+      ? orders.withIndex("by_userId_and_asked", (q) => q.eq("userId", userId).eq("question.byId", true))
+      : orders.withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", since));
+  const credential = credentialOf({ by, keyId: key?._id });
+  for (const row of await newest.order("desc").take(MOST_NEWEST)) {
+    const isRecent = Math.max(row._creationTime, row.countedAt ?? 0) > since;
+    const isTheirs = by === "id" || credentialOf(row) === credential;
+    if (!isRecent || !isTheirs || !hasTerms(row, order)) continue;
+    if ((await seenAt(ctx, row, now)).state !== "failed") return row;
+  }
+  return null;
 }
 
 async function payingWallet(ctx: QueryCtx, userId: string, kind: WalletKind): Promise<Doc<"wallets">> {
@@ -67,19 +103,19 @@ async function askedAbout(
  * `not_found` without a wallet of this kind.
  */
 export const payer = internalQuery({
-  args: { ...vAsked, idempotencyKey: v.optional(v.string()), kind: vWalletKind, now: v.number() },
+  args: { ...vAsked, ...vTool, idempotencyKey: v.optional(v.string()), kind: vWalletKind, now: v.number() },
   returns: v.object({
     walletId: v.string(),
     address: v.string(),
     isAsked: v.boolean(),
     earlier: v.union(vPlaced, v.null()),
   }),
-  handler: async (ctx, { kind, keyHash, now, ...given }) => {
+  handler: async (ctx, { kind, keyHash, isTool, now, ...given }) => {
     const { userId, request } = given;
     const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
     const isAsked = (await askedAbout(ctx, verdict, userId, now)) !== null;
     const { walletId, address } = await payingWallet(ctx, userId, kind);
-    const earlier = await earlierOf(ctx, { ...given, ...wordOf(verdict), walletId });
+    const earlier = await earlierFor(ctx, { ...given, ...wordOf(verdict), walletId }, isTool, now);
     return { walletId, address, isAsked, earlier: earlier === null ? null : placed(earlier, true) };
   },
 });
@@ -92,15 +128,15 @@ export const payer = internalQuery({
  * `conflict`, `paused`, `rate_limited`, and the refusals of the limits.
  */
 export const place = internalMutation({
-  args: { ...vPlacing, ...vAsked, address: vFrom, found: v.optional(vFound) },
+  args: { ...vPlacing, ...vAsked, ...vTool, address: vFrom, found: v.optional(vFound) },
   returns: vPlaced,
-  handler: async (ctx, { keyHash, found, ...given }) => {
+  handler: async (ctx, { keyHash, isTool, found, ...given }) => {
     const { userId, request } = given;
     const now = Date.now();
     const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
     const order: NewOrder = { ...given, ...wordOf(verdict) };
     const account = await askedAbout(ctx, verdict, userId, now);
-    const earlier = await earlierOf(ctx, order);
+    const earlier = await earlierFor(ctx, order, isTool, now);
     if (earlier !== null) return placed(earlier, true);
     if (account === null) return placed(await openOrder(ctx, order), false);
     if (found === undefined) throw new AppError("conflict", "The owner's rules have just changed: try again");
