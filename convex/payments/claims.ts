@@ -1,17 +1,22 @@
 import { v, type Infer, type ObjectType } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { mayActAs } from "../accounts/access";
+import { change } from "../lib/changes";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { rowsBy } from "../lib/records";
 import { DAY, SECOND } from "../lib/time";
+import { open, workOn } from "../lib/work";
 import { userIdByAddress } from "../wallets/model";
 import { buyReport, transferKey } from "./deposits";
 import {
+  claimById,
   claimOfPayment,
   claimsOf,
   joinClaim,
+  owedTo,
   paymentKey,
   startSettling,
   startWriting,
@@ -40,13 +45,17 @@ const vSeen = v.union(
   }),
   /** An authorization that nobody has used yet, and its payer's balance: digits, USDC's smallest unit. */
   v.object({ kind: v.literal("unused"), balance: v.string() }),
+  /** The same of a payer to whom a report is owed: only its signature was checked. */
+  v.object({ kind: v.literal("signed") }),
 );
 export type SeenTransfers = Extract<Infer<typeof vSeen>, { kind: "transfers" }>;
 
 const vClaimed = v.union(vTicket, vRefusal);
 export type Claimed = Infer<typeof vClaimed>;
+/** The chain is being asked about the proof, by work that its earlier caller has left behind. */
+const vLooking = v.object({ kind: v.literal("looking") });
 
-const vGiven = {
+export const vGiven = {
   proof: vProof,
   order: vOrder,
   /** `proofs.shownBy`. */
@@ -59,25 +68,47 @@ type Given = ObjectType<typeof vGiven>;
 /** Joins the claim that a proof has made for this order before, whatever the chain says now; `null` if there is none. */
 export const join = internalMutation({
   args: vGiven,
-  returns: v.union(vClaimed, v.null()),
-  handler: async (ctx, given): Promise<Claimed | null> => joined(ctx, given),
+  returns: v.union(vClaimed, vLooking, v.null()),
+  handler: async (ctx, given): Promise<Claimed | Infer<typeof vLooking> | null> =>
+    (await joined(ctx, given)) ??
+    ((await workOn(ctx, lookSubject(given))) === null ? null : { kind: "looking" }),
+});
+
+/** Has a proof looked up by work that outlives its caller; it claims what the chain shows. */
+export const beginLook = change({ ...vGiven, named: v.optional(v.string()) }, async (ctx, given) => {
+  const subject = lookSubject(given);
+  if ((await joined(ctx, given)) !== null || (await workOn(ctx, subject)) !== null) return;
+  await open(ctx, internal.payments.settlement.look, given, { subject, attempts: 1 });
+});
+
+function lookSubject({ proof, shown }: Given): string {
+  return `look:${proof.kind === "hash" ? proof.txHash : paymentKey(proof.authorization)}:${shown}`;
+}
+
+/** Whether a payer is owed a report for the same order: then a new proof of theirs joins that claim. */
+export const isOwed = internalQuery({
+  args: { payer: v.string(), order: vOrder },
+  returns: v.boolean(),
+  handler: async (ctx, { payer, order }) => (await owedTo(ctx, payer, order)) !== null,
 });
 
 /**
  * Joins a proof's claim, or makes it.
  * @param args.seen What the chain says of the proof.
+ * @returns `null` if the report that was owed has been given meanwhile.
  * @throws AppError `rate_limited` if the payer's other open payments leave too little for this one.
  */
 export const claim = internalMutation({
   args: { ...vGiven, seen: vSeen },
-  returns: vClaimed,
-  handler: async (ctx, { seen, ...given }): Promise<Claimed> => {
+  returns: v.union(vClaimed, v.null()),
+  handler: async (ctx, { seen, ...given }): Promise<Claimed | null> => {
     const found = await joined(ctx, given);
     if (found !== null) return found;
     if (seen.kind === "transfers") return claimTransfer(ctx, given, seen);
     const { proof } = given;
-    return proof.kind === "hash"
-      ? ALREADY_USED
+    if (proof.kind === "hash") return ALREADY_USED;
+    return seen.kind === "signed"
+      ? joinOwed(ctx, given, proof.authorization)
       : claimSigned(ctx, given, proof.authorization, BigInt(seen.balance));
   },
 });
@@ -86,7 +117,8 @@ async function joined(ctx: MutationCtx, { proof, order, shown, keyHash }: Given)
   if (proof.kind === "authorization") {
     const row = await claimOfPayment(ctx, proof.authorization);
     if (row === null || row.state === "refused") return null;
-    return row.shown === shown ? joinClaim(ctx, row) : ALREADY_USED;
+    if (row.shown !== shown) return ALREADY_USED;
+    return joinClaim(ctx, row.joins === undefined ? row : await claimById(ctx, row.joins));
   }
   const rows = await rowsBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
   // The transaction that executed a signed payment is not a proof: anybody can read its hash from the chain.
@@ -117,9 +149,24 @@ async function claimTransfer(
     if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, keyHash, proven }))) continue;
     const made = { key, order, shown, payer, txHash, createdAt: Date.now() };
     const claimId = await ctx.db.insert("paymentClaims", { ...made, state: "paid" });
-    return startWriting(ctx, { _id: claimId, payer, order });
+    await startWriting(ctx, { _id: claimId, payer, order });
+    return { kind: "claim", claimId, shown };
   }
   return refused;
+}
+
+/** An authorization joins the payer's claim whose report is owed, and is never executed: its nonce has a row for ever. */
+async function joinOwed(
+  ctx: MutationCtx,
+  { order, shown }: Given,
+  authorization: Authorization,
+): Promise<Claimed | null> {
+  const [key, payer] = [paymentKey(authorization), authorization.from];
+  const owed = await owedTo(ctx, payer, order);
+  if (owed === null || (await claimOfPayment(ctx, authorization)) !== null) return null;
+  const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
+  await ctx.db.insert("paymentClaims", { ...made, state: "joined" });
+  return joinClaim(ctx, owed);
 }
 
 /** Claims an unused authorization, and has it executed. */
@@ -147,7 +194,9 @@ async function claimSigned(
   const made = { key, order, shown, authorization, payer, failures, createdAt: Date.now() };
   const fresh = { ...made, state: "settling" as const };
   if (row !== null) await ctx.db.replace("paymentClaims", row._id, fresh);
-  return startSettling(ctx, row?._id ?? (await ctx.db.insert("paymentClaims", fresh)));
+  const claimId = row?._id ?? (await ctx.db.insert("paymentClaims", fresh));
+  await startSettling(ctx, claimId);
+  return { kind: "claim", claimId, shown };
 }
 
 const FAILED = refusal(
@@ -164,7 +213,7 @@ function failuresOf({ refusal, failures = 0, createdAt }: Doc<"paymentClaims">):
 /** Whether a transfer executed a signed payment that has a claim of its own: it is that claim's alone. */
 async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {
   const row = nonce === undefined ? null : await claimOfPayment(ctx, { from, nonce });
-  return row !== null && row.state !== "refused";
+  return row !== null && row.state !== "refused" && row.state !== "joined";
 }
 
 /** Why a transaction's hash without its payer's signature buys nothing for this order; `null` if it may. */

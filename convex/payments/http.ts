@@ -22,14 +22,26 @@ async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<st
     if (userId !== undefined) await know(ctx, userId, {});
     if (token === undefined) return null;
     // It loads the sources.
-    const { listingOf, unknownToken } = await import("../market/listing");
-    const { kind, symbol } = await listingOf(ctx, token, caller);
+    const { listingOf, storedListing, unknownToken } = await import("../market/listing");
+    // Who looks at many tokens, and pays for none, is not told whether there is one.
+    if ((await storedListing(ctx, token)).kind === "known" || !(await mayLook(ctx, caller))) return null;
+    const { kind, symbol } = await listingOf(ctx, token);
     return kind === "unknown" ? unknownToken(symbol) : null;
   } catch (error) {
     const failure = failureOf(error);
     // The second: the id's owner has replaced it.
     if (failure?.code !== "invalid_request" && failure?.code !== "not_found") throw error;
     return `${failure.message}: a payment would buy nothing, and stay unspent`;
+  }
+}
+
+async function mayLook(ctx: Asker["ctx"], caller: Asker["caller"]): Promise<boolean> {
+  try {
+    await charge(ctx, "unpaid", caller);
+    return true;
+  } catch (error) {
+    if (failureOf(error)?.code !== "rate_limited") throw error;
+    return false;
   }
 }
 
@@ -51,6 +63,7 @@ const report: MountedEndpoint = endpoint({
     not_found: NOTHING_TO_SELL,
     unauthorized: "The key is not valid.",
     payment_required: PAYMENT_REQUIRED,
+    paused: "The LLM gateway does not answer at this moment: a payment that was only signed is not executed.",
     upstream: {
       when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",
       headers: RECEIPT_HEADERS,
@@ -88,9 +101,7 @@ const report: MountedEndpoint = endpoint({
     const { redeem } = await import("./redemption");
     const keyed = caller.keyHash === undefined ? {} : { keyHash: caller.keyHash };
     const wanted = { proof, order, shown: shownBy(proof, order), ...keyed };
-    const redeeming = () => redeem(ctx, { wanted, named });
-    // Anybody can invent hashes, but not signed payments.
-    const redeemed = proof.kind === "hash" ? await waitingAs(ctx, caller, redeeming) : await redeeming();
+    const redeemed = await waitingAs(ctx, caller, () => redeem(ctx, { wanted, named }));
     if (redeemed.kind === "refused") throw paymentRequired(redeemed);
     const shown = shownResult(redeemed.result);
     return new Reply({ success: true as const, result: shown, token: redeemed.focus }, redeemed.headers);
@@ -108,7 +119,12 @@ const terms: MountedEndpoint = endpoint({
   example: { input: {}, output: {} },
   input: z.object({}),
   returns: z.object({}).describe("Never"),
-  handler: () => Promise.reject(paymentRequired()),
+  handler: async (_ctx, _input, { headers }) => {
+    const isPaid = (await proofs()).proofHeader(headers) !== null;
+    throw paymentRequired(
+      isPaid ? { error: "Send this payment with POST: a GET only tells the terms" } : undefined,
+    );
+  },
 });
 
 export const paidReportEndpoints: MountedEndpoint[] = [report, terms];

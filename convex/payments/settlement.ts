@@ -7,6 +7,7 @@ import { MINUTE, sleep } from "../lib/time";
 import { worker } from "../lib/worker";
 import { incoming } from "../providers/chain/blocks";
 import { settleByFacilitator } from "../providers/facilitator";
+import { findOutage } from "../providers/models/gateway";
 import { readTransaction } from "../providers/chain/transactions";
 import { authorizationCall, findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";
 import { research } from "../research/actions";
@@ -14,12 +15,14 @@ import { isShort } from "../research/writing/result";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/desk";
 import { hasReverted, isEnded } from "../wallets/orders/model";
-import { paidResource, requirementOne } from "./challenge";
-import { tryAuthorization } from "./redemption";
+import { paymentTerms } from "./challenge";
+import { tryAuthorization } from "./authorizations";
+import { vGiven } from "./claims";
+import { look as lookUp } from "./redemption";
 import type { Task } from "./progress";
 import type { ClaimWork } from "./model";
 import type { Authorization } from "./tables";
-import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
+import { refusal, UNPAID_USE, type Refusal } from "./terms";
 
 /**
  * The work of a claim: executing its signed payment, and writing its report. Every step is safe to repeat: the same
@@ -33,15 +36,29 @@ const SEARCH_MS = 10 * MINUTE;
 /** How one round ended: the chain is asked again, or the claim has left this state. */
 type Round = "again" | "ended";
 
+/** Looks a proof up for callers who come back for it. */
+export const look = worker({ ...vGiven, named: v.optional(v.string()) }, async (ctx, given) => {
+  const { job: _job, named, ...wanted } = given;
+  await lookUp(ctx, { wanted, named });
+  return "over";
+});
+
 /** Executes a claim's payment from its current state, until the chain has decided or the deadline has passed. */
 export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
   const deadline = AbortSignal.timeout(deadlines.transaction);
   let trouble = UNSETTLED;
+  // A facilitator is asked once an attempt.
+  let isAsked = false;
+  const ask = async (authorization: Authorization): Promise<Round> => {
+    if (isAsked) return "again";
+    isAsked = true;
+    return askFacilitator(ctx, authorization);
+  };
   for (;;) {
     const task = await ctx.runQuery(internal.payments.progress.task, work);
     if (task === null) return "over";
     try {
-      if ((await step(ctx, work, task)) === "ended") return;
+      if ((await step(ctx, work, task, ask)) === "ended") return;
     } catch (error) {
       // Once money may have moved, no trouble of a node or facilitator ends the wait.
       const mayHavePaid = task.settlement !== null || task.handedOver;
@@ -55,10 +72,17 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
 
 const UNSETTLED = "The payment is still being settled: send the same proof again";
 
-async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
+async function step(
+  ctx: ActionCtx,
+  work: ClaimWork,
+  task: Task,
+  ask: (authorization: Authorization) => Promise<Round>,
+): Promise<Round> {
   const { authorization, settlement } = task;
   if (settlement !== null) {
     const row = isEnded(settlement) ? settlement : await progress(ctx, settlement._id);
+    if (row.state === "failed" && row.errorCode === "paused")
+      throw new AppError("internal", `The payment relayer signs nothing. ${row.error}`);
     if (!isEnded(row) || (row.state === "failed" && !hasReverted(row))) return "again";
     if (row.state === "confirmed" && row.txHash !== undefined)
       return accept(ctx, work, authorization, row.txHash);
@@ -78,7 +102,7 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
   const { to, data } = authorizationCall(authorization);
   const call = relayer === null ? null : { relayer, to, data };
   if (!(await ctx.runMutation(internal.payments.progress.handOver, { ...work, call }))) return "ended";
-  return relayer === null ? askFacilitator(authorization) : "again";
+  return relayer === null ? ask(authorization) : "again";
 }
 
 const FAILED = refusal("transaction_failed", "The payment was mined and failed: nothing was moved");
@@ -93,11 +117,11 @@ async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promis
 }
 
 /** Without a relayer a facilitator executes the payment. Its answer is a hint; the chain decides. */
-async function askFacilitator(authorization: Authorization): Promise<Round> {
+async function askFacilitator(ctx: ActionCtx, authorization: Authorization): Promise<Round> {
   const { signature, ...terms } = authorization;
-  const payload = { signature, authorization: terms };
-  const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
-  const [answer] = await Promise.allSettled([settleByFacilitator(payment, requirementOne(paidResource()))]);
+  const [answer] = await Promise.allSettled([
+    settleByFacilitator(ctx, { signature, authorization: terms }, paymentTerms()),
+  ]);
   if (answer.status === "fulfilled" && answer.value) return "again";
   // It may have paid, whatever it answers, and if it answers at all.
   if ((await readAuthorization(authorization)).used) return "again";
@@ -144,6 +168,9 @@ async function accept(
 /** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
 export const write = worker({ claimId: v.id("paymentClaims"), focus: v.string() }, async (ctx, given) => {
   const { focus, ...work } = given;
+  const outage = await findOutage(ctx);
+  if (outage !== null)
+    return void (await ctx.runMutation(internal.payments.progress.putOff, { ...work, outage }));
   // A caller who gives up comes back with the same proof, so a paid report may take its time.
   const { result, model } = await research(ctx, focus, "paid");
   if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");

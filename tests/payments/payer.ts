@@ -119,10 +119,9 @@ export const writings = (app: WalletApp) =>
 /** Time goes by for the reports that were delivered. */
 export async function aged(app: WalletApp, ms: number): Promise<void> {
   await app.t.run(async (ctx) => {
-    for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
-      if (report === undefined) throw new Error("It is delivered");
-      const generatedAt = report.generatedAt - ms;
-      await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
+    for (const { _id, answeredAt } of await ctx.db.query("paymentClaims").collect()) {
+      if (answeredAt === undefined) throw new Error("It is given");
+      await ctx.db.patch("paymentClaims", _id, { answeredAt: answeredAt - ms });
     }
   });
 }

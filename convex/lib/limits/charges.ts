@@ -44,6 +44,8 @@ const LIMITS = {
   chain: { of: "questions to the chain", user: perMinute(60, 120), address: shared(perMinute(480, 960)) },
   // Strangers may guess hashes and payments.
   lookUp: { of: "look-ups", user: perMinute(240, 480), address: perMinute(120) },
+  // Each asks an exchange.
+  unpaid: { of: "looks at tokens", user: person, address: perMinute(20) },
   deposit: { of: "notices of deposits", user: perMinute(240, 480), address: shared(perMinute(600, 1_200)) },
   // Ten may run at once: a user who has started all of them has reports for eight hours.
   shift: { of: "new research shifts", user: perHour(20), address: perHour(40) },

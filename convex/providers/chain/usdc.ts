@@ -1,7 +1,9 @@
 import {
   encodeFunctionData,
+  hashTypedData,
   isAddressEqual,
   parseAbi,
+  parseAbiParameters,
   parseErc6492Signature,
   recoverAddress,
   toEventSelector,
@@ -9,9 +11,10 @@ import {
   type Hex,
 } from "viem";
 import { getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
-import { USDC } from "../../lib/money/base";
+import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { inRanges, type Log } from "./blocks";
-import { answerOf, chainClient, guarded, hexOf } from "./rpc";
+import { NotKnownYet } from "./notKnownYet";
+import { answerOf, chainClient, guarded, hexOf, refusal, refused } from "./rpc";
 
 /** USDC on Base: payments that their payers have signed (EIP-3009), and who has signed what. */
 
@@ -52,6 +55,28 @@ export type Authorization = Record<
 /** What names an authorization. */
 type Named = Pick<Authorization, "from" | "nonce">;
 
+/** Whether its payer has signed an authorization, whatever else stands in its way. @throws AppError `upstream` */
+export function isSignedByPayer(one: Authorization): Promise<boolean> {
+  const hash = hashTypedData({
+    domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC },
+    types: { TransferWithAuthorization: SIGNED },
+    primaryType: "TransferWithAuthorization",
+    message: {
+      from: hexOf(one.from),
+      to: hexOf(one.to),
+      value: BigInt(one.value),
+      validAfter: BigInt(one.validAfter),
+      validBefore: BigInt(one.validBefore),
+      nonce: hexOf(one.nonce),
+    },
+  });
+  return signedBy(one.from, hash, one.signature);
+}
+
+const SIGNED = parseAbiParameters(
+  "address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce",
+);
+
 /** The call that executes an authorization: the overload that also accepts contract wallets' signatures. */
 export function authorizationCall(one: Authorization): { to: Address; data: Hex; value: bigint } {
   const [value, validAfter, validBefore] = [
@@ -68,7 +93,7 @@ export function authorizationCall(one: Authorization): { to: Address; data: Hex;
 /**
  * Whether an authorization was used or cancelled, its payer's balance, and the time of the chain that says so, in epoch
  * seconds.
- * @throws AppError `upstream`
+ * @throws AppError `upstream`; `NotKnownYet` if the node that is asked about a block does not have it yet
  */
 export async function readAuthorization(one: Named): Promise<{ used: boolean; balance: bigint; at: bigint }> {
   const client = chainClient();
@@ -79,7 +104,11 @@ export async function readAuthorization(one: Named): Promise<{ used: boolean; ba
     const [used, balance] = await Promise.all([
       readContract(client, { ...usdc, blockNumber, functionName: "authorizationState", args: [from, nonce] }),
       readContract(client, { ...usdc, blockNumber, functionName: "balanceOf", args: [from] }),
-    ]);
+    ]).catch((error: unknown) => {
+      if (refusal(error) === null) throw error;
+      const { code, message } = refused().data;
+      throw new NotKnownYet(code, message);
+    });
     return { used, balance, at };
   });
 }
