@@ -6,8 +6,10 @@ import type { QueryCtx } from "../_generated/server";
 import { linkedUser, rulesOf } from "../accounts/model";
 import { isOn } from "../lib/env";
 import { AppError, FROZEN, PAUSED } from "../lib/errors";
+import { formatUnits, usdValue } from "../lib/money/amounts";
 import { checksummed, isAddress } from "../lib/money/base";
 import { NOBODY, rowsByBoth } from "../lib/records";
+import { usd } from "../lib/text/numbers";
 import { MINUTE } from "../lib/time";
 import type { UserRequest, vWalletKind } from "./tables";
 import type { Symbol } from "./tokens";
@@ -86,6 +88,12 @@ export function shownStatus({ state }: Pick<Doc<"orders">, "state">): "confirmed
 /** What an order takes out of its wallet. */
 export function soldBy(request: UserRequest): { token: Symbol; amount: string } {
   return { token: request.kind === "send" ? request.token : request.fromToken, amount: request.amount };
+}
+
+/** A network fee for people. @param etherPrice In micro-USD; 0 without a live price. */
+export function feeWords(wei: bigint, etherPrice: bigint): string {
+  const eth = `${formatUnits(wei, 18)} ETH`;
+  return etherPrice === 0n ? eth : `${usd(usdValue((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
 }
 
 /** The service's own accounts, which belong to nobody. */

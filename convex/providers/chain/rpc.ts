@@ -28,6 +28,7 @@ import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { noteCall } from "../../lib/outside/calls";
 import { isAbort, isOutage, noAnswer, statusFailure, unusableFailure } from "../call";
+import { NotKnownYet } from "./notKnownYet";
 
 /**
  * The chain's JSON-RPC, through viem. A client's requests of one moment are one HTTP request, and its calls of contracts
@@ -48,12 +49,12 @@ export type ChainClient = Client<HttpTransport, typeof chain>;
 
 /** Bytes of calls that one call of Multicall3 takes. */
 const TOGETHER = 100_000;
-/** What a node has throttled is asked again after these pauses: the same request has one effect. */
-const THROTTLED_PAUSES_MS = [200, 600];
-const WHILE_THROTTLED = {
-  retryCount: THROTTLED_PAUSES_MS.length,
-  delay: ({ count }: { count: number }) => THROTTLED_PAUSES_MS[count] ?? 0,
-  shouldRetry: ({ error }: { error: Error }) => isThrottled(error),
+/** What a node has throttled, or does not have yet, is asked again after these pauses: the same request has one effect. */
+const PAUSES_MS = [200, 600];
+const AGAIN = {
+  retryCount: PAUSES_MS.length,
+  delay: ({ count }: { count: number }) => PAUSES_MS[count] ?? 0,
+  shouldRetry: ({ error }: { error: Error }) => isThrottled(error) || isBehind(error),
 };
 
 /**
@@ -85,7 +86,7 @@ export function chainClient(timeoutMs = deadlines.chain): ChainClient {
         throw error;
       }
     };
-    return { ...batched, request: (args, own) => withRetry(() => ask(args, own), WHILE_THROTTLED) };
+    return { ...batched, request: (args, own) => withRetry(() => ask(args, own), AGAIN) };
   };
   const batch = { multicall: { batchSize: TOGETHER, wait: 0 } };
   return createClient({ chain, cacheTime: 0, batch, transport });
@@ -114,6 +115,13 @@ export function isThrottled(error: unknown): boolean {
   return refused.code === 429 || TOO_OFTEN.test(refused.details);
 }
 
+/** How nodes say that they do not have a block: another one behind the same address does. */
+const NO_BLOCK = /header not found|header for hash not found|unknown block|block not found/i;
+
+function isBehind(error: unknown): boolean {
+  return NO_BLOCK.test(refusal(error)?.details ?? "");
+}
+
 /** A node's refusal of a request; `null` if it was not reached or did not answer. Its words are never shown. */
 export function refusal(error: unknown): RpcRequestError | null {
   return causeOf(error, RpcRequestError);
@@ -133,7 +141,7 @@ export function isTooLarge(error: unknown): boolean {
   return causeOf(error, ResponseBodyTooLargeError) !== null;
 }
 
-/** Maps every failure of the node to `AppError("upstream")`. */
+/** Maps every failure of the node to `AppError("upstream")`: another look may not have it. */
 export async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -143,7 +151,10 @@ export async function guarded<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
 export function chainFailure(error: unknown): AppError {
-  if (error instanceof AppError) return error;
+  return error instanceof AppError ? error : new NotKnownYet("upstream", troubleOf(error).message);
+}
+
+function troubleOf(error: unknown): AppError {
   if (isAbort(error) || (error instanceof BaseError && error.walk(isAbort) !== null))
     return noAnswer(UPSTREAM, "timeout");
   const transport = causeOf(error, HttpRequestError);

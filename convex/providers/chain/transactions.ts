@@ -43,8 +43,8 @@ export type Mined = {
   block: TimedPlace;
   /** None if it failed. In the order of their logs. */
   transfers: LoggedTransfer[];
-  /** What its sender has paid besides its value, in wei: gas, and the fee for L1 data. */
-  fee: bigint;
+  /** What its sender has paid besides its value, in wei: gas, and the fee for L1 data; `null` if it is not told. */
+  fee: bigint | null;
   /** Ether that it carried to an address, in wei; `null` if it created a contract. */
   payment: { from: string; to: string; amount: bigint } | null;
 };
@@ -70,7 +70,8 @@ const receiptShape = z.object({
   blockNumber: quantity,
   blockHash: hash,
   gasUsed: bigQuantity,
-  effectiveGasPrice: bigQuantity,
+  /** Some nodes leave it out. */
+  effectiveGasPrice: bigQuantity.nullish().catch(null),
   /** OP-stack chains add it to their receipts. */
   l1Fee: bigQuantity.catch(0n),
   logs: z.array(logShape),
@@ -119,13 +120,14 @@ async function look(client: ChainClient, txHash: string): Promise<Seen> {
   const block = await placeOf(client, receipt.blockNumber);
   if (block?.hash !== receipt.blockHash || transaction?.blockHash !== block.hash) return { kind: "unsure" };
   const { from, to, value } = transaction;
+  const { gasUsed, effectiveGasPrice: price, l1Fee } = receipt;
   return {
     kind: "mined",
     hash: receipt.transactionHash,
     succeeded: receipt.status === 1,
     block,
     transfers: transfersIn(receipt),
-    fee: receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee,
+    fee: price === null || price === undefined ? null : gasUsed * price + l1Fee,
     payment: to === null || to === undefined ? null : { from, to, amount: value },
   };
 }

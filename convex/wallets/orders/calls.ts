@@ -5,16 +5,17 @@ import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
 import { readAccount } from "../../providers/chain/accounts";
+import { NotKnownYet } from "../../providers/chain/notKnownYet";
 import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
-import { asHex, storedAddress } from "../model";
+import { asHex, feeWords, storedAddress } from "../model";
 import type { Request, ServiceRequest } from "../tables";
 import { TOKENS, type Symbol } from "../tokens";
 import type { Order } from "./model";
 
 /** The calls that orders are, and whether their wallets can pay for them. For actions. */
 
-/** The wallet that pays: of an order, or of a rehearsal. */
-export type Payer = Pick<Order, "userId" | "walletId" | "address">;
+/** The wallet that pays: of an order, or of a rehearsal; and the price of one ether, in micro-USD. */
+export type Payer = Pick<Order, "userId" | "walletId" | "address" | "etherPrice">;
 
 /** A call that the wallet can pay for. */
 export type Next = {
@@ -74,8 +75,10 @@ type Cost = {
   kind: "send" | "approve" | "swap" | "service";
   /** What is spent of the chain's own coin besides fees, or of an ERC-20. */
   spent?: { token: Symbol; amount: bigint };
-  /** Its gas, where the chain cannot estimate it, because a rehearsal has no signature. */
+  /** Its gas, where the chain cannot estimate it: it has no signature, or follows a call that is not mined. */
   unsigned?: bigint;
+  /** The gas of each call that follows it: nothing is signed unless the wallet can pay for all. */
+  later?: readonly bigint[];
 };
 
 /**
@@ -83,7 +86,7 @@ type Cost = {
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction, cost: Cost): Promise<Next> {
-  const { kind, spent = { token: "ETH", amount: 0n } } = cost;
+  const { kind, spent = { token: "ETH", amount: 0n }, later = [] } = cost;
   const { address } = TOKENS[spent.token];
   const preparation = await prepareTransaction(storedAddress(payer.address), call, address);
   const { native, token, fees, l1Fee } = preparation;
@@ -97,18 +100,19 @@ export async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction
   const mostFee = gas * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
   // What was signed and cannot be mined is replaced by an empty transaction, which costs a fee as well.
   const reserve = GAS_OF_NOTHING * RAISED(fees.maxFeePerGas);
-  const fee = mostFee > reserve ? mostFee : reserve;
+  const own = mostFee > reserve ? mostFee : reserve;
+  const fee = later.reduce((sum, one) => sum + one * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN, own);
   const ether = address === null ? spent.amount : 0n;
   await requireHeld(ctx, payer, { token: "ETH", amount: ether + fee }, native, fee);
   if (mostFee > MOST_FEE) throw tooDear(mostFee, MOST_FEE);
   return { kind: kind === "approve" ? "approve" : "call", call, preparation, gas, mostFee };
 }
 
-/** @throws AppError `invalid_request` if the call would revert. */
+/** @throws NotKnownYet `invalid_request` if the call would revert. */
 function gasOf({ gas }: Preparation, { unsigned }: Cost): bigint {
   if (unsigned !== undefined) return gasLimit(unsigned);
   if (gas.kind === "estimated") return gasLimit(gas.gas);
-  throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
+  throw new NotKnownYet("invalid_request", `The transaction would fail: ${gas.name}`);
 }
 
 /** The refusal of a transaction for which the network could take more than is allowed; in wei. */
@@ -122,7 +126,7 @@ export function tooDear(fee: bigint, most: bigint): AppError {
 
 /**
  * @param fee What of the needed amount is kept for the network.
- * @throws AppError `invalid_request` if the wallet holds too little.
+ * @throws NotKnownYet `invalid_request` if the wallet holds too little.
  */
 export async function requireHeld(
   ctx: ActionCtx,
@@ -133,13 +137,22 @@ export async function requireHeld(
 ): Promise<void> {
   if (held >= needed) return;
   const shown = (amount: bigint) => formatUnits(amount, TOKENS[token].decimals);
+  // A fee is an estimate: it is shown as what surely is enough.
+  const most = fee === undefined ? needed : needed - fee + roundedUp(fee);
+  const missing = fee === undefined ? needed - held : roundedUp(most - held);
   const what =
     fee === undefined
       ? `Insufficient ${token}: ${shown(needed)} needed`
-      : `Insufficient ETH for the network fee: ${shown(needed)} needed in all (fee up to ${shown(fee)})`;
+      : `Insufficient ETH for the network fee, at most ${feeWords(roundedUp(fee), BigInt(payer.etherPrice))}: ${shown(most)} needed in all`;
   const hint = await otherWalletHint(ctx, payer, token, needed).catch(() => "");
-  const message = `${what}, the wallet holds ${shown(held)}, ${shown(needed - held)} is missing${hint}`;
-  throw new AppError("invalid_request", message);
+  const message = `${what}, the wallet holds ${shown(held)}, ${shown(missing)} is missing${hint}`;
+  throw new NotKnownYet("invalid_request", message);
+}
+
+/** To three digits. */
+function roundedUp(wei: bigint): bigint {
+  const unit = 10n ** BigInt(Math.max(0, wei.toString().length - 3));
+  return ((wei + unit - 1n) / unit) * unit;
 }
 
 /** " The user's basic wallet holds 3 USDC: …" if that would be enough; otherwise nothing. */

@@ -69,7 +69,7 @@ export const carry = counted(
       }
       if (row.state === "asked" && tap.aborted) break;
       const isOurs = row.state === "prepared" && !isWatched;
-      row = (await within(deadline, isOurs ? attempt(ctx, row) : view(ctx, orderId))) ?? row;
+      row = (await within(deadline, isOurs ? attempt(ctx, row, deadline) : view(ctx, orderId))) ?? row;
       if (row.state === "asked" || row.state === "prepared") await pause();
     }
     if (isWatched || isEnded(row)) return row;
@@ -83,8 +83,8 @@ function waitOf(row: Order): number {
   return row.tries.at(-1)?.kind === "approve" ? deadlines.approval : deadlines.receipt;
 }
 
-/** Signs an order if it is its turn. @returns The order afterwards. */
-async function attempt(ctx: ActionCtx, { _id: orderId }: Order): Promise<Order> {
+/** Signs an order if it is its turn. @param deadline Of what is not known yet. @returns The order afterwards. */
+async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: AbortSignal): Promise<Order> {
   const look = () => ctx.runQuery(internal.wallets.orders.steps.turn, { orderId, now: Date.now() });
   const turn = await look();
   const { row, blocker } = turn;
@@ -94,7 +94,7 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order): Promise<Order> 
     return row;
   }
   try {
-    await signNext(ctx, turn);
+    await signNext(ctx, turn, deadline);
   } catch (thrown) {
     const present = await look();
     // Another order was signed meanwhile: this one was tried with what the wallet no longer has.
@@ -172,8 +172,8 @@ async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): 
       .toString();
   try {
     // Ether leaves no logs.
-    const gained = await gainedIn(mined.block.number, storedAddress(address));
-    return gained === null ? undefined : (gained + mined.fee).toString();
+    const gained = mined.fee === null ? null : await gainedIn(mined.block.number, storedAddress(address));
+    return gained === null || mined.fee === null ? undefined : (gained + mined.fee).toString();
   } catch (error) {
     // The swap is confirmed all the same; its answer keeps the quoted amount.
     log.warn("wallets.outcome unknown", { orderId: _id, error: messageOf(error) });
@@ -200,7 +200,7 @@ export const rehearse = counted(
     order: { userId: string; kind: WalletKind; request: UserRequest },
     { address, keyHash }: Pick<Caller, "address" | "keyHash">,
   ): Promise<Rehearsal> => {
-    const { etherPrice: _, ...value } = await valuesOf(soldBy(order.request));
+    const { etherPrice, ...value } = await valuesOf(soldBy(order.request));
     const forecast: Forecast = await ctx.runQuery(internal.wallets.orders.placing.forecast, {
       ...order,
       ...value,
@@ -210,7 +210,8 @@ export const rehearse = counted(
     });
     try {
       const { userId, request } = order;
-      return { ...forecast, ...value, ...(await tryOut(ctx, { ...forecast, userId }, request, 1n)) };
+      const payer = { ...forecast, userId, etherPrice };
+      return { ...forecast, ...value, ...(await tryOut(ctx, payer, request, 1n)) };
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
@@ -242,7 +243,10 @@ async function tryOut(ctx: ActionCtx, payer: Payer, request: UserRequest, margin
  * What a question to the owner says: fees may double until they have tapped.
  * @throws AppError for orders that could not be carried out whatever the owner says.
  */
-export const foundFor = counted(async (ctx: ActionCtx, payer: Payer, request: UserRequest) => {
-  const { found } = await tryOut(ctx, payer, request, 2n);
-  return { ...(await valuesOf(soldBy(request))), found };
-});
+export const foundFor = counted(
+  async (ctx: ActionCtx, payer: Omit<Payer, "etherPrice">, request: UserRequest) => {
+    const values = await valuesOf(soldBy(request));
+    const { found } = await tryOut(ctx, { ...payer, ...values }, request, 2n);
+    return { ...values, found };
+  },
+);

@@ -185,14 +185,23 @@ export async function reopenServiceOrder(ctx: MutationCtx, row: Order): Promise<
   return true;
 }
 
-/** The oldest signed row of an order's account, once it has as many as it may (a user's wallet one); otherwise `null`. */
+/** More orders than may wait at the same time. */
+const MOST_PREPARED = 100;
+
+/**
+ * The order that has to move on before this one is signed: the oldest signed one of its account, once it has as many as
+ * it may (a user's wallet one), or one whose approval is mined and which has not used it yet. `null` if there is none.
+ */
 export async function blockerOf(
   ctx: QueryCtx,
-  { walletId, userId }: Pick<Order, "walletId" | "userId">,
+  { _id, walletId, userId }: Pick<Order, "_id" | "walletId" | "userId">,
 ): Promise<Order | null> {
   const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
   const signed = await signedOf(ctx, walletId, most);
-  return signed.length < most ? null : (signed[0] ?? null);
+  if (signed.length === most) return signed[0] ?? null;
+  const rows = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
+  const prepared = userId === NOBODY ? [] : await rows.take(MOST_PREPARED);
+  return prepared.find((one) => one.approvalTxHash !== undefined && one._id !== _id) ?? null;
 }
 
 /** The signed rows of an account, oldest first. */

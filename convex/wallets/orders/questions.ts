@@ -12,7 +12,7 @@ import { DAY, dateTime, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
 import type { Button, Paragraph } from "../../messenger/format";
 import { FREEZE } from "../../messenger/notices";
-import { EXPLORER, walletOf } from "../model";
+import { EXPLORER, feeWords, walletOf } from "../model";
 import { vFound, vPlacing, type Found } from "../tables";
 import { TOKENS, type Symbol } from "../tokens";
 import { weigh, type Recipient } from "./limits";
@@ -243,12 +243,6 @@ function requestWords({ request, minBuyAmount }: Pick<Order, "request" | "minBuy
   const { amount, fromToken, toToken } = request;
   const bound = minBuyAmount === undefined ? "" : `, for at least ${amountOf(minBuyAmount, toToken)}`;
   return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
-}
-
-/** @param etherPrice In micro-USD; 0 without a live price. */
-function feeWords(wei: bigint, etherPrice: bigint): string {
-  const eth = `${formatUnits(wei, 18)} ETH`;
-  return etherPrice === 0n ? eth : `${usd(usdValue((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
 }
 
 /** What an owner's card says about a recipient: nothing that others could have influenced. */

@@ -12,6 +12,7 @@ import {
   type Fees,
   type Transaction,
 } from "../../providers/chain/preparation";
+import { untilKnown } from "../../providers/chain/notKnownYet";
 import { broadcast, readMined } from "../../providers/chain/transactions";
 import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
 import { asHex, serviceAccountOf, storedAddress } from "../model";
@@ -35,6 +36,8 @@ import { callsOfSwap, isSoldBy, isSwapCall, permitData, type Message, type Offer
 
 /** After this long, a transaction with fees below the current ones is sent again with higher ones. */
 const OUTBID_AFTER_MS = MINUTE;
+/** How often a wallet that looks short, or a call that would fail, is looked at before the order is refused for it. */
+const LOOKS = 3;
 /** After this long without a block, its nonce is used for a transaction that moves nothing. */
 const WITHDRAWN_AFTER_MS = 10 * MINUTE;
 
@@ -48,7 +51,7 @@ const OTHER = "The transaction is not what was ordered: nothing was signed";
  */
 export async function* callsOf(
   ctx: ActionCtx,
-  payer: Payer & Pick<Order, "request" | "minBuyAmount">,
+  payer: Payer & Pick<Order, "request" | "minBuyAmount"> & Partial<Pick<Order, "tries">>,
   permit?: (message: Message) => Promise<Hex>,
 ): AsyncGenerator<Next & { offer?: Offer }, undefined> {
   const { request } = payer;
@@ -86,13 +89,19 @@ export function mayBeSigned(
 
 /**
  * Signs an order's next transaction and stores its bytes; then it sends them. Nothing else signs for the first time. It
- * signs nothing if it is another's turn by now, or a dropped block has to be mended first.
+ * signs nothing if it is another's turn by now, or a dropped block has to be mended first. Once its approval is paid for,
+ * nothing that is not known yet ends a swap before the deadline.
  * @throws AppError with the reason why the order is over.
  */
-export async function signNext(ctx: ActionCtx, turn: Turn): Promise<void> {
+export async function signNext(ctx: ActionCtx, turn: Turn, deadline?: AbortSignal): Promise<void> {
   const { row } = turn;
   // Each call is checked anew.
-  const { value: next } = await callsOf(ctx, row, (message) => signPermit(ctx, row, message)).next();
+  const look = () => callsOf(ctx, row, (message) => signPermit(ctx, row, message)).next();
+  const { value: next } = await untilKnown(look, ({ data }, looks) =>
+    row.approvalTxHash === undefined
+      ? data.code === "upstream" || looks >= LOOKS
+      : deadline === undefined || deadline.aborted,
+  );
   if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
   const { preparation, gas, call, mostFee, kind, offer } = next;
   const nonce = await nonceFor(ctx, turn, preparation.mined);

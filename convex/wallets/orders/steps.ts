@@ -22,8 +22,7 @@ import { expire, seenAt } from "./questions";
 const WITHDRAWN = "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
 const USED = "Another transaction took this one's place";
 const APPROVAL_REFUSED = "The token refused the approval that the swap needs: nothing was swapped";
-const NOT_SWAPPED =
-  "The approval that the swap needs was not mined in time: nothing was swapped, and the order is over";
+const NOT_SWAPPED = "The swap could not be signed in time: nothing was swapped";
 
 /** Answers that call a nonce used otherwise count from here on: a lagging node may not have the receipt yet. */
 const USED_AFTER_MS = MINUTE;
@@ -117,7 +116,7 @@ export const storeSigned = internalMutation({
     if (refusal !== null) throw refusal;
     if (isFirst) {
       const { _id, nextNonce = 0 } = await byWalletId(ctx, row.walletId);
-      if (signed.nonce < nextNonce || (await blockerOf(ctx, row)) !== null) return false;
+      if (signed.nonce < nextNonce) return false;
       await ctx.db.patch("wallets", _id, { nextNonce: signed.nonce + 1 });
     }
     const at = Date.now();
@@ -176,9 +175,17 @@ async function drop(
   because: { error?: string | undefined; errorCode?: ErrorCode | undefined } = {},
 ): Promise<void> {
   if (row.state !== "prepared") return;
-  const late = failed(row.approvalTxHash === undefined ? NOT_SENT : NOT_SWAPPED);
-  const outcome = because.error === undefined ? late : { ...because, state: "failed" as const };
-  await finish(ctx, row, outcome, { idempotencyKey: undefined, nextCheckAt: NEVER });
+  const { approvalTxHash, tries } = row;
+  const { error = approvalTxHash === undefined ? NOT_SENT : NOT_SWAPPED, errorCode = "upstream" } = because;
+  const spent = `. Its approval ${approvalTxHash} is mined: the fee of that is all that was spent`;
+  const outcome = {
+    state: "failed" as const,
+    error: error + (approvalTxHash === undefined ? "" : spent),
+    errorCode,
+  };
+  // What was never signed counts against nothing, nor against the count of orders.
+  const uncounted = tries.length === 0 ? { countedAt: undefined } : {};
+  await finish(ctx, row, outcome, { idempotencyKey: undefined, nextCheckAt: NEVER, ...uncounted });
 }
 
 /** The chain has mined one of an order's transactions. */
@@ -266,7 +273,7 @@ async function isOwn(ctx: MutationCtx, { walletId, userId }: Order, nonce: numbe
 
 /** `undefined` removes a field. */
 type Changes = { nextCheckAt: number; approvalTxHash?: string } & {
-  [Field in "idempotencyKey" | "txHash" | "usedSince"]?: Order[Field] | undefined;
+  [Field in "idempotencyKey" | "txHash" | "usedSince" | "countedAt"]?: Order[Field] | undefined;
 };
 
 /** Writes an order's end, with all that follows from it: its mention, the webhooks of whose it is, word to its owner. */

@@ -5,6 +5,7 @@ import {
   erc20Abi,
   isAddressEqual,
   numberToHex,
+  parseTransaction,
   parseAbi,
   size,
   slice,
@@ -18,10 +19,11 @@ import { BPS } from "../../lib/money/amounts";
 import { CHAIN_ID } from "../../lib/money/base";
 import { feedAddresses, livePrices } from "../../market/feeds";
 import { isGenuineSettler, readAccount, readAllowance } from "../../providers/chain/accounts";
+import { NotKnownYet } from "../../providers/chain/notKnownYet";
 import type { Transaction } from "../../providers/chain/preparation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import type { TypedData } from "../custody/signatures";
-import { storedAddress } from "../model";
+import { asHex, storedAddress } from "../model";
 import type { Request } from "../tables";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import { affordable, isSame, requireHeld, type Next, type Payer } from "./calls";
@@ -47,11 +49,13 @@ export type Offer = {
 
 /** The gas that 0x's API states for a swap whose gas it does not know. */
 const USUAL_SWAP_GAS = 300_000n;
+const USUAL_APPROVAL_GAS = 60_000n;
 /** Replaces the signature that nobody gives in a rehearsal, for the fee of the call's data. */
 const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;
 /** No real quote has a permit that is valid for longer. */
 const LONGEST_PERMIT_SECONDS = 1_800n;
 
+const UNSEEN = "The chain RPC does not show the approval yet";
 const PRICE_MOVED = "The price has moved since it was approved: nothing was signed";
 const UNGUARANTEED =
   "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
@@ -67,15 +71,22 @@ const COUNTERFEIT =
  */
 export async function* callsOfSwap(
   ctx: ActionCtx,
-  payer: Payer & Pick<Order, "minBuyAmount">,
+  payer: Payer & Pick<Order, "minBuyAmount"> & Partial<Pick<Order, "tries">>,
   swap: SwapRequest,
   permit?: (message: Message) => Promise<Hex>,
 ): AsyncGenerator<Next & { offer?: Offer }, undefined> {
   const offer = await offerOf(ctx, payer, swap);
-  for (const amount of offer.approvals)
-    yield await affordable(ctx, payer, approval(swap.fromToken, amount), { kind: "approve" });
   const { transaction, permit2 } = offer.quote;
   const { gas, ...call } = transaction;
+  const calls = offer.approvals.map((amount) => approval(swap.fromToken, amount));
+  // Its approval is mined: a node that does not show it lags, and none is signed twice.
+  if (calls.some(({ data }) => dataSigned(payer).includes(data))) throw new NotKnownYet("upstream", UNSEEN);
+  for (const [i, one] of calls.entries()) {
+    const later = [...calls.slice(i + 1).map(() => USUAL_APPROVAL_GAS), gas ?? USUAL_SWAP_GAS];
+    // A token may refuse the second one as long as the first is not mined.
+    const stated = i === 0 ? {} : { unsigned: USUAL_APPROVAL_GAS };
+    yield await affordable(ctx, payer, one, { kind: "approve", later, ...stated });
+  }
   const signature = permit2 ? ((await permit?.(permit2.eip712.message)) ?? NO_SIGNATURE) : null;
   // The permit's signature is appended: its length as a 32-byte word, then its bytes.
   if (signature !== null)
@@ -84,6 +95,11 @@ export async function* callsOfSwap(
   const stated = isUnsigned ? { unsigned: gas ?? USUAL_SWAP_GAS } : {};
   const spent = { token: swap.fromToken, amount: BigInt(swap.amount) };
   yield { ...(await affordable(ctx, payer, call, { kind: "swap", spent, ...stated })), offer };
+}
+
+/** What an order has signed so far. */
+function dataSigned({ tries = [] }: Partial<Pick<Order, "tries">>): Hex[] {
+  return tries.map(({ raw }) => parseTransaction(asHex(raw)).data ?? "0x");
 }
 
 function approval(token: Symbol, amount: bigint): Transaction {
