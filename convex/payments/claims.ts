@@ -1,13 +1,13 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { mayActAs } from "../accounts/access";
 import { change } from "../lib/changes";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { wouldHave } from "../lib/limits/charges";
 import { rowsBy } from "../lib/records";
-import { DAY, SECOND } from "../lib/time";
+import { SECOND } from "../lib/time";
 import { open, workOn } from "../lib/work";
 import { userIdByAddress } from "../wallets/model";
 import { buyReport, transferKey } from "./deposits";
@@ -22,17 +22,13 @@ import {
   startWriting,
   vTicket,
 } from "./model";
-import { vOrder, vProof, vTransfer, type Authorization } from "./tables";
+import { vAuthorization, vOrder, vProof, vTransfer, type Authorization } from "./tables";
 import { ALREADY_USED, refusal, vRefusal, type Refusal } from "./terms";
 
 /** A proof becomes a claim: the one transaction that decides, after the chain was asked. `states.md` draws what follows. */
 
 /** How many payments of one payer are executed at the same time: their money may leave in between. */
 const MAX_UNDER_WAY = 10;
-/** How many payments of a payer may be mined and fail in a day, at the relayer's cost. */
-const MOST_FAILED = 2;
-/** A payer's newest refused payments that are searched for failed ones. */
-const REFUSED_SEARCHED = 20;
 
 /** What the chain says of a proof. */
 const vSeen = v.union(
@@ -45,8 +41,6 @@ const vSeen = v.union(
   }),
   /** An authorization that nobody has used yet, and its payer's balance: digits, USDC's smallest unit. */
   v.object({ kind: v.literal("unused"), balance: v.string() }),
-  /** The same of a payer to whom a report is owed: only its signature was checked. */
-  v.object({ kind: v.literal("signed") }),
 );
 export type SeenTransfers = Extract<Infer<typeof vSeen>, { kind: "transfers" }>;
 
@@ -93,22 +87,37 @@ export const isOwed = internalQuery({
 });
 
 /**
+ * A payer's good authorization joins their claim whose report is owed, and is never executed: its nonce has a row for
+ * ever. @returns `null` if the report has been given meanwhile.
+ */
+export const joinOwed = internalMutation({
+  args: { authorization: vAuthorization, order: vOrder, shown: v.string() },
+  returns: v.union(vClaimed, v.null()),
+  handler: async (ctx, { authorization, order, shown }): Promise<Claimed | null> => {
+    const [key, payer] = [paymentKey(authorization), authorization.from];
+    const owed = await owedTo(ctx, payer, order);
+    if (owed === null || (await claimOfPayment(ctx, authorization)) !== null) return null;
+    const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
+    await ctx.db.insert("paymentClaims", { ...made, state: "joined" });
+    return joinClaim(ctx, owed);
+  },
+});
+
+/**
  * Joins a proof's claim, or makes it.
  * @param args.seen What the chain says of the proof.
- * @returns `null` if the report that was owed has been given meanwhile.
  * @throws AppError `rate_limited` if the payer's other open payments leave too little for this one.
  */
 export const claim = internalMutation({
   args: { ...vGiven, seen: vSeen },
-  returns: v.union(vClaimed, v.null()),
-  handler: async (ctx, { seen, ...given }): Promise<Claimed | null> => {
+  returns: vClaimed,
+  handler: async (ctx, { seen, ...given }): Promise<Claimed> => {
     const found = await joined(ctx, given);
     if (found !== null) return found;
     if (seen.kind === "transfers") return claimTransfer(ctx, given, seen);
     const { proof } = given;
-    if (proof.kind === "hash") return ALREADY_USED;
-    return seen.kind === "signed"
-      ? joinOwed(ctx, given, proof.authorization)
+    return proof.kind === "hash"
+      ? ALREADY_USED
       : claimSigned(ctx, given, proof.authorization, BigInt(seen.balance));
   },
 });
@@ -155,20 +164,6 @@ async function claimTransfer(
   return refused;
 }
 
-/** An authorization joins the payer's claim whose report is owed, and is never executed: its nonce has a row for ever. */
-async function joinOwed(
-  ctx: MutationCtx,
-  { order, shown }: Given,
-  authorization: Authorization,
-): Promise<Claimed | null> {
-  const [key, payer] = [paymentKey(authorization), authorization.from];
-  const owed = await owedTo(ctx, payer, order);
-  if (owed === null || (await claimOfPayment(ctx, authorization)) !== null) return null;
-  const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
-  await ctx.db.insert("paymentClaims", { ...made, state: "joined" });
-  return joinClaim(ctx, owed);
-}
-
 /** Claims an unused authorization, and has it executed. */
 async function claimSigned(
   ctx: MutationCtx,
@@ -177,8 +172,7 @@ async function claimSigned(
   balance: bigint,
 ): Promise<Claimed> {
   const [key, payer] = [paymentKey(authorization), authorization.from];
-  const refused = await claimsOf(ctx, payer, "refused").order("desc").take(REFUSED_SEARCHED);
-  if (refused.reduce((sum, one) => sum + failuresOf(one), 0) >= MOST_FAILED) return FAILED;
+  if (!(await wouldHave(ctx, "failedPayment", payer))) return FAILED;
   const underWay = await claimsOf(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
   // Each was tried against the whole balance, and the relayer would pay for those that fail.
@@ -190,8 +184,7 @@ async function claimSigned(
     );
   }
   const row = await claimOfPayment(ctx, authorization);
-  const failures = row === null ? 0 : failuresOf(row);
-  const made = { key, order, shown, authorization, payer, failures, createdAt: Date.now() };
+  const made = { key, order, shown, authorization, payer, createdAt: Date.now() };
   const fresh = { ...made, state: "settling" as const };
   if (row !== null) await ctx.db.replace("paymentClaims", row._id, fresh);
   const claimId = row?._id ?? (await ctx.db.insert("paymentClaims", fresh));
@@ -203,12 +196,6 @@ const FAILED = refusal(
   "transaction_failed",
   "Payments from this wallet were mined and failed: pay by transfer and send the transaction's hash",
 );
-
-/** How often a refused payment was mined and failed within a day; the same one may be shown again and again. */
-function failuresOf({ refusal, failures = 0, createdAt }: Doc<"paymentClaims">): number {
-  if (createdAt <= Date.now() - DAY) return 0;
-  return failures + (refusal?.reason === FAILED.reason ? 1 : 0);
-}
 
 /** Whether a transfer executed a signed payment that has a claim of its own: it is that claim's alone. */
 async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {

@@ -22,26 +22,15 @@ async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<st
     if (userId !== undefined) await know(ctx, userId, {});
     if (token === undefined) return null;
     // It loads the sources.
-    const { listingOf, storedListing, unknownToken } = await import("../market/listing");
+    const { listingOf, unknownToken } = await import("../market/listing");
     // Who looks at many tokens, and pays for none, is not told whether there is one.
-    if ((await storedListing(ctx, token)).kind === "known" || !(await mayLook(ctx, caller))) return null;
-    const { kind, symbol } = await listingOf(ctx, token);
+    const { kind, symbol } = await listingOf(ctx, token, caller, "unpaid");
     return kind === "unknown" ? unknownToken(symbol) : null;
   } catch (error) {
     const failure = failureOf(error);
     // The second: the id's owner has replaced it.
     if (failure?.code !== "invalid_request" && failure?.code !== "not_found") throw error;
     return `${failure.message}: a payment would buy nothing, and stay unspent`;
-  }
-}
-
-async function mayLook(ctx: Asker["ctx"], caller: Asker["caller"]): Promise<boolean> {
-  try {
-    await charge(ctx, "unpaid", caller);
-    return true;
-  } catch (error) {
-    if (failureOf(error)?.code !== "rate_limited") throw error;
-    return false;
   }
 }
 

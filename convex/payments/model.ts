@@ -3,6 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { hasLeft } from "../lib/limits/charges";
 import { rowsByBoth } from "../lib/records";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import { end, failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work";
@@ -125,6 +126,7 @@ export async function refuseClaim(
   { _id, payer }: Row,
   refusal: Refusal,
 ): Promise<void> {
+  if (refusal.reason === "transaction_failed") await hasLeft(ctx, "failedPayment", payer);
   await ctx.db.patch("paymentClaims", _id, { state: "refused", refusal });
   await end(ctx, job);
   await releaseDeposits(ctx, payer);

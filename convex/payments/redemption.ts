@@ -49,10 +49,10 @@ export type Asked = { wanted: Wanted; named: string | undefined };
  */
 export const redeem = counted(async (ctx, asked: Asked): Promise<Redeemed | Refusal> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
-  const moment = AbortSignal.timeout(Math.min(deadlines.look, deadlines.caller));
+  const moment = AbortSignal.timeout(deadlines.look);
   const { wanted, named } = asked;
   const join = () => ctx.runMutation(internal.payments.claims.join, wanted);
-  let found = (await join()) ?? (await within(moment, look(ctx, asked)));
+  let found = (await join()) ?? (await within(deadline, within(moment, look(ctx, asked))));
   if (found === null) {
     // The platform cuts what outlives its caller: a slow chain is asked by work of its own.
     const rest = named === undefined ? wanted : { ...wanted, named };
@@ -90,11 +90,10 @@ async function lookAtSigned(ctx: ActionCtx, wanted: Wanted, authorization: Autho
       "This service does not execute signed payments: pay first and send the transaction's hash",
     );
   }
-  const { claim, isOwed } = internal.payments.claims;
-  const payer = authorization.from;
-  if (await ctx.runQuery(isOwed, { payer, order: wanted.order })) {
-    const isProven = await isGood(authorization);
-    const joined = isProven ? await ctx.runMutation(claim, { ...wanted, seen: { kind: "signed" } }) : null;
+  const { order, shown } = wanted;
+  const isOwed = await ctx.runQuery(internal.payments.claims.isOwed, { payer: authorization.from, order });
+  if (isOwed && (await isGood(authorization))) {
+    const joined = await ctx.runMutation(internal.payments.claims.joinOwed, { authorization, order, shown });
     if (joined !== null) return joined;
   }
   const seen = await tryAuthorization(authorization, serviceAddress("relayer"));
@@ -106,16 +105,11 @@ async function lookAtSigned(ctx: ActionCtx, wanted: Wanted, authorization: Autho
     const error = `${outage}: no report could be written, and nothing was taken. Send the same proof again shortly`;
     throw new AppError("paused", error, { retryAfterMs: OUTAGE_AGAIN_MS });
   }
-  return decided(await ctx.runMutation(claim, { ...wanted, seen }));
+  return ctx.runMutation(internal.payments.claims.claim, { ...wanted, seen });
 }
 
 /** The outage of a gateway is known for so long. */
 const OUTAGE_AGAIN_MS = 30 * SECOND;
-
-function decided(claimed: Claimed | null): Claimed {
-  if (claimed === null) throw new Error("Only a report that was owed may be gone");
-  return claimed;
-}
 
 /** The focus of a report for sale: a token that cannot be checked at this moment is not sold. */
 async function soldFocus(ctx: ActionCtx, token: string): Promise<string> {
@@ -130,7 +124,7 @@ async function soldFocus(ctx: ActionCtx, token: string): Promise<string> {
 async function lookAtHash(ctx: ActionCtx, wanted: Wanted, proof: HashProof, signed: Order): Promise<Claimed> {
   const seen = await candidatesOf(proof, signed);
   if (seen.kind === "refused") return seen;
-  return decided(await ctx.runMutation(internal.payments.claims.claim, { ...wanted, proof, seen }));
+  return ctx.runMutation(internal.payments.claims.claim, { ...wanted, proof, seen });
 }
 
 /**

@@ -129,8 +129,6 @@ export const paymentTables = {
     trouble: v.optional(vTrouble),
     /** Why a signed payment was refused. */
     refusal: v.optional(vRefusal),
-    /** How often it was mined and failed before it was shown once more. */
-    failures: v.optional(v.number()),
     /** Lower case. */
     payer: v.string(),
     authorization: v.optional(vAuthorization),

@@ -18,6 +18,7 @@ import {
   ONE,
   payer,
   received,
+  relayer,
   settlementCall,
   test,
   transfer,
@@ -129,7 +130,7 @@ test("while the relayer has signed elsewhere, a payment has one order, and its c
 }) => {
   const pass = timePassing(app);
   expect((await buy(app, versionTwo(await authorize(await payer(chain))))).status).toBe(200);
-  await send(chain, devAccount(2), { to: devAccount(9).address, value: 1n });
+  await send(chain, relayer, { to: devAccount(9).address, value: 1n });
   const before = (await app.rows("orders")).length;
   const proof = versionTwo(await authorize(await payer(chain), { validBefore: now() + 600n }));
   const moved = await received(async () => {

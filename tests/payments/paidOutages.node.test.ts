@@ -67,10 +67,10 @@ test("that is down for an hour takes no signed payment; what was transferred is 
   const owed = await buyWith(app, hash, { token: "BTC" });
   expect([owed.status, owed.body.error]).toEqual([502, "The LLM gateway answered with status 500"]);
   expect(headerOf(owed, "payment-response")).toMatchObject({ success: true, transaction: hash });
-  await pass(60);
+  await pass(60, 6);
   expect(await states(app)).toEqual(["paid"]);
   app.standins.clear();
-  await pass(6);
+  await pass(6, 2);
   expect(await states(app)).toEqual(["delivered"]);
   expect((await buyWith(app, hash, { token: "BTC" })).status).toBe(200);
   expect(writings(app)).toBe(1);
@@ -90,13 +90,13 @@ test("that fails behind the payment costs the payer one USDC, however often a cl
     // Every client signs anew, and is told of the first payment.
     const waiting = await buy(app, versionTwo(await authorize(from)), order);
     expect([waiting.status, headerOf(waiting, "payment-response")]).toEqual([502, receipt]);
-    await pass(60);
+    await pass(60, 6);
     app.standins.clear();
-    await pass(6);
+    await pass(6, 2);
     const written = writings(app);
     expect([(await states(app))[0], written > 0]).toEqual(["delivered", true]);
     // However late its payer comes.
-    await pass(61);
+    await pass(600, 60);
     const [second, third] = [versionTwo(await authorize(from)), versionOne(await authorize(from))];
     const got = await buy(app, second, order);
     expect([got.status, headerOf(got, "payment-response"), writings(app)]).toEqual([200, receipt, written]);
@@ -108,7 +108,7 @@ test("that fails behind the payment costs the payer one USDC, however often a cl
     expect(await given(order, app, third)).toEqual([402, "insufficient_funds"]);
     // A signature that has joined is never executed.
     await chain.fund(from.address, { USDC: 5n * ONE });
-    await pass(11);
+    await aged(app, 11 * MINUTE);
     for (const proof of [second, versionTwo(first)]) expect(await given(order, app, proof)).toEqual(USED);
   });
   expect(moved).toBe(ONE);
@@ -193,7 +193,7 @@ describe("a payer to whom a report is owed", () => {
     const header = versionTwo(await authorize(await payer(chain)));
     expect((await buy(app, header, {})).status).toBe(502);
     const each = writings(app);
-    await pass(150);
+    await pass(150, 6);
     expect([writings(app), await states(app)]).toEqual([8 * each, ["paid"]]);
     app.standins.clear();
     expect((await buy(app, header, {})).status).toBe(200);

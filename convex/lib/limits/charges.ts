@@ -67,6 +67,8 @@ const OTHERS = {
   botHelp: bucket(1, HOUR, 1),
   /** Cards to one chat from those who have named it without proving that it is theirs. */
   namedChat: perHour(60),
+  /** Payments of one payer that were mined and failed, at the relayer's cost. */
+  failedPayment: bucket(2, DAY, 2),
   budgetWarning: bucket(1, DAY, 1),
   /** Empty transactions that fill an account's nonces, each at the price of a transaction: three gaps of the longest kind. */
   fill: perHour(48),
@@ -153,6 +155,15 @@ export const take = change(
   { name: vLimitName, caller: vCaller, part: v.optional(vPart) },
   (ctx, { name, caller, part }) => takeAll(ctx, name, caller, part),
 );
+
+/** Whether a limit of another subject has one use left, which is not counted. */
+export async function wouldHave(
+  ctx: MutationCtx,
+  name: keyof typeof OTHERS,
+  subject: string,
+): Promise<boolean> {
+  return (await rateLimiter.check(ctx, name, { key: sha256Hex(subject), config: OTHERS[name] })).ok;
+}
 
 /** Counts one use against a limit of another subject. @returns Whether there was one left. */
 export async function hasLeft(

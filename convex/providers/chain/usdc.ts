@@ -13,8 +13,7 @@ import {
 import { getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
 import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { inRanges, type Log } from "./blocks";
-import { NotKnownYet } from "./notKnownYet";
-import { answerOf, chainClient, guarded, hexOf, refusal, refused } from "./rpc";
+import { answerOf, chainClient, guarded, hexOf } from "./rpc";
 
 /** USDC on Base: payments that their payers have signed (EIP-3009), and who has signed what. */
 
@@ -93,7 +92,7 @@ export function authorizationCall(one: Authorization): { to: Address; data: Hex;
 /**
  * Whether an authorization was used or cancelled, its payer's balance, and the time of the chain that says so, in epoch
  * seconds.
- * @throws AppError `upstream`; `NotKnownYet` if the node that is asked about a block does not have it yet
+ * @throws AppError `upstream`
  */
 export async function readAuthorization(one: Named): Promise<{ used: boolean; balance: bigint; at: bigint }> {
   const client = chainClient();
@@ -104,11 +103,7 @@ export async function readAuthorization(one: Named): Promise<{ used: boolean; ba
     const [used, balance] = await Promise.all([
       readContract(client, { ...usdc, blockNumber, functionName: "authorizationState", args: [from, nonce] }),
       readContract(client, { ...usdc, blockNumber, functionName: "balanceOf", args: [from] }),
-    ]).catch((error: unknown) => {
-      if (refusal(error) === null) throw error;
-      const { code, message } = refused().data;
-      throw new NotKnownYet(code, message);
-    });
+    ]);
     return { used, balance, at };
   });
 }
