@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, vi } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { send } from "../chain/support";
+import { proofText } from "../../convex/payments/proofs";
+import { send, together } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
-import { answering } from "../support/chain/rpc";
 import { deadlineByHand, type WalletApp } from "../support/chain/walletApp";
 import { counting, intercept, silence } from "../support/outside";
 import { until } from "../support/waits";
@@ -17,6 +17,7 @@ import {
   now,
   ONE,
   payer,
+  PLATFORM,
   received,
   relayer,
   settlementCall,
@@ -187,9 +188,6 @@ describe("a facilitator", () => {
 test("a hash that a payer has signed takes this payer's transfer, and no other of the transaction", async ({
   app,
 }) => {
-  const { proofText } = await import("../../convex/payments/proofs");
-  const { together } = await import("../chain/support");
-  const { PLATFORM } = await import("./authorizations");
   const [poor, rich] = [await payer(chain), await payer(chain)];
   const batch = together([settlementCall(await authorize(rich)), settlementCall(await authorize(poor))]);
   const { transactionHash: txHash } = await send(chain, await payer(chain), batch);

@@ -41,7 +41,7 @@ const USED = [402, "payment_already_used"];
 
 /** A purchase whose gateway goes down behind the payment. */
 async function paidInVain(app: WalletApp, signed: Authorized, order: object = { token: "BTC" }) {
-  beforeFirst("eth_sendRawTransaction", async () => isDown(app));
+  beforeFirst("eth_sendRawTransaction", () => Promise.resolve(isDown(app)));
   const answer = await buy(app, versionTwo(signed), order);
   expect([answer.status, answer.body.error]).toEqual([502, "The LLM gateway answered with status 500"]);
   expect(headerOf(answer, "payment-response")).toMatchObject({ success: true });
