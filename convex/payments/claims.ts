@@ -54,10 +54,12 @@ export const vGiven = {
   order: vOrder,
   /** `proofs.shownBy`. */
   shown: v.string(),
+  /** The order's `userId` as its caller names it, which the payer has signed. */
+  named: v.optional(v.string()),
   /** The hash of the caller's key. */
   keyHash: v.optional(v.string()),
 };
-type Given = ObjectType<typeof vGiven>;
+export type Given = ObjectType<typeof vGiven>;
 
 /** Joins the claim that a proof has made for this order before, whatever the chain says now; `null` if there is none. */
 export const join = internalMutation({
@@ -69,7 +71,7 @@ export const join = internalMutation({
 });
 
 /** Has a proof looked up by work that outlives its caller; it claims what the chain shows. */
-export const beginLook = change({ ...vGiven, named: v.optional(v.string()) }, async (ctx, given) => {
+export const beginLook = change(vGiven, async (ctx, given) => {
   const subject = lookSubject(given);
   if ((await joined(ctx, given)) !== null || (await workOn(ctx, subject)) !== null) return;
   await open(ctx, internal.payments.settlement.look, given, { subject, attempts: 1 });

@@ -89,8 +89,9 @@ const report: MountedEndpoint = endpoint({
     if (proof.kind === "hash") await charge(ctx, "lookUp", caller);
     const { redeem } = await import("./redemption");
     const keyed = caller.keyHash === undefined ? {} : { keyHash: caller.keyHash };
-    const wanted = { proof, order, shown: shownBy(proof, order), ...keyed };
-    const redeemed = await waitingAs(ctx, caller, () => redeem(ctx, { wanted, named }));
+    const by = { ...keyed, ...(named === undefined ? {} : { named }) };
+    const wanted = { proof, order, shown: shownBy(proof, order), ...by };
+    const redeemed = await waitingAs(ctx, caller, () => redeem(ctx, wanted));
     if (redeemed.kind === "refused") throw paymentRequired(redeemed);
     const shown = shownResult(redeemed.result);
     return new Reply({ success: true as const, result: shown, token: redeemed.focus }, redeemed.headers);

@@ -7,7 +7,6 @@ import { deadlines } from "../lib/outside/deadlines";
 import { counted } from "../lib/outside/calls";
 import { createPauses, DAY, HOUR, SECOND, sleep, within } from "../lib/time";
 import { listingOf, unknownToken, unsureToken } from "../market/listing";
-import { noAnswer } from "../providers/call";
 import { incoming, readHead } from "../providers/chain/blocks";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readTransaction } from "../providers/chain/transactions";
@@ -16,11 +15,11 @@ import { findOutage } from "../providers/models/gateway";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { isGood, tryAuthorization } from "./authorizations";
 import { paidHeaders, settlesAuthorizations } from "./challenge";
-import type { Claimed, SeenTransfers } from "./claims";
+import type { Claimed, Given, SeenTransfers } from "./claims";
 import type { ClaimTicket } from "./model";
 import type { Standing } from "./progress";
 import { proofText } from "./proofs";
-import type { Authorization, HashProof, Order, Proof } from "./tables";
+import type { Authorization, HashProof, Order } from "./tables";
 import { PRICE, PRICE_SHOWN, refusal, UNPAID_USE, type Refusal } from "./terms";
 
 /** Redeems a proof for a report: checks with the chain what it pays, claims it, and waits for the report. */
@@ -35,28 +34,20 @@ type Redeemed = {
   headers: Record<string, string>;
 };
 
-/** `shown`: `proofs.shownBy`. `keyHash`: the hash of the caller's key. */
-type Wanted = { proof: Proof; order: Order; shown: string; keyHash?: string };
-
-export type Asked = { wanted: Wanted; named: string | undefined };
-
 /**
  * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for a while.
- * @param asked.named The order's `userId` as its caller names it, which the payer has signed.
  * @throws AppError `upstream` if the chain cannot be reached, `paused` while no report could be written, `rate_limited`
  * while the payer's other signed payments may still take the balance that this one needs: nothing is claimed then. Of any
  * code, with the payment's headers, if the report has failed or is not finished: the payment is kept. For actions.
  */
-export const redeem = counted(async (ctx, asked: Asked): Promise<Redeemed | Refusal> => {
+export const redeem = counted(async (ctx, given: Given): Promise<Redeemed | Refusal> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
   const moment = AbortSignal.timeout(deadlines.look);
-  const { wanted, named } = asked;
-  const join = () => ctx.runMutation(internal.payments.claims.join, wanted);
-  let found = (await join()) ?? (await within(deadline, within(moment, look(ctx, asked))));
+  const join = () => ctx.runMutation(internal.payments.claims.join, given);
+  let found = (await join()) ?? (await within(deadline, within(moment, look(ctx, given))));
   if (found === null) {
     // The platform cuts what outlives its caller: a slow chain is asked by work of its own.
-    const rest = named === undefined ? wanted : { ...wanted, named };
-    await ctx.runMutation(internal.payments.claims.beginLook, rest);
+    await ctx.runMutation(internal.payments.claims.beginLook, given);
     found = await join();
   }
   const pause = createPauses(ROW_PAUSE_MS);
@@ -64,8 +55,8 @@ export const redeem = counted(async (ctx, asked: Asked): Promise<Redeemed | Refu
     await pause();
     found = await join();
   }
-  found ??= await within(deadline, look(ctx, asked));
-  if (found === null || found.kind === "looking") throw noAnswer(UPSTREAM, "timeout");
+  found ??= await within(deadline, look(ctx, given));
+  if (found === null || found.kind === "looking") throw new AppError("upstream", SLOW);
   return found.kind === "refused" ? found : waitFor(ctx, found, deadline);
 });
 
@@ -73,9 +64,9 @@ export const redeem = counted(async (ctx, asked: Asked): Promise<Redeemed | Refu
  * Looks a proof up on the chain, and claims it.
  * @throws AppError `not_found` if no source knows the order's token; nothing is claimed then.
  */
-export async function look(ctx: ActionCtx, { wanted: requested, named }: Asked): Promise<Claimed> {
-  const { proof, order } = requested;
-  const wanted = { ...requested, order: { ...order, focus: await soldFocus(ctx, order.focus) } };
+export async function look(ctx: ActionCtx, given: Given): Promise<Claimed> {
+  const { proof, order, named } = given;
+  const wanted = { ...given, order: { ...order, focus: await soldFocus(ctx, order.focus) } };
   // The payer has signed the token and the userId as requested.
   const signed = named === undefined ? order : { ...order, userId: named };
   return proof.kind === "hash"
@@ -83,7 +74,7 @@ export async function look(ctx: ActionCtx, { wanted: requested, named }: Asked):
     : lookAtSigned(ctx, wanted, proof.authorization);
 }
 
-async function lookAtSigned(ctx: ActionCtx, wanted: Wanted, authorization: Authorization): Promise<Claimed> {
+async function lookAtSigned(ctx: ActionCtx, wanted: Given, authorization: Authorization): Promise<Claimed> {
   if (!settlesAuthorizations()) {
     return refusal(
       "unsupported_scheme",
@@ -121,7 +112,7 @@ async function soldFocus(ctx: ActionCtx, token: string): Promise<string> {
   throw new AppError("upstream", `${unsureToken(symbol)}. ${unused} Send the same proof again shortly.`);
 }
 
-async function lookAtHash(ctx: ActionCtx, wanted: Wanted, proof: HashProof, signed: Order): Promise<Claimed> {
+async function lookAtHash(ctx: ActionCtx, wanted: Given, proof: HashProof, signed: Order): Promise<Claimed> {
   const seen = await candidatesOf(proof, signed);
   if (seen.kind === "refused") return seen;
   return ctx.runMutation(internal.payments.claims.claim, { ...wanted, proof, seen });
@@ -131,7 +122,7 @@ async function lookAtHash(ctx: ActionCtx, wanted: Wanted, proof: HashProof, sign
  * An authorization that somebody else has executed. Everybody can read it from the chain by now, so it proves no more
  * than the hash of its transaction.
  */
-async function lookAtUsed(ctx: ActionCtx, wanted: Wanted, authorization: Authorization): Promise<Claimed> {
+async function lookAtUsed(ctx: ActionCtx, wanted: Given, authorization: Authorization): Promise<Claimed> {
   const unheardOf = AbortSignal.timeout(deadlines.unknownHash);
   let txHash = await findAuthorizationUse(authorization);
   // The node that shows its use may be ahead of the one that shows its logs.
@@ -167,6 +158,7 @@ async function waitFor(
 /** When to look again for a transaction that no node shows. */
 const UNSEEN_AGAIN_MS = 3 * SECOND;
 
+const SLOW = `${UPSTREAM} did not answer in time: send the same proof again shortly`;
 const LATE = "The report is not finished yet: send the same proof again shortly, nothing more is charged";
 
 /** Pause between two lookups of a transaction that is not mined yet. */

@@ -33,13 +33,12 @@ import { refusal, UNPAID_USE, type Refusal } from "./terms";
 const PAUSE_MS = 300;
 /** How long a used authorization's transaction is looked for before it counts as paid to nobody. */
 const SEARCH_MS = 10 * MINUTE;
-/** How one round ended: the chain is asked again, or the claim has left this state. */
-type Round = "again" | "ended";
+/** How one round ended: the chain is asked again, or the claim has left this state, or is a facilitator's. */
+type Round = "again" | "ended" | "handed over";
 
 /** Looks a proof up for callers who come back for it. */
-export const look = worker({ ...vGiven, named: v.optional(v.string()) }, async (ctx, given) => {
-  const { job: _job, named, ...wanted } = given;
-  await lookUp(ctx, { wanted, named });
+export const look = worker(vGiven, async (ctx, { job: _job, ...given }) => {
+  await lookUp(ctx, given);
   return "over";
 });
 
@@ -47,18 +46,18 @@ export const look = worker({ ...vGiven, named: v.optional(v.string()) }, async (
 export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
   const deadline = AbortSignal.timeout(deadlines.transaction);
   let trouble = UNSETTLED;
-  // A facilitator is asked once an attempt.
   let isAsked = false;
-  const ask = async (authorization: Authorization): Promise<Round> => {
-    if (isAsked) return "again";
-    isAsked = true;
-    return askFacilitator(ctx, authorization);
-  };
   for (;;) {
     const task = await ctx.runQuery(internal.payments.progress.task, work);
     if (task === null) return "over";
     try {
-      if ((await step(ctx, work, task, ask)) === "ended") return;
+      const round = await step(ctx, work, task);
+      if (round === "ended") return;
+      // Once an attempt.
+      if (round === "handed over" && !isAsked) {
+        isAsked = true;
+        await askFacilitator(ctx, task.authorization);
+      }
     } catch (error) {
       // Once money may have moved, no trouble of a node or facilitator ends the wait.
       const mayHavePaid = task.settlement !== null || task.handedOver;
@@ -72,12 +71,7 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
 
 const UNSETTLED = "The payment is still being settled: send the same proof again";
 
-async function step(
-  ctx: ActionCtx,
-  work: ClaimWork,
-  task: Task,
-  ask: (authorization: Authorization) => Promise<Round>,
-): Promise<Round> {
+async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
   const { authorization, settlement } = task;
   if (settlement !== null) {
     const row = isEnded(settlement) ? settlement : await progress(ctx, settlement._id);
@@ -90,7 +84,11 @@ async function step(
   const { used, at } = await readAuthorization(authorization);
   if (used) return locate(ctx, work, task);
   const isOver = at >= BigInt(authorization.validBefore);
-  if (settlement !== null) return refuse(ctx, work, isOver ? EXPIRED : FAILED);
+  if (settlement !== null) {
+    // It may have failed because a stranger was first, which a lagging node does not show yet.
+    const isFresh = Date.now() - (settlement.endedAt ?? 0) < deadlines.lag;
+    return isFresh ? "again" : refuse(ctx, work, isOver ? EXPIRED : FAILED);
+  }
   if (task.handedOver && isOver) return refuse(ctx, work, EXPIRED);
   const relayer = serviceAddress("relayer");
   const feasible = await tryAuthorization(authorization, relayer);
@@ -102,7 +100,7 @@ async function step(
   const { to, data } = authorizationCall(authorization);
   const call = relayer === null ? null : { relayer, to, data };
   if (!(await ctx.runMutation(internal.payments.progress.handOver, { ...work, call }))) return "ended";
-  return relayer === null ? ask(authorization) : "again";
+  return relayer === null ? "handed over" : "again";
 }
 
 const FAILED = refusal("transaction_failed", "The payment was mined and failed: nothing was moved");
@@ -117,14 +115,14 @@ async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promis
 }
 
 /** Without a relayer a facilitator executes the payment. Its answer is a hint; the chain decides. */
-async function askFacilitator(ctx: ActionCtx, authorization: Authorization): Promise<Round> {
+async function askFacilitator(ctx: ActionCtx, authorization: Authorization): Promise<void> {
   const { signature, ...terms } = authorization;
   const [answer] = await Promise.allSettled([
     settleByFacilitator(ctx, { signature, authorization: terms }, paymentTerms()),
   ]);
-  if (answer.status === "fulfilled" && answer.value) return "again";
+  if (answer.status === "fulfilled" && answer.value) return;
   // It may have paid, whatever it answers, and if it answers at all.
-  if ((await readAuthorization(authorization)).used) return "again";
+  if ((await readAuthorization(authorization)).used) return;
   if (answer.status === "rejected") throw answer.reason;
   throw new AppError(
     "upstream",

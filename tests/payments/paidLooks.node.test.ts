@@ -74,7 +74,10 @@ describe("a look that takes longer than a caller waits", () => {
       await until(() => held.length > asked);
       patience();
       const late = await first;
-      expect([late.status, late.body.error]).toEqual([502, "The chain RPC did not answer in time"]);
+      expect([late.status, late.body.error]).toEqual([
+        502,
+        "The chain RPC did not answer in time: send the same proof again shortly",
+      ]);
       deadlines.caller = deadlines.look = 3_600_000;
       const second = buy(cut, proof, { token: "BTC" });
       isSlow = false;

@@ -4,7 +4,7 @@ import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
 import { laggingNodes } from "../support/laggingNodes";
-import { intercept, spoiled } from "../support/outside";
+import { beforeFirst, intercept, spoiled } from "../support/outside";
 import { useTime } from "../invariants/harness";
 import {
   authorize,
@@ -58,6 +58,27 @@ describe("a payer who was paid a block ago, at two nodes of which one lags", () 
     expect([status, body.reason]).toEqual([402, "insufficient_funds"]);
     expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
   });
+});
+
+/** The node that shows that a settlement has failed is ahead of the one that shows why (ponder #1189). */
+test("a payment that a stranger has carried out first is not lost at a node that does not show it yet", async ({
+  app,
+}) => {
+  const signed = await authorize(await payer(chain));
+  let isSent = false;
+  beforeFirst("eth_sendRawTransaction", async () => {
+    await send(chain, await payer(chain), settlementCall(signed));
+    isSent = true;
+  });
+  let n = 0;
+  const isLate = (body: string) =>
+    isSent && /eth_call|eth_getBlockByNumber","params":\["latest/.test(body) && n++ < 6;
+  const nodes = laggingNodes({ isLate, behind: () => 2 });
+  const moved = await received(async () => {
+    expect((await buy(app, versionTwo(signed))).status).toBe(200);
+  });
+  nodes.end();
+  expect([moved, nodes.late.length > 0]).toEqual([ONE, true]);
 });
 
 /** x402 #99, #208, thirdweb #8317. */
