@@ -12,7 +12,7 @@ const DESCRIPTION = "One market research report";
 const TIMEOUT_SECONDS = 300;
 
 /** The paid endpoint's address, as payers and facilitators see it. */
-export function paidResource(): string {
+function paidResource(): string {
   return siteUrl() + PAID_PATH;
 }
 

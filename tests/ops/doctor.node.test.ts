@@ -1,7 +1,8 @@
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp } from "../support/chain/walletApp";
+import { intercept } from "../support/outside";
 
 /** `npx convex run ops/doctor:ask` and `bot/desk:register`, on the stand-ins and a chain of this machine. */
 
@@ -56,4 +57,24 @@ test("a node that is not there is one line", async () => {
   const { wrong, node } = await asked(app);
   expect(wrong.join("\n")).toMatch(/^chain: .*Set CHAIN_RPC_URL to a node of Base\.$/m);
   expect(node).toBe("the node was not reached");
+});
+
+test("a payment facilitator is asked what it supports: one of other chains is told, one of this chain is right", async ({
+  app,
+}) => {
+  vi.stubEnv("X402_FACILITATOR_URL", "http://facilitator.test");
+  for (const [network, isRight] of [
+    ["eip155:84532", false],
+    ["eip155:8453", true],
+  ] as const) {
+    const kinds = [{ x402Version: 2, scheme: "exact", network }];
+    const end = intercept(({ url }, pass) =>
+      url === "http://facilitator.test/supported" ? Promise.resolve(Response.json({ kinds })) : pass(),
+    );
+    const { wrong, right } = await asked(app);
+    end();
+    const trouble =
+      "payment facilitator: The payment facilitator executes no payments on Base (eip155:8453). Check X402_FACILITATOR_URL.";
+    expect([wrong.includes(trouble), right.includes("payment facilitator")]).toEqual([!isRight, isRight]);
+  }
 });
