@@ -6,6 +6,7 @@ import { deadlines } from "../lib/outside/deadlines";
 import { MINUTE, sleep } from "../lib/time";
 import { worker } from "../lib/worker";
 import { incoming } from "../providers/chain/blocks";
+import { NotKnownYet } from "../providers/chain/notKnownYet";
 import { settleByFacilitator } from "../providers/facilitator";
 import { findOutage } from "../providers/models/gateway";
 import { readTransaction } from "../providers/chain/transactions";
@@ -59,8 +60,8 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
         await askFacilitator(ctx, task.authorization);
       }
     } catch (error) {
-      // Once money may have moved, no trouble of a node or facilitator ends the wait.
-      const mayHavePaid = task.settlement !== null || task.handedOver;
+      // What a node shows at one moment ends no wait, nor does a facilitator's trouble once money may have moved.
+      const mayHavePaid = task.settlement !== null || task.handedOver || error instanceof NotKnownYet;
       if (failureOf(error)?.code !== "upstream" || !mayHavePaid) throw error;
       trouble = messageOf(error);
     }

@@ -66,14 +66,14 @@ test("a payment that a stranger has carried out first is not lost at a node that
 }) => {
   const signed = await authorize(await payer(chain));
   let isSent = false;
-  beforeFirst("eth_sendRawTransaction", async () => {
-    await send(chain, await payer(chain), settlementCall(signed));
-    isSent = true;
-  });
   let n = 0;
   const isLate = (body: string) =>
     isSent && /eth_call|eth_getBlockByNumber","params":\["latest/.test(body) && n++ < 6;
   const nodes = laggingNodes({ isLate, behind: () => 2 });
+  beforeFirst("eth_sendRawTransaction", async () => {
+    await send(chain, await payer(chain), settlementCall(signed));
+    isSent = true;
+  });
   const moved = await received(async () => {
     expect((await buy(app, versionTwo(signed))).status).toBe(200);
   });
