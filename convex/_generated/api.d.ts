@@ -145,6 +145,7 @@ import type * as pages_start from "../pages/start.js";
 import type * as pages_status from "../pages/status.js";
 import type * as pages_style from "../pages/style.js";
 import type * as pages_whales from "../pages/whales.js";
+import type * as payments_authorizations from "../payments/authorizations.js";
 import type * as payments_challenge from "../payments/challenge.js";
 import type * as payments_claims from "../payments/claims.js";
 import type * as payments_depositHttp from "../payments/depositHttp.js";
@@ -400,6 +401,7 @@ declare const fullApi: ApiFromModules<{
   "pages/status": typeof pages_status;
   "pages/style": typeof pages_style;
   "pages/whales": typeof pages_whales;
+  "payments/authorizations": typeof payments_authorizations;
   "payments/challenge": typeof payments_challenge;
   "payments/claims": typeof payments_claims;
   "payments/depositHttp": typeof payments_depositHttp;

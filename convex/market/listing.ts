@@ -3,7 +3,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError, failureOf } from "../lib/errors";
 import type { Fact } from "../lib/facts";
 import type { Caller } from "../lib/limits/callers";
-import { charge } from "../lib/limits/charges";
+import { charge, type LimitName } from "../lib/limits/charges";
 import { isMajor, isSymbol } from "../lib/money/coins";
 import { deadlines } from "../lib/outside/deadlines";
 import { DAY, HOUR, roundedNow } from "../lib/time";
@@ -20,11 +20,16 @@ import type { Wanted } from "./tables";
 type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
 
 /** @param caller The caller to count if an exchange has to be asked; without one the caller was counted already. */
-export async function listingOf(ctx: ActionCtx, token: string, caller?: Caller): Promise<Listing> {
+export async function listingOf(
+  ctx: ActionCtx,
+  token: string,
+  caller?: Caller,
+  limit: LimitName = "question",
+): Promise<Listing> {
   const stored = await storedListing(ctx, token);
   if (stored.kind === "known") return stored;
   try {
-    if (caller !== undefined) await charge(ctx, "question", caller);
+    if (caller !== undefined) await charge(ctx, limit, caller);
   } catch (error) {
     if (failureOf(error)?.code !== "rate_limited") throw error;
     return stored;

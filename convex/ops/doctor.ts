@@ -28,6 +28,7 @@ import { chainClient } from "../providers/chain/rpc";
 import { askCoins } from "../providers/data/coingecko";
 import { askFeed } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
+import { readVersion } from "../providers/facilitator";
 import { botUsername, webhookOf } from "../providers/messenger";
 import { countedCaller, FORGED } from "../providers/ownSite";
 import { askSentiment } from "../providers/models/sentiment";
@@ -160,6 +161,12 @@ const QUESTIONS: readonly Question[] = [
       await requestQuote({ ...tokens, sellAmount: 1_000_000n, taker: TAKER, slippageBps: 100 });
       return null;
     },
+  },
+  {
+    subject: "payment facilitator",
+    needs: "X402_FACILITATOR_URL",
+    see: "Check X402_FACILITATOR_URL.",
+    ask: async () => ((await readVersion()) === null ? "it does not say what it supports." : null),
   },
   publicSource("coinbase", (ctx) => askTrade(turnsOf(ctx), "BTC", PATIENCE_MS)),
   publicSource("coingecko", (ctx) => askCoins(turnsOf(ctx), PATIENCE_MS)),

@@ -3,7 +3,7 @@ import { optional, required, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_ADDRESS } from "../lib/http/input";
 import { checksummed, CHAIN_ID, USDC } from "../lib/money/base";
-import { NETWORK, NETWORK_V2, PAID_PATH, PRICE, PRICE_SHOWN, REASONS, type Reason } from "./terms";
+import { NETWORK, NETWORK_V2, PAID_PATH, PRICE, PRICE_SHOWN, REASONS, type Refusal } from "./terms";
 
 /** How to pay, for callers: the 402, and the receipt headers of x402. */
 
@@ -12,7 +12,7 @@ const DESCRIPTION = "One market research report";
 const TIMEOUT_SECONDS = 300;
 
 /** The paid endpoint's address, as payers and facilitators see it. */
-export function paidResource(): string {
+function paidResource(): string {
   return siteUrl() + PAID_PATH;
 }
 
@@ -25,7 +25,7 @@ export function settlesAuthorizations(): boolean {
  * The 402 for plain callers and x402 clients of both versions: `paymentDetails` and version 1 in the body, version 2 in
  * the header. Only `error` varies, because clients send the requirements back.
  */
-export function paymentRequired(refused?: { reason?: Reason; error: string }): AppError {
+export function paymentRequired(refused?: Partial<Refusal> & { error: string }): AppError {
   const [resource, payTo] = [paidResource(), payee()];
   const signable = settlesAuthorizations();
   const reason = refused?.reason;
@@ -33,7 +33,7 @@ export function paymentRequired(refused?: { reason?: Reason; error: string }): A
     x402Version: 2,
     error: reason ?? "Payment required",
     resource: { url: resource, ...DESCRIBED },
-    accepts: [{ scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) }],
+    accepts: [requirementTwo(payTo)],
     extensions: { bazaar: { info: { input: CALL, output: ANSWER }, schema: CALL_SCHEMA } },
   };
   return new AppError("payment_required", refused?.error ?? UNPAID, {
@@ -43,8 +43,7 @@ export function paymentRequired(refused?: { reason?: Reason; error: string }): A
       ...(signable ? { "PAYMENT-REQUIRED": encode(second) } : {}),
       ...(reason === undefined ? {} : outcome({ success: false, errorReason: reason, transaction: "" })),
     },
-    // This proof may become valid with time alone.
-    ...(reason === "payment_not_found" ? { retryAfterMs: 3_000 } : {}),
+    ...(refused?.retryAfterMs === undefined ? {} : { retryAfterMs: refused.retryAfterMs }),
   });
 }
 
@@ -77,8 +76,18 @@ function termsOf(resource: string, payTo: string, signable: boolean) {
   };
 }
 
+/** This service's own requirements, for a facilitator. */
+export function paymentTerms() {
+  const [url, payTo] = [paidResource(), payee()];
+  return { one: requirementOne(url, payTo), two: requirementTwo(payTo), resource: { url, ...DESCRIBED } };
+}
+
+function requirementTwo(payTo: string) {
+  return { scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) };
+}
+
 /** The payment requirement of x402 version 1. */
-export function requirementOne(resource: string, payTo = payee()) {
+function requirementOne(resource: string, payTo: string) {
   const maxAmountRequired = PRICE.toString();
   return {
     scheme: "exact",
@@ -126,7 +135,7 @@ function encode(value: object): string {
 }
 
 /** The 402's fields beside `error`, for the API document. */
-const paymentTerms = {
+const termFields = {
   reason: z.enum(REASONS).optional().describe("Why a proof was refused, for programs"),
   paymentDetails: z.object({
     network: z.literal(NETWORK),
@@ -160,7 +169,7 @@ export const RECEIPT_HEADERS = {
 export const NOTHING_TO_SELL = "No source knows the token, and the payment is not used.";
 export const PAYMENT_REQUIRED = {
   when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says if no source knows the token, or if the body is malformed: then do not pay. Always for a GET.",
-  body: z.object(paymentTerms),
+  body: z.object(termFields),
   headers: {
     "Payment-Required":
       "The payment requirements in the form of x402 version 2, in base64, with the extension bazaar.",

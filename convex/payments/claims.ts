@@ -1,33 +1,34 @@
 import { v, type Infer, type ObjectType } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internal } from "../_generated/api";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { mayActAs } from "../accounts/access";
+import { change } from "../lib/changes";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { wouldHave } from "../lib/limits/charges";
 import { rowsBy } from "../lib/records";
-import { DAY, SECOND } from "../lib/time";
+import { SECOND } from "../lib/time";
+import { open, workOn } from "../lib/work";
 import { userIdByAddress } from "../wallets/model";
 import { buyReport, transferKey } from "./deposits";
 import {
+  claimById,
   claimOfPayment,
   claimsOf,
   joinClaim,
+  owedTo,
   paymentKey,
   startSettling,
   startWriting,
   vTicket,
 } from "./model";
-import { vOrder, vProof, vTransfer, type Authorization } from "./tables";
+import { vAuthorization, vOrder, vProof, vTransfer, type Authorization } from "./tables";
 import { ALREADY_USED, refusal, vRefusal, type Refusal } from "./terms";
 
 /** A proof becomes a claim: the one transaction that decides, after the chain was asked. `states.md` draws what follows. */
 
 /** How many payments of one payer are executed at the same time: their money may leave in between. */
 const MAX_UNDER_WAY = 10;
-/** How many payments of a payer may be mined and fail in a day, at the relayer's cost. */
-const MOST_FAILED = 2;
-/** A payer's newest refused payments that are searched for failed ones. */
-const REFUSED_SEARCHED = 20;
 
 /** What the chain says of a proof. */
 const vSeen = v.union(
@@ -45,22 +46,63 @@ export type SeenTransfers = Extract<Infer<typeof vSeen>, { kind: "transfers" }>;
 
 const vClaimed = v.union(vTicket, vRefusal);
 export type Claimed = Infer<typeof vClaimed>;
+/** The chain is being asked about the proof, by work that its earlier caller has left behind. */
+const vLooking = v.object({ kind: v.literal("looking") });
 
-const vGiven = {
+export const vGiven = {
   proof: vProof,
   order: vOrder,
   /** `proofs.shownBy`. */
   shown: v.string(),
+  /** The order's `userId` as its caller names it, which the payer has signed. */
+  named: v.optional(v.string()),
   /** The hash of the caller's key. */
   keyHash: v.optional(v.string()),
 };
-type Given = ObjectType<typeof vGiven>;
+export type Given = ObjectType<typeof vGiven>;
 
 /** Joins the claim that a proof has made for this order before, whatever the chain says now; `null` if there is none. */
 export const join = internalMutation({
   args: vGiven,
+  returns: v.union(vClaimed, vLooking, v.null()),
+  handler: async (ctx, given): Promise<Claimed | Infer<typeof vLooking> | null> =>
+    (await joined(ctx, given)) ??
+    ((await workOn(ctx, lookSubject(given))) === null ? null : { kind: "looking" }),
+});
+
+/** Has a proof looked up by work that outlives its caller; it claims what the chain shows. */
+export const beginLook = change(vGiven, async (ctx, given) => {
+  const subject = lookSubject(given);
+  if ((await joined(ctx, given)) !== null || (await workOn(ctx, subject)) !== null) return;
+  await open(ctx, internal.payments.settlement.look, given, { subject, attempts: 1 });
+});
+
+function lookSubject({ proof, shown }: Given): string {
+  return `look:${proof.kind === "hash" ? proof.txHash : paymentKey(proof.authorization)}:${shown}`;
+}
+
+/** Whether a payer is owed a report for the same order: then a new proof of theirs joins that claim. */
+export const isOwed = internalQuery({
+  args: { payer: v.string(), order: vOrder },
+  returns: v.boolean(),
+  handler: async (ctx, { payer, order }) => (await owedTo(ctx, payer, order)) !== null,
+});
+
+/**
+ * A payer's good authorization joins their claim whose report is owed, and is never executed: its nonce has a row for
+ * ever. @returns `null` if the report has been given meanwhile.
+ */
+export const joinOwed = internalMutation({
+  args: { authorization: vAuthorization, order: vOrder, shown: v.string() },
   returns: v.union(vClaimed, v.null()),
-  handler: async (ctx, given): Promise<Claimed | null> => joined(ctx, given),
+  handler: async (ctx, { authorization, order, shown }): Promise<Claimed | null> => {
+    const [key, payer] = [paymentKey(authorization), authorization.from];
+    const owed = await owedTo(ctx, payer, order);
+    if (owed === null || (await claimOfPayment(ctx, authorization)) !== null) return null;
+    const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
+    await ctx.db.insert("paymentClaims", { ...made, state: "joined" });
+    return joinClaim(ctx, owed);
+  },
 });
 
 /**
@@ -86,7 +128,8 @@ async function joined(ctx: MutationCtx, { proof, order, shown, keyHash }: Given)
   if (proof.kind === "authorization") {
     const row = await claimOfPayment(ctx, proof.authorization);
     if (row === null || row.state === "refused") return null;
-    return row.shown === shown ? joinClaim(ctx, row) : ALREADY_USED;
+    if (row.shown !== shown) return ALREADY_USED;
+    return joinClaim(ctx, row.joins === undefined ? row : await claimById(ctx, row.joins));
   }
   const rows = await rowsBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
   // The transaction that executed a signed payment is not a proof: anybody can read its hash from the chain.
@@ -117,7 +160,8 @@ async function claimTransfer(
     if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, keyHash, proven }))) continue;
     const made = { key, order, shown, payer, txHash, createdAt: Date.now() };
     const claimId = await ctx.db.insert("paymentClaims", { ...made, state: "paid" });
-    return startWriting(ctx, { _id: claimId, payer, order });
+    await startWriting(ctx, { _id: claimId, payer, order });
+    return { kind: "claim", claimId, shown };
   }
   return refused;
 }
@@ -130,8 +174,7 @@ async function claimSigned(
   balance: bigint,
 ): Promise<Claimed> {
   const [key, payer] = [paymentKey(authorization), authorization.from];
-  const refused = await claimsOf(ctx, payer, "refused").order("desc").take(REFUSED_SEARCHED);
-  if (refused.reduce((sum, one) => sum + failuresOf(one), 0) >= MOST_FAILED) return FAILED;
+  if (!(await wouldHave(ctx, "failedPayment", payer))) return FAILED;
   const underWay = await claimsOf(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
   // Each was tried against the whole balance, and the relayer would pay for those that fail.
@@ -143,11 +186,12 @@ async function claimSigned(
     );
   }
   const row = await claimOfPayment(ctx, authorization);
-  const failures = row === null ? 0 : failuresOf(row);
-  const made = { key, order, shown, authorization, payer, failures, createdAt: Date.now() };
+  const made = { key, order, shown, authorization, payer, createdAt: Date.now() };
   const fresh = { ...made, state: "settling" as const };
   if (row !== null) await ctx.db.replace("paymentClaims", row._id, fresh);
-  return startSettling(ctx, row?._id ?? (await ctx.db.insert("paymentClaims", fresh)));
+  const claimId = row?._id ?? (await ctx.db.insert("paymentClaims", fresh));
+  await startSettling(ctx, claimId);
+  return { kind: "claim", claimId, shown };
 }
 
 const FAILED = refusal(
@@ -155,16 +199,10 @@ const FAILED = refusal(
   "Payments from this wallet were mined and failed: pay by transfer and send the transaction's hash",
 );
 
-/** How often a refused payment was mined and failed within a day; the same one may be shown again and again. */
-function failuresOf({ refusal, failures = 0, createdAt }: Doc<"paymentClaims">): number {
-  if (createdAt <= Date.now() - DAY) return 0;
-  return failures + (refusal?.reason === FAILED.reason ? 1 : 0);
-}
-
 /** Whether a transfer executed a signed payment that has a claim of its own: it is that claim's alone. */
 async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {
   const row = nonce === undefined ? null : await claimOfPayment(ctx, { from, nonce });
-  return row !== null && row.state !== "refused";
+  return row !== null && row.state !== "refused" && row.state !== "joined";
 }
 
 /** Why a transaction's hash without its payer's signature buys nothing for this order; `null` if it may. */

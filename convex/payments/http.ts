@@ -23,7 +23,8 @@ async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<st
     if (token === undefined) return null;
     // It loads the sources.
     const { listingOf, unknownToken } = await import("../market/listing");
-    const { kind, symbol } = await listingOf(ctx, token, caller);
+    // Who looks at many tokens, and pays for none, is not told whether there is one.
+    const { kind, symbol } = await listingOf(ctx, token, caller, "unpaid");
     return kind === "unknown" ? unknownToken(symbol) : null;
   } catch (error) {
     const failure = failureOf(error);
@@ -51,6 +52,7 @@ const report: MountedEndpoint = endpoint({
     not_found: NOTHING_TO_SELL,
     unauthorized: "The key is not valid.",
     payment_required: PAYMENT_REQUIRED,
+    paused: "The LLM gateway does not answer at this moment: a payment that was only signed is not executed.",
     upstream: {
       when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",
       headers: RECEIPT_HEADERS,
@@ -87,10 +89,9 @@ const report: MountedEndpoint = endpoint({
     if (proof.kind === "hash") await charge(ctx, "lookUp", caller);
     const { redeem } = await import("./redemption");
     const keyed = caller.keyHash === undefined ? {} : { keyHash: caller.keyHash };
-    const wanted = { proof, order, shown: shownBy(proof, order), ...keyed };
-    const redeeming = () => redeem(ctx, { wanted, named });
-    // Anybody can invent hashes, but not signed payments.
-    const redeemed = proof.kind === "hash" ? await waitingAs(ctx, caller, redeeming) : await redeeming();
+    const by = { ...keyed, ...(named === undefined ? {} : { named }) };
+    const wanted = { proof, order, shown: shownBy(proof, order), ...by };
+    const redeemed = await waitingAs(ctx, caller, () => redeem(ctx, wanted));
     if (redeemed.kind === "refused") throw paymentRequired(redeemed);
     const shown = shownResult(redeemed.result);
     return new Reply({ success: true as const, result: shown, token: redeemed.focus }, redeemed.headers);
@@ -108,7 +109,12 @@ const terms: MountedEndpoint = endpoint({
   example: { input: {}, output: {} },
   input: z.object({}),
   returns: z.object({}).describe("Never"),
-  handler: () => Promise.reject(paymentRequired()),
+  handler: async (_ctx, _input, { headers }) => {
+    const isPaid = (await proofs()).proofHeader(headers) !== null;
+    throw paymentRequired(
+      isPaid ? { error: "Send this payment with POST: a GET only tells the terms" } : undefined,
+    );
+  },
 });
 
 export const paidReportEndpoints: MountedEndpoint[] = [report, terms];

@@ -3,15 +3,27 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { hasLeft } from "../lib/limits/charges";
 import { rowsByBoth } from "../lib/records";
-import { HOUR } from "../lib/time";
+import { DAY, HOUR, MINUTE } from "../lib/time";
 import { end, failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work";
+import type { Order } from "./tables";
 import { ALREADY_USED, type Refusal } from "./terms";
 
 /** Claims of payments, as steps of their callers' mutations. `states.md` draws them. */
 
-/** How long a delivered report is returned again for the same proof and order. */
+/**
+ * How long after its first complete answer a report is given again for the same proof and order. The chain tells
+ * everybody an executed payment's proof, but no stranger the `userId` of an order.
+ */
 const REPLAY_MS = HOUR;
+const REPLAY_UNNAMED_MS = 10 * MINUTE;
+/** A report that fails is tried again so often, and so long; and after such a pause, while the gateway does not answer. */
+const ATTEMPTS = 8;
+const OWED_MS = DAY;
+export const OUTAGE_PAUSE_MS = 5 * MINUTE;
+/** A payer's newest claims among which an owed report is looked for. */
+const SEARCHED = 20;
 
 type Row = Doc<"paymentClaims">;
 
@@ -20,7 +32,12 @@ export const vClaimWork = { claimId: v.id("paymentClaims"), job: vJob };
 export type ClaimWork = ObjectType<typeof vClaimWork>;
 
 /** A claim to wait for. */
-export const vTicket = v.object({ kind: v.literal("claim"), claimId: v.id("paymentClaims") });
+export const vTicket = v.object({
+  kind: v.literal("claim"),
+  claimId: v.id("paymentClaims"),
+  /** As in the claim's row. */
+  shown: v.string(),
+});
 export type ClaimTicket = Infer<typeof vTicket>;
 
 export async function claimById(ctx: QueryCtx, claimId: Id<"paymentClaims">): Promise<Row> {
@@ -56,40 +73,50 @@ export function claimsOf(ctx: QueryCtx, payer: string, state: Row["state"]) {
   return rowsByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
 }
 
+/** A payer's claim for the same order whose report nobody has had yet; `null` if there is none. */
+export async function owedTo(ctx: QueryCtx, payer: string, { focus, userId }: Order): Promise<Row | null> {
+  for (const state of ["paid", "delivered"] as const) {
+    const rows = await claimsOf(ctx, payer, state).order("desc").take(SEARCHED);
+    const isOwed = (one: Row) => one.answeredAt === undefined && one.order.focus === focus;
+    const owed = rows.find((one) => isOwed(one) && one.order.userId === userId);
+    if (owed !== undefined) return owed;
+  }
+  return null;
+}
+
 /** Joins a claim by its own proof and order: waits for its running work, or begins its next step. */
 export async function joinClaim(ctx: MutationCtx, row: Row): Promise<ClaimTicket | Refusal> {
+  const { _id: claimId, shown, answeredAt = Infinity, order } = row;
+  const ticket = { kind: "claim" as const, claimId, shown };
   if (row.state === "delivered") {
-    const isGiven = row.report !== undefined && Date.now() - row.report.generatedAt <= REPLAY_MS;
-    return isGiven ? { kind: "claim", claimId: row._id } : ALREADY_USED;
+    const keptMs = order.userId === undefined ? REPLAY_UNNAMED_MS : REPLAY_MS;
+    return Date.now() - answeredAt <= keptMs ? ticket : ALREADY_USED;
   }
-  const work = await workOn(ctx, row._id);
-  if (work === null) return row.state === "settling" ? startSettling(ctx, row._id) : startWriting(ctx, row);
+  const work = await workOn(ctx, claimId);
+  if (work === null) await (row.state === "settling" ? startSettling(ctx, claimId) : startWriting(ctx, row));
   // Failed work is tried again at once, because somebody waits for it.
-  await wake(ctx, work);
-  if (row.trouble !== undefined) await ctx.db.patch("paymentClaims", row._id, { trouble: undefined });
-  return { kind: "claim", claimId: row._id };
+  else await wake(ctx, work);
+  if (row.trouble !== undefined) await ctx.db.patch("paymentClaims", claimId, { trouble: undefined });
+  return ticket;
 }
 
 /** Has a signed payment executed, until the chain has decided. */
-export async function startSettling(ctx: MutationCtx, claimId: Id<"paymentClaims">): Promise<ClaimTicket> {
-  await ctx.db.patch("paymentClaims", claimId, { state: "settling", trouble: undefined });
+export async function startSettling(ctx: MutationCtx, claimId: Id<"paymentClaims">): Promise<void> {
   const onFailure = failureHandler(internal.payments.progress.failed, { claimId });
   await open(ctx, internal.payments.settlement.settle, { claimId }, { subject: claimId, onFailure });
-  return { kind: "claim", claimId };
 }
 
-/** Has the report of a paid claim written; on failure it stays paid, and its payer asks again. */
+/** Has the report of a paid claim written: it stays paid until there is one. */
 export async function startWriting(
   ctx: MutationCtx,
   { _id: claimId, payer, order }: Pick<Row, "_id" | "payer" | "order">,
-): Promise<ClaimTicket> {
-  await ctx.db.patch("paymentClaims", claimId, { state: "paid", trouble: undefined });
-  const terms = { subject: claimId, attempts: 1, queue: "models", rank: "paid" } as const;
+): Promise<void> {
+  const terms = { subject: claimId, attempts: ATTEMPTS, until: Date.now() + OWED_MS } as const;
   const onFailure = failureHandler(internal.payments.progress.failed, { claimId });
   const task = { claimId, focus: order.focus };
-  await open(ctx, internal.payments.settlement.write, task, { ...terms, onFailure });
+  const place = { queue: "models", rank: "paid", onFailure } as const;
+  await open(ctx, internal.payments.settlement.write, task, { ...terms, ...place });
   await releaseDeposits(ctx, payer);
-  return { kind: "claim", claimId };
 }
 
 /** Ends a claim whose payment has moved nothing, and moves nothing any more. */
@@ -99,6 +126,7 @@ export async function refuseClaim(
   { _id, payer }: Row,
   refusal: Refusal,
 ): Promise<void> {
+  if (refusal.reason === "transaction_failed") await hasLeft(ctx, "failedPayment", payer);
   await ctx.db.patch("paymentClaims", _id, { state: "refused", refusal });
   await end(ctx, job);
   await releaseDeposits(ctx, payer);

@@ -2,12 +2,12 @@ import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { end, vFailure } from "../lib/work";
+import { end, rest, underWay, vFailure } from "../lib/work";
 import { vResult } from "../research/tables";
-import { hasReverted, openServiceOrder } from "../wallets/orders/model";
+import { hasReverted, openServiceOrder, reopenServiceOrder } from "../wallets/orders/model";
 import { vOrderRow } from "../wallets/tables";
 import { buyReport } from "./deposits";
-import { claimAt, claimById, refuseClaim, startWriting, vClaimWork } from "./model";
+import { claimAt, claimById, OUTAGE_PAUSE_MS, refuseClaim, startWriting, vClaimWork } from "./model";
 import { vAuthorization, vTransfer, vTrouble } from "./tables";
 import { ALREADY_USED, vRefusal } from "./terms";
 
@@ -59,6 +59,8 @@ export const handOver = internalMutation({
     if (call === null) {
       await ctx.db.patch("paymentClaims", row._id, { handedOver: true });
     } else if ((await settlementOf(ctx, row.settlementId)) === null) {
+      const earlier = row.settlementId === undefined ? null : await ctx.db.get("orders", row.settlementId);
+      if (earlier !== null && (await reopenServiceOrder(ctx, earlier))) return true;
       const { relayer, to, data } = call;
       const request = { kind: "settlement" as const, claimKey: row.key, to, data };
       const settlementId = await openServiceOrder(ctx, "relayer", relayer, request);
@@ -79,7 +81,8 @@ export const paid = change(
     if (row === null) return;
     for (const transfer of transfers) {
       if (!(await buyReport(ctx, transfer, row.key, { proven: true }))) continue;
-      await ctx.db.patch("paymentClaims", row._id, { txHash: transfer.txHash });
+      const { txHash } = transfer;
+      await ctx.db.patch("paymentClaims", row._id, { txHash, state: "paid", trouble: undefined });
       await end(ctx, work.job);
       await startWriting(ctx, row);
       return;
@@ -105,9 +108,26 @@ export const deliver = change(
   },
 );
 
+/** The gateway does not answer: a report waits for it without an attempt, for a day. */
+export const putOff = change({ ...vClaimWork, outage: v.string() }, async (ctx, { outage, ...work }) => {
+  const row = await claimAt(ctx, work, "paid");
+  if (row === null) return;
+  await ctx.db.patch("paymentClaims", row._id, { trouble: { code: "upstream", message: outage } });
+  const { until = 0 } = (await underWay(ctx, work.job)) ?? {};
+  if (Date.now() + OUTAGE_PAUSE_MS < until) await rest(ctx, work.job, OUTAGE_PAUSE_MS);
+  else await end(ctx, work.job);
+});
+
+/** Notes that a report was given. */
+export const answered = change({ claimId: v.id("paymentClaims") }, async (ctx, { claimId }) => {
+  const { state, answeredAt } = await claimById(ctx, claimId);
+  if (state === "delivered" && answeredAt === undefined)
+    await ctx.db.patch("paymentClaims", claimId, { answeredAt: Date.now() });
+});
+
 /**
- * Stores why an attempt has failed, for its callers: the claim keeps its state. A payment is tried again by itself, a
- * report when its payer asks again. An unexpected error's message is for the operator only.
+ * Stores why an attempt has failed, for its callers: the claim keeps its state, and is tried again by itself. An
+ * unexpected error's message is for the operator only.
  */
 export const failed = change(
   { claimId: v.id("paymentClaims"), ...vFailure },
@@ -129,6 +149,8 @@ const vStanding = v.object({
   paid: v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null()),
   refusal: v.optional(vRefusal),
   result: v.optional(vResult),
+  /** Nobody has had it yet. */
+  isFirst: v.boolean(),
   /** The latest attempt has failed. The caller's money is safe: the same proof goes on. */
   trouble: v.optional(vTrouble),
 });
@@ -140,8 +162,9 @@ export const standing = internalQuery({
   returns: vStanding,
   handler: async (ctx, { claimId, shown }): Promise<Standing> => {
     const row = await claimById(ctx, claimId);
-    const { order, payer, txHash, refusal, report, trouble, state } = row;
-    const known = { focus: order.focus, paid: txHash === undefined ? null : { txHash, payer } };
+    const { order, payer, txHash, refusal, report, trouble, state, answeredAt } = row;
+    const paid = txHash === undefined ? null : { txHash, payer };
+    const known = { focus: order.focus, paid, isFirst: answeredAt === undefined };
     // A refused payment may have been claimed for another order since.
     if (row.shown !== shown) return { ...known, paid: null, refusal: ALREADY_USED };
     if (state === "refused" && refusal !== undefined) return { ...known, refusal };

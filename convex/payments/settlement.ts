@@ -6,7 +6,9 @@ import { deadlines } from "../lib/outside/deadlines";
 import { MINUTE, sleep } from "../lib/time";
 import { worker } from "../lib/worker";
 import { incoming } from "../providers/chain/blocks";
+import { NotKnownYet } from "../providers/chain/notKnownYet";
 import { settleByFacilitator } from "../providers/facilitator";
+import { findOutage } from "../providers/models/gateway";
 import { readTransaction } from "../providers/chain/transactions";
 import { authorizationCall, findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";
 import { research } from "../research/actions";
@@ -14,12 +16,14 @@ import { isShort } from "../research/writing/result";
 import { serviceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/desk";
 import { hasReverted, isEnded } from "../wallets/orders/model";
-import { paidResource, requirementOne } from "./challenge";
-import { tryAuthorization } from "./redemption";
+import { paymentTerms } from "./challenge";
+import { tryAuthorization } from "./authorizations";
+import { vGiven } from "./claims";
+import { look as lookUp } from "./redemption";
 import type { Task } from "./progress";
 import type { ClaimWork } from "./model";
 import type { Authorization } from "./tables";
-import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
+import { refusal, UNPAID_USE, type Refusal } from "./terms";
 
 /**
  * The work of a claim: executing its signed payment, and writing its report. Every step is safe to repeat: the same
@@ -30,21 +34,34 @@ import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
 const PAUSE_MS = 300;
 /** How long a used authorization's transaction is looked for before it counts as paid to nobody. */
 const SEARCH_MS = 10 * MINUTE;
-/** How one round ended: the chain is asked again, or the claim has left this state. */
-type Round = "again" | "ended";
+/** How one round ended: the chain is asked again, or the claim has left this state, or is a facilitator's. */
+type Round = "again" | "ended" | "handed over";
+
+/** Looks a proof up for callers who come back for it. */
+export const look = worker(vGiven, async (ctx, { job: _job, ...given }) => {
+  await lookUp(ctx, given);
+  return "over";
+});
 
 /** Executes a claim's payment from its current state, until the chain has decided or the deadline has passed. */
 export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
   const deadline = AbortSignal.timeout(deadlines.transaction);
   let trouble = UNSETTLED;
+  let isAsked = false;
   for (;;) {
     const task = await ctx.runQuery(internal.payments.progress.task, work);
     if (task === null) return "over";
     try {
-      if ((await step(ctx, work, task)) === "ended") return;
+      const round = await step(ctx, work, task);
+      if (round === "ended") return;
+      // Once an attempt.
+      if (round === "handed over" && !isAsked) {
+        isAsked = true;
+        await askFacilitator(ctx, task.authorization);
+      }
     } catch (error) {
-      // Once money may have moved, no trouble of a node or facilitator ends the wait.
-      const mayHavePaid = task.settlement !== null || task.handedOver;
+      // What a node shows at one moment ends no wait, nor does a facilitator's trouble once money may have moved.
+      const mayHavePaid = task.settlement !== null || task.handedOver || error instanceof NotKnownYet;
       if (failureOf(error)?.code !== "upstream" || !mayHavePaid) throw error;
       trouble = messageOf(error);
     }
@@ -59,6 +76,8 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
   const { authorization, settlement } = task;
   if (settlement !== null) {
     const row = isEnded(settlement) ? settlement : await progress(ctx, settlement._id);
+    if (row.state === "failed" && row.errorCode === "paused")
+      throw new AppError("internal", `The payment relayer signs nothing. ${row.error}`);
     if (!isEnded(row) || (row.state === "failed" && !hasReverted(row))) return "again";
     if (row.state === "confirmed" && row.txHash !== undefined)
       return accept(ctx, work, authorization, row.txHash);
@@ -66,7 +85,11 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
   const { used, at } = await readAuthorization(authorization);
   if (used) return locate(ctx, work, task);
   const isOver = at >= BigInt(authorization.validBefore);
-  if (settlement !== null) return refuse(ctx, work, isOver ? EXPIRED : FAILED);
+  if (settlement !== null) {
+    // It may have failed because a stranger was first, which a lagging node does not show yet.
+    const isFresh = Date.now() - (settlement.endedAt ?? 0) < deadlines.lag;
+    return isFresh ? "again" : refuse(ctx, work, isOver ? EXPIRED : FAILED);
+  }
   if (task.handedOver && isOver) return refuse(ctx, work, EXPIRED);
   const relayer = serviceAddress("relayer");
   const feasible = await tryAuthorization(authorization, relayer);
@@ -78,7 +101,7 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
   const { to, data } = authorizationCall(authorization);
   const call = relayer === null ? null : { relayer, to, data };
   if (!(await ctx.runMutation(internal.payments.progress.handOver, { ...work, call }))) return "ended";
-  return relayer === null ? askFacilitator(authorization) : "again";
+  return relayer === null ? "handed over" : "again";
 }
 
 const FAILED = refusal("transaction_failed", "The payment was mined and failed: nothing was moved");
@@ -93,14 +116,14 @@ async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promis
 }
 
 /** Without a relayer a facilitator executes the payment. Its answer is a hint; the chain decides. */
-async function askFacilitator(authorization: Authorization): Promise<Round> {
+async function askFacilitator(ctx: ActionCtx, authorization: Authorization): Promise<void> {
   const { signature, ...terms } = authorization;
-  const payload = { signature, authorization: terms };
-  const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
-  const [answer] = await Promise.allSettled([settleByFacilitator(payment, requirementOne(paidResource()))]);
-  if (answer.status === "fulfilled" && answer.value) return "again";
+  const [answer] = await Promise.allSettled([
+    settleByFacilitator(ctx, { signature, authorization: terms }, paymentTerms()),
+  ]);
+  if (answer.status === "fulfilled" && answer.value) return;
   // It may have paid, whatever it answers, and if it answers at all.
-  if ((await readAuthorization(authorization)).used) return "again";
+  if ((await readAuthorization(authorization)).used) return;
   if (answer.status === "rejected") throw answer.reason;
   throw new AppError(
     "upstream",
@@ -144,6 +167,9 @@ async function accept(
 /** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
 export const write = worker({ claimId: v.id("paymentClaims"), focus: v.string() }, async (ctx, given) => {
   const { focus, ...work } = given;
+  const outage = await findOutage(ctx);
+  if (outage !== null)
+    return void (await ctx.runMutation(internal.payments.progress.putOff, { ...work, outage }));
   // A caller who gives up comes back with the same proof, so a paid report may take its time.
   const { result, model } = await research(ctx, focus, "paid");
   if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");

@@ -119,15 +119,16 @@ export const paymentTables = {
     shown: v.string(),
     /**
      * `settling`: a signed payment is being executed. `paid`: its report is being written, or waits for its payer to ask
-     * again. `refused`: the signed payment could not be executed, and nothing was moved.
+     * again. `refused`: the signed payment could not be executed, and nothing was moved. `joined`: it is never executed,
+     * because an earlier payment for the same order is owed its report.
      */
-    state: literals("settling", "paid", "delivered", "refused"),
+    state: literals("settling", "paid", "delivered", "refused", "joined"),
+    /** That payment's claim. */
+    joins: v.optional(v.id("paymentClaims")),
     /** Until there is another attempt. */
     trouble: v.optional(vTrouble),
     /** Why a signed payment was refused. */
     refusal: v.optional(vRefusal),
-    /** How often it was mined and failed before it was shown once more. */
-    failures: v.optional(v.number()),
     /** Lower case. */
     payer: v.string(),
     authorization: v.optional(vAuthorization),
@@ -139,6 +140,8 @@ export const paymentTables = {
     txHash: v.optional(v.string()),
     createdAt: v.number(),
     report: v.optional(v.object({ result: vResult, model: v.string(), generatedAt: v.number() })),
+    /** When the report was given for the first time: until then it is owed. */
+    answeredAt: v.optional(v.number()),
   })
     .index("by_key", ["key"])
     .index("by_txHash", ["txHash"])

@@ -37,11 +37,13 @@ export const vRefusal = v.object({
   kind: v.literal("refused"),
   reason: v.union(...REASONS.map((reason) => v.literal(reason))),
   error: v.string(),
+  /** If time alone can make the proof valid. */
+  retryAfterMs: v.optional(v.number()),
 });
 export type Refusal = Infer<typeof vRefusal>;
 
-export function refusal(reason: Reason, error: string): Refusal {
-  return { kind: "refused", reason, error };
+export function refusal(reason: Reason, error: string, retryAfterMs?: number): Refusal {
+  return { kind: "refused", reason, error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
 export const ALREADY_USED = refusal("payment_already_used", "This payment has already bought something");

@@ -60,14 +60,14 @@ export function useTime(): void {
   });
 }
 
-/** Lets time go on by minutes, with the crons that come by each minute. */
-export function timePassing(app: WalletApp): (minutes: number) => Promise<void> {
+/** Lets time go on by minutes, with the crons that come by each minute; or each so many, where hours pass. */
+export function timePassing(app: WalletApp): (minutes: number, step?: number) => Promise<void> {
   const minutely = Object.values(crons.crons).flatMap(({ name, schedule }) =>
     schedule.type === "interval" && "minutes" in schedule && schedule.minutes === 1 ? [name] : [],
   );
-  return async (minutes) => {
-    for (let minute = 0; minute < minutes; minute++) {
-      ahead += 61_000;
+  return async (minutes, step = 1) => {
+    for (let minute = 0; minute < minutes; minute += step) {
+      ahead += step * 61_000;
       for (const name of minutely) await app.t.mutation(makeFunctionReference<"mutation">(name), {});
       await app.settle();
       await app.chain.miner.look();

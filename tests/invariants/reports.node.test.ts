@@ -74,7 +74,7 @@ describe("a signed payment that no block takes in time", () => {
   test("is withdrawn and made again, once", async () => {
     const app = createPaidApp(chain);
     const pass = timePassing(app);
-    const signed = await authorize(await payer(chain), { validBefore: now() + 360_000n });
+    const signed = await authorize(await payer(chain), { validBefore: now() + 80_000n });
     const before = await usdcOf(PLATFORM);
     const show = () => buy(app, versionTwo(signed), { token: "BTC" });
     deadlines.receipt = deadlines.transaction = deadlines.caller = 300;
@@ -96,7 +96,7 @@ describe("a node that lies about the relayer", () => {
     const before = await usdcOf(PLATFORM);
     const proofs = [];
     for (let n = 0; n < 2; n++) {
-      const signed = await authorize(await payer(chain), { validBefore: now() + 360_000n });
+      const signed = await authorize(await payer(chain), { validBefore: now() + 80_000n });
       proofs.push(versionTwo(signed));
     }
     deadlines.receipt = deadlines.transaction = deadlines.caller = 300;
@@ -120,7 +120,7 @@ describe("a death at each call of a signed payment", () => {
     for (let n = first; ; n += n < PAYING ? step : 12) {
       const app = createPaidApp(chain);
       const pass = timePassing(app);
-      const signed = await authorize(await payer(chain), { validBefore: now() + 360_000n });
+      const signed = await authorize(await payer(chain), { validBefore: now() + 80_000n });
       const before = await usdcOf(PLATFORM);
       const show = () => buy(app, versionTwo(signed), { token: "BTC" });
       const death = dieAt(n, moment);

@@ -109,3 +109,23 @@ test("a node that is not there is one line", async () => {
   expect(wrong.join("\n")).toMatch(/^chain: .*Set CHAIN_RPC_URL to a node of Base\.$/m);
   expect(node).toBe("the node was not reached");
 });
+
+test("a payment facilitator is asked what it supports: one of other chains is told, one of this chain is right", async ({
+  app,
+}) => {
+  vi.stubEnv("X402_FACILITATOR_URL", "http://facilitator.test");
+  for (const [network, isRight] of [
+    ["eip155:84532", false],
+    ["eip155:8453", true],
+  ] as const) {
+    const kinds = [{ x402Version: 2, scheme: "exact", network }];
+    const end = intercept(({ url }, pass) =>
+      url === "http://facilitator.test/supported" ? Promise.resolve(Response.json({ kinds })) : pass(),
+    );
+    const { wrong, right } = await asked(app);
+    end();
+    const trouble =
+      "payment facilitator: The payment facilitator executes no payments on Base (eip155:8453). Check X402_FACILITATOR_URL.";
+    expect([wrong.includes(trouble), right.includes("payment facilitator")]).toEqual([!isRight, isRight]);
+  }
+});

@@ -91,7 +91,6 @@ test("whoever looks is told the terms of both x402 versions, whatever they send,
     ["POST", "", { body: '{"token":"Shiba Inu"}' }],
     ["GET", "", {}],
     ["GET", "?token=%00", {}],
-    ["GET", "", proof],
     ["HEAD", "", {}],
   ] as const) {
     const answer = await app.call(method, PATH + query, init);
@@ -103,6 +102,12 @@ test("whoever looks is told the terms of both x402 versions, whatever they send,
     expect(answer.headers.get("payment-response")).toBeNull();
     expect(answer.headers.get("access-control-expose-headers")).toContain("Payment-Required");
   }
+  // Stock clients pay with the method of their first look (coinbase/agentkit #1494).
+  for (const headers of [proof.headers, versionTwo(await authorize(stranger()))])
+    expect((await app.get(PATH, { headers })).body).toEqual({
+      ...body,
+      error: "Send this payment with POST: a GET only tells the terms",
+    });
   expect((await app.call("POST", PATH, { body: "x".repeat(2 ** 20 + 1) })).status).toBe(413);
   expect([await app.rows("paymentClaims"), app.standins.sent("llm")]).toEqual([[], []]);
   expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toMatch(

@@ -17,8 +17,8 @@ export * from "./authorizations";
 
 const PATH = "/agent/research/paid";
 
-const relayer = devAccount(2);
-const relayerKey = toHex(relayer.getHdKey().privateKey ?? new Uint8Array());
+const relayerKey = toHex(devAccount(2).getHdKey().privateKey ?? new Uint8Array());
+export const relayer = privateKeyToAccount(relayerKey);
 
 export function createPaidApp(chain: Chain, options: WorldOptions = {}): WalletApp {
   const env = {
@@ -116,13 +116,10 @@ export function headerOf(answer: { headers: Headers }, name: string): unknown {
 export const writings = (app: WalletApp) =>
   app.standins.sent("llm").filter(({ schema }) => schema === "research_result").length;
 
-/** Time goes by for the reports that were delivered. */
+/** Time goes by for the reports that were given. */
 export async function aged(app: WalletApp, ms: number): Promise<void> {
   await app.t.run(async (ctx) => {
-    for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
-      if (report === undefined) throw new Error("It is delivered");
-      const generatedAt = report.generatedAt - ms;
-      await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
-    }
+    for (const { _id, answeredAt } of await ctx.db.query("paymentClaims").collect())
+      if (answeredAt !== undefined) await ctx.db.patch("paymentClaims", _id, { answeredAt: answeredAt - ms });
   });
 }

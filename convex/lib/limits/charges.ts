@@ -49,6 +49,8 @@ export const LIMITS = {
   chain: { of: "questions to the chain", user: perMinute(60, 120), address: shared(perMinute(480, 960)) },
   // Strangers may guess hashes and payments.
   lookUp: { of: "look-ups of payments and transactions", user: perMinute(240, 480), address: perMinute(120) },
+  // Each asks an exchange.
+  unpaid: { of: "looks at tokens", user: person, address: perMinute(20) },
   deposit: { of: "notices of deposits", user: perMinute(240, 480), address: shared(perMinute(600, 1_200)) },
   // Ten may run at once: a user who has started all of them has reports for eight hours.
   shift: { of: "new research shifts", user: perHour(20), network: perHour(40) },
@@ -72,6 +74,8 @@ const OTHERS = {
   botHelp: bucket(1, HOUR, 1),
   /** Cards to one chat from those who have named it without proving that it is theirs. */
   namedChat: perHour(60),
+  /** Payments of one payer that were mined and failed, at the relayer's cost. */
+  failedPayment: bucket(2, DAY, 2),
   budgetWarning: bucket(1, DAY, 1),
   /** Empty transactions that fill an account's nonces, each at the price of a transaction: three gaps of the longest kind. */
   fill: perHour(48),
@@ -155,6 +159,15 @@ export const take = change(
   { name: vLimitName, caller: vCaller, part: v.optional(vPart) },
   (ctx, { name, caller, part }) => takeAll(ctx, name, caller, part),
 );
+
+/** Whether a limit of another subject has one use left, which is not counted. */
+export async function wouldHave(
+  ctx: MutationCtx,
+  name: keyof typeof OTHERS,
+  subject: string,
+): Promise<boolean> {
+  return (await rateLimiter.check(ctx, name, { key: sha256Hex(subject), config: OTHERS[name] })).ok;
+}
 
 /** Counts one use against a limit of another subject. @returns Whether there was one left. */
 export async function hasLeft(

@@ -36,6 +36,12 @@ export const deadlines = {
   approval: 20 * SECOND,
   /** How long a caller waits for a payment that no node knows: most such hashes are made up. */
   unknownHash: 2.5 * SECOND,
+  /** How far behind its neighbours a node may be: three blocks. Until then no view of what has not happened is final. */
+  lag: 6 * SECOND,
+  /** How long a proof is looked up while its caller waits, before this goes on as work that outlives them. */
+  look: 8 * SECOND,
+  /** One token of the gateway. */
+  probe: 5 * SECOND,
   /** How long a deposit webhook waits for the chain; webhook senders treat 5 s without an answer as a failure. */
   deposit: 3 * SECOND,
   messenger: 15 * SECOND,

@@ -1,7 +1,9 @@
 import {
   encodeFunctionData,
+  hashTypedData,
   isAddressEqual,
   parseAbi,
+  parseAbiParameters,
   parseErc6492Signature,
   recoverAddress,
   toEventSelector,
@@ -9,7 +11,7 @@ import {
   type Hex,
 } from "viem";
 import { call, getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
-import { USDC } from "../../lib/money/base";
+import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { inRanges, type Log } from "./blocks";
 import { chainClient, guarded, hexOf, unlessReverted } from "./rpc";
 
@@ -51,6 +53,28 @@ export type Authorization = Record<
 >;
 /** What names an authorization. */
 type Named = Pick<Authorization, "from" | "nonce">;
+
+/** Whether its payer has signed an authorization, whatever else stands in its way. @throws AppError `upstream` */
+export function isSignedByPayer(one: Authorization): Promise<boolean> {
+  const hash = hashTypedData({
+    domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC },
+    types: { TransferWithAuthorization: SIGNED },
+    primaryType: "TransferWithAuthorization",
+    message: {
+      from: hexOf(one.from),
+      to: hexOf(one.to),
+      value: BigInt(one.value),
+      validAfter: BigInt(one.validAfter),
+      validBefore: BigInt(one.validBefore),
+      nonce: hexOf(one.nonce),
+    },
+  });
+  return signedBy(one.from, hash, one.signature);
+}
+
+const SIGNED = parseAbiParameters(
+  "address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce",
+);
 
 /** The call that executes an authorization: the overload that also accepts contract wallets' signatures. */
 export function authorizationCall(one: Authorization): { to: Address; data: Hex; value: bigint } {

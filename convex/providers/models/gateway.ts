@@ -6,6 +6,7 @@ import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
 import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/budget";
 import { afterwards, noteCall } from "../../lib/outside/calls";
+import { deadlines } from "../../lib/outside/deadlines";
 import { sha256Hex } from "../../lib/security/crypto";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
@@ -107,6 +108,9 @@ function refused(status: number, words = "", pauseMs = 0): Failed {
 /** How many parts of a request a gateway may refuse, one after the other. */
 const MAX_REFUSALS = 4;
 
+/** Where that is remembered. */
+const rememberedAt = () => `gateway:${sha256Hex(`${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}`)}`;
+
 /** The parts of a request that a gateway has refused within a day. Outside a deployment nothing is remembered. */
 async function refusedBy(ctx: ActionCtx | null, key: string): Promise<Set<string>> {
   const kept = (await ctx?.runQuery(internal.lib.cache.answer, { key })) ?? null;
@@ -119,7 +123,7 @@ async function refusedBy(ctx: ActionCtx | null, key: string): Promise<Set<string
  */
 async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSignal): Promise<Answer> {
   const { payer, maxTokens, attempts } = prompt;
-  const key = `gateway:${sha256Hex(`${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}`)}`;
+  const key = rememberedAt();
   const left = await refusedBy(ctx, key);
   const known = left.size;
   for (let attempt = 1; ;) {
@@ -146,6 +150,37 @@ async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSigna
     const learnt = { key, body: [...left].join("\n") };
     if (left.size > known) await afterwards(async () => ctx?.runMutation(internal.lib.cache.keep, learnt));
     return answer;
+  }
+}
+
+/** How long the answer to a probe is kept. */
+const PROBED_FOR_MS = 30 * SECOND;
+
+/** Why the gateway writes nothing at this moment, by a probe of one token of its own; `null` if it answers. */
+export async function findOutage(ctx: ActionCtx): Promise<string | null> {
+  const key = "gateway:probe";
+  const kept = await ctx.runQuery(internal.lib.cache.answer, { key });
+  const isFresh = kept !== null && Date.now() - kept.fetchedAt < PROBED_FOR_MS;
+  const body = isFresh ? kept.body : await probe(ctx);
+  if (!isFresh) await afterwards(() => ctx.runMutation(internal.lib.cache.keep, { key, body }));
+  return body === "" ? null : body;
+}
+
+/** @returns What is wrong; "" for nothing. A refusal of the question itself is an answer: it says nothing of others. */
+async function probe(ctx: ActionCtx): Promise<string> {
+  const messages: Message[] = [{ role: "user", content: "Say yes." }];
+  const prompt = { messages, maxTokens: 1, timeoutMs: deadlines.probe, attempts: 1, payer: "paid" } as const;
+  const signal = AbortSignal.timeout(prompt.timeoutMs);
+  try {
+    const { micros } = await answerTo(prompt, await refusedBy(ctx, rememberedAt()), signal);
+    noteCall("llm", false);
+    noteCost(prompt.payer, "llm", micros);
+    return "";
+  } catch (error) {
+    const { refusal, data } = failedBy(error, signal);
+    if (refusal?.status === 400 || refusal?.status === 422) return "";
+    noteCall("llm", true);
+    return data.message;
   }
 }
 

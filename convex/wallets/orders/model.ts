@@ -180,6 +180,15 @@ export async function openServiceOrder(
   return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
 }
 
+/** Prepares a service account's order anew that has ended before anything was signed. @returns Whether it is such a one. */
+export async function reopenServiceOrder(ctx: MutationCtx, row: Order): Promise<boolean> {
+  if (row.state !== "failed" || row.tries.length > 0) return false;
+  const opened = { state: "prepared", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
+  const ended = { error: undefined, errorCode: undefined, endedAt: undefined };
+  await ctx.db.patch("orders", row._id, { ...opened, ...ended });
+  return true;
+}
+
 /** More orders than may wait at the same time. */
 const MOST_PREPARED = 100;
 
