@@ -24,6 +24,7 @@ export default {
     "convex/**/*.{ts,tsx}",
     // Commands without a name in package.json.
     "scripts/{bench,deploy,screenshots}.ts",
+    "scripts/runtime/main.ts",
     "scripts/pictures/embed.ts",
     "scripts/chain/build.ts",
   ],
@@ -37,8 +38,11 @@ export default {
     "convex/_generated/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },
-  // Named in scripts/check.ts, and what the contracts of scripts/chain import.
+  // Named in scripts/check.ts, what the contracts of scripts/chain import, and what Convex's own runtime does.
   ignoreDependencies: [
+    "abortcontroller-polyfill",
+    "object-inspect",
+    "web-streams-polyfill",
     "@openzeppelin/contracts",
     "@uniswap/v4-periphery",
     "oxfmt",

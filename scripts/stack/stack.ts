@@ -9,7 +9,7 @@ import { listen } from "../sockets";
 import { createStandins, type Standins } from "../standins/index";
 import type { Market } from "../standins/market";
 import { createIssuer, functionApiHandler, siteHandler, tokenAnswer, type Issuer } from "./api";
-import { createApplication, type Application } from "./application";
+import { createApplication, type ActionHost, type Application } from "./application";
 import { startBackend } from "./backend";
 import { createClock, type Clock } from "./clock";
 import { startCrons } from "./crons";
@@ -47,6 +47,8 @@ export type StackOptions = {
   envFile?: string;
   /** Receives the application's log, one readable line at a time. */
   log?: (line: string) => void;
+  /** Runs actions and HTTP actions, in place of the library. */
+  host?: ActionHost;
 };
 
 export type Stack = {
@@ -122,7 +124,7 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
     const urls = { siteUrl: site.url, apiUrl: api.url };
     try {
       ending.leave.push(applyVariables(variables(urls)));
-      application.resolve(await startApplication(kept, clock, ending));
+      application.resolve(await startApplication(kept, clock, ending, options.host));
     } catch (error) {
       application.reject(error);
     }
@@ -208,9 +210,14 @@ async function startSurroundings(
   return { standins, providersUrl: providers.url, chain, clock, issuer, realProviders: outside, variables };
 }
 
-async function startApplication(kept: string | null, clock: Clock, ending: Ending): Promise<Application> {
+async function startApplication(
+  kept: string | null,
+  clock: Clock,
+  ending: Ending,
+  host?: ActionHost,
+): Promise<Application> {
   const snapshot = kept === null ? null : await readSnapshot(kept);
-  const application = await createApplication(clock);
+  const application = await createApplication(clock, host);
   ending.leave.push(application.stop);
   // Loads most of the application before the first request.
   await application.defaultExport("http");

@@ -115,6 +115,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   const others = Object.entries(replaced ?? {}).map(([name, load]) => [`../../convex/${name}.ts`, load]);
   const t = convexTest({
     schema,
+    transactionLimits: true,
     modules: { ...modules, ...(pictures ? {} : drawing), ...Object.fromEntries(others) },
   });
   rateLimiter.register(t);
