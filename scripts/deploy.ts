@@ -2,6 +2,7 @@ import { EdgeVM } from "@edge-runtime/vm";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { build, type Metafile } from "esbuild";
+import ts from "typescript";
 import { command } from "./command";
 import { pushedModules, root, type PushedModule } from "./push";
 import { missingGlobals } from "./runtime/globals";
@@ -30,7 +31,9 @@ await command({ usage: USAGE, flags: {} }, async () => {
     ...(total > PUSH_BUDGET ? [`The push is ${total} bytes, more than ${PUSH_BUDGET}`] : []),
     ...(await missingGlobals(modules)),
     ...transactions.flatMap(({ file, later }) =>
-      later.map((one) => `${file} reaches an import() in ${one}: in a query or mutation the platform refuses it`),
+      later.map(
+        (one) => `${file} reaches an import() in ${one}: in a query or mutation the platform refuses it`,
+      ),
     ),
     ...transactions
       .filter(({ bytes }) => bytes > TRANSACTION_BUDGET)
@@ -130,9 +133,12 @@ async function transactionsOf(): Promise<{ file: string; bytes: number; later: s
         .filter(({ kind }) => kind === "import-statement")
         .reduce((sum, one) => sum + add(one.path), bytes);
     };
-    const later = [...reached(entryPoint, metafile.inputs)].filter((input) =>
-      metafile.inputs[input]?.imports.some(({ kind }) => kind === "dynamic-import"),
-    );
+    const registers =
+      /^export const \w+ = (?:internalQuery|internalMutation|query|mutation|change|cron)\(/m.test(source);
+    const later: string[] = [];
+    for (const input of registers ? reached(entryPoint, metafile.inputs) : [])
+      if (metafile.inputs[input]?.imports.some(({ kind }) => kind === "dynamic-import"))
+        if (loadsInTransactions(await readFile(path.join(root, input), "utf8"))) later.push(input);
     weights.push({ file: entryPoint, bytes: add(name), later });
   }
   return weights;
@@ -145,4 +151,16 @@ function reached(from: string, inputs: Metafile["inputs"], seen = new Set<string
   for (const { path: target, kind } of inputs[from]?.imports ?? [])
     if (kind === "import-statement") reached(target, inputs, seen);
   return seen;
+}
+
+/** Whether an `import()` stands outside the functions that take an action's context, which no transaction can give. */
+function loadsInTransactions(text: string): boolean {
+  const isOfAction = (node: ts.Node) =>
+    ts.isFunctionLike(node) &&
+    node.parameters.some(({ type }) => /^\w*ActionCtx\b/.test(type?.getText() ?? ""));
+  const found = (node: ts.Node): boolean =>
+    !isOfAction(node) &&
+    ((ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) ||
+      (ts.forEachChild(node, found) ?? false));
+  return found(ts.createSourceFile("one.ts", text, ts.ScriptTarget.Latest, true));
 }

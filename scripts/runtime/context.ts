@@ -47,9 +47,7 @@ const outsideOfAll = AsyncLocalStorage.snapshot();
 /** @param script Of `runtimeScript`. */
 export function contextsOf(script: string, modules: readonly PushedModule[]) {
   const runtime = new vm.Script(script, { filename: "convex-runtime.js" });
-  const sources = new Map(
-    modules.map(({ path: name, source }) => [name, { source, compiled: undefined as Buffer | undefined }]),
-  );
+  const sources = new Map(modules.map(({ path: name, source }) => [name, source]));
   return (what: string, fault: Faults, systemCall: SystemCall): Context => {
     const context = vm.createContext(Object.create(null), { codeGeneration: { strings: false, wasm: true } });
     const streams = createStreams();
@@ -135,23 +133,20 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
     const moduleAt = (name: string): vm.SourceTextModule => {
       const known = made.get(name);
       if (known !== undefined) return known;
-      const pushed = sources.get(name);
-      if (pushed === undefined) {
+      const source = sources.get(name);
+      if (source === undefined) {
         told(`it imports ${name}, which is not in the push`);
         throw new Error(`There is no module ${name}`);
       }
-      const module = new vm.SourceTextModule(pushed.source, {
+      const module = new vm.SourceTextModule(source, {
         context,
         identifier: name,
-        ...(pushed.compiled === undefined ? {} : { cachedData: pushed.compiled }),
         importModuleDynamically: async (specifier: string) => {
           const target = moduleAt(path.join(path.dirname(name), specifier));
           await evaluated(target);
           return target;
         },
       });
-      // What Node has compiled before can import nothing later.
-      if (!pushed.source.includes("import(")) pushed.compiled ??= module.createCachedData();
       made.set(name, module);
       return module;
     };
@@ -218,7 +213,12 @@ async function fetchFor(
 
 async function pumped({ body }: Response, take: (bytes: Uint8Array) => void): Promise<void> {
   if (body === null) return;
-  for await (const bytes of body) take(bytes);
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    take(value);
+  }
 }
 
 function shownError(error: unknown): { name: string; message: string; data?: unknown } {

@@ -50,14 +50,23 @@ async function linted(folder: string, where: string, names: readonly string[]): 
   const globals = Object.fromEntries(names.map((name) => [name, "readonly"]));
   const only = { plugins: [], categories: { correctness: "off" }, rules: { "eslint/no-undef": "error" } };
   await writeFile(config, JSON.stringify({ ...only, env: { builtin: true, es2024: true }, globals }));
-  const oxlint = path.join(path.dirname(createRequire(import.meta.url).resolve("oxlint/package.json")), "bin/oxlint");
+  const oxlint = path.join(
+    path.dirname(createRequire(import.meta.url).resolve("oxlint/package.json")),
+    "bin/oxlint",
+  );
   const output = await new Promise<string>((resolve) =>
     // It ends with 1 when it has found something.
-    execFile(process.execPath, [oxlint, "-c", config, "--format=json", where], { maxBuffer: 2 ** 26 }, (_, text) =>
-      resolve(text),
+    execFile(
+      process.execPath,
+      [oxlint, "-c", config, "--format=json", where],
+      { maxBuffer: 2 ** 26 },
+      (_, text) => resolve(text),
     ),
   );
   return report
     .parse(JSON.parse(output))
-    .diagnostics.map(({ message, filename }) => `${path.relative(where, path.resolve(filename))}: ${message}, on the platform`);
+    .diagnostics.map(
+      ({ message, filename }) =>
+        `${path.relative(where, path.resolve(filename))}: ${message}, on the platform`,
+    );
 }

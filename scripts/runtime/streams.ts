@@ -36,12 +36,12 @@ export function createStreams() {
     },
     read,
     /** All of it. */
-    whole: async (id: string): Promise<Buffer> => {
+    whole: async (id: string): Promise<Uint8Array<ArrayBuffer>> => {
       const parts: Uint8Array[] = [];
       for (;;) {
         const { done, value } = await read(id);
         if (value !== undefined) parts.push(value);
-        if (done) return Buffer.concat(parts);
+        if (done) return new Uint8Array(Buffer.concat(parts));
       }
     },
   };

@@ -277,6 +277,36 @@ describe("many webhooks", () => {
   });
 });
 
+/** A page of alice's events. */
+async function eventsOf(app: App, query = "") {
+  const shape = z.object({ events: z.array(z.object({ id: z.string() })), next: z.string().nullable() });
+  return shape.parse((await app.get(`/webhooks/events?userId=alice${query}`)).body);
+}
+
+test("an event is read whose transaction began before one that was stored first", async ({ app }) => {
+  receiver();
+  await addWebhook(app);
+  const tell = (count: number, began = Date.now()) =>
+    app.t.run(async (ctx) => {
+      vi.spyOn(Date, "now").mockReturnValue(began);
+      for (let n = 0; n < count; n++) await tellOwner(ctx, "alice", "report.ready", { n });
+    });
+  await tell(100);
+  const seen = new Set<string>();
+  let since = "";
+  const read = async () => {
+    const { events, next } = await eventsOf(app, since);
+    for (const { id } of events) seen.add(id);
+    if (next !== null) since = `&since=${next}`;
+  };
+  await read();
+  await tell(1, Date.now() - 3_000);
+  await wait(app, 11_000);
+  await read();
+  await read();
+  expect(seen.size).toBe(101);
+});
+
 test("the events of the last seven days are read page after page without repeats, in a user's own order", async ({
   app,
 }) => {
@@ -286,9 +316,7 @@ test("the events of the last seven days are read page after page without repeats
     for (let n = 0; n < 120; n++) await tellOwner(ctx, "alice", "report.ready", { n });
     await tellOwner(ctx, "bob", "report.ready", {});
   });
-  const shape = z.object({ events: z.array(z.object({ id: z.string() })), next: z.string().nullable() });
-  const page = async (query = "") =>
-    shape.parse((await app.get(`/webhooks/events?userId=alice${query}`)).body);
+  const page = (query = "") => eventsOf(app, query);
   const first = await page();
   const second = await page(`&since=${first.next}`);
   expect([first.events.length, second.events.length, second.next]).toEqual([100, 20, null]);
