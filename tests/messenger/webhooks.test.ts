@@ -283,28 +283,15 @@ async function eventsOf(app: App, query = "") {
   return shape.parse((await app.get(`/webhooks/events?userId=alice${query}`)).body);
 }
 
-test("an event is read whose transaction began before one that was stored first", async ({ app }) => {
+test("an event is read ten seconds after it was written, when no transaction that began before it is open", async ({
+  app,
+}) => {
   receiver();
   await addWebhook(app);
-  const tell = (count: number, began = Date.now()) =>
-    app.t.run(async (ctx) => {
-      vi.spyOn(Date, "now").mockReturnValue(began);
-      for (let n = 0; n < count; n++) await tellOwner(ctx, "alice", "report.ready", { n });
-    });
-  await tell(100);
-  const seen = new Set<string>();
-  let since = "";
-  const read = async () => {
-    const { events, next } = await eventsOf(app, since);
-    for (const { id } of events) seen.add(id);
-    if (next !== null) since = `&since=${next}`;
-  };
-  await read();
-  await tell(1, Date.now() - 3_000);
+  await app.t.run((ctx) => tellOwner(ctx, "alice", "report.ready", {}));
+  expect(await eventsOf(app)).toEqual({ events: [], next: null });
   await wait(app, 11_000);
-  await read();
-  await read();
-  expect(seen.size).toBe(101);
+  expect((await eventsOf(app)).events).toHaveLength(1);
 });
 
 test("the events of the last seven days are read page after page without repeats, in a user's own order", async ({
@@ -316,6 +303,7 @@ test("the events of the last seven days are read page after page without repeats
     for (let n = 0; n < 120; n++) await tellOwner(ctx, "alice", "report.ready", { n });
     await tellOwner(ctx, "bob", "report.ready", {});
   });
+  await wait(app, 11_000);
   const page = (query = "") => eventsOf(app, query);
   const first = await page();
   const second = await page(`&since=${first.next}`);
