@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path/posix";
 import vm from "node:vm";
 import * as z from "zod";
+import { messageOf } from "../../convex/lib/errors";
 import type { PushedModule } from "../push";
 import { real } from "../real";
 import type { Outside } from "./inside";
@@ -30,6 +31,7 @@ export type Context = {
   cut: () => void;
 };
 
+const nothing = z.custom<vm.Context>();
 const begins = z.custom<(outside: Outside) => void>((value) => typeof value === "function");
 const asked = z.object({
   url: z.string(),
@@ -49,7 +51,9 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
   const runtime = new vm.Script(script, { filename: "convex-runtime.js" });
   const sources = new Map(modules.map(({ path: name, source }) => [name, source]));
   return (what: string, fault: Faults, systemCall: SystemCall): Context => {
-    const context = vm.createContext(Object.create(null), { codeGeneration: { strings: false, wasm: true } });
+    const context = vm.createContext(nothing.parse(Object.create(null)), {
+      codeGeneration: { strings: false, wasm: true },
+    });
     const streams = createStreams();
     const operations = createOperations(streams, (level, line) => {
       if (level === "ERROR") console.log(`${what} says ${line}`);
@@ -198,7 +202,7 @@ async function fetchFor(
   const thrown = (error: unknown): Error =>
     controller.signal.aborted
       ? new DOMException("The signal has been aborted", "AbortError")
-      : new TypeError(`fetch failed: ${error instanceof Error ? String(error.cause ?? error.message) : ""}`);
+      : new TypeError(`fetch failed: ${messageOf(error instanceof Error ? (error.cause ?? error) : error)}`);
   const response = await outsideOfAll(() => real.fetch(url, init)).catch((error: unknown) => {
     throw thrown(error);
   });

@@ -13,12 +13,14 @@ const call = z.object({
   ts: z.number().default(0),
 });
 type Invoked = { invokeAction: (requestId: string, args: string) => Promise<string> };
-const invoked = z.custom<Invoked>((value) => typeof Object(value).invokeAction === "function");
+const invoked = z.custom<Invoked>((value) => typeof value === "function" && "invokeAction" in value);
 type Router = {
   lookup: (path: string, method: string) => unknown;
   runRequest: (request: string, route: string) => Promise<string>;
 };
-const routed = z.custom<Router>((value) => typeof Object(value).runRequest === "function");
+const routed = z.custom<Router>(
+  (value) => typeof value === "object" && value !== null && "runRequest" in value,
+);
 const answered = z.object({
   status: z.number(),
   headerPairs: z.array(z.tuple([z.string(), z.string()])),
@@ -121,14 +123,14 @@ function bridge(calls: Calls, unknown: (name: string) => void): SystemCall {
 }
 
 const anyValue = z.custom<Value>();
-const failure = z.looseObject({ message: z.string(), data: z.unknown() });
+const failure = z.object({ message: z.string(), stack: z.string().default(""), data: z.unknown() });
 
 /** A context's error as one of this process. */
 function outward(error: unknown): Error {
   const { success, data: thrown } = failure.safeParse(error);
   if (!success) return new Error(String(error));
-  if (thrown.data === undefined)
-    return Object.assign(new Error(thrown.message), { stack: Reflect.get(Object(error), "stack") });
+  const { message, stack } = thrown;
+  if (thrown.data === undefined) return Object.assign(new Error(message), { stack });
   const data = typeof thrown.data === "string" ? parseJson(thrown.data) : thrown.data;
-  return Object.assign(new ConvexError(jsonToConvex(anyJson.parse(data))), { message: thrown.message });
+  return Object.assign(new ConvexError(jsonToConvex(anyJson.parse(data))), { message });
 }

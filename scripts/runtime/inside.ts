@@ -15,7 +15,8 @@ export type Outside = {
   grown: (memory: WebAssembly.Memory) => void;
 };
 type Done = (value: unknown) => void;
-type Failed = (error: { name: string; message: string; data?: unknown }) => void;
+type Thrown = { name: string; message: string; data?: unknown };
+type Failed = (error: Thrown) => void;
 
 type Backend = {
   op: (name: string, ...given: unknown[]) => unknown;
@@ -110,8 +111,11 @@ const isBuffer = (value: object): value is ArrayBuffer => tagOf(value) === "[obj
 const isList = (value: object): value is unknown[] => Array.isArray(value);
 
 function ownError(error: unknown): Error {
-  const { name, message, data } = Object(error);
+  const { name, message, data } = isThrown(error) ? error : { name: "Error", message: String(error) };
   if (name === "AbortError") return new DOMException(message, name);
   const made = name === "TypeError" ? new TypeError(message) : new Error(message);
   return data === undefined ? made : Object.assign(made, { data: own(data) });
 }
+
+const isThrown = (error: unknown): error is Thrown =>
+  typeof error === "object" && error !== null && "message" in error;

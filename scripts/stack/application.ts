@@ -169,17 +169,17 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
 
 /** An action as the library calls it, run by a host. */
 function hosted(host: ActionHost, name: string): Handler {
-  return (ctx, args) => {
-    const { runQuery, runMutation, runAction, scheduler, auth, meta } = actionContext.parse(ctx);
+  return (given, args) => {
+    const ctx = actionContext.parse(given);
     return host.action(name, argsOf.parse(args), {
-      run: (kind, target, given) => {
-        if (kind === "query") return runQuery(referenceTo<"query">(target), given);
-        if (kind === "mutation") return runMutation(referenceTo<"mutation">(target), given);
-        return runAction(referenceTo<"action">(target), given);
+      run: (kind, target, own) => {
+        if (kind === "query") return ctx.runQuery(referenceTo<"query">(target), own);
+        if (kind === "mutation") return ctx.runMutation(referenceTo<"mutation">(target), own);
+        return ctx.runAction(referenceTo<"action">(target), own);
       },
-      schedule: (time, target, given) => scheduler.runAt(time, referenceTo<"action">(target), given),
-      identity: () => auth.getUserIdentity(),
-      metadata: () => meta.getRequestMetadata(),
+      schedule: (time, target, own) => ctx.scheduler.runAt(time, referenceTo<"action">(target), own),
+      identity: () => ctx.auth.getUserIdentity(),
+      metadata: () => ctx.meta.getRequestMetadata(),
     });
   };
 }
