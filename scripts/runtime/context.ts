@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path/posix";
 import vm from "node:vm";
 import * as z from "zod";
-import { messageOf } from "../../convex/lib/errors";
 import type { PushedModule } from "../push";
 import { real } from "../real";
 import type { Outside } from "./inside";
@@ -27,6 +26,7 @@ export type Context = {
   /** A module's exports. */
   load: (module: string) => Promise<object>;
   streams: Streams;
+  hasGlobal: (name: string) => boolean;
   /** It has answered: nothing reaches it any more, and what is still under way is a fault. */
   cut: () => void;
 };
@@ -61,6 +61,7 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
     /** While modules are evaluated the platform refuses all that is not computed. */
     let evaluating = 0;
     let isCut = false;
+    let calls = 0;
     const pending = new Set<string>();
     const endings = new Set<() => void>();
     const told = (more: string) => fault(`${what}: ${more}`);
@@ -90,7 +91,7 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
         told(`${name} is called while modules are evaluated`);
         return failed(new Error(`${name} is not allowed while modules are evaluated`));
       }
-      const call = `${name} ${pending.size}`;
+      const call = `${name} ${++calls}`;
       if (isAwaited(name)) pending.add(call);
       const over = (deliver: () => void) => {
         pending.delete(call);
@@ -161,6 +162,7 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
     };
     return {
       streams,
+      hasGlobal: (name) => name in context,
       load: async (name) => {
         evaluating++;
         try {
@@ -199,30 +201,10 @@ async function fetchFor(
   headers.delete("content-length");
   const body = streamId === null ? {} : { body: await streams.whole(streamId) };
   const init: RequestInit = { method, headers, ...body, redirect: "manual", signal: controller.signal };
-  const thrown = (error: unknown): Error =>
-    controller.signal.aborted
-      ? new DOMException("The signal has been aborted", "AbortError")
-      : new TypeError(`fetch failed: ${messageOf(error instanceof Error ? (error.cause ?? error) : error)}`);
-  const response = await outsideOfAll(() => real.fetch(url, init)).catch((error: unknown) => {
-    throw thrown(error);
-  });
-  const id = streams.create();
-  void pumped(response, (bytes) => streams.extend(id, bytes, "open")).then(
-    () => streams.extend(id, null, "done"),
-    (error: unknown) => streams.extend(id, null, thrown(error)),
-  );
-  const { status, statusText } = response;
-  return { streamId: id, status, statusText, headerPairs: [...response.headers], url };
-}
-
-async function pumped({ body }: Response, take: (bytes: Uint8Array) => void): Promise<void> {
-  if (body === null) return;
-  const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    take(value);
-  }
+  const response = await outsideOfAll(() => real.fetch(url, init));
+  const { status, statusText, body: answer } = response;
+  const answerId = answer === null ? null : streams.adopt(answer);
+  return { streamId: answerId, status, statusText, headerPairs: [...response.headers], url };
 }
 
 function shownError(error: unknown): { name: string; message: string; data?: unknown } {

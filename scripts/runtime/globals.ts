@@ -67,6 +67,6 @@ async function linted(folder: string, where: string, names: readonly string[]): 
     .parse(JSON.parse(output))
     .diagnostics.map(
       ({ message, filename }) =>
-        `${path.relative(where, path.resolve(filename))}: ${message}, on the platform`,
+        `${path.relative(where, path.resolve(filename))}: ${message.replace(/\.$/, "")} on the platform`,
     );
 }

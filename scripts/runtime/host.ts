@@ -65,7 +65,7 @@ export function createHost(contexts: Contexts, fault: Faults, counted: () => voi
           return new Response("No matching routes found", { status: 404 });
         const streamId = BODILESS.has(method) ? null : streams.create();
         if (streamId !== null)
-          streams.extend(streamId, new Uint8Array(await new Response(body ?? null).arrayBuffer()), "done");
+          streams.extend(streamId, new Uint8Array(await new Response(body ?? null).arrayBuffer()), true);
         const request = {
           url,
           method,

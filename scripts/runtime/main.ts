@@ -5,6 +5,7 @@ import { real } from "../real";
 import type { Photo } from "../standins/messengerForms";
 import { startStack, type Stack } from "../stack/stack";
 import { contextsOf, type Contexts, type Faults } from "./context";
+import { GLOBALS } from "./globals";
 import { createHost } from "./host";
 import { runtimeFolder, runtimeScript } from "./javascript";
 
@@ -29,6 +30,9 @@ await command({ usage: USAGE, flags: {} }, async () => {
   const fault: Faults = (what) => void faults.set(what, (faults.get(what) ?? 0) + 1);
   process.on("unhandledRejection", (reason) => fault(`a rejection that nobody handles: ${String(reason)}`));
   const contexts = contextsOf(script, modules);
+  const empty = contexts("an empty context", fault, refused);
+  for (const name of GLOBALS)
+    if (!empty.hasGlobal(name)) fault(`scripts/runtime/globals.ts: there is no ${name}`);
   await loadAll(contexts, modules, fault);
   let calls = 0;
   const stack = await startStack({ ephemeral: true, host: createHost(contexts, fault, () => void calls++) });
@@ -47,9 +51,12 @@ await command({ usage: USAGE, flags: {} }, async () => {
 });
 process.exit();
 
+function refused(name: string): Promise<never> {
+  return Promise.reject(new Error(name));
+}
+
 /** Each module alone, as a push does: what a function loads later, too. */
 async function loadAll(contexts: Contexts, modules: readonly PushedModule[], fault: Faults): Promise<void> {
-  const refused = (name: string) => Promise.reject(new Error(name));
   for (const { path: file } of modules) {
     if (file.startsWith("_deps/") || file.includes("_generated/")) continue;
     const context = contexts(file, fault, refused);

@@ -57,7 +57,7 @@ export function createOperations(
     "headers/normalizeName": (name) => (TOKEN.test(text.parse(name)) ? text.parse(name).toLowerCase() : null),
     "stream/create": streams.create,
     "stream/extend": (id, part, done) =>
-      streams.extend(text.parse(id), bytes.nullish().parse(part) ?? null, done === true ? "done" : "open"),
+      streams.extend(text.parse(id), bytes.nullish().parse(part) ?? null, done === true),
     "textEncoder/encode": (words) => bytesOf(Buffer.from(text.parse(words).toWellFormed(), "utf8")),
     "textEncoder/normalizeLabel": (label) =>
       tried(() => ({ label: new TextDecoder(text.parse(label)).encoding })),

@@ -1,38 +1,32 @@
 import { randomUUID } from "node:crypto";
 
-/** The streams of a context: bodies, and signals, which end when they are aborted. */
+/** The streams of a context, by their ids: bodies, and signals, which end when they are aborted. */
 
-type Part = { done: boolean; value?: Uint8Array };
-type Stream = { parts: Uint8Array[]; end: "open" | "done" | Error; waiting: (() => void)[] };
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 export function createStreams() {
-  const streams = new Map<string, Stream>();
-  const streamOf = (id: string): Stream => {
-    const stream = streams.get(id);
-    if (stream === undefined) throw new Error(`There is no stream ${id}`);
-    return stream;
+  const readers = new Map<string, Reader>();
+  const controllers = new Map<string, ReadableStreamDefaultController<Uint8Array>>();
+  const adopt = (stream: ReadableStream<Uint8Array>): string => {
+    const id = randomUUID();
+    readers.set(id, stream.getReader());
+    return id;
   };
-  const read = async (id: string): Promise<Part> => {
-    const stream = streamOf(id);
-    for (;;) {
-      const value = stream.parts.shift();
-      if (value !== undefined) return { done: false, value };
-      if (stream.end === "done") return { done: true };
-      if (stream.end !== "open") throw stream.end;
-      await new Promise<void>((wake) => stream.waiting.push(wake));
-    }
+  const read = async (id: string): Promise<{ done: boolean; value?: Uint8Array }> => {
+    const part = await readers.get(id)?.read();
+    return part?.value === undefined ? { done: true } : { done: false, value: part.value };
   };
   return {
+    adopt,
     create: (): string => {
-      const id = randomUUID();
-      streams.set(id, { parts: [], end: "open", waiting: [] });
+      const own: ReadableStreamDefaultController<Uint8Array>[] = [];
+      const id = adopt(new ReadableStream({ start: (controller) => void own.push(controller) }));
+      for (const controller of own) controllers.set(id, controller);
       return id;
     },
-    extend: (id: string, bytes: Uint8Array | null, end: Stream["end"]): void => {
-      const stream = streamOf(id);
-      if (bytes !== null) stream.parts.push(bytes);
-      stream.end = end;
-      for (const wake of stream.waiting.splice(0)) wake();
+    extend: (id: string, bytes: Uint8Array | null, isDone: boolean): void => {
+      if (bytes !== null) controllers.get(id)?.enqueue(bytes);
+      if (isDone) controllers.get(id)?.close();
     },
     read,
     /** All of it. */

@@ -66,7 +66,8 @@ export function keepSnapshots(
       );
       await mkdir(directory, { recursive: true });
       const draft = `${fileIn(directory)}.draft`;
-      await writeFile(draft, JSON.stringify({ schema: fingerprint(), dueTimes: dueTimes(), rows }));
+      const text = JSON.stringify({ schema: fingerprint(), dueTimes: dueTimes(), rows });
+      await writeFile(draft, text, { mode: 0o600 });
       await rename(draft, fileIn(directory));
       written = count;
     });

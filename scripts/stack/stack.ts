@@ -256,8 +256,8 @@ function safety({ CHAIN_RPC_URL }: Variables): Variables {
 }
 
 /**
- * The local chain's platform wallet (account 1), payment relayer (2), and the account that anchors the signal record (4);
- * none for a real chain, where their keys would be public.
+ * The local chain's platform wallet (account 1), payment relayer (2), and the account that anchors the signal record (4),
+ * and how many blocks it confirms with; none for a real chain, where their keys would be public.
  */
 function accountsOf(chain: Chain | null): Variables {
   const keyOf = (addressIndex: number) =>
@@ -268,6 +268,8 @@ function accountsOf(chain: Chain | null): Variables {
         PLATFORM_WALLET_ADDRESS: chain.accounts[1],
         X402_RELAYER_PRIVATE_KEY: keyOf(2),
         ANCHOR_PRIVATE_KEY: keyOf(4),
+        // Nothing is mined there while nothing is sent: ten blocks would take ten minutes.
+        CONFIRMATIONS: "1",
       };
 }
 
