@@ -24,7 +24,7 @@ import {
 } from "./env";
 import { freshKeys, keptKeys } from "./keys";
 import { captureLogs } from "./logs";
-import { keepSnapshots, readSnapshot } from "./snapshot";
+import { keepSnapshots, readSnapshot, takeDirectory } from "./snapshot";
 
 export const MAX_SPEED = 3_000;
 
@@ -111,6 +111,7 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
   return begun(async (ending) => {
     const { port = 0, apiPort = 0, speed = 1, log = null } = options;
     const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
+    if (kept !== null) ending.leave.push(await takeDirectory(kept));
     // Requests that arrive before the application is ready wait for it.
     const application = deferred<Application>();
     const deliver: Deliver = async (update) => (await application.promise).fetch(WEBHOOK, update);

@@ -66,7 +66,13 @@ test("it serves the whole service and logs what it answers; rows, keys and the c
   const status = await fetch(`${site}/mcp/research/status?userId=restart-user-1`);
   expect(await status.json()).toMatchObject({ activeJob: { jobId, status: "active" } });
   expect(await readFile(path.join(LOCAL_STATE_DIR, "keys.json"), "utf8")).toBe(keys);
-  expect((await stat(path.join(LOCAL_STATE_DIR, "keys.json"))).mode & 0o777).toBe(0o600);
+  for (const name of ["keys.json", "rows.json"])
+    expect((await stat(path.join(LOCAL_STATE_DIR, name))).mode & 0o777).toBe(0o600);
+  const second = await startMain([], { env: { LOCAL_STATE_DIR } }).ended;
+  expect([second.code, second.stderr]).toEqual([
+    1,
+    expect.stringContaining(`keeps its state in ${LOCAL_STATE_DIR}: stop it, or set LOCAL_STATE_DIR`),
+  ]);
   // By real transfers of the developer's.
   const sums = { ETH: "1", USDC: "1000", DAI: "100", USDT: "100", WETH: "0.5" };
   expect(await held(chain, HOLDER)).toEqual(sums);
