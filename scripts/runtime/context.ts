@@ -27,7 +27,10 @@ export type Context = {
   load: (module: string) => Promise<object>;
   streams: Streams;
   hasGlobal: (name: string) => boolean;
-  /** It has answered: nothing reaches it any more, and what is still under way is a fault. */
+  /**
+   * It has answered: nothing reaches it any more, and what is still under way is a fault. What a deadline gives up would
+   * be one, too, though a row and a cron take it up: in the contract no such deadline passes.
+   */
   cut: () => void;
 };
 
