@@ -68,5 +68,7 @@ test("a transaction has the platform's limits, of reads and of a second of proce
   await expect(run("look", { times: 4_097 })).rejects.toThrow("Too many index ranges");
   await run("store", { value: "text" });
   expect(spent.get("one:store")).toMatchObject({ documentsWritten: expect.any(Number), documentsRead: 0 });
+  // The first call of each is not judged: what it needs is loaded meanwhile.
+  await run("work", { ms: 1 });
   await expect(run("work", { ms: 1_300 })).rejects.toThrow("the platform ends it after 1000");
 });
