@@ -40,21 +40,32 @@ await command({ usage: USAGE, flags: {} }, async () => {
     const most = Object.entries(usage).toSorted(([, a], [, b]) => b.calls - a.calls);
     for (const [functionName, one] of most.slice(0, 8))
       console.log(`  ${String(one.calls).padStart(6)}  ${functionName}`);
+    const transactions = Object.entries(usage).toSorted(([, a], [, b]) => readOf(b) - readOf(a));
+    for (const [functionName, one] of transactions.slice(0, 8))
+      if (readOf(one) > 0)
+        console.log(
+          `  ${functionName}: ${one.documentsRead ?? 0} documents and ${readOf(one)} bytes read, ${one.documentsWritten ?? 0} and ${one.bytesWritten ?? 0} written, at most ${Math.round(one.longestMs ?? 0)} ms a call`,
+        );
   }
   return 0;
 });
 process.exit();
+
+const readOf = ({ bytesRead = 0 }: Usage[string]): number => bytesRead;
 
 /** What the functions did while `work` ran. */
 async function measured(stack: Stack, work: () => Promise<unknown>): Promise<Usage> {
   const before = structuredClone(stack.application.usage());
   await work();
   return Object.fromEntries(
-    Object.entries(stack.application.usage()).flatMap(([name, { calls, bytes }]) => {
-      const earlier = before[name] ?? { calls: 0, bytes: 0 };
-      return calls === earlier.calls
-        ? []
-        : [[name, { calls: calls - earlier.calls, bytes: bytes - earlier.bytes }]];
+    Object.entries(stack.application.usage()).flatMap(([name, { longestMs = 0, ...now }]) => {
+      const earlier = before[name];
+      const grown = (key: keyof typeof now) => (now[key] ?? 0) - (earlier?.[key] ?? 0);
+      if (grown("calls") === 0) return [];
+      const [calls, bytes] = [grown("calls"), grown("bytes")];
+      const read = { documentsRead: grown("documentsRead"), bytesRead: grown("bytesRead") };
+      const written = { documentsWritten: grown("documentsWritten"), bytesWritten: grown("bytesWritten") };
+      return [[name, { calls, bytes, ...read, ...written, longestMs }]];
     }),
   );
 }

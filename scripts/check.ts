@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import { command, Misuse } from "./command";
 
 /**
- * `npm run check -- [NAME…]`: the checks of these names, or all but two. `npm test`: the same and the tests, beside
+ * `npm run check -- [NAME…]`: the checks of these names, or all but three. `npm test`: the same and the tests, beside
  * each other, because the tests also wait for chains and processes; its last line is `N passed, N failed`, and a failed
  * check counts as one more failure.
  */
@@ -19,13 +19,22 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   // As a deployment checks them, which lint does in another order.
   types: ["tsc", "--noEmit", "--project", "convex"],
   contracts: ["tsx", "scripts/chain/build.ts", "--check"],
+  // Needs Convex's own runtime, which is no part of this repository.
+  runtime: [
+    "node",
+    "--experimental-vm-modules",
+    "--no-warnings",
+    "--import",
+    "tsx",
+    "scripts/runtime/main.ts",
+  ],
 };
 
 /** Slow, or held by a test as well: only by name. */
-const ASIDE = ["types", "contracts"];
+const ASIDE = ["types", "contracts", "runtime"];
 
 const USAGE = `Usage: npm run check [-- NAME…]    ${Object.keys(CHECKS).join(", ")}
-       npm test                         all but types and contracts, and the tests
+       npm test                         all but types, contracts and runtime, and the tests
 
 npx vitest run tests/signals runs the tests of one room.`;
 

@@ -1,13 +1,11 @@
 import { EdgeVM } from "@edge-runtime/vm";
-import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
-import * as z from "zod";
+import { build, type Metafile } from "esbuild";
+import ts from "typescript";
 import { command } from "./command";
+import { pushedModules, root, type PushedModule } from "./push";
+import { missingGlobals } from "./runtime/globals";
 
 /**
  * `npm run check -- deploy`: what `npx convex deploy` would push, made by Convex's own CLI, evaluated module by module with
@@ -24,27 +22,27 @@ const TRANSACTION_BUDGET = 800_000;
 /** Of the whole push. */
 const PUSH_BUDGET = 8_000_000;
 
-const root = fileURLToPath(new URL("..", import.meta.url));
-const configShape = z.object({
-  modules: z.array(z.object({ path: z.string(), source: z.string(), environment: z.literal("isolate") })),
-});
-type Module = z.infer<typeof configShape>["modules"][number];
-
 await command({ usage: USAGE, flags: {} }, async () => {
-  const modules = await pushed();
+  const modules = await pushedModules();
   const total = modules.reduce((sum, { source }) => sum + source.length, 0);
-  const weights = await transactionWeights();
+  const transactions = await transactionsOf();
   const faults = [
     ...(await evaluationFaults(modules)),
     ...(total > PUSH_BUDGET ? [`The push is ${total} bytes, more than ${PUSH_BUDGET}`] : []),
-    ...weights
+    ...(await missingGlobals(modules)),
+    ...transactions.flatMap(({ file, later }) =>
+      later.map(
+        (one) => `${file} reaches an import() in ${one}: in a query or mutation the platform refuses it`,
+      ),
+    ),
+    ...transactions
       .filter(({ bytes }) => bytes > TRANSACTION_BUDGET)
       .map(
         ({ file, bytes }) =>
           `${file} evaluates ${bytes} bytes at every call, more than ${TRANSACTION_BUDGET}`,
       ),
   ];
-  const largest = weights.toSorted((a, b) => b.bytes - a.bytes).slice(0, 5);
+  const largest = transactions.toSorted((a, b) => b.bytes - a.bytes).slice(0, 5);
   console.log(`${modules.length} modules, ${total} bytes. The heaviest transactions:`);
   for (const { file, bytes } of largest) console.log(`  ${file}  ${bytes}`);
   console.log(
@@ -55,39 +53,8 @@ await command({ usage: USAGE, flags: {} }, async () => {
   return faults.length === 0 ? 0 : 1;
 });
 
-/** The modules that the CLI would push. With this option it stops before it pushes, and calls no address. */
-async function pushed(): Promise<Module[]> {
-  const folder = await mkdtemp(path.join(tmpdir(), "push-"));
-  try {
-    const require = createRequire(import.meta.url);
-    const cli = path.join(path.dirname(require.resolve("convex/package.json")), "bin/main.js");
-    const nowhere = ["--url", "http://127.0.0.1:1", "--admin-key", "bundle|only"];
-    const only = ["--debug-bundle-path", folder, "--typecheck", "enable", "--codegen", "disable"];
-    const { code, output } = await run([cli, "deploy", ...nowhere, ...only]);
-    if (code !== 0) throw new Error(`The application does not bundle:\n${output}`);
-    const config: unknown = JSON.parse(await readFile(path.join(folder, "fullConfig.json"), "utf8"));
-    return configShape.parse(config).modules;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-function run(args: string[]): Promise<{ code: number | null; output: string }> {
-  const env: NodeJS.ProcessEnv = { ...process.env, CI: "1" };
-  // The operator's deployment is not contacted.
-  for (const name of ["CONVEX_DEPLOYMENT", "CONVEX_DEPLOY_KEY", "CONVEX_SELF_HOSTED_URL"]) delete env[name];
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (chunk: Buffer) => (output += chunk.toString("utf8")));
-    child.on("error", reject);
-    child.on("close", (code) => resolve({ code, output }));
-  });
-}
-
 /** Why modules fail when they are loaded, in a context with the web's globals and none of Node's. */
-async function evaluationFaults(modules: readonly Module[]): Promise<string[]> {
+async function evaluationFaults(modules: readonly PushedModule[]): Promise<string[]> {
   const byPath = new Map(modules.map(({ path: name, source }) => [name, source]));
   const entries = modules.filter(
     ({ path: name }) => !name.startsWith("_deps/") && !name.includes("_generated"),
@@ -132,8 +99,11 @@ async function evaluationFaults(modules: readonly Module[]): Promise<string[]> {
   return faults;
 }
 
-/** What each module with queries or mutations evaluates, with all that it imports, without what it loads later. */
-async function transactionWeights(): Promise<{ file: string; bytes: number }[]> {
+/**
+ * Of each module with queries or mutations: what it evaluates, with all that it imports, and which of those could load
+ * something later.
+ */
+async function transactionsOf(): Promise<{ file: string; bytes: number; later: string[] }[]> {
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: ["convex/**/*.ts"],
@@ -163,7 +133,34 @@ async function transactionWeights(): Promise<{ file: string; bytes: number }[]> 
         .filter(({ kind }) => kind === "import-statement")
         .reduce((sum, one) => sum + add(one.path), bytes);
     };
-    weights.push({ file: entryPoint, bytes: add(name) });
+    const registers =
+      /^export const \w+ = (?:internalQuery|internalMutation|query|mutation|change|cron)\(/m.test(source);
+    const later: string[] = [];
+    for (const input of registers ? reached(entryPoint, metafile.inputs) : [])
+      if (metafile.inputs[input]?.imports.some(({ kind }) => kind === "dynamic-import"))
+        if (loadsInTransactions(await readFile(path.join(root, input), "utf8"))) later.push(input);
+    weights.push({ file: entryPoint, bytes: add(name), later });
   }
   return weights;
+}
+
+/** The sources that are evaluated with one. */
+function reached(from: string, inputs: Metafile["inputs"], seen = new Set<string>()): Set<string> {
+  if (seen.has(from)) return seen;
+  seen.add(from);
+  for (const { path: target, kind } of inputs[from]?.imports ?? [])
+    if (kind === "import-statement") reached(target, inputs, seen);
+  return seen;
+}
+
+/** Whether an `import()` stands outside the functions that take an action's context, which no transaction can give. */
+function loadsInTransactions(text: string): boolean {
+  const isOfAction = (node: ts.Node) =>
+    ts.isFunctionLike(node) &&
+    node.parameters.some(({ type }) => /^\w*ActionCtx\b/.test(type?.getText() ?? ""));
+  const found = (node: ts.Node): boolean =>
+    !isOfAction(node) &&
+    ((ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) ||
+      (ts.forEachChild(node, found) ?? false));
+  return found(ts.createSourceFile("one.ts", text, ts.ScriptTarget.Latest, true));
 }

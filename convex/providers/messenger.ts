@@ -74,9 +74,9 @@ function bodyFor(message: Message): RequestInit {
   const media = { type: "photo", media: "attach://photo", ...caption };
   const form = new FormData();
   for (const [name, value] of Object.entries({ ...where, ...(edits === null ? caption : { media }) }))
-    form.set(name, typeof value === "string" ? value : JSON.stringify(value));
-  // A File with its own name: the platform loses the type of a Blob that is named here.
-  form.set("photo", new File([png], "picture.png", { type: "image/png" }));
+    form.append(name, typeof value === "string" ? value : JSON.stringify(value));
+  // The platform's `set` loses a file's name and type.
+  form.append("photo", new File([png], "picture.png", { type: "image/png" }));
   return { method: "POST", body: form };
 }
 

@@ -1,6 +1,9 @@
 import type { TestConvex } from "convex-test";
 import {
   makeFunctionReference,
+  type FunctionReference,
+  type GenericActionCtx,
+  type GenericDataModel,
   type GenericDocument,
   type GenericSchema,
   type SchemaDefinition,
@@ -14,6 +17,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import schema from "../../convex/schema";
 import type { Clock } from "./clock";
+import { spent, type Spent } from "./quicker";
 
 /**
  * The application on Convex's own test library: a stand-in for the platform, for development and checks. Transactions
@@ -25,8 +29,8 @@ type FunctionArgs = Record<string, Value>;
 export type FunctionKind = "query" | "mutation" | "action";
 /** Every row of every table, by table. */
 export type Rows = Record<string, GenericDocument[]>;
-/** Calls of a function, and the JSON bytes of its arguments and answers. */
-export type Usage = Record<string, { calls: number; bytes: number }>;
+/** Calls of a function, the JSON bytes of its arguments and answers, and what a transaction reads and writes. */
+export type Usage = Record<string, { calls: number; bytes: number } & Partial<Spent>>;
 
 /** The application as the local stack sees it. Functions are named as in `research/shifts:start`. */
 export type Application = {
@@ -49,6 +53,19 @@ export type Application = {
   stop: () => void;
 };
 
+/** What an action may ask for: functions by their names or handles, and who called it. */
+export type Calls = {
+  run: (kind: FunctionKind, name: string, args: FunctionArgs) => Promise<Value>;
+  schedule: (time: number, name: string, args: FunctionArgs) => Promise<string>;
+  identity: () => Promise<UserIdentity | null>;
+  metadata: () => Promise<{ ip: string | null; userAgent: string | null }>;
+};
+/** Runs actions elsewhere than in this process's own globals. */
+export type ActionHost = {
+  action: (name: string, args: FunctionArgs, calls: Calls) => Promise<Value>;
+  fetch: (url: string, init: RequestInit, calls: Calls) => Promise<Response>;
+};
+
 type Test = TestConvex<AnySchema>;
 type Modules = Record<string, () => Promise<object>>;
 type Handler = (...given: unknown[]) => unknown;
@@ -56,6 +73,7 @@ type Registered = Handler & {
   _handler: Handler;
   isQuery?: boolean;
   isMutation?: boolean;
+  isAction?: boolean;
   isPublic?: boolean;
 };
 
@@ -75,11 +93,13 @@ const convexDirectory = fileURLToPath(new URL("../../convex", import.meta.url));
 /** Why functions of a stopped application fail. */
 export const STOPPED = "The local stack has stopped";
 
-export async function createApplication(clock: Clock): Promise<Application> {
+/** @param host Runs actions and HTTP actions, in place of the library. */
+export async function createApplication(clock: Clock, host: ActionHost | null = null): Promise<Application> {
   const usage: Usage = {};
   let count = 0;
   let stopped = false;
-  const metered = (name: string, handler: Handler) => {
+  const metered = (name: string, registered: Registered) => {
+    const handler = host === null || registered.isAction !== true ? registered._handler : hosted(host, name);
     return async (ctx: unknown, ...given: unknown[]) => {
       if (stopped) throw new Error(STOPPED);
       count++;
@@ -91,27 +111,36 @@ export async function createApplication(clock: Clock): Promise<Application> {
     };
   };
   const modules = await modulesIn(convexDirectory, "ts", metered);
-  const t: Test = convexTest({ schema: tables, modules });
+  const t: Test = convexTest({ schema: tables, modules, transactionLimits: true });
   await registerComponents(t);
 
   const as = ({ ip, userAgent, identity }: Caller = {}) => {
     const one = t.withRequestMetadata({ ip: ip ?? null, userAgent: userAgent ?? null });
     return identity === undefined || identity === null ? one : one.withIdentity(identity);
   };
+  const run = (kind: FunctionKind, name: string, args: FunctionArgs, caller?: Caller): Promise<Value> => {
+    const one = as(caller);
+    if (kind === "query") return one.query(makeFunctionReference<"query", FunctionArgs, Value>(name), args);
+    if (kind === "mutation")
+      return one.mutation(makeFunctionReference<"mutation", FunctionArgs, Value>(name), args);
+    return one.action(makeFunctionReference<"action", FunctionArgs, Value>(name), args);
+  };
   const moduleOf = (name: string) => modules[`./convex/${name}.js`]?.() ?? Promise.resolve({});
   return {
     // The library passes no signal on.
-    fetch: (url, { signal: _, ...init }, caller) => clock.inside(() => as(caller).fetch(url, init)),
-    run: (kind, name, args, caller) => {
-      const one = as(caller);
-      return clock.inside((): Promise<Value> => {
-        if (kind === "query")
-          return one.query(makeFunctionReference<"query", FunctionArgs, Value>(name), args);
-        if (kind === "mutation")
-          return one.mutation(makeFunctionReference<"mutation", FunctionArgs, Value>(name), args);
-        return one.action(makeFunctionReference<"action", FunctionArgs, Value>(name), args);
-      });
-    },
+    fetch: (url, { signal: _, ...init }, caller = {}) =>
+      clock.inside(() =>
+        host === null
+          ? as(caller).fetch(url, init)
+          : host.fetch(`${process.env["CONVEX_SITE_URL"] ?? ""}${url}`, init, {
+              run: (kind, name, args) => run(kind, name, args, caller),
+              schedule: (time, name, args) =>
+                as(caller).run(({ scheduler }) => scheduler.runAt(time, referenceTo<"action">(name), args)),
+              identity: () => Promise.resolve(caller.identity ?? null),
+              metadata: () => Promise.resolve({ ip: caller.ip ?? null, userAgent: caller.userAgent ?? null }),
+            }),
+      ),
+    run: (kind, name, args, caller) => clock.inside(() => run(kind, name, args, caller)),
     describe: async (name) => {
       const [file = "", exported = "default"] = name.split(":");
       const found = member(await moduleOf(file.replace(/\.[jt]s$/, "")), exported);
@@ -123,7 +152,8 @@ export async function createApplication(clock: Clock): Promise<Application> {
     rows: () => clock.inside(() => rowsOf(t)),
     restore: (rows) => clock.inside(() => restoreRows(t, rows)),
     count: () => count,
-    usage: () => usage,
+    usage: () =>
+      Object.fromEntries(Object.entries(usage).map(([name, one]) => [name, { ...one, ...spent.get(name) }])),
     forgetJobs: (time) =>
       clock.inside(() =>
         t.run(async ({ db }) => {
@@ -135,6 +165,34 @@ export async function createApplication(clock: Clock): Promise<Application> {
       stopped = true;
     },
   };
+}
+
+/** An action as the library calls it, run by a host. */
+function hosted(host: ActionHost, name: string): Handler {
+  return (given, args) => {
+    const ctx = actionContext.parse(given);
+    return host.action(name, argsOf.parse(args), {
+      run: (kind, target, own) => {
+        if (kind === "query") return ctx.runQuery(referenceTo<"query">(target), own);
+        if (kind === "mutation") return ctx.runMutation(referenceTo<"mutation">(target), own);
+        return ctx.runAction(referenceTo<"action">(target), own);
+      },
+      schedule: (time, target, own) => ctx.scheduler.runAt(time, referenceTo<"action">(target), own),
+      identity: () => ctx.auth.getUserIdentity(),
+      metadata: () => ctx.meta.getRequestMetadata(),
+    });
+  };
+}
+
+const actionContext = z.custom<GenericActionCtx<GenericDataModel>>();
+const argsOf = z.custom<FunctionArgs>().default({});
+
+/** A handle stands for itself, as on the platform. */
+function referenceTo<Kind extends FunctionKind>(name: string) {
+  const handle = z.custom<FunctionReference<Kind, "internal", FunctionArgs, Value>>();
+  return name.startsWith("function://")
+    ? handle.parse(name)
+    : makeFunctionReference<Kind, FunctionArgs, Value>(name);
 }
 
 /** What a function may throw has been checked by the library. */
@@ -159,7 +217,7 @@ function isRegistered(value: unknown): value is Registered {
 async function modulesIn(
   directory: string,
   ending: "ts" | "js",
-  wrapped: (name: string, handler: Handler) => Handler = (_, handler) => handler,
+  wrapped: (name: string, registered: Registered) => Handler = (_, { _handler }) => _handler,
 ): Promise<Modules> {
   const modules: Modules = { "./convex/_generated/api.js": () => Promise.resolve({}) };
   for (const file of await readdir(directory, { recursive: true })) {
@@ -173,7 +231,7 @@ async function modulesIn(
       (loaded ??= import(/* @vite-ignore */ url).then((module: object) => {
         const entries = Object.entries(module).map(([key, value]: [string, unknown]): [string, unknown] => {
           if (!isRegistered(value)) return [key, value];
-          const handler = wrapped(key === "default" ? bare : `${bare}:${key}`, value._handler);
+          const handler = wrapped(key === "default" ? bare : `${bare}:${key}`, value);
           return [key, Object.assign((...given: unknown[]) => value(...given), value, { _handler: handler })];
         });
         const members: object = Object.fromEntries(entries);

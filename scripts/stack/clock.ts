@@ -175,11 +175,11 @@ function replacements(current: AsyncLocalStorage<VirtualTime>) {
     clearTimeout: cancel,
     setInterval: timer(real.setInterval, true),
     clearInterval: cancel,
-    fetch: countingFetch(
-      // Node's fetch sets timers of its own, which must not stop with the clock that waits for it.
-      (input, init) => current.exit(() => real.fetch(input, init)),
-      () => current.getStore()?.hold(),
-    ),
+    fetch: (input: RequestInfo | URL, init?: RequestInit) => {
+      const time = current.getStore();
+      // Node's fetch sets timers of its own, also while an answer is read, which must not stop with the clock that waits.
+      return current.exit(() => countingFetch(real.fetch, () => time?.hold())(input, init));
+    },
   };
 }
 

@@ -47,8 +47,11 @@ export function captureLogs(write: ((line: string) => void) | null, now: () => n
 
 function readable({ level, event, ...fields }: z.infer<typeof lineShape>, time: number): string {
   const at = new Date(time).toISOString().slice(11, 19);
-  const { method, path, status, ms } = fields;
-  if (event === "http") return `${at} http ${method} ${path} ${status} ${ms} ms`;
+  const { method, path, status, ms, requestId } = fields;
+  if (event === "http") {
+    const id = Number(status) >= 500 ? ` requestId=${requestId}` : "";
+    return `${at} http ${method} ${path} ${status} ${ms} ms${id}`;
+  }
   const shown = Object.entries(fields).map(([name, value]) => `${name}=${quoted(value)}`);
   return [at, ...(level === "info" ? [] : [level]), event, ...shown].join(" ");
 }

@@ -6,12 +6,17 @@ import type { LoadHook } from "node:module";
  * What costs Convex's test library most is done quicker, on the stack and in the tests: it finds the member of a union
  * that fits by throwing for each that does not, writes and reads a function's validators anew for each call, and a
  * query's bounds for each row, guards every global although a transaction changes six, and has six contexts, each of
- * which Node hands to every promise. What a value lacks, it still says itself.
+ * which Node hands to every promise. What a value lacks, it still says itself. And it refuses what the
+ * platform refuses and the library takes: of any value, and of what takes too long.
  */
 const QUICKER = [
   [
     "function validateValidator(validator, value) {",
-    "function validateValidator(validator, value) { if (fits(validator, value)) return;",
+    "function validateValidator(validator, value) { refuse(value); if (fits(validator, value)) return; if (validator.type === 'record') return validateRecord(validator, value, validateValidator);",
+  ],
+  [
+    "await nestedTxStorage.run(childLock, invokeInContext)",
+    "await measured(functionPath.udfPath, transactionManager, () => nestedTxStorage.run(childLock, invokeInContext))",
   ],
   [
     "function evaluateFieldPath(fieldPath, document) {",
@@ -28,7 +33,7 @@ export const isTestLibrary = (id: string) => id.endsWith("/convex-test/dist/inde
 
 /** The test library's code with the shortcuts in it, which it imports from `here`, this file. */
 export function quickened(code: string, here: string): string {
-  let quick = `import { boundOf, Context, fits, isPlainField, OVERRIDDEN, validatorsOf } from ${JSON.stringify(here)};\n${code}`;
+  let quick = `import { boundOf, Context, fits, isPlainField, measured, OVERRIDDEN, refuse, validateRecord, validatorsOf } from ${JSON.stringify(here)};\n${code}`;
   for (const [usual, quicker] of QUICKER) {
     if (!quick.includes(usual)) throw new Error(`convex-test no longer has: ${usual}`);
     quick = quick.replaceAll(usual, quicker);
@@ -70,7 +75,12 @@ export function fits(validator: ValidatorJSON, value: unknown): boolean {
     case "array":
       return Array.isArray(value) && value.every((one) => fits(validator.value, one));
     case "record":
-      return isPlain(value) && Object.values(value).every((one) => fits(validator.values.fieldType, one));
+      return (
+        isPlain(value) &&
+        Object.entries(value).every(
+          ([key, one]) => fits(validator.keys, key) && fits(validator.values.fieldType, one),
+        )
+      );
     case "object": {
       if (!isPlain(value)) return false;
       const fields = validator.value;
@@ -144,4 +154,96 @@ export class Context {
   exit<Result>(work: () => Result): Result {
     return this.run(undefined, work);
   }
+}
+
+const MOST_ITEMS = 8_192;
+const MOST_FIELDS = 1_024;
+const MOST_NESTING = 64;
+
+/** What the platform takes of no value, whatever its validator. @throws Error that says what. */
+export function refuse(value: unknown, depth = 0): void {
+  if (typeof value === "string") {
+    if (!value.isWellFormed()) throw new Error("The platform refuses a text with half a character");
+    return;
+  }
+  if (typeof value !== "object" || value === null) return;
+  if (depth > MOST_NESTING)
+    throw new Error(`The platform refuses a value of more than ${MOST_NESTING} levels`);
+  if (Array.isArray(value)) {
+    if (value.length > MOST_ITEMS) throw new Error(`The platform refuses a list of ${value.length} values`);
+    for (const one of value) refuse(one, depth + 1);
+  } else if (isPlain(value)) {
+    const entries = Object.entries(value);
+    if (entries.length > MOST_FIELDS)
+      throw new Error(`The platform refuses an object of ${entries.length} fields`);
+    for (const [key, one] of entries) {
+      if (!/^[ -#%-~][ -~]{0,1023}$/.test(key))
+        throw new Error(`The platform refuses the field ${JSON.stringify(key)}`);
+      refuse(one, depth + 1);
+    }
+  }
+}
+
+/** The platform looks at each key and value of a record, the library at none. @throws Error */
+export function validateRecord(
+  { keys, values }: Extract<ValidatorJSON, { type: "record" }>,
+  value: unknown,
+  validate: (validator: ValidatorJSON, value: unknown) => void,
+): void {
+  if (!isPlain(value)) throw new Error(`Validator error: Expected \`record\`, got \`${String(value)}\``);
+  for (const [key, one] of Object.entries(value)) {
+    if (one === undefined) continue;
+    validate(keys, key);
+    validate(values.fieldType, one);
+  }
+}
+
+type Metrics = Record<"documentsRead" | "bytesRead" | "documentsWritten" | "bytesWritten", number>;
+type Layer = { metrics: Metrics; enforce: boolean };
+type Manager = { getMetricsTracker: () => { _current: () => Layer | undefined } | null };
+/** What the calls of a query or mutation have read and written, and the most processor time of one. */
+export type Spent = Metrics & { longestMs: number };
+/** By the functions' names, since the process began. */
+export const spent = new Map<string, Spent>();
+
+/** The platform ends what takes more of a processor. */
+const MOST_MS = 1_000;
+const MANY_MS = 300;
+/** The library's name for what its user does to the rows. */
+const OWN = "custom";
+const usualNow = performance.now.bind(performance);
+
+/** Runs a query or mutation. @throws Error if it takes longer than the platform lets it. */
+export async function measured<Result>(
+  name: string,
+  manager: Manager,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const layer = manager.getMetricsTracker()?._current();
+  if (layer === undefined) return work();
+  if (name === OWN) {
+    layer.enforce = false;
+    return work();
+  }
+  const before = { ...layer.metrics };
+  const [began, processor] = [usualNow(), process.cpuUsage()];
+  const result = await work();
+  const { user, system } = process.cpuUsage(processor);
+  // It shares the processor with others, and the process with threads of its own.
+  const ms = Math.min(usualNow() - began, (user + system) / 1_000);
+  // What a function needs is loaded and compiled at its first call, which tells nothing of the platform.
+  const isFirst = !spent.has(name);
+  const one = spent.get(name) ?? {
+    ...{ documentsRead: 0, bytesRead: 0, documentsWritten: 0, bytesWritten: 0 },
+    longestMs: 0,
+  };
+  for (const key of ["documentsRead", "bytesRead", "documentsWritten", "bytesWritten"] as const)
+    one[key] += layer.metrics[key] - before[key];
+  spent.set(name, one);
+  if (isFirst) return result;
+  one.longestMs = Math.max(one.longestMs, ms);
+  const told = `${name} takes ${Math.round(ms)} ms of processor`;
+  if (ms > MOST_MS) throw new Error(`${told}: the platform ends it after ${MOST_MS}`);
+  if (ms > MANY_MS) process.stdout.write(`${told}, of ${MOST_MS} on the platform\n`);
+  return result;
 }

@@ -1,6 +1,6 @@
 import { OperatorError } from "../command";
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { convexToJson, jsonToConvex, type Value } from "convex/values";
 import * as z from "zod";
@@ -83,6 +83,31 @@ export function keepSnapshots(
       await write();
     },
   };
+}
+
+/**
+ * Takes a directory for this process.
+ * @returns Gives it back.
+ * @throws OperatorError while another process that runs has it: each would overwrite the other's rows.
+ */
+export async function takeDirectory(directory: string): Promise<() => Promise<void>> {
+  const file = path.join(directory, "process");
+  const owner = Number(await readFile(file, "utf8").catch(() => ""));
+  if (owner > 0 && owner !== process.pid && isRunning(owner))
+    throw new OperatorError(
+      `The stack of process ${owner} keeps its state in ${directory}: stop it, or set LOCAL_STATE_DIR to another directory.`,
+    );
+  await mkdir(directory, { recursive: true });
+  await writeFile(file, String(process.pid));
+  return () => rm(file, { force: true });
+}
+
+function isRunning(id: number): boolean {
+  try {
+    return process.kill(id, 0);
+  } catch {
+    return false;
+  }
 }
 
 function documentOf(json: z.infer<typeof snapshotShape>["rows"][string][number]): Record<string, Value> {

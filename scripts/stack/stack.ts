@@ -9,7 +9,7 @@ import { listen } from "../sockets";
 import { createStandins, type Standins } from "../standins/index";
 import type { Market } from "../standins/market";
 import { createIssuer, functionApiHandler, siteHandler, tokenAnswer, type Issuer } from "./api";
-import { createApplication, type Application } from "./application";
+import { createApplication, type ActionHost, type Application } from "./application";
 import { startBackend } from "./backend";
 import { createClock, type Clock } from "./clock";
 import { startCrons } from "./crons";
@@ -24,7 +24,7 @@ import {
 } from "./env";
 import { freshKeys, keptKeys } from "./keys";
 import { captureLogs } from "./logs";
-import { keepSnapshots, readSnapshot } from "./snapshot";
+import { keepSnapshots, readSnapshot, takeDirectory } from "./snapshot";
 
 export const MAX_SPEED = 3_000;
 
@@ -47,6 +47,8 @@ export type StackOptions = {
   envFile?: string;
   /** Receives the application's log, one readable line at a time. */
   log?: (line: string) => void;
+  /** Runs actions and HTTP actions, in place of the library. */
+  host?: ActionHost;
 };
 
 export type Stack = {
@@ -109,6 +111,7 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
   return begun(async (ending) => {
     const { port = 0, apiPort = 0, speed = 1, log = null } = options;
     const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
+    if (kept !== null) ending.leave.push(await takeDirectory(kept));
     // Requests that arrive before the application is ready wait for it.
     const application = deferred<Application>();
     const deliver: Deliver = async (update) => (await application.promise).fetch(WEBHOOK, update);
@@ -122,7 +125,7 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
     const urls = { siteUrl: site.url, apiUrl: api.url };
     try {
       ending.leave.push(applyVariables(variables(urls)));
-      application.resolve(await startApplication(kept, clock, ending));
+      application.resolve(await startApplication(kept, clock, ending, options.host));
     } catch (error) {
       application.reject(error);
     }
@@ -208,9 +211,14 @@ async function startSurroundings(
   return { standins, providersUrl: providers.url, chain, clock, issuer, realProviders: outside, variables };
 }
 
-async function startApplication(kept: string | null, clock: Clock, ending: Ending): Promise<Application> {
+async function startApplication(
+  kept: string | null,
+  clock: Clock,
+  ending: Ending,
+  host?: ActionHost,
+): Promise<Application> {
   const snapshot = kept === null ? null : await readSnapshot(kept);
-  const application = await createApplication(clock);
+  const application = await createApplication(clock, host);
   ending.leave.push(application.stop);
   // Loads most of the application before the first request.
   await application.defaultExport("http");
@@ -249,8 +257,8 @@ function safety({ CHAIN_RPC_URL }: Variables): Variables {
 }
 
 /**
- * The local chain's platform wallet (account 1), payment relayer (2), and the account that anchors the signal record (4);
- * none for a real chain, where their keys would be public.
+ * The local chain's platform wallet (account 1), payment relayer (2), and the account that anchors the signal record (4),
+ * and how many blocks it confirms with; none for a real chain, where their keys would be public.
  */
 function accountsOf(chain: Chain | null): Variables {
   const keyOf = (addressIndex: number) =>
@@ -261,6 +269,8 @@ function accountsOf(chain: Chain | null): Variables {
         PLATFORM_WALLET_ADDRESS: chain.accounts[1],
         X402_RELAYER_PRIVATE_KEY: keyOf(2),
         ANCHOR_PRIVATE_KEY: keyOf(4),
+        // Nothing is mined there while nothing is sent: ten blocks would take ten minutes.
+        CONFIRMATIONS: "1",
       };
 }
 

@@ -118,7 +118,7 @@ const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 /** @param given The field `photo` of a form; names of stored files are unknown here. @throws Refusal */
 export async function readPhoto(given: unknown): Promise<{ photo: Photo; file: Uint8Array<ArrayBuffer> }> {
   if (given === undefined) return refuse("there is no photo in the request");
-  if (!(given instanceof Blob)) return refuse("wrong remote file identifier specified");
+  if (!(given instanceof File) || given.name === "") return refuse("wrong remote file identifier specified");
   if (given.size > 10 * 1024 * 1024) throw new Refusal("Request Entity Too Large", 413);
   if (given.size === 0) return refuse("file must be non-empty");
   const file = new Uint8Array(await given.arrayBuffer());

@@ -43,12 +43,11 @@ describe("a card with a picture", () => {
     app,
   }) => {
     const subject = await drawable(app);
-    // The platform makes a file without a type of whatever comes with a name.
+    // The platform's `set` makes a file without a name and a type of whatever is one.
     class Forgetful extends FormData {
       override set(name: string, value: string | Blob, filename?: string): void {
         if (typeof value === "string") super.set(name, value);
-        else if (value instanceof File && filename === undefined) super.set(name, value);
-        else super.set(name, new File([value], filename ?? "blob"));
+        else super.set(name, new File([value], filename ?? ""));
       }
     }
     vi.stubGlobal("FormData", Forgetful);

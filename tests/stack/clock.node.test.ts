@@ -124,3 +124,25 @@ test("stopping puts the globals back", () => {
   replaced.stop();
   expect(globalThis).toMatchObject(before);
 });
+
+test("a long answer, over a connection that is kept, is read with Node's own timers", async () => {
+  const server = createServer((_, response) => void response.end("x".repeat(2_000_000)));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const failures: unknown[] = [];
+  const note = (error: unknown) => failures.push(error);
+  process.on("uncaughtException", note);
+  try {
+    const { inside } = accelerated();
+    for (let n = 0; n < 3; n++) {
+      const text = await inside(async () => (await fetch(`http://127.0.0.1:${port}/`)).text());
+      expect(text).toHaveLength(2_000_000);
+    }
+  } finally {
+    process.off("uncaughtException", note);
+    server.closeAllConnections();
+    server.close();
+  }
+  expect(failures).toEqual([]);
+});

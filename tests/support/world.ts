@@ -102,10 +102,13 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
     if ((running.getStore() ?? self) !== self) return new Promise(() => undefined);
     const url = new URL(input instanceof Request ? input.url : input);
+    // The platform sends it all the same.
+    if (init?.signal?.aborted === true) sentTooLate.push(url.href);
     if (url.origin === PROVIDERS) return standins.handle(new Request(input, init));
     if (url.hostname === "127.0.0.1") return networkFetch(input, init);
     throw new Error(`A test reached for ${url.origin}`);
   });
+  const sentTooLate: string[] = [];
   const logged: unknown[][] = [];
   restores.push(() => closed.add(self));
   for (const level of LEVELS) {
@@ -115,6 +118,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   const others = Object.entries(replaced ?? {}).map(([name, load]) => [`../../convex/${name}.ts`, load]);
   const t = convexTest({
     schema,
+    transactionLimits: true,
     modules: { ...modules, ...(pictures ? {} : drawing), ...Object.fromEntries(others) },
   });
   rateLimiter.register(t);
@@ -123,6 +127,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     onTestFinished(() => {
       closeApp();
       expectPlainCards(standins.sent("messenger"));
+      expect(sentTooLate).toEqual([]);
     });
 
   async function call(method: string, path: string, { ip, as, ...init }: CallInit = {}): Promise<Answer> {

@@ -8,7 +8,7 @@ import { change } from "../../lib/changes";
 import { AppError } from "../../lib/errors";
 import { literals } from "../../lib/literals";
 import { rowsBy } from "../../lib/records";
-import { HOUR, MINUTE } from "../../lib/time";
+import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { open, workOn } from "../../lib/work";
 import { vEvent, webhookTables, type Event, type EventType } from "./tables";
 
@@ -190,18 +190,26 @@ export const remove = change({ userId: v.string(), webhookId: v.string() }, asyn
   await ctx.db.delete("webhooks", row._id);
 });
 
+/** A row's time is that of its transaction's beginning: an older one can appear until no earlier transaction is open. */
+const SETTLED_MS = 10 * SECOND;
+
 /**
  * The events that were for a user's webhooks, delivered or not, oldest first, each once.
  * @param after As `next` of the page before, or epoch ms: what was written later.
  * @returns `next` is `null` if there is no further page.
  */
 export const read = internalQuery({
-  args: { userId: v.string(), after: v.number() },
+  args: { userId: v.string(), after: v.number(), now: v.number() },
   returns: v.object({ events: v.array(vEvent), next: v.union(v.number(), v.null()) }),
-  handler: async (ctx, { userId, after }) => {
+  handler: async (ctx, { userId, after, now }) => {
     const page = await ctx.db
       .query("webhookPosts")
-      .withIndex("by_userId", (q) => q.eq("userId", userId).gt("_creationTime", after))
+      .withIndex("by_userId", (q) =>
+        q
+          .eq("userId", userId)
+          .gt("_creationTime", after)
+          .lte("_creationTime", now - SETTLED_MS),
+      )
       .take(PAGE);
     const events = new Map(page.map(({ event }) => [event.id, event]));
     return { events: [...events.values()], next: page[PAGE - 1]?._creationTime ?? null };

@@ -146,8 +146,10 @@ const read: MountedEndpoint = endpoint({
     events: z.array(eventShape),
     next: z.string().nullable().describe("`since` for the next page; null if there is none"),
   }),
-  handler: async (ctx, { userId, since: after = Date.now() - 7 * DAY }) => {
-    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.events.read, { userId, after });
+  handler: async (ctx, { userId, since }) => {
+    const now = Date.now();
+    const asked = { userId, after: since ?? now - 7 * DAY, now };
+    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.events.read, asked);
     return { events, next: next === null ? null : String(next) };
   },
 });

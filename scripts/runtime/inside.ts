@@ -1,0 +1,121 @@
+/**
+ * What stands between a context and this process: it runs inside the context, so that whatever it hands on is of the
+ * context's own making. Convex's runtime calls it where, on the platform, it calls the backend.
+ */
+
+/** This process, as a context sees it. */
+export type Outside = {
+  op: (name: string, given: readonly unknown[]) => unknown;
+  /** The answer comes by one of the two, or never, once the context is cut. */
+  asyncOp: (name: string, given: readonly unknown[], done: Done, failed: Failed) => void;
+  asyncSyscall: (name: string, json: string, done: Done, failed: Failed) => void;
+  /** Says what the platform would do otherwise. */
+  fault: (what: string) => void;
+  /** A program in WebAssembly has been made, with this memory. */
+  grown: (memory: WebAssembly.Memory) => void;
+};
+type Done = (value: unknown) => void;
+type Thrown = { name: string; message: string; data?: unknown };
+type Failed = (error: Thrown) => void;
+
+type Backend = {
+  op: (name: string, ...given: unknown[]) => unknown;
+  asyncOp: (name: string, ...given: unknown[]) => Promise<unknown>;
+  syscall: (name: string, json: string) => never;
+  asyncSyscall: (name: string, json: string) => Promise<unknown>;
+  getContinuationPreservedEmbedderData: () => unknown;
+  setContinuationPreservedEmbedderData: (data: unknown) => void;
+};
+
+/** Puts Convex's runtime on the context's globals. */
+export function enter(outside: Outside, setup: (global: object) => void): void {
+  let continuation: unknown;
+  const asked = (begin: (done: Done, failed: Failed) => void): Promise<unknown> =>
+    new Promise((resolve, reject) =>
+      begin(
+        (value) => resolve(own(value)),
+        (error) => reject(ownError(error)),
+      ),
+    );
+  const backend: Backend = {
+    op: (name, ...given) => {
+      try {
+        return own(outside.op(name, given));
+      } catch (error) {
+        throw ownError(error);
+      }
+    },
+    asyncOp: (name, ...given) => asked((done, failed) => outside.asyncOp(name, given, done, failed)),
+    // Only transactions have them.
+    syscall: (name) => {
+      outside.fault(`an action makes the system call ${name}`);
+      throw new Error(name);
+    },
+    asyncSyscall: (name, json) => asked((done, failed) => outside.asyncSyscall(name, json, done, failed)),
+    getContinuationPreservedEmbedderData: () => continuation,
+    setContinuationPreservedEmbedderData: (data) => {
+      continuation = data;
+    },
+  };
+  Object.assign(globalThis, { Convex: backend });
+  bringUp();
+  setup(globalThis);
+  watchPrograms(outside);
+  watchFetch(outside);
+}
+
+/** Node's engine is older than the platform's: what the runtime uses of the difference. */
+function bringUp(): void {
+  if ("transfer" in ArrayBuffer.prototype) return;
+  Object.defineProperty(ArrayBuffer.prototype, "transfer", {
+    value(this: ArrayBuffer) {
+      return this.slice(0);
+    },
+  });
+}
+
+function watchPrograms({ grown }: Outside): void {
+  const usual = WebAssembly.instantiate;
+  Object.assign(WebAssembly, {
+    instantiate: async (bytes: BufferSource, imports?: WebAssembly.Imports) => {
+      const made = await usual(bytes, imports);
+      const { memory } = made.instance.exports;
+      if (memory instanceof WebAssembly.Memory) grown(memory);
+      return made;
+    },
+  });
+}
+
+function watchFetch({ fault }: Outside): void {
+  const usual = globalThis.fetch;
+  globalThis.fetch = (input, init) => {
+    if (init?.signal?.aborted === true)
+      fault("a fetch begins with a signal that has been aborted: it is sent all the same");
+    return usual(input, init);
+  };
+}
+
+/** A value of this context, made of one of another. */
+function own(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (isBytes(value)) return new Uint8Array(value);
+  if (isBuffer(value)) return new Uint8Array(value).slice().buffer;
+  if (isList(value)) return Array.from(value, own);
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, own(one)]));
+}
+
+const tagOf = (value: object): string => Object.prototype.toString.call(value);
+// By their tags, because they are instances of the other context's classes.
+const isBytes = (value: object): value is Uint8Array => tagOf(value) === "[object Uint8Array]";
+const isBuffer = (value: object): value is ArrayBuffer => tagOf(value) === "[object ArrayBuffer]";
+const isList = (value: object): value is unknown[] => Array.isArray(value);
+
+function ownError(error: unknown): Error {
+  const { name, message, data } = isThrown(error) ? error : { name: "Error", message: String(error) };
+  if (name === "AbortError") return new DOMException(message, name);
+  const made = name === "TypeError" ? new TypeError(message) : new Error(message);
+  return data === undefined ? made : Object.assign(made, { data: own(data) });
+}
+
+const isThrown = (error: unknown): error is Thrown =>
+  typeof error === "object" && error !== null && "message" in error;
