@@ -41,7 +41,7 @@ function properOf(schema: z.output<typeof field>): z.output<typeof field> {
     if (listed.some((one) => one.const === "")) delete proper.pattern;
     return proper;
   }
-  const isPlain = typeof pattern === "string" && !pattern.includes(String.raw`\p{`);
+  const isPlain = typeof pattern === "string" && !pattern.includes(String.raw`\u`);
   return isPlain ? { ...rest, pattern } : rest;
 }
 
