@@ -93,6 +93,9 @@ const latest: MountedEndpoint = endpoint({
   },
 });
 
+/** Two tokens get a signal a day, which is open for hours. */
+const MOST_OPEN = 4;
+
 const history: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/history",
@@ -102,7 +105,7 @@ const history: MountedEndpoint = endpoint({
   errors,
   example: {
     input: { token: "BTC", limit: 1 },
-    output: { signals: [signalExample], stats: recordOf([storedExample]), count: 1 },
+    output: { signals: [signalExample], stats: recordOf([storedExample]), count: 1, more: 0 },
   },
   input: z.object({
     token: signalToken,
@@ -112,11 +115,17 @@ const history: MountedEndpoint = endpoint({
     signals: z.array(publicSignal),
     stats: signalStats,
     count: z.number().describe("How many signals this answer contains"),
+    more: z.int().nonnegative().describe("How many there are beyond them"),
   }),
   handler: async (ctx, { token = null, limit }) => {
     await assertIssued(ctx, token ?? undefined);
-    const { signals, record } = await ctx.runQuery(internal.signals.history.page, { token, limit });
-    return { signals: signals.map(signalView), stats: record, count: signals.length };
+    // The record has the closed ones; the open ones are the newest.
+    const page = { token, limit: Math.max(limit, MOST_OPEN) };
+    const { signals: newest, record } = await ctx.runQuery(internal.signals.history.page, page);
+    const signals = newest.slice(0, limit);
+    const open = newest.filter(({ status }) => status === "PENDING").length;
+    const more = Math.max(0, record.n + open - signals.length);
+    return { signals: signals.map(signalView), stats: record, count: signals.length, more };
   },
 });
 

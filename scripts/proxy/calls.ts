@@ -2,6 +2,7 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { keyOf, noteOutcome, type Key } from "./keys";
 import type { BuiltIn } from "./server";
+import { withLeanRows, withLimit } from "./rows";
 import { callService, ServiceError, type Body, type ServiceCall } from "./service";
 import { textOf } from "./text";
 import type { Called } from "./tools";
@@ -18,6 +19,8 @@ export type Input = Readonly<Record<string, unknown>>;
 
 /** The service answers within 28 seconds, whatever it has to ask or sign. */
 const TIMEOUT_MS = 29_000;
+/** Its last digits are lost before the proxy reads them, so that two long ids would be one. */
+const TOO_LARGE = "is too large for a JSON number, which loses its last digits: send it as text, in quotes.";
 const NOTHING = ["", "null", "undefined", "None", "NaN", "[object Object]"];
 const NOTHING_MOVED = "NOTHING was moved by this call";
 
@@ -26,8 +29,12 @@ export async function callTool(
   given: Input,
   { serviceUrl, signal }: Pick<ServiceCall, "serviceUrl" | "signal">,
 ): Promise<CallToolResult> {
-  const input = withoutNothing(given);
+  const input = withLimit(tool.list, withoutNothing(given), isNothing);
   if (inputAsksForKey(input)) return declined(tool);
+  const long = Object.entries(input).find(
+    ([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value),
+  );
+  if (long !== undefined) return failed(`${long[0]} ${TOO_LARGE}`);
   const key = keyOf(tool, input);
   try {
     const { body, isRepeat } = await callService({
@@ -35,7 +42,7 @@ export async function callTool(
       idempotencyKey: key?.value ?? null,
     });
     if (key !== null) noteOutcome(tool, input, key, isWaiting(body));
-    return answered(body, isRepeat && key?.isMade === true);
+    return answered(withLeanRows(tool.list, body), isRepeat && key?.isMade === true);
   } catch (error) {
     if (key !== null) noteOutcome(tool, input, key, !(error instanceof ServiceError) || error.inDoubt);
     if (!(error instanceof ServiceError)) throw error;
@@ -46,7 +53,11 @@ export async function callTool(
 /** A key that is a word for nothing, as clients write it, is none; in every other field the service reads such words itself. */
 function withoutNothing(given: Input): Input {
   const { idempotencyKey, ...rest } = given;
-  return typeof idempotencyKey === "string" && !NOTHING.includes(idempotencyKey.trim()) ? given : rest;
+  return typeof idempotencyKey === "string" && !isNothing(idempotencyKey) ? given : rest;
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || (typeof value === "string" && NOTHING.includes(value.trim()));
 }
 
 function isWaiting({ status, approvalId }: Body): boolean {
@@ -87,6 +98,8 @@ function noticesOf(body: Body): string[] {
   if (status === "failed") notices.push("It FAILED on chain: nothing but network fees was spent.");
   if (status === "submitted" && "txHash" in body)
     notices.push("It was submitted; its confirmation is still to come.");
+  if (typeof body.more === "number" && body.more > 0)
+    notices.push(`And ${body.more} more: a larger limit (at most 100) gets more of them.`);
   if (body.messengerSent === false)
     notices.push("No card has arrived in the messenger so far; set_telegram says where a person's cards go.");
   if (owned === true) notices.push(`${String(ownedNote)}.`);

@@ -1,8 +1,11 @@
+import type { List } from "./rows";
+
 /** The 19 tools as data: names, what models read about them, what clients may expect, and the endpoint behind each. */
 
 /** How a tool is called. */
 export type Called = {
   name: string;
+  title: string;
   method: "GET" | "POST";
   path: `/${string}`;
   /**
@@ -10,10 +13,11 @@ export type Called = {
    * `ordered`, the same with a key made of the terms, because money moves.
    */
   repeats: "freely" | "keyed" | "ordered";
+  /** The list in its answer, if that may be long. */
+  list?: List;
 };
 
 export type Tool = Called & {
-  title: string;
   /** For the model: what it does, its units, and what to watch out for. */
   description: string;
   /** Changes nothing but what the caller was shown before; clients that prompt do not ask for it. */
@@ -30,6 +34,18 @@ const of = (method: "GET" | "POST", path: `/${string}`, rest: Partial<Omit<Tool,
 const STORED = { open: false };
 const CREATES = { open: false, reads: false };
 const MOVES_MONEY = { reads: false, destructive: true, repeats: "ordered" as const };
+
+const SIGNALS: List = {
+  name: "signals",
+  keeps: "id token signal entry tp1 tp2 sl confidence status generatedAt exitPrice afterCostsPercent".split(
+    " ",
+  ),
+};
+const ALERTS: List = {
+  name: "alerts",
+  keeps: "token alertType amount direction description source chain occurredAt txHash verified".split(" "),
+  usual: 20,
+};
 
 const CARD = "With userId, the person's secret id, it also goes as a card to their messenger.";
 const ORDER =
@@ -62,8 +78,8 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   get_signal_history: {
     title: "Signal history",
     description:
-      "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out.",
-    ...of("GET", "/mcp/signals/history", STORED),
+      "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out; the reasoning of one is in get_latest_signal.",
+    ...of("GET", "/mcp/signals/history", { ...STORED, list: SIGNALS }),
   },
   get_daily_recap: {
     title: "Daily recap",
@@ -73,8 +89,8 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   },
   get_whale_alerts: {
     title: "Whale alerts",
-    description: `Large on-chain moves of the last hours (1 to 168, 6 when left out): exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones were read on Base; agent-reported ones are a language model's, verified if the transaction agrees. ${CARD}`,
-    ...of("POST", "/mcp/whale-alerts"),
+    description: `Large on-chain moves of the last hours (1 to 168, 6 when left out): exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones were read on Base; agent-reported ones are a language model's, verified if the transaction agrees. limit is how many of the newest, 1 to 100, 20 when left out. ${CARD}`,
+    ...of("POST", "/mcp/whale-alerts", { list: ALERTS }),
   },
   run_research: {
     title: "Research now",
