@@ -37,13 +37,17 @@ const MOVES_MONEY = { reads: false, destructive: true, repeats: "ordered" as con
 
 const SIGNALS: List = {
   name: "signals",
-  keeps: "id token signal entry tp1 tp2 sl confidence status generatedAt exitPrice afterCostsPercent".split(
-    " ",
-  ),
+  keeps: [
+    ..."id token timeframe signal entry tp1 tp2 sl confidence status".split(" "),
+    ..."generatedAt expiresAt closedAt exitPrice pnlPercent afterCostsPercent".split(" "),
+  ],
 };
 const ALERTS: List = {
   name: "alerts",
-  keeps: "token alertType amount direction description source chain occurredAt txHash verified".split(" "),
+  keeps: [
+    ..."token alertType amount direction description source chain".split(" "),
+    ..."occurredAt detectedAt messengerSent txHash verified".split(" "),
+  ],
   usual: 20,
 };
 

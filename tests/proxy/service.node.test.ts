@@ -154,7 +154,7 @@ describe("a failure", () => {
     [
       "that leads elsewhere",
       () => Response.redirect("https://example.com", 301),
-      /answered 301 without a readable message/,
+      /^The service's address leads elsewhere \(301\)/,
     ],
   ])("is told %s", async (_, answer, told) => {
     service.answers(answer);
