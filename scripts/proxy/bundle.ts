@@ -58,7 +58,7 @@ function listed(tool: Tool): ListToolsResult["tools"][number] {
   const changes = { destructiveHint: destructive, idempotentHint: repeats === "freely" };
   return {
     ...{ name, title, description },
-    annotations: { readOnlyHint: reads, ...(reads ? {} : changes), openWorldHint: open },
+    annotations: { title, readOnlyHint: reads, ...(reads ? {} : changes), openWorldHint: open },
     inputSchema: inputSchema(found.input),
     outputSchema: outputSchema(found.returns),
   };

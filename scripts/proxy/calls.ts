@@ -4,7 +4,7 @@ import { keyOf, noteOutcome, type Key } from "./keys";
 import type { BuiltIn } from "./server";
 import { withLeanRows, withLimit } from "./rows";
 import { callService, ServiceError, type Body, type ServiceCall } from "./service";
-import { textOf } from "./text";
+import { isObject, textOf } from "./text";
 import type { Called } from "./tools";
 
 /**
@@ -66,28 +66,28 @@ function isWaiting({ status, approvalId }: Body): boolean {
 
 /** @param isRepeat Whether a client that has restarted this process sends the same order again. */
 function answered(body: Body, isRepeat: boolean): CallToolResult {
-  const notices = noticesOf(body);
+  const told = toolsNamed(body);
+  const notices = noticesOf(told);
   if (isRepeat)
     notices.unshift(
       `${NOTHING_MOVED}: the same order was made within the last ten minutes, and this is its outcome. To order it once more, pass an idempotencyKey of your own.`,
     );
   const nothingMoved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
   const facts = {
-    ...body,
-    ...(typeof body.warning === "string" ? { warning: inTools(body.warning) } : {}),
+    ...told,
     ...(isRepeat ? { repeated: true } : {}),
     ...(nothingMoved ? { nothingMoved } : {}),
   };
   // Notices first, then the facts.
   return {
-    content: [{ type: "text", text: [...notices, textOf(facts)].join("\n") }],
+    content: [{ type: "text", text: [...notices, textOf({ ...facts, notice: undefined })].join("\n") }],
     structuredContent: notices.length === 0 ? facts : { ...facts, notices },
   };
 }
 
 /** What an answer means for the person, in words. */
 function noticesOf(body: Body): string[] {
-  const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey } = body;
+  const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey, notice } = body;
   const again = `call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome`;
   const notices: string[] = [];
   if (status === "rehearsed") notices.push(`A rehearsal: ${NOTHING_MOVED}.`);
@@ -100,14 +100,24 @@ function noticesOf(body: Body): string[] {
     notices.push("It was submitted; its confirmation is still to come.");
   if (typeof body.more === "number" && body.more > 0)
     notices.push(`And ${body.more} more: a larger limit (at most 100) gets more of them.`);
+  if (typeof notice === "string") notices.push(notice);
   if (body.messengerSent === false)
-    notices.push("No card has arrived in the messenger so far; set_telegram says where a person's cards go.");
+    notices.push(
+      isEmpty(body.signals)
+        ? "No card was sent: there is nothing to send yet."
+        : "No card has arrived in the messenger so far; set_telegram says where a person's cards go.",
+    );
   if (owned === true) notices.push(`${String(ownedNote)}.`);
   else if (typeof claimPending === "string")
     notices.push(
-      `Warning: somebody has claimed this userId, and owns its wallet from ${claimPending} on. If that is not this person, until then the page at this address ends the claim: ${String(claimEndUrl)}`,
+      `This userId was claimed, by this person or by another one: its wallet belongs to who claimed it from ${claimPending} on. If it was not this person, the page at this address ends the claim until then: ${String(claimEndUrl)}`,
     );
   return notices;
+}
+
+/** Whether there is no signal. */
+function isEmpty(signals: unknown): boolean {
+  return isObject(signals) && Object.values(signals).every((one) => one === null);
 }
 
 /** A key is named only where money may have moved, or where the caller named it. */
@@ -136,10 +146,24 @@ function failedWith(
 
 /** The service's words, with tools in place of their endpoints. */
 function inTools(words: string): string {
-  return words.replace(
-    /(?:\b(?:GET|POST) )?(\/(?:mcp|user)\/[a-z]+(?:[/-][a-z]+)*)/g,
-    (whole, path: string) => BUILT_IN.calls.find((tool) => tool.path === path)?.name ?? whole,
-  );
+  return words
+    .replace(
+      /(?:\b(?:GET|POST) )?(\/(?:mcp|user)\/[a-z]+(?:[/-][a-z]+)*)/g,
+      (whole, path: string) => BUILT_IN.calls.find((tool) => tool.path === path)?.name ?? whole,
+    )
+    .replace(/: connect first\b/, ": connect first (connect_wallet)");
+}
+
+/** What the service says to a person stands under these names. */
+const SAID = ["error", "warning", "notice", "ownedNote", "summary"];
+
+/** An answer, with tools in place of their endpoints in what it says, however deep that stands. */
+function toolsNamed(body: Body): Body {
+  const entries = Object.entries(body).map(([name, value]): [string, unknown] => {
+    if (typeof value === "string") return [name, SAID.includes(name) ? inTools(value) : value];
+    return [name, isObject(value) ? toolsNamed(value) : value];
+  });
+  return Object.fromEntries(entries);
 }
 
 function failed(error: string, more: Body = {}): CallToolResult {

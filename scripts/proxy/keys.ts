@@ -22,7 +22,7 @@ export type Key = { value: string; isNamed: boolean; isMade: boolean };
 
 /** `null` where none is needed. */
 export function keyOf(tool: Called, input: Input): Key | null {
-  if (tool.repeats === "freely") return null;
+  if (tool.repeats === "freely" || tool.repeats === "again") return null;
   const { idempotencyKey } = input;
   if (typeof idempotencyKey === "string")
     return { value: idempotencyKey.trim(), isNamed: true, isMade: false };

@@ -105,9 +105,12 @@ function wordsFor(status: number): string {
 /** When to try again: `Retry-After` has seconds or a date. */
 function waitIn(retryAfter: string | null): string {
   if (retryAfter === null) return "";
-  if (/^\s*\d+\s*$/.test(retryAfter)) return ` (try again in ${retryAfter.trim()} s)`;
-  const seconds = Math.ceil((Date.parse(retryAfter) - Date.now()) / 1_000);
-  return seconds > 0 ? ` (try again in ${seconds} s)` : "";
+  const isCount = /^\s*\d+\s*$/.test(retryAfter);
+  const seconds = isCount ? Number(retryAfter) : Math.ceil((Date.parse(retryAfter) - Date.now()) / 1_000);
+  if (!(seconds > 0)) return "";
+  if (seconds < 300) return ` (try again in ${seconds} s)`;
+  const minutes = Math.ceil(seconds / 60);
+  return ` (try again in ${minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`})`;
 }
 
 function addressOf({ serviceUrl, method, path, input }: ServiceCall): string {

@@ -9,10 +9,10 @@ export type Called = {
   method: "GET" | "POST";
   path: `/${string}`;
   /**
-   * How a call with an unknown outcome may be repeated: `freely`; `keyed`, with the first one's idempotency key; or
+   * How a call with an unknown outcome may be repeated: `freely`; `again`, which does it once more; `keyed`, with the first one's idempotency key; or
    * `ordered`, the same with a key made of the terms, because money moves.
    */
-  repeats: "freely" | "keyed" | "ordered";
+  repeats: "freely" | "again" | "keyed" | "ordered";
   /** The list in its answer, if that may be long. */
   list?: List;
 };
@@ -32,6 +32,8 @@ const of = (method: "GET" | "POST", path: `/${string}`, rest: Partial<Omit<Tool,
   ...rest,
 });
 const STORED = { open: false };
+/** Once more is one card more. */
+const SENDS = { reads: false, repeats: "again" as const };
 const CREATES = { open: false, reads: false };
 const MOVES_MONEY = { reads: false, destructive: true, repeats: "ordered" as const };
 
@@ -76,8 +78,8 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   },
   get_latest_signal: {
     title: "Latest trading signal",
-    description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry (the measured price at issue), two targets and stop loss in USD, a confidence from 0 to 100, the chance from which it earns its costs (breakEvenPercent) and until when it is valid (expiresAt); null where there is none yet. ${CARD} Information, not financial advice.`,
-    ...of("POST", "/mcp/signals/latest"),
+    description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry (the measured price at issue), two targets and stop loss in USD, a confidence from 0 to 100, the chance from which it earns its costs (breakEvenPercent) and until when it is valid (expiresAt); null where there is none yet. notice says what has ended and when the next is due. ${CARD} Information, not financial advice.`,
+    ...of("POST", "/mcp/signals/latest", SENDS),
   },
   get_signal_history: {
     title: "Signal history",
@@ -94,7 +96,7 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   get_whale_alerts: {
     title: "Whale alerts",
     description: `Large on-chain moves of the last hours (1 to 168, 6 when left out): exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones were read on Base; agent-reported ones are a language model's, verified if the transaction agrees. limit is how many of the newest, 1 to 100, 20 when left out. ${CARD}`,
-    ...of("POST", "/mcp/whale-alerts", { list: ALERTS }),
+    ...of("POST", "/mcp/whale-alerts", { ...SENDS, list: ALERTS }),
   },
   run_research: {
     title: "Research now",
@@ -129,7 +131,7 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   connect_wallet: {
     title: "Connect the custody wallet",
     description:
-      "Creates the user's custody wallet on Base, the one that swap_tokens and send_token spend, or returns the existing one. userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and always use the same one; until somebody owns it, anyone who knows it controls the wallet. If the answer has an ownerUrl, give that link to the person: who taps Own there has another way to the wallet, and approves what the userId alone would move.",
+      "Creates the user's custody wallet on Base, the one that swap_tokens and send_token spend, or returns the existing one. userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and always use the same one; until somebody owns it, anyone who knows it controls the wallet. If the answer has an ownerUrl, give that link to the person: who taps Own there owns the wallet, at once while it is new and 48 hours later otherwise (claimPending), and from then on approves in their chat what the userId alone would move.",
     ...of("POST", "/mcp/defi/connect", CREATES),
   },
   swap_tokens: {
@@ -146,7 +148,7 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
     title: "Portfolio",
     description:
       "All token balances of the user's custody wallet with live prices and the total, in USD; a token without a live price is left out of the total. Creates the wallet if there is none.",
-    ...of("GET", "/mcp/defi/portfolio"),
+    ...of("GET", "/mcp/defi/portfolio", { reads: false }),
   },
   create_wallet: {
     title: "Create a basic wallet",
@@ -163,7 +165,7 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   set_telegram: {
     title: "Set up the messenger bot",
     description:
-      "Sets where the user's reports and alerts go: their own bot (messengerBotToken, also telegramBotToken), their chat (messengerChatId, also telegramChatId), or both; what is left out stays, an empty text clears. The bot token is sealed and never shown again.",
+      "Sets where the user's reports and alerts go: their own bot (messengerBotToken), their chat (messengerChatId), or both; what is left out stays, an empty text clears. The bot token is sealed and never shown again. Where the userId has an owner it is refused, and the refusal says how the owner does it.",
     ...of("POST", "/user/messenger", { reads: false, destructive: true, open: false, repeats: "keyed" }),
   },
 };
@@ -175,7 +177,7 @@ export const INSTRUCTIONS = [
   "A userId is the only credential and a bearer secret: choose a long random one per person (a UUID), keep it, use the same one in every call, and never show it to others. Until it has an owner, losing it is losing what belongs to it.",
   "Amounts of tokens are whole numbers in the smallest unit, as strings: 1 USDC is 1000000, 1 ETH is 1000000000000000000. Texts round to four digits; structuredContent is exact.",
   "Ask the person before swap_tokens and send_token: they move real money and cannot be undone. dryRun: true rehearses them.",
-  "Where a userId has an owner, an order or a messenger setting may wait for the owner's approval in their chat: nothing has moved then; once they have approved, call again with the same input.",
+  "Where a userId has an owner, an order may wait for the owner's approval in their chat: nothing has moved then; once they have approved, call again with the same input.",
   "Private keys and seed phrases are never shown by any tool.",
   "Prompts to begin with: What moves the market today? · How have the BTC signals done? · Research SOL for me over the next 8 hours. · What would swapping 25 USDC for ETH cost?",
 ].join("\n");

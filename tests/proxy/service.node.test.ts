@@ -142,7 +142,7 @@ describe("a failure", () => {
     [
       "in the service's own words",
       json(404, { error: "No wallet: connect first" }),
-      /^No wallet: connect first$/,
+      /^No wallet: connect first \(connect_wallet\)$/,
     ],
     [
       "with the time to wait",

@@ -87,7 +87,8 @@ const robots = text({
   path: "/robots.txt",
   media: "text/plain",
   summary: "What crawlers may read.",
-  description: "Pages and references; not endpoints that take a `userId` or cost something.",
+  description:
+    "Pages, references, and reads from a cache; not endpoints that need a `userId` or cost something.",
 });
 const icon = text({
   path: "/favicon.ico",

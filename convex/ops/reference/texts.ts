@@ -65,10 +65,15 @@ function constant(media: Parameters<typeof respond>[1], text: string): Answering
     Promise.resolve(respond(200, media, text, requestId, { "Cache-Control": "public, max-age=86400" }));
 }
 
-/** What crawlers may read: pages and references, not endpoints that take a `userId` or cost something. */
+/**
+ * What crawlers and models may read: pages, references and what is read from a cache, not endpoints that take a `userId` or
+ * cost something. The longest rule counts, or the first.
+ */
 function robots(): string {
+  const open = ["market", "prices", "signals/", "whale-alerts", "research/report"];
   const closed = ["/mcp/", "/agent/", "/alerts", "/webhooks", "/user/", "/messenger/"];
-  return ["User-agent: *", ...closed.map((path) => `Disallow: ${path}`), "Allow: /", ""].join("\n");
+  const rules = [...open.map((path) => `Allow: /mcp/${path}`), ...closed.map((path) => `Disallow: ${path}`)];
+  return ["User-agent: *", ...rules, "Allow: /", ""].join("\n");
 }
 
 /** Whether a header's list names it, and does not exclude it. */
