@@ -1,3 +1,4 @@
+import zlib from "node:zlib";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { gunzipSync } from "fflate";
 import { describe, expect } from "vitest";
@@ -5,6 +6,7 @@ import * as z from "zod";
 import packageFile from "../../package.json";
 import { endpoints, offered } from "../../convex/endpoints";
 import http from "../../convex/http";
+import { TEXTS } from "../../convex/ops/reference/bytes";
 import { openApi } from "../../scripts/reference/document";
 import type { Operation } from "../../scripts/reference/types";
 import { createApp, test } from "../support/app";
@@ -48,6 +50,11 @@ describe("the API document", () => {
       const bytes = new Uint8Array(await packed.arrayBuffer());
       expect(bytes.length).toBeLessThan(plain.text.length / 3);
       expect(new TextDecoder().decode(gunzipSync(bytes))).toBe(plain.text);
+      // Node's own reader checks the sums.
+      expect(zlib.gunzipSync(bytes).toString()).toBe(plain.text);
+      // What was compressed with the code is sent as it is.
+      const [piece] = TEXTS[path === "/openapi.json" ? "document" : path] ?? [];
+      expect(Buffer.from(bytes).includes(Buffer.from(piece?.bytes ?? "", "base64"))).toBe(true);
       expect((await asked({ "Accept-Encoding": "gzip;q=0" })).headers.get("content-encoding")).toBeNull();
       const tag = plain.headers.get("etag") ?? "";
       const again = await asked({ "If-None-Match": `"older", ${tag}` });
