@@ -124,7 +124,7 @@ describe("a value in another JSON type means what it says:", () => {
     const swap = { userId: "alice", fromToken: "USDC", toToken: "ETH", amount: 25_000_000 };
     const rehearsal = await app.post("/mcp/defi/swap", { ...swap, slippageBps: "50", dryRun: "true" });
     expect([rehearsal.status, rehearsal.body.error]).not.toEqual([400, expect.anything()]);
-    const condition = { kind: "price", token: "BTC", direction: "above", levelUsd: "120000" };
+    const condition = { kind: "price", token: "btc", direction: "above", levelUsd: "120000" };
     for (const sent of [condition, JSON.stringify(condition)]) {
       const { status, body } = await app.post("/alerts", { userId: "alice", condition: sent, once: "false" });
       expect([status, body]).toMatchObject([
@@ -132,6 +132,11 @@ describe("a value in another JSON type means what it says:", () => {
         { alert: { condition: { levelUsd: 120_000 }, once: false } },
       ]);
     }
+  });
+
+  test("a token is a question about it", async ({ app }) => {
+    const asked = await app.get("/mcp/token?token=SOL");
+    expect([asked.status, asked.body]).toMatchObject([200, { question: "SOL", token: { symbol: "SOL" } }]);
   });
 
   test("what is no such value is refused as before", async ({ app }) => {
