@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { copyFile, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { serviceUrlOf } from "../../scripts/proxy/address";
 import {
   built,
@@ -122,7 +123,7 @@ describe("a line is what ends with a line feed:", () => {
     const found = out
       .trim()
       .split("\n")
-      .map((line): Record<string, unknown> => JSON.parse(line));
+      .map((line) => z.record(z.string(), z.unknown()).parse(JSON.parse(line)));
     return new Map(found.map((one) => [one["id"], one]));
   }
 
