@@ -29,7 +29,11 @@ const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=/;
 
 /** The variables of a settings file. Other lines are left out: Node would take them for a part of the next name. */
 export function settingsIn(text: string): Record<string, string | undefined> {
-  const lines = text.split(/\r?\n/).filter((line) => ASSIGNMENT.test(line));
+  // Some editors begin a file with a byte order mark, which would become a part of the first name.
+  const lines = text
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .filter((line) => ASSIGNMENT.test(line));
   return parseEnv(lines.join("\n"));
 }
 

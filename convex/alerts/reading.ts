@@ -36,7 +36,7 @@ import type { Condition } from "./tables";
 
 const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
-const coin = z.string().regex(COIN, "must be a coin's symbol, such as SOL");
+const coin = z.string().overwrite(symbolIn).regex(COIN, "must be a coin's symbol, such as SOL");
 
 const changes = z
   .strictObject({

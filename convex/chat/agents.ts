@@ -35,10 +35,13 @@ export const ANSWER_TOKENS = 1_000;
 
 export const DEFAULT_AGENT: AgentId = "primary-default";
 
+const AGENTS =
+  "there are primary-default (who answers when agentId is left out), news-default and marketdata-default";
+
 /** @throws AppError `not_found` */
 export function agentNamed(id: string): AgentId {
   const agent = namesIn(PROMPTS).find((one) => one === id);
-  if (agent === undefined) throw new AppError("not_found", `There is no agent named ${id}`);
+  if (agent === undefined) throw new AppError("not_found", `There is no agent named ${id}: ${AGENTS}`);
   return agent;
 }
 

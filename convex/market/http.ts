@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { failureOf } from "../lib/errors";
-import { EXAMPLE_TIME, text, wholeNumberOr } from "../lib/http/input";
+import { EXAMPLE_TIME, text, wholeNumberOr, withAliases } from "../lib/http/input";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { questionKey, readThrough } from "../lib/cache";
 import { iso, SECOND } from "../lib/time";
@@ -105,9 +105,14 @@ const tokenQuestion: MountedEndpoint = endpoint({
       fetchedAt: EXAMPLE_TIME,
     },
   },
-  input: z.object({
-    question: text(1_000).describe("Token name or ticker, or a question about it."),
-  }),
+  input: withAliases(
+    { token: "question" },
+    z.object({
+      question: text(1_000).describe(
+        "Token name or ticker, or a question about it; token is another name for it.",
+      ),
+    }),
+  ),
   returns: tokenAnswer.extend({ question: z.string() }),
   handler: async (ctx, { question }, { caller }) => {
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");

@@ -71,7 +71,7 @@ export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?
 }
 
 export const unknownToken = (symbol: string): string =>
-  `No source knows the token ${symbol}: name it by its symbol, such as BTC`;
+  `No source knows the token ${symbol}: name it by its symbol, such as BTC, or leave token out for the whole market`;
 
 /** The error for a token while the sources that would know it cannot be reached. */
 export const unsureToken = (symbol: string): string =>

@@ -153,9 +153,13 @@ const termFields = {
     .describe("The requirements of x402 version 1, as in the example; version 2 is in the header"),
 };
 
+const EXAMPLE_RESOURCE = `https://example.convex.site${PAID_PATH}`;
+// What is for catalogues looks like a schema to linters of the document.
+const { outputSchema: _, ...exampleRequirement } = requirementOne(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS);
 const termsExample = {
   error: UNPAID,
-  ...termsOf(`https://example.convex.site${PAID_PATH}`, EXAMPLE_ADDRESS, true),
+  ...termsOf(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS, true),
+  accepts: [exampleRequirement],
 };
 
 /** Headers of every answer to a proof that was checked. */

@@ -260,7 +260,11 @@ const report: MountedEndpoint = endpoint({
   handler: async (ctx, { token = "", jobId }, { caller }) => {
     const latest = await readReport(ctx, jobId === undefined ? { token } : { jobId });
     if (latest !== null) return latest;
-    if (jobId !== undefined) throw new AppError("not_found", "There is no research report of this shift yet");
+    if (jobId !== undefined)
+      throw new AppError(
+        "not_found",
+        `There is no research report of the shift ${jobId}: its first comes 2.5 hours after its start, and GET /mcp/research/status has the user's shifts`,
+      );
     // It may be a name, or not exist.
     const { focusOf } = await listing();
     const focus = await focusOf(ctx, token, caller);

@@ -6,6 +6,7 @@ import { AppError, KEY_USED } from "../lib/errors";
 import { refuseBeyond } from "../lib/limits/budget";
 import { rowsByBoth } from "../lib/records";
 import { vCallersPart } from "../lib/tables";
+import { iso } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, stopButton } from "./cards";
 import {
@@ -61,12 +62,16 @@ export const start = internalMutation({
       return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
     }
     const startedAt = Date.now();
-    refuseActive(MAX_ACTIVE, await activeShiftsOf(ctx, userId), startedAt);
+    const how =
+      stoppable === true
+        ? "the button below a start notice stops one"
+        : "POST /mcp/research/stop stops a user's";
+    refuseActive(MAX_ACTIVE, await activeShiftsOf(ctx, userId), startedAt, "of one user", how);
     const everybodys = await everybodysShifts(ctx);
-    refuseActive(MAX_ACTIVE_IN_ALL, everybodys, startedAt, " by everybody together");
+    refuseActive(MAX_ACTIVE_IN_ALL, everybodys, startedAt, "of everybody together", how);
     for (const holder of paidBy.holders) {
       const around = everybodys.filter((shift) => shift.paidBy.holders.includes(holder));
-      refuseActive(MAX_ACTIVE_AROUND, around, startedAt, " from one network address");
+      refuseActive(MAX_ACTIVE_AROUND, around, startedAt, "from one network address", how);
     }
     await refuseBeyond(ctx, paidBy);
     const isForeign = byId === true && chatId !== undefined && !(await isOwnChat(ctx, userId, chatId));
@@ -97,13 +102,23 @@ export const start = internalMutation({
   },
 });
 
-/** @throws AppError `rate_limited` if too many shifts are active. */
-function refuseActive(most: number, active: readonly Doc<"shifts">[], now: number, how = ""): void {
+/**
+ * @param whose Such as "of one user".
+ * @param how How to stop one.
+ * @throws AppError `rate_limited` if too many shifts are active.
+ */
+function refuseActive(
+  most: number,
+  active: readonly Doc<"shifts">[],
+  now: number,
+  whose: string,
+  how: string,
+): void {
   if (active.length < most) return;
   const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
-  throw new AppError("rate_limited", `At most ${most} research shifts can be active at once${how}`, {
-    retryAfterMs: Math.max(0, freeAt - now),
-  });
+  const ends = `${iso(freeAt).slice(0, 16).replace("T", " ")} UTC`;
+  const problem = `At most ${most} research shifts ${whose} can be active at once: the first of them ends at ${ends}, and ${how}`;
+  throw new AppError("rate_limited", problem, { retryAfterMs: Math.max(0, freeAt - now) });
 }
 
 /** Stops the user's active shifts, or one of them. Their work in progress is dropped, and nothing more is sent. */

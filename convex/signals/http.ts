@@ -12,7 +12,7 @@ import { DAY, dayOf, iso } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
 import { proofEndpoints, signalExample, storedExample } from "./proof";
 import { recordOf, signalView, standingOf } from "./record";
-import { isIssueTime, TOKENS, type Token } from "./rules";
+import { isIssueTime, nextIssueAt, TOKENS, type Token } from "./rules";
 import { publicSignal, signalStats, signalToken, standing } from "./shapes";
 import type { Signal } from "./tables";
 
@@ -50,6 +50,24 @@ export async function reviewedDay(
 
 const errors = { not_configured: "No signal was ever issued, and LLM_GATEWAY_API_KEY is not configured." };
 
+/** What of these tokens' signals no longer holds, and when the next are due; `null` while all hold. */
+function endedNotice(now: number, tokens: readonly Token[], rows: readonly Signal[]): string | null {
+  const said = tokens.flatMap((token) => {
+    const row = rows.find((signal) => signal.token === token);
+    if (row === undefined) return [`No ${token} signal has been issued yet.`];
+    if (row.status === "PENDING" && row.expiresAt > now) return [];
+    const outcome = row.status === "PENDING" ? "EXPIRED" : row.status;
+    return [
+      `The ${token} signal of ${minuteOf(row.generatedAt)} has ended (${outcome}): it is no advice for now.`,
+    ];
+  });
+  return said.length === 0 ? null : `${said.join(" ")} The next is due at ${minuteOf(nextIssueAt(now))}.`;
+}
+
+function minuteOf(at: number): string {
+  return `${iso(at).slice(0, 16).replace("T", " ")} UTC`;
+}
+
 const latest: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/latest",
@@ -61,19 +79,28 @@ const latest: MountedEndpoint = endpoint({
   errors: { ...errors, rate_limited: "With `userId`: too many cards were asked for." },
   example: {
     input: { token: "BTC", userId: EXAMPLE_USER },
-    output: { signals: { BTC: signalExample }, messengerSent: true },
+    output: {
+      notice:
+        "The BTC signal of 2026-01-05 09:30 UTC has ended (WIN): it is no advice for now. The next is due at 2026-01-06 08:00 UTC.",
+      signals: { BTC: signalExample },
+      messengerSent: true,
+    },
   },
   input: z.object({
     token: signalToken,
     userId: optionalUserId.describe("Whose messenger gets the card; omit for none."),
   }),
   returns: z.object({
+    notice: z
+      .string()
+      .optional()
+      .describe("What no longer holds, or was never issued, and when the next is due; absent while all hold"),
     signals: z.object({ BTC: publicSignal.nullable().optional(), ETH: publicSignal.nullable().optional() }),
     messengerSent: z
       .boolean()
       .optional()
       .describe(
-        "With `userId`: whether the card arrived while the caller waited; false for a user who has neither set a chat nor confirmed a link.",
+        "With `userId`: whether the card arrived while the caller waited; false for a user who has neither set a chat nor confirmed a link, and where there is no signal to send.",
       ),
   }),
   handler: async (ctx, { token, userId }, { caller }) => {
@@ -86,12 +113,17 @@ const latest: MountedEndpoint = endpoint({
         return [one, row === undefined ? null : signalView(row)];
       }),
     );
-    if (userId === undefined) return { signals };
+    const notice = endedNotice(Date.now(), tokens, rows);
+    const answer = { ...(notice === null ? {} : { notice }), signals };
+    if (userId === undefined) return answer;
     await charge(ctx, "card", caller);
     const card = await ctx.runMutation(internal.signals.history.sendLatest, { tokens, userId });
-    return { signals, messengerSent: card !== null && (await awaitDelivery(ctx, card)) === true };
+    return { ...answer, messengerSent: card !== null && (await awaitDelivery(ctx, card)) === true };
   },
 });
+
+/** Two tokens get a signal a day, which is open for hours. */
+const MOST_OPEN = 4;
 
 const history: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -102,7 +134,7 @@ const history: MountedEndpoint = endpoint({
   errors,
   example: {
     input: { token: "BTC", limit: 1 },
-    output: { signals: [signalExample], stats: recordOf([storedExample]), count: 1 },
+    output: { signals: [signalExample], stats: recordOf([storedExample]), count: 1, more: 0 },
   },
   input: z.object({
     token: signalToken,
@@ -112,11 +144,17 @@ const history: MountedEndpoint = endpoint({
     signals: z.array(publicSignal),
     stats: signalStats,
     count: z.number().describe("How many signals this answer contains"),
+    more: z.int().nonnegative().describe("How many there are beyond them"),
   }),
   handler: async (ctx, { token = null, limit }) => {
     await assertIssued(ctx, token ?? undefined);
-    const { signals, record } = await ctx.runQuery(internal.signals.history.page, { token, limit });
-    return { signals: signals.map(signalView), stats: record, count: signals.length };
+    // The record has the closed ones; the open ones are the newest.
+    const page = { token, limit: Math.max(limit, MOST_OPEN) };
+    const { signals: newest, record } = await ctx.runQuery(internal.signals.history.page, page);
+    const signals = newest.slice(0, limit);
+    const open = newest.filter(({ status }) => status === "PENDING").length;
+    const more = Math.max(0, record.n + open - signals.length);
+    return { signals: signals.map(signalView), stats: record, count: signals.length, more };
   },
 });
 

@@ -173,6 +173,12 @@ export function isIssueTime(epochMs: number): boolean {
   return new Date(epochMs).getUTCHours() >= ISSUE_HOUR;
 }
 
+/** When the next signals are due, in epoch ms. */
+export function nextIssueAt(epochMs: number): number {
+  const today = Math.floor(epochMs / DAY) * DAY + ISSUE_HOUR * HOUR;
+  return today > epochMs ? today : today + DAY;
+}
+
 /** The seven days from a Monday on. */
 export function daysOfWeek(week: string): string[] {
   return Array.from({ length: 7 }, (_, index) => dayAfter(week, index));

@@ -48,9 +48,9 @@ export const publicSignal = z.object({
 export type PublicSignal = z.output<typeof publicSignal>;
 
 /** A token that has signals; left out for all of them. */
-export const signalToken = absentWhenEmpty(symbolOf(TOKENS, "must be BTC or ETH", symbolIn)).describe(
-  "BTC or ETH, in any case, or by name; omit for both.",
-);
+export const signalToken = absentWhenEmpty(
+  symbolOf(TOKENS, "must be BTC or ETH; leave it out for both", symbolIn),
+).describe("BTC or ETH, in any case, or by name; omit for both.");
 
 const result = z.object({
   totalPnlPercent: z

@@ -75,6 +75,8 @@ export const hours = absentWhenEmpty(numberFrom(MIN_HOURS, MAX_HOURS))
   .transform((given) => given ?? 6)
   .describe(`How many hours to look back, ${MIN_HOURS} to ${MAX_HOURS}, such as 6 or 1.5; 6 when left out.`);
 
+const MOST_LISTED = 100;
+
 const measuredExample: z.output<typeof publicAlertShape> = {
   token: "USDC",
   alertType: "cex_inflow",
@@ -104,7 +106,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   path: "/mcp/whale-alerts",
   access: "shown",
   summary:
-    "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
+    "Whale alerts of the last hours, newest first, at most 500 or `limit`; with `userId`, also as a card to that user's messenger.",
   description:
     "From two sources, which `source` tells apart. Measured: the service reads Base itself, up to the node's safe block, for transfers from 1,000,000 USD on, from and to labelled addresses of exchanges. Agent-reported: once an hour a language model is asked for large moves on any chain; one on Base is looked up there, and `verified` tells whether it agrees. `npm run verify-whales` derives the measured ones again.",
   errors: {
@@ -117,11 +119,15 @@ const whaleAlerts: MountedEndpoint = endpoint({
   },
   input: z.object({
     hours,
+    limit: absentWhenEmpty(numberFrom(1, MOST_LISTED, "int")).describe(
+      `How many of the newest, 1 to ${MOST_LISTED}; all of them, at most 500, when left out.`,
+    ),
     userId: optionalUserId.describe("The user whose messenger gets the card; omit for none."),
   }),
   returns: z.object({
     hours: z.number(),
-    count: z.int(),
+    count: z.int().describe("How many this answer contains"),
+    more: z.int().optional().describe("With `limit`: how many there are beyond them, of at most 500"),
     alerts: z.array(publicAlertShape),
     messengerSent: z
       .boolean()
@@ -130,15 +136,17 @@ const whaleAlerts: MountedEndpoint = endpoint({
         "With `userId`: whether the card has arrived by now; false for a user who has neither set a chat nor confirmed a link.",
       ),
   }),
-  handler: async (ctx, { hours, userId }, { caller }) => {
+  handler: async (ctx, { hours, limit, userId }, { caller }) => {
     const since = wholeMinute(Date.now()) - hours * HOUR;
     if (!isSet("LLM_GATEWAY_API_KEY")) {
       const stored = await ctx.runQuery(internal.whales.alerts.since, { since: 0, limit: 1 });
       if (stored.length === 0) required("LLM_GATEWAY_API_KEY");
     }
     if (userId !== undefined) await charge(ctx, "card", caller);
-    const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
-    const answer = { hours, count: alerts.length, alerts };
+    const found = await ctx.runQuery(internal.whales.alerts.since, { since });
+    const alerts = found.slice(0, limit);
+    const more = limit === undefined ? {} : { more: found.length - alerts.length };
+    const answer = { hours, count: alerts.length, ...more, alerts };
     if (userId === undefined) return answer;
     const messageId = await ctx.runMutation(internal.whales.alerts.send, { userId, hours, since });
     return { ...answer, messengerSent: messageId !== null && (await awaitDelivery(ctx, messageId)) === true };

@@ -1,11 +1,15 @@
 import { OperatorError } from "../command";
+/** A placeholder, in the forms of clients and shells, that nobody has filled in. */
+const PLACEHOLDER = /^(?:\$\{[^}]*\}|\$\w+|%\w+%|\{\{[^}]*\}\}|<[^>]*>)$/;
+
 /**
  * The service's address: `NOELCLAW_CONVEX_URL` if it is set, otherwise the built-in one; without trailing slashes.
+ * A placeholder that the client has not filled in counts as unset.
  * @throws OperatorError naming what is wrong with the setting.
  */
 export function serviceUrlOf(setting: string | undefined, builtIn: string): string {
   const given = setting?.trim() ?? "";
-  const address = given === "" ? builtIn : given;
+  const address = given === "" || PLACEHOLDER.test(given) ? builtIn : given;
   if (!URL.canParse(address)) refuse("is not an address such as https://example.convex.site");
   const url = new URL(address);
   if (url.protocol !== "http:" && url.protocol !== "https:") {

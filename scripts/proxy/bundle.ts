@@ -21,7 +21,10 @@ export async function bundle(outfile: string): Promise<{ about: About; builtIn: 
   const builtIn: BuiltIn = {
     ...{ name: about.name, version: about.version, title: TITLE, serviceUrl: root.config.serviceUrl },
     ...{ instructions: INSTRUCTIONS, listing: { tools: tools.map(listed) } },
-    calls: tools.map(({ name, method, path, repeats }) => ({ name, method, path, repeats })),
+    calls: tools.map(({ name, title, method, path, repeats, list }) => ({
+      ...{ name, title, method, path, repeats },
+      ...(list === undefined ? {} : { list }),
+    })),
     decimals: Object.fromEntries(decimals),
   };
   await build({
@@ -55,7 +58,7 @@ function listed(tool: Tool): ListToolsResult["tools"][number] {
   const changes = { destructiveHint: destructive, idempotentHint: repeats === "freely" };
   return {
     ...{ name, title, description },
-    annotations: { readOnlyHint: reads, ...(reads ? {} : changes), openWorldHint: open },
+    annotations: { title, readOnlyHint: reads, ...(reads ? {} : changes), openWorldHint: open },
     inputSchema: inputSchema(found.input),
     outputSchema: outputSchema(found.returns),
   };

@@ -1,8 +1,9 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import type { BuiltIn } from "./server";
+import { withLeanRows, withLimit } from "./rows";
 import { callService, ServiceError, type Body, type ServiceCall } from "./service";
-import { textOf } from "./text";
+import { isObject, textOf } from "./text";
 import type { Called } from "./tools";
 
 /**
@@ -17,6 +18,8 @@ export type Input = Readonly<Record<string, unknown>>;
 
 /** The service answers within 28 seconds, whatever it has to ask or sign. */
 const TIMEOUT_MS = 29_000;
+/** Its last digits are lost before the proxy reads them, so that two long ids would be one. */
+const TOO_LARGE = "is too large for a JSON number, which loses its last digits: send it as text, in quotes.";
 const NOTHING = ["", "null", "undefined", "None", "NaN", "[object Object]"];
 const NOTHING_MOVED = "NOTHING was moved by this call";
 
@@ -25,18 +28,23 @@ export async function callTool(
   given: Input,
   { serviceUrl, signal }: Pick<ServiceCall, "serviceUrl" | "signal">,
 ): Promise<CallToolResult> {
-  const input = withoutNothing(given);
+  const input = withLimit(tool.list, withoutNothing(given), isNothing);
   if (inputAsksForKey(input)) return declined(tool);
+  const long = Object.entries(input).find(
+    ([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value),
+  );
+  if (long !== undefined) return failed(`${long[0]} ${TOO_LARGE}`);
   const named = typeof input.idempotencyKey === "string" ? input.idempotencyKey.trim() : null;
   const isOrder = tool.repeats === "ordered";
+  const isKeyed = isOrder || tool.repeats === "keyed";
   // The service knows an order by its terms: nothing has to be remembered here.
   const key = named ?? (tool.repeats === "keyed" ? crypto.randomUUID() : null);
   try {
     const body = await callService({
       ...{ ...tool, serviceUrl, input, signal, timeoutMs: TIMEOUT_MS, isOrder },
-      idempotencyKey: tool.repeats === "freely" ? null : key,
+      idempotencyKey: isKeyed ? key : null,
     });
-    return answered(body, isOrder && named === null && body.repeated === true);
+    return answered(withLeanRows(tool.list, body), isOrder && named === null && body.repeated === true);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return failedWith(tool, { key, isNamed: named !== null }, error);
@@ -46,29 +54,33 @@ export async function callTool(
 /** A key that is a word for nothing, as clients write it, is none; in every other field the service reads such words itself. */
 function withoutNothing(given: Input): Input {
   const { idempotencyKey, ...rest } = given;
-  return typeof idempotencyKey === "string" && !NOTHING.includes(idempotencyKey.trim()) ? given : rest;
+  return typeof idempotencyKey === "string" && !isNothing(idempotencyKey) ? given : rest;
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || (typeof value === "string" && NOTHING.includes(value.trim()));
 }
 
 /** @param isRepeat Whether a client sends the same order again without a key. */
-function answered({ repeatedNote, ...body }: Body, isRepeat: boolean): CallToolResult {
-  const notices = noticesOf(body);
+function answered(body: Body, isRepeat: boolean): CallToolResult {
+  const { repeatedNote, ...told } = toolsNamed(body);
+  const notices = noticesOf(told);
   if (isRepeat) notices.unshift(`${NOTHING_MOVED}. ${String(repeatedNote)}.`);
   const nothingMoved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
   const facts = {
-    ...body,
-    ...(typeof body.warning === "string" ? { warning: inTools(body.warning) } : {}),
+    ...told,
     ...(nothingMoved ? { nothingMoved } : {}),
   };
   // Notices first, then the facts.
   return {
-    content: [{ type: "text", text: [...notices, textOf(facts)].join("\n") }],
+    content: [{ type: "text", text: [...notices, textOf({ ...facts, notice: undefined })].join("\n") }],
     structuredContent: notices.length === 0 ? facts : { ...facts, notices },
   };
 }
 
 /** What an answer means for the person, in words. */
 function noticesOf(body: Body): string[] {
-  const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey } = body;
+  const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey, notice } = body;
   const again = `call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome`;
   const notices: string[] = [];
   if (status === "rehearsed") notices.push(`A rehearsal: ${NOTHING_MOVED}.`);
@@ -79,14 +91,26 @@ function noticesOf(body: Body): string[] {
   if (status === "failed") notices.push("It FAILED on chain: nothing but network fees was spent.");
   if (status === "submitted" && "txHash" in body)
     notices.push("It was submitted; its confirmation is still to come.");
+  if (typeof body.more === "number" && body.more > 0)
+    notices.push(`And ${body.more} more: a larger limit (at most 100) gets more of them.`);
+  if (typeof notice === "string") notices.push(notice);
   if (body.messengerSent === false)
-    notices.push("No card has arrived in the messenger so far; set_telegram says where a person's cards go.");
+    notices.push(
+      isEmpty(body.signals)
+        ? "No card was sent: there is nothing to send yet."
+        : "No card has arrived in the messenger so far; set_telegram says where a person's cards go.",
+    );
   if (owned === true) notices.push(`${String(ownedNote)}.`);
   else if (typeof claimPending === "string")
     notices.push(
-      `Warning: somebody has claimed this userId, and owns its wallet from ${claimPending} on. If that is not this person, until then the page at this address ends the claim: ${String(claimEndUrl)}`,
+      `This userId was claimed, by this person or by another one: its wallet belongs to who claimed it from ${claimPending} on. If it was not this person, the page at this address ends the claim until then: ${String(claimEndUrl)}`,
     );
   return notices;
+}
+
+/** Whether there is no signal. */
+function isEmpty(signals: unknown): boolean {
+  return isObject(signals) && Object.values(signals).every((one) => one === null);
 }
 
 /** A key is named only where something may have been done. */
@@ -97,7 +121,7 @@ function failedWith(
 ): CallToolResult {
   // Buying a report is left to HTTP: a model that can send would pay, and get nothing.
   const told = inTools(message.replace(/\. [^.]*can be bought for .*$/, ""));
-  if (repeats === "freely") return failed(told);
+  if (repeats === "freely" || repeats === "again") return failed(told);
   const error = /[.!?)]$/.test(told) ? told : `${told}.`;
   const isOrder = repeats === "ordered";
   if (!inDoubt) {
@@ -113,10 +137,24 @@ function failedWith(
 
 /** The service's words, with tools in place of their endpoints. */
 function inTools(words: string): string {
-  return words.replace(
-    /(?:\b(?:GET|POST) )?(\/(?:mcp|user)\/[a-z]+(?:[/-][a-z]+)*)/g,
-    (whole, path: string) => BUILT_IN.calls.find((tool) => tool.path === path)?.name ?? whole,
-  );
+  return words
+    .replace(
+      /(?:\b(?:GET|POST) )?(\/(?:mcp|user)\/[a-z]+(?:[/-][a-z]+)*)/g,
+      (whole, path: string) => BUILT_IN.calls.find((tool) => tool.path === path)?.name ?? whole,
+    )
+    .replace(/: connect first\b/, ": connect first (connect_wallet)");
+}
+
+/** What the service says to a person stands under these names. */
+const SAID = ["error", "warning", "notice", "ownedNote", "summary"];
+
+/** An answer, with tools in place of their endpoints in what it says, however deep that stands. */
+function toolsNamed(body: Body): Body {
+  const entries = Object.entries(body).map(([name, value]): [string, unknown] => {
+    if (typeof value === "string") return [name, SAID.includes(name) ? inTools(value) : value];
+    return [name, isObject(value) ? toolsNamed(value) : value];
+  });
+  return Object.fromEntries(entries);
 }
 
 function failed(error: string, more: Body = {}): CallToolResult {

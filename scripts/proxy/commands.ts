@@ -7,12 +7,15 @@ import type { BuiltIn } from "./server";
 /** The commands for people, in contrast to calls by a client. */
 
 /** The clients' files, and the key of their lists of servers. */
-const CLIENTS: Readonly<Record<string, { file: string; key: string }>> = {
+const CLIENTS: Readonly<Record<string, { file: string; key: string; isToml?: true }>> = {
   claude: { file: "claude_desktop_config.json (Settings, Developer, Edit Config)", key: "mcpServers" },
   "claude-code": { file: ".mcp.json of the project", key: "mcpServers" },
+  codex: { file: "~/.codex/config.toml", key: "mcp_servers", isToml: true },
   cursor: { file: "~/.cursor/mcp.json", key: "mcpServers" },
+  gemini: { file: "~/.gemini/settings.json", key: "mcpServers" },
   vscode: { file: ".vscode/mcp.json of the project", key: "servers" },
   windsurf: { file: "~/.codeium/windsurf/mcp_config.json", key: "mcpServers" },
+  zed: { file: "~/.config/zed/settings.json", key: "context_servers" },
 };
 
 const usageOf = ({ name, serviceUrl }: BuiltIn) =>
@@ -45,12 +48,22 @@ async function snippet(name: string, builtIn: BuiltIn): Promise<string> {
   if (client === undefined) throw new Misuse(`--client is one of ${Object.keys(CLIENTS).join(", ")}`);
   const address = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, builtIn.serviceUrl);
   const server = {
-    ...(name === "vscode" ? { type: "stdio" } : {}),
+    ...(name === "vscode" ? { type: "stdio" } : name === "zed" ? { source: "custom" } : {}),
     ...(await startedBy(builtIn.name)),
     ...(address === builtIn.serviceUrl ? {} : { env: { NOELCLAW_CONVEX_URL: address } }),
   };
   const entry = { [client.key]: { "market-research": server } };
-  return `Add this to ${client.file}, and restart the client:\n\n${JSON.stringify(entry, null, 2)}`;
+  const text = client.isToml === true ? tomlOf(client.key, server) : JSON.stringify(entry, null, 2);
+  return `Add this to ${client.file}, and restart the client:\n\n${text}`;
+}
+
+/** A server as a table; TOML's strings and lists are JSON's. */
+function tomlOf(key: string, { env, ...server }: object & { env?: object }): string {
+  const lines = (fields: object) =>
+    Object.entries(fields).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
+  const table = `${key}.market-research`;
+  const variables = env === undefined ? [] : ["", `[${table}.env]`, ...lines(env)];
+  return [`[${table}]`, ...lines(server), ...variables].join("\n");
 }
 
 /** The command that starts this program: npx, whose folders are temporary, or a permanent file. */

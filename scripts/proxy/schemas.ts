@@ -27,8 +27,15 @@ export function inputSchema(schema: z.ZodType): ObjectSchema {
     const description = SHARED[name];
     return [name, { ...properOf(given), ...(description === undefined ? {} : { description }) }];
   });
-  return objectSchema.parse({ ...rest, properties: Object.fromEntries(proper) });
+  // Other names of a field, which earlier prompts use, are fields: a strict client would drop them.
+  const aliases = Object.entries(aliased.safeParse(schema.meta()).data?.aliases ?? {}).map(
+    ([alias, name]): [string, unknown] => [alias, { type: "string", description: `The same as ${name}.` }],
+  );
+  const fields = Object.fromEntries([...proper, ...aliases]);
+  return objectSchema.parse({ ...rest, properties: fields, additionalProperties: false });
 }
+
+const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
 
 /** A field's proper form, without the other accepted spellings, lengths, and patterns that only JavaScript reads. */
 function properOf(schema: z.output<typeof field>): z.output<typeof field> {
@@ -41,7 +48,11 @@ function properOf(schema: z.output<typeof field>): z.output<typeof field> {
     if (listed.some((one) => one.const === "")) delete proper.pattern;
     return proper;
   }
-  const isPlain = typeof pattern === "string" && !pattern.includes(String.raw`\p{`);
+  const inner = z.record(z.string(), field).safeParse(rest.properties);
+  if (inner.success) return { ...rest, additionalProperties: false };
+  const items = field.safeParse(rest.items);
+  if (items.success) return { ...rest, items: properOf(items.data) };
+  const isPlain = typeof pattern === "string" && !pattern.includes(String.raw`\u`);
   return isPlain ? { ...rest, pattern } : rest;
 }
 

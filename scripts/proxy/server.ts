@@ -1,11 +1,19 @@
 import { PassThrough, type Readable } from "node:stream";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ProtocolError, ProtocolErrorCode, Server, type ListToolsResult } from "@modelcontextprotocol/server";
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ListToolsResult,
+  type ProgressNotification,
+} from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { callTool } from "./calls";
 import { parseJson } from "../json";
 import type { Called } from "./tools";
+
+type ProgressToken = string | number;
+type Notify = (notification: ProgressNotification) => Promise<void>;
 
 /** The official server on stdin and stdout, in both eras of the protocol. */
 
@@ -24,18 +32,23 @@ export type BuiltIn = {
 
 export function serve(builtIn: BuiltIn, serviceUrl: string): void {
   const { name, version, title, instructions, listing, calls } = builtIn;
-  const transport = new StdioServerTransport(withoutNulls(process.stdin));
+  const transport = new StdioServerTransport(readable(process.stdin));
   serveStdio(
     () => {
       const server = new Server({ name, version, title }, { capabilities: { tools: {} }, instructions });
       server.setRequestHandler("tools/list", () => listing);
-      server.setRequestHandler("tools/call", async ({ params }, { mcpReq: { signal } }) => {
+      server.setRequestHandler("tools/call", async ({ params }, { mcpReq: { signal, notify, _meta } }) => {
         const tool = calls.find((one) => one.name === params.name);
         if (tool === undefined)
           throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool named ${params.name}`);
         const call = callTool(tool, params.arguments ?? {}, { serviceUrl, signal });
         underWay.add(call);
-        return call.finally(() => underWay.delete(call));
+        const { progressToken } = _meta ?? {};
+        const stop = progressToken === undefined ? () => {} : tellProgress(tool.title, progressToken, notify);
+        return call.finally(() => {
+          stop();
+          underWay.delete(call);
+        });
       });
       return server;
     },
@@ -48,13 +61,59 @@ const underWay = new Set<Promise<unknown>>();
 /** How long they may take when the client has closed its end. */
 const GRACE_MS = 5_000;
 
-/** Some clients write `null` for params, arguments and _meta that they leave out. */
-function withoutNulls(input: Readable): Readable {
+/** How often a client that asks for it is told that its call goes on. */
+const PROGRESS_MS = 2_000;
+const MOST_SECONDS = 28;
+
+/** Tells how long a call has taken, until it is stopped: the service answers within 28 seconds. */
+function tellProgress(title: string, progressToken: ProgressToken, notify: Notify): () => void {
+  const began = Date.now();
+  const timer = setInterval(() => {
+    const progress = Math.round((Date.now() - began) / 1_000);
+    const params = {
+      progressToken,
+      progress,
+      total: Math.max(MOST_SECONDS, progress),
+      message: `${title}: at work`,
+    };
+    // A client that has gone needs no word.
+    notify({ method: "notifications/progress", params }).catch(() => {});
+  }, PROGRESS_MS);
+  return () => clearInterval(timer);
+}
+
+/**
+ * The messages, each in a line that the SDK can read. A line ends with a line feed alone: a text may hold other
+ * separators (U+2028). Some clients write a byte order mark, several messages as a list, or `null` for params, arguments
+ * and _meta that they leave out.
+ */
+function readable(input: Readable): Readable {
   const output = new PassThrough();
-  createInterface({ input })
-    .on("line", (line) => output.write(`${/:\s*null/.test(line) ? mended(line) : line}\n`))
-    .on("close", () => void lastAnswers().then(() => output.end()));
+  const pass = (line: string) =>
+    void (line.trim() !== "" && output.write(`${messagesIn(line).join("\n")}\n`));
+  const read = async () => {
+    let rest = "";
+    for await (const chunk of input.setEncoding("utf8")) {
+      const [first = "", ...more] = String(chunk).split("\n");
+      rest += first;
+      for (const next of more) {
+        pass(rest);
+        rest = next;
+      }
+    }
+    pass(rest);
+  };
+  const end = () => void lastAnswers().then(() => output.end());
+  read().then(end, end);
   return output;
+}
+
+/** Line by line; JSON-RPC allows a list of messages, as the protocol of March 2025 does. */
+function messagesIn(line: string): string[] {
+  const text = line.replace(/^[\uFEFF\s]+/, "");
+  const list = text.startsWith("[") ? parseJson(text) : undefined;
+  const messages = Array.isArray(list) ? list.map((one: unknown) => JSON.stringify(one)) : [text];
+  return messages.map((one) => (/:\s*null/.test(one) ? mended(one) : one));
 }
 
 /** Nothing that was asked stays without an answer, if it comes soon. */

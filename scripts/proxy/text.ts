@@ -90,6 +90,6 @@ function amountOf(name: string, digits: string, within: Body): string {
   return `${fourDigits(Number(digits) / 10 ** decimals)} ${symbol}`;
 }
 
-function isObject(value: unknown): value is Body {
+export function isObject(value: unknown): value is Body {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -19,7 +19,7 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
       const name = isAlone ? nameOf(one.path) : `${one.methods.map(capitalised).join("")}${nameOf(one.path)}`;
       const input = jsonSchemaOf(one.input, "input");
       if (isJson(one)) schemas[`${name}Answer`] = withNotice(jsonSchemaOf(one.returns, "output"), input);
-      if (one.methods.includes("POST")) schemas[`${name}Input`] = input;
+      if (one.methods.includes("POST") && takesFields(input)) schemas[`${name}Input`] = input;
       for (const method of one.methods) {
         const lower = method === "GET" ? "get" : "post";
         paths[one.path] = {
@@ -91,7 +91,6 @@ type Placement = { method: Method; tag: string; name: string; input: JsonSchema 
 function operation(one: MountedEndpoint, { method, tag, name, input }: Placement): Operation {
   const parameters = [...(method === "get" ? fieldsOf(one, input) : []), ...headersOf(one)];
   const example = one.example === undefined ? {} : { example: one.example.input };
-  const takesFields = Object.keys(input.properties ?? {}).length > 0 || input.anyOf !== undefined;
   const needsBody = input.anyOf !== undefined || (input.required ?? []).length > 0;
   return {
     operationId: `${method}${nameOf(one.path)}`,
@@ -99,7 +98,7 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
     summary: one.summary,
     ...(one.description === undefined ? {} : { description: one.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(method === "post" && takesFields
+    ...(method === "post" && takesFields(input)
       ? {
           requestBody: {
             required: needsBody,
@@ -110,6 +109,10 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
     responses: { "200": success(one, name), ...accepted(one, name), ...unchanged(one), ...failures(one) },
     ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
   };
+}
+
+function takesFields(input: JsonSchema): boolean {
+  return Object.keys(input.properties ?? {}).length > 0 || input.anyOf !== undefined;
 }
 
 const JSON_TYPE = "application/json";

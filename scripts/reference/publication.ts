@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { gzipSync } from "fflate";
+import { constants, crc32, deflateRawSync } from "node:zlib";
 import { domains, offered } from "../../convex/endpoints";
+import type { Piece } from "../../convex/ops/reference/splices";
 import { ADDRESS } from "../../convex/ops/reference/texts";
 import { openApi } from "./document";
 import { llmsText } from "./llms";
@@ -24,15 +25,14 @@ export function reference(address: string) {
   return { texts, headers: HEADERS };
 }
 
-/** What the module holds: the texts gzipped, in base64, the headers of the pages, and what stands for this version. */
+/** What the module holds: the texts in pieces, the headers of the pages, and what stands for this version. */
 export function published() {
   const written = reference(ADDRESS);
   // The program for AI clients, once it is built.
   const program: { proxy?: string } = existsSync(PROXY) ? { proxy: readFileSync(PROXY, "utf8") } : {};
-  const packed = Object.entries({ ...written.texts, ...program }).map(([name, text]) => {
-    const bytes = gzipSync(Buffer.from(text), { level: 9, mtime: 0 });
-    return [name, Buffer.from(bytes).toString("base64")] as const;
-  });
+  const packed = Object.entries({ ...written.texts, ...program }).map(
+    ([name, text]) => [name, text.split(ADDRESS).map(packedPiece)] as const,
+  );
   return {
     TAG: tagOf({ ...written, ...program }),
     /** Shown beside the address of the program, so that who has fetched it can compare. */
@@ -44,16 +44,23 @@ export function published() {
   };
 }
 
+/** A text without the address, in blocks that others can follow. */
+function packedPiece(text: string): Piece {
+  const utf8 = Buffer.from(text);
+  const bytes = deflateRawSync(utf8, { level: 9, finishFlush: constants.Z_SYNC_FLUSH }).toString("base64");
+  return { bytes, length: utf8.length, crc: crc32(utf8) };
+}
+
 function moduleText(): string {
   const { TAG, PROXY_SHA256, PAGE_HEADERS, TEXTS } = published();
-  const constant = (name: string, value: object) =>
-    `export const ${name}: Readonly<Record<string, string>> = ${JSON.stringify(value)};`;
+  const constant = (name: string, value: object, type = "string") =>
+    `export const ${name}: Readonly<Record<string, ${type}>> = ${JSON.stringify(value)};`;
   return [
     "/** Build output: written by `npm run build` and `npm run codegen`, and not in the repository. */",
     `export const TAG = "${TAG}";`,
     `export const PROXY_SHA256 = "${PROXY_SHA256}";`,
     constant("PAGE_HEADERS", PAGE_HEADERS),
-    constant("TEXTS", TEXTS),
+    constant("TEXTS", TEXTS, 'readonly import("./splices").Piece[]'),
     "",
   ].join("\n\n");
 }

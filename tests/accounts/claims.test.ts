@@ -14,7 +14,7 @@ const test = appTest.extend({ settings: { env: { MESSENGER_BOT_NAME: "the_bot" }
 const HOUR = 3_600_000;
 const ID = "alice";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
-const headers = { Accept: "text/html,*/*;q=0.8" };
+const headers = { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
 const conflict = { data: { code: "conflict" } };
 

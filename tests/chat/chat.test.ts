@@ -71,7 +71,12 @@ describe("POST /mcp/chat", () => {
     expect(app.standins.sent("coindesk")).toHaveLength(1);
     for (const agentId of ["nobody", "toString", "__proto__"]) {
       const { status, body } = await ask(app, "hello", { agentId });
-      expect([status, body]).toEqual([404, { error: `There is no agent named ${agentId}` }]);
+      expect([status, body]).toEqual([
+        404,
+        {
+          error: `There is no agent named ${agentId}: there are primary-default (who answers when agentId is left out), news-default and marketdata-default`,
+        },
+      ]);
     }
   });
 

@@ -38,7 +38,7 @@ test("GET /signals/latest is a bare map of both tokens, or of the one asked for;
   await issued(app, buy);
   expect((await app.get("/signals/latest")).body).toEqual({ BTC: SIGNAL, ETH: SIGNAL });
   const { status, body } = await app.get("/signals/latest?token=DOGE");
-  expect([status, body]).toEqual([400, { error: "token must be BTC or ETH" }]);
+  expect([status, body]).toEqual([400, { error: "token must be BTC or ETH; leave it out for both" }]);
   await wait(app, DAY);
   await issued(app, hold);
   const levels = { entryPrice: 100, target1: 100, target2: 100, stopLoss: 100 };

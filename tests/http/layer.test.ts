@@ -9,11 +9,11 @@ import { browserOf } from "../support/browser";
 describe("bad input", () => {
   const START = "/mcp/research/start";
   const WRONG = [
-    ["POST", START, '{"userId":5}', "userId must be a string"],
+    ["POST", START, '{"userId":[5]}', "userId must be a string"],
     ["POST", START, `{"userId":"${"x".repeat(129)}"}`, "userId must be at most 128 characters"],
     ["POST", START, '{"userId":"a\\u0000b"}', "userId must consist of printable characters"],
     ["POST", START, `{"userId":"a","token":"${"long ".repeat(13)}"}`, "token must be at most 60 characters"],
-    ["POST", START, '{"userId":"a","token":7}', "token must be a string"],
+    ["POST", START, '{"userId":"a","token":7.5}', "token must be a string"],
     ["POST", START, '{"userId":"a","messengerChatId":"me"}', "messengerChatId must be a numeric chat id"],
     ["POST", "/mcp/defi/send", "{}", "userId, toAddress, token, amount are required"],
     ["POST", "/mcp/chat", '{"question":"q","messages":"m"}', "messages must be an array of turns"],
@@ -29,7 +29,7 @@ describe("bad input", () => {
       '{"question":"q","messages":["hello"]}',
       "messages.0 must be an object with role and content",
     ],
-    ["POST", "/mcp/chat", '{"question":"q","agentId":7}', "agentId must be a string"],
+    ["POST", "/mcp/chat", '{"question":"q","agentId":{}}', "agentId must be a string"],
     ["GET", "/mcp/whale-alerts?hours=0.5", undefined, "hours must be a number from 1 to 168"],
     ["GET", "/mcp/whale-alerts?hours=half", undefined, "hours must be a number from 1 to 168"],
     ["POST", "/mcp/whale-alerts", '{"hours":{}}', "hours must be a number from 1 to 168"],

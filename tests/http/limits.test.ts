@@ -90,13 +90,15 @@ test("ten shifts of one user all start, and twenty of one address", async ({ app
   const eleventh = await start("alice");
   expect([eleventh.status, eleventh.body.error]).toEqual([
     429,
-    "At most 10 research shifts can be active at once",
+    "At most 10 research shifts of one user can be active at once: the first of them ends at 2026-01-05 17:00 UTC, and POST /mcp/research/stop stops a user's",
   ]);
   for (let index = 0; index < 10; index++) expect((await start(`user-${index}`)).status).toBe(200);
   const refused = await start("another");
   expect([refused.status, refused.body.error]).toEqual([
     429,
-    "At most 20 research shifts can be active at once from one network address",
+    expect.stringMatching(
+      /^At most 20 research shifts from one network address can be active at once: the first/,
+    ),
   ]);
   expect((await app.post("/mcp/research/start", { userId: "another" }, { ip: "10.0.0.2" })).status).toBe(200);
 });

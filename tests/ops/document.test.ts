@@ -1,3 +1,4 @@
+import zlib from "node:zlib";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { gunzipSync } from "fflate";
 import { describe, expect } from "vitest";
@@ -5,6 +6,7 @@ import * as z from "zod";
 import packageFile from "../../package.json";
 import { endpoints, offered } from "../../convex/endpoints";
 import http from "../../convex/http";
+import { TEXTS } from "../../convex/ops/reference/bytes";
 import { openApi } from "../../scripts/reference/document";
 import type { Operation } from "../../scripts/reference/types";
 import { createApp, test } from "../support/app";
@@ -48,6 +50,11 @@ describe("the API document", () => {
       const bytes = new Uint8Array(await packed.arrayBuffer());
       expect(bytes.length).toBeLessThan(plain.text.length / 3);
       expect(new TextDecoder().decode(gunzipSync(bytes))).toBe(plain.text);
+      // Node's own reader checks the sums.
+      expect(zlib.gunzipSync(bytes).toString()).toBe(plain.text);
+      // What was compressed with the code is sent as it is.
+      const [piece] = TEXTS[path === "/openapi.json" ? "document" : path] ?? [];
+      expect(Buffer.from(bytes).includes(Buffer.from(piece?.bytes ?? "", "base64"))).toBe(true);
       expect((await asked({ "Accept-Encoding": "gzip;q=0" })).headers.get("content-encoding")).toBeNull();
       const tag = plain.headers.get("etag") ?? "";
       const again = await asked({ "If-None-Match": `"older", ${tag}` });
@@ -172,3 +179,48 @@ test.for(ANSWERS)(
     else expect(check).toThrow(problem);
   },
 );
+
+/** What client generators (orval, kubb, hey-api, openapi-typescript) and linters (Spectral, Redocly) stumbled over. */
+describe("other people's tools read the document:", () => {
+  type Found = { at: string; schema: Record<string, unknown> };
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === "object" && value !== null && !Array.isArray(value);
+  const found: Found[] = [];
+  const walk = (value: unknown, at: string): void => {
+    if (isObject(value)) found.push({ at, schema: value });
+    if (typeof value === "object" && value !== null)
+      for (const [name, inner] of Object.entries(value)) walk(inner, `${at}/${name}`);
+  };
+  walk(JSON.parse(JSON.stringify(document)), "");
+
+  test("each pattern is one with the flag u and without it, and says the same", () => {
+    const patterns = found.flatMap(({ at, schema: { pattern } }) =>
+      typeof pattern === "string" && !at.endsWith("/properties") ? [{ at, pattern }] : [],
+    );
+    expect(patterns.length).toBeGreaterThan(20);
+    for (const { at, pattern } of patterns) {
+      expect([at, pattern]).toEqual([at, expect.not.stringMatching(/\\[pP]\{/)]);
+      for (const value of ["alice", "a\u0000b", "a\u200bb", "é😀", "1000", "0x12", "", "-5", "a b"])
+        expect([pattern, value, new RegExp(pattern).test(value)]).toEqual([
+          ...[pattern, value],
+          new RegExp(pattern, "u").test(value),
+        ]);
+    }
+  });
+
+  test("an object with further fields has no constant among its own, which generators cannot write down", () => {
+    for (const { at, schema } of found) {
+      const isLoose = isObject(schema.additionalProperties) && isObject(schema.properties);
+      const fields = isLoose && isObject(schema.properties) ? Object.values(schema.properties) : [];
+      expect([at, fields.filter((one) => isObject(one) && "const" in one)]).toEqual([at, []]);
+    }
+  });
+
+  test("no schema is unused, and no example holds what looks like a schema with an example", () => {
+    const text = JSON.stringify(document);
+    for (const name of Object.keys(document.components.schemas))
+      expect([name, text.includes(`"#/components/schemas/${name}"`)]).toEqual([name, true]);
+    const nested = found.filter(({ at, schema }) => /\/example\//.test(at) && "example" in schema);
+    expect(nested.map(({ at }) => at)).toEqual([]);
+  });
+});

@@ -65,6 +65,10 @@ test("/llms.txt tells a model every endpoint, /robots.txt keeps crawlers from wh
   expect(Buffer.byteLength(text)).toBeLessThan(16_000);
   const robots = await app.get("/robots.txt");
   expect(robots.text).toMatch(/^User-agent: \*\n[^]*Disallow: \/mcp\/\n[^]*Allow: \/\n$/);
+  // Whether the longest rule counts or the first one.
+  for (const path of ["market", "prices", "signals/", "whale-alerts", "research/report"])
+    expect(robots.text.indexOf(`Allow: /mcp/${path}\n`)).toBeGreaterThan(0);
+  expect(robots.text.lastIndexOf("Allow: /mcp/")).toBeLessThan(robots.text.indexOf("Disallow: /mcp/"));
   const icon = await app.get("/favicon.ico");
   expect(icon.headers.get("content-type")).toBe("image/svg+xml");
   expect(icon.text).toMatch(/^<svg xmlns='http:\/\/www\.w3\.org\/2000\/svg'.*<\/svg>$/);

@@ -21,7 +21,10 @@ test("a failure is a page for a browser and JSON for programs, for who sent a bo
     ]);
     expect(page.text).toContain(words);
     expect(page.text).toContain('<a href="/record">');
-    expect([page.headers.get("cache-control"), page.headers.get("vary")]).toEqual(["no-store", "Accept"]);
+    expect([page.headers.get("cache-control"), page.headers.get("vary")]).toEqual([
+      "no-store",
+      "Accept, Sec-Fetch-Mode",
+    ]);
     expect(page.text).not.toMatch(/endpoint|userId/);
     const plain = await app.get(path);
     expect([plain.status, Object.keys(plain.body)]).toEqual([status, ["error"]]);

@@ -169,7 +169,8 @@ test("what would buy nothing is told before anything is paid: a 402 says what a 
     expect([paid.status, paid.body.error]).toEqual([status, problem]);
   }
 
-  const unknown = "No source knows the token FOOBARX: name it by its symbol, such as BTC";
+  const unknown =
+    "No source knows the token FOOBARX: name it by its symbol, such as BTC, or leave token out for the whole market";
   expect((await app.post(PATH, { token: "FOOBARX" })).body).toMatchObject({ ...body, error: unknown });
   const signed = versionTwo(await authorize(await payer(chain)));
   for (const headers of [proof.headers, signed]) {

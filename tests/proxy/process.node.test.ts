@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { getDefaultEnvironment } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { JSONRPCMessageSchema, LATEST_PROTOCOL_VERSION } from "@modelcontextprotocol/sdk/types.js";
 import { strFromU8, unzipSync } from "fflate";
 import { expect, test } from "vitest";
 import { serviceUrlOf } from "../../scripts/proxy/address";
 import { mcpBundle, registryEntry } from "../../scripts/proxy/kit";
-import { built, json, service, useProxy } from "./support";
+import { built, json, NODE, service, useProxy } from "./support";
 
 /** The built proxy as a process: its setting, its streams in the protocol's earlier form, its end, and its kit. */
 
@@ -26,7 +26,7 @@ type Run = { env?: Record<string, string>; words?: readonly string[] };
 
 /** Sends the messages, closes stdin, and waits for the process to end by itself. */
 async function run(messages: readonly (object | string)[], { env = {}, words = [] }: Run = {}) {
-  const child = spawn(process.execPath, [built.file, ...words], {
+  const child = spawn(NODE, [built.file, ...words], {
     env: { ...getDefaultEnvironment(), NOELCLAW_CONVEX_URL: service.url, ...env },
   });
   const out = { stdout: "", stderr: "" };
@@ -109,7 +109,7 @@ test("it says how clients start it", async () => {
     servers: {
       "market-research": {
         type: "stdio",
-        command: process.execPath,
+        command: await realpath(NODE),
         args: [expect.stringContaining("proxy.mjs")],
         env: { NOELCLAW_CONVEX_URL: service.url },
       },

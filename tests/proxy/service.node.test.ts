@@ -119,7 +119,7 @@ describe("a failure", () => {
     [
       "in the service's own words",
       json(404, { error: "No wallet: connect first" }),
-      /^No wallet: connect first$/,
+      /^No wallet: connect first \(connect_wallet\)$/,
     ],
     [
       "with the time to wait",
@@ -131,7 +131,7 @@ describe("a failure", () => {
     [
       "that leads elsewhere",
       () => Response.redirect("https://example.com", 301),
-      /answered 301 without a readable message/,
+      /^The service's address leads elsewhere \(301\)/,
     ],
   ])("is told %s", async (_, answer, told) => {
     service.answers(answer);

@@ -22,6 +22,9 @@ async function build() {
   return { file, about, builtIn, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
+/** The Node that runs the proxy: `PROXY_NODE` names another one than that of the tests. */
+export const NODE = process.env.PROXY_NODE ?? process.execPath;
+
 /** For calls that wait on a busy machine. */
 const PATIENT = { timeout: 600_000 };
 
@@ -37,7 +40,7 @@ export async function connect(
 ): Promise<Connection> {
   const env = { ...getDefaultEnvironment(), NOELCLAW_CONVEX_URL: serviceUrl };
   const transport = new StdioClientTransport({
-    command: process.execPath,
+    command: NODE,
     args: [...nodeOptions, file],
     env,
   });

@@ -3,6 +3,7 @@ import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";
+import { withLeanRows } from "../../scripts/proxy/rows";
 import { tools } from "../../scripts/proxy/tools";
 import { json, ORDER, proxy, SENT, service, textOf, useProxy } from "./support";
 
@@ -15,10 +16,10 @@ const EXPECTED: Record<string, [endpoint: string, required: string, hints: strin
   get_market_data: ["GET /mcp/market", "", "read-only open"],
   get_token_data: ["POST /mcp/token", "question", "read-only open"],
   ask_noel: ["POST /mcp/chat", "question", "read-only open"],
-  get_latest_signal: ["POST /mcp/signals/latest", "", "read-only open"],
+  get_latest_signal: ["POST /mcp/signals/latest", "", "open"],
   get_signal_history: ["GET /mcp/signals/history", "", "read-only"],
   get_daily_recap: ["POST /mcp/signals/recap", "", "read-only open"],
-  get_whale_alerts: ["POST /mcp/whale-alerts", "", "read-only open"],
+  get_whale_alerts: ["POST /mcp/whale-alerts", "", "open"],
   run_research: ["POST /mcp/research", "", "read-only open"],
   start_research: ["POST /mcp/research/start", "userId", "open"],
   stop_research: ["POST /mcp/research/stop", "userId", "destructive idempotent"],
@@ -27,7 +28,7 @@ const EXPECTED: Record<string, [endpoint: string, required: string, hints: strin
   connect_wallet: ["POST /mcp/defi/connect", "userId", "idempotent"],
   swap_tokens: ["POST /mcp/defi/swap", "amount fromToken toToken userId", "destructive open"],
   send_token: ["POST /mcp/defi/send", "amount toAddress token userId", "destructive open"],
-  get_portfolio: ["GET /mcp/defi/portfolio", "userId", "read-only open"],
+  get_portfolio: ["GET /mcp/defi/portfolio", "userId", "idempotent open"],
   create_wallet: ["POST /mcp/wallet/create", "userId", "idempotent"],
   get_wallet_balance: ["GET /mcp/wallet/balance", "userId", "read-only open"],
   set_telegram: ["POST /user/messenger", "userId", "destructive"],
@@ -58,11 +59,13 @@ test("the list is exactly this, and small enough for a model to read", async () 
   });
   expect(Object.fromEntries(shown)).toEqual(EXPECTED);
   expect(Buffer.byteLength(JSON.stringify(listed))).toBeLessThanOrEqual(24_000);
-  const closed = listed.tools.filter(({ inputSchema }) => inputSchema.additionalProperties === false);
-  // A field that means nothing where money moves is refused, not dropped.
-  expect(words(closed.map(({ name }) => name))).toBe("send_token swap_tokens");
-  for (const { name, title, description = "", inputSchema } of listed.tools) {
+  for (const { name, title, description = "", inputSchema, annotations } of listed.tools) {
     expect([name, title, description.length > 40]).toEqual([name, expect.stringMatching(/\S/), true]);
+    expect([name, annotations?.title]).toEqual([name, title]);
+    // Strict clients want to know of every object that it has no other fields.
+    const schema = JSON.stringify(inputSchema);
+    const count = (part: string) => schema.split(part).length - 1;
+    expect([name, count('"additionalProperties":false')]).toEqual([name, count('"properties":')]);
     expect(JSON.stringify(inputSchema)).not.toMatch(/anyOf|allOf|\$ref|\\p\{/);
     if (inputSchema.required?.includes("userId") === true)
       expect(JSON.stringify(inputSchema)).toContain("bearer secret");
@@ -93,7 +96,7 @@ describe("text and data", () => {
     const result = await proxy.call(name, input);
     expect(result).not.toMatchObject({ isError: true });
     const { notices = [], nothingMoved: _, ...data } = object.parse(result.structuredContent);
-    const { warning, ...facts } = output;
+    const { warning, ...facts } = withLeanRows(tools.find((one) => one.name === name)?.list, output);
     expect(data).toMatchObject(facts);
     expect(typeof data.warning).toBe(typeof warning);
     expectValid(tool?.outputSchema, result.structuredContent);
@@ -118,6 +121,9 @@ describe("text and data", () => {
     claimEndUrl: "https://a.example/claim/end?code=abc",
   };
   const warning = "This userId is short: own it by the ownerUrl that /mcp/defi/connect answers";
+  const NO_WALLET = "No wallet was found for this user: connect first, by POST /mcp/defi/connect";
+  const NO_WALLET_IN_TOOLS =
+    "No wallet was found for this user: connect first (connect_wallet), by connect_wallet";
   const rehearsed = { status: "rehearsed", rehearsal: { refusal: null } };
 
   test.each<[what: string, answer: object, fields: object, words: RegExp]>([
@@ -126,8 +132,31 @@ describe("text and data", () => {
     ["a failure on chain", { ...SENT, status: "failed" }, { status: "failed" }, /FAILED on chain/],
     ["a submitted order", { ...SENT, status: "submitted" }, { status: "submitted" }, /still to come/],
     ["an owner", { ...SENT, owned: true, ownedNote: "Only its owner" }, { owned: true }, /Only its owner\./],
-    ["a claim", { ...SENT, ...claim }, claim, /somebody has claimed.*ends the claim: https:/],
+    [
+      "a claim",
+      { ...SENT, ...claim },
+      claim,
+      /was claimed, by this person or by another one.*ends the claim until then: https:/,
+    ],
     ["a card on its way", { ...SENT, messengerSent: false }, {}, /No card has arrived/],
+    [
+      "no card",
+      { signals: { BTC: null }, messengerSent: false },
+      {},
+      /^No card was sent: there is nothing to send/,
+    ],
+    [
+      "what has ended",
+      { notice: "It has ended.", signals: {} },
+      { notice: "It has ended." },
+      /^It has ended\.$/m,
+    ],
+    [
+      "a rehearsal without a wallet",
+      { status: "rehearsed", rehearsal: { refusal: { status: 404, error: NO_WALLET } } },
+      { rehearsal: { refusal: { status: 404, error: NO_WALLET_IN_TOOLS } } },
+      /^A rehearsal/,
+    ],
     [
       "a short id",
       { ...SENT, warning },

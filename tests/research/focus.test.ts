@@ -65,7 +65,9 @@ describe("a token", () => {
   ] as const)(
     "%j that no source knows is 404 everywhere, nothing is made, and exchanges are asked once an hour at most",
     async ([token, name], { app }) => {
-      const unknown = { error: `No source knows the token ${name}: name it by its symbol, such as BTC` };
+      const unknown = {
+        error: `No source knows the token ${name}: name it by its symbol, such as BTC, or leave token out for the whole market`,
+      };
       const answers = await ask(app, token);
       await app.pass(50 * MINUTE, { cronsRun: false });
       for (const { status, body } of [...answers, ...(await ask(app, token))])

@@ -33,6 +33,11 @@ async function setUp(file: string, typed: readonly string[]): Promise<{ code: un
   return { code, output };
 }
 
+/** https://github.com/motdotla/dotenv/issues/1041 */
+test("a byte order mark is no part of the first name", () => {
+  expect(settingsIn("\uFEFFLLM_MODEL=a\r\nPORT=1\r\n")).toEqual({ LLM_MODEL: "a", PORT: "1" });
+});
+
 test("tries each key as it is typed, makes the secrets, and keeps what was there", async () => {
   const file = path.join(await temporaryDirectory(), "settings");
   await writeFile(file, "# mine\nDAILY_BUDGET_USD=5\n");

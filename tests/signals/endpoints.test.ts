@@ -51,16 +51,23 @@ test("a signal shows from its issue to its outcome, in the day's recap and in th
   app,
 }) => {
   const latest = async (query = "") => (await app.get(`/mcp/signals/latest${query}`)).body;
-  expect(await latest()).toEqual({ signals: { BTC: null, ETH: null } });
+  expect(await latest()).toEqual({
+    notice:
+      "No BTC signal has been issued yet. No ETH signal has been issued yet. The next is due at 2026-01-06 08:00 UTC.",
+    signals: { BTC: null, ETH: null },
+  });
   await issued(app, buy);
   const both = { signals: { BTC: SIGNAL, ETH: { ...SIGNAL, token: "ETH" } } };
   expect(await latest()).toEqual(both);
   expect((await app.post("/mcp/signals/latest", { token: "" })).body).toEqual(both);
   expect((await app.get("/mcp/signals/latest?token=BTC,ETH")).body).toEqual({
-    error: "token must be BTC or ETH",
+    error: "token must be BTC or ETH; leave it out for both",
   });
 
   await decided(app);
+  expect((await latest("?token=BTC")).notice).toBe(
+    "The BTC signal of 2026-01-05 08:00 UTC has ended (WIN): it is no advice for now. The next is due at 2026-01-06 08:00 UTC.",
+  );
   const won = { status: "WIN", closedAt: expect.any(String), exitPrice: 101, pnlPercent: 1 };
   const worth = { afterCostsPercent: 0.85, excessPoints: 50, gapMinutes: 0 };
   expect((await latest("?token=BTC")).signals).toEqual({ BTC: { ...SIGNAL, ...won, ...worth } });

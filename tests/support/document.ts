@@ -90,7 +90,7 @@ function failurePageProblem({ status, headers }: Got): string | null {
   if (status === 402) return "terms of payment are no page";
   const policy = headers.get("content-security-policy") ?? "";
   if (!policy.includes("default-src 'none'")) return "its page may load something";
-  return headers.get("vary") === "Accept" ? null : "it does not vary by what is accepted";
+  return headers.get("vary") === "Accept, Sec-Fetch-Mode" ? null : "it does not vary by what is accepted";
 }
 
 function commonProblem(headers: Headers): string | null {

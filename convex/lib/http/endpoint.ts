@@ -121,10 +121,11 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
     ...described,
     ...(access === undefined ? {} : documented(access, described)),
     handle: counted(async (ctx, request: Request, requestId: string, know: KnowId) => {
-      const body = await readBody(request);
+      const { text: body, flaw } = await readBody(request);
       const { headers } = request;
       const address = await addressOf(ctx, request);
       await guard?.(headers, body, { ctx, caller: { address }, know });
+      if (flaw !== null) throw new AppError("invalid_request", flaw);
       const raw = { ...rawInput(request, body, media === "text/html"), ...fieldsIn(path, pathOf(request)) };
       refuseInAddress(input, request);
       const parsed = parseInput(input, raw);
@@ -147,11 +148,11 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const call = { headers, idempotencyKey, named, caller };
       const answer: unknown = await handler(ctx, parsed, call);
       const reply = answer instanceof Reply ? answer : new Reply(answer, {});
-      const text =
+      const shown =
         media === "application/json"
           ? JSON.stringify(Object.assign({}, returns.parse(reply.value), known?.notes))
           : z.string().parse(reply.value);
-      return respond(reply.status, media, text, requestId, reply.headers);
+      return respond(reply.status, media, shown, requestId, reply.headers);
     }),
   };
 }

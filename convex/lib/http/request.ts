@@ -2,18 +2,46 @@ import * as z from "zod";
 import { AppError } from "../errors";
 import { parseJson } from "../text/json";
 import { cut } from "../text/strings";
+import { MOST_TURNS, readAsMeant } from "./jsonTypes";
 import { isForm } from "./router";
 
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** The request's body as text. @throws AppError `too_large` above 1 MiB, by its declared or its real length. */
-export async function readBody(request: Request): Promise<string> {
+/** A body as text. `flaw`: it is no text in the charset that it names, and has replacement characters. */
+type ReadBody = { text: string; flaw: string | null };
+
+/** The request's body. @throws AppError `too_large` above 1 MiB, by its declared or its real length. */
+export async function readBody(request: Request): Promise<ReadBody> {
   const tooLarge = () => new AppError("too_large", "The request body must not be larger than 1 MiB");
   if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const bytes = await request.arrayBuffer();
   if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
-  return new TextDecoder().decode(bytes);
+  return textIn(new Uint8Array(bytes), request.headers.get("content-type") ?? "");
+}
+
+/** Text in the charset of its mark, else in the one that its type names, else in UTF-8; so is text of an unknown charset. */
+function textIn(bytes: Uint8Array, type: string): ReadBody {
+  const [, named = "utf-8"] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(type) ?? [];
+  const [first, second] = bytes;
+  const marked =
+    first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : named;
+  for (const charset of new Set([marked, "utf-8"])) {
+    const text = strictly(bytes, charset);
+    if (text !== undefined) return { text, flaw: null };
+  }
+  const flaw = `The request body is not readable as ${cut(named, 40)}: send it in UTF-8, or name its charset in Content-Type`;
+  return { text: new TextDecoder().decode(bytes), flaw };
+}
+
+/** The platform's decoder answers nothing where the standard one throws. */
+function strictly(bytes: Uint8Array, charset: string): string | undefined {
+  try {
+    const text: unknown = new TextDecoder(charset, { fatal: true }).decode(bytes);
+    return typeof text === "string" ? text : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -87,8 +115,18 @@ export function parseInput<Shape extends z.ZodType>(
   shape: Shape,
   raw: Record<string, unknown>,
 ): z.output<Shape> {
-  const given = present(shape, raw);
-  const parsed = shape.safeParse(given, { reportInput: true, error: problemOf });
+  let given = present(shape, raw);
+  const parse = () => shape.safeParse(given, { reportInput: true, error: problemOf });
+  let parsed = parse();
+  for (let turn = 0; !parsed.success && turn < MOST_TURNS; turn++) {
+    const meant = readAsMeant(
+      given,
+      parsed.error.issues.map((issue) => asSent(shape, given, issue)),
+    );
+    if (meant === null) break;
+    given = meant;
+    parsed = parse();
+  }
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const [name, ...inner] = issue?.path ?? [];
@@ -106,6 +144,12 @@ export function parseInput<Shape extends z.ZodType>(
     throw refuse(`${namesShown(missing.map(({ path }) => String(path[0])))} are required`);
   const field = [nameSent(shape, given, String(name)), ...inner].join(".");
   throw refuse(`${field} ${isMissing(issue) ? "is required" : issue.message}`);
+}
+
+/** An issue under the name that its field was sent with. */
+function asSent(shape: z.ZodType, given: Record<string, unknown>, issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  const [name, ...inner] = issue.path;
+  return name === undefined ? issue : { ...issue, path: [nameSent(shape, given, String(name)), ...inner] };
 }
 
 const aliased = z.object({ aliases: z.record(z.string(), z.string()) });

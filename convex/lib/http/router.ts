@@ -143,15 +143,16 @@ async function failed(error: unknown, requestId: string, page?: FailurePage): Pr
     return respond(status, "application/json", told, requestId, more);
   }
   const shown = await page({ status, message });
-  const own = { ...shown.headers, ...PRIVATE, Vary: "Accept", ...more };
+  const own = { ...shown.headers, ...PRIVATE, Vary: "Accept, Sec-Fetch-Mode", ...more };
   return respond(status, "text/html", shown.value, requestId, own);
 }
 
 const INTERNAL: ErrorData = { code: "internal", message: "Internal error" };
 
-/** Whether a browser asks, which names HTML first. */
+/** Whether a browser opens the address. Libraries accept `text/html` by default, too; XHTML only browsers do. */
 function isBrowser({ headers }: Request): boolean {
-  return /^\s*text\/html\b/i.test(headers.get("accept") ?? "");
+  const isNavigation = headers.get("sec-fetch-mode")?.trim().toLowerCase() === "navigate";
+  return isNavigation || /\bapplication\/xhtml\+xml\b/i.test(headers.get("accept") ?? "");
 }
 
 /** Whether a browser sends the fields of a form. */

@@ -23,7 +23,7 @@ const document: MountedEndpoint = endpoint({
   unchanged: "It is what `If-None-Match` names.",
   example: { input: {}, output: { openapi: "3.1.1" } },
   input: z.object({}),
-  returns: z.looseObject({ openapi: z.literal("3.1.1") }),
+  returns: z.looseObject({ openapi: z.string().describe("Its version of OpenAPI, 3.1.1") }),
   handler: neverCalled,
 });
 
@@ -87,7 +87,8 @@ const robots = text({
   path: "/robots.txt",
   media: "text/plain",
   summary: "What crawlers may read.",
-  description: "Pages and references; not endpoints that take a `userId` or cost something.",
+  description:
+    "Pages, references, and reads from a cache; not endpoints that need a `userId` or cost something.",
 });
 const icon = text({
   path: "/favicon.ico",

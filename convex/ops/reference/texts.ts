@@ -4,6 +4,7 @@ import { sha256Hex } from "../../lib/security/crypto";
 import { AppError } from "../../lib/errors";
 import { ICON } from "../html";
 import { PROXY_PATH } from "../version";
+import { joinPieces } from "./splices";
 
 /**
  * The reference as it is sent. Its texts are generated with the code, because making them evaluates every endpoint:
@@ -50,13 +51,11 @@ function answering(which: Which): Answering["handle"] {
     const respondWith = (status: number, body: Parameters<typeof respond>[2], packing = {}) =>
       respond(status, MEDIA[which], body, requestId, { ...more, ...headers, ...packing });
     if (names(request, "if-none-match", headers.ETag)) return respondWith(304, null);
-    const { gunzipSync, gzipSync } = await import("fflate");
-    const packed = Uint8Array.from(atob(held), (byte) => byte.charCodeAt(0));
-    const written = new TextDecoder().decode(gunzipSync(packed));
-    const text = written.replaceAll(ADDRESS, JSON.stringify(address).slice(1, -1));
-    if (!names(request, "accept-encoding", "gzip")) return respondWith(200, text);
-    const bytes = new Uint8Array(gzipSync(new TextEncoder().encode(text), { mtime: 0 }));
-    return respondWith(200, bytes, { "Content-Encoding": "gzip" });
+    const packed = joinPieces(held, JSON.stringify(address).slice(1, -1));
+    if (names(request, "accept-encoding", "gzip"))
+      return respondWith(200, packed, { "Content-Encoding": "gzip" });
+    const { gunzipSync } = await import("fflate");
+    return respondWith(200, new TextDecoder().decode(gunzipSync(packed)));
   };
 }
 
@@ -65,10 +64,15 @@ function constant(media: Parameters<typeof respond>[1], text: string): Answering
     Promise.resolve(respond(200, media, text, requestId, { "Cache-Control": "public, max-age=86400" }));
 }
 
-/** What crawlers may read: pages and references, not endpoints that take a `userId` or cost something. */
+/**
+ * What crawlers and models may read: pages, references and what is read from a cache, not endpoints that take a `userId` or
+ * cost something. The longest rule counts, or the first.
+ */
 function robots(): string {
+  const open = ["market", "prices", "signals/", "whale-alerts", "research/report"];
   const closed = ["/mcp/", "/agent/", "/alerts", "/webhooks", "/user/", "/messenger/"];
-  return ["User-agent: *", ...closed.map((path) => `Disallow: ${path}`), "Allow: /", ""].join("\n");
+  const rules = [...open.map((path) => `Allow: /mcp/${path}`), ...closed.map((path) => `Disallow: ${path}`)];
+  return ["User-agent: *", ...rules, "Allow: /", ""].join("\n");
 }
 
 /** Whether a header's list names it, and does not exclude it. */
