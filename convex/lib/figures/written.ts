@@ -20,12 +20,13 @@ export const NAMES = new RegExp(
 
 const SPELT =
   "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|" +
-  "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\\w+)?|hundred|dozen|half|quarter|few|several";
+  // The word behind a hyphen is one way to read it, and the only one.
+  "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\\w+|(?!-))|hundred|dozen|half|quarter|few|several|couple";
 const COUNTED =
-  "percent(?:age points?)?|per cent|basis points?|bps|gwei|dollars?|cents?|bucks|thousand|[mbtr]+illion|points?|times|fold|digits?|figures?";
+  "percent(?:age points?)?|per cent|basis points?|bps|gwei|dollars?|cents?|bucks|grand|thousand|[mbtr]+illion|points?|times|fold|digits?|figures?";
 /** Figures in words, which no fact is held against: "ten percent", "doubled", "two to one", "millions". */
 const IN_WORDS = new RegExp(
-  `\\b(?:${SPELT})(?:[ -](?:and[ -])?(?:a[ -])?(?:${SPELT}|odd))*[ -](?:of an? )?(?:${COUNTED})\\b|` +
+  `\\b(?:${SPELT})(?:[ -](?:and[ -])?(?:a[ -])?(?:${SPELT}|odd)){0,8}[ -](?:of an? )?(?:${COUNTED})\\b|` +
     `\\b(?:${SPELT})[ -](?:to|in|out of|for)[ -](?:one|two|three|four|five|six|seven|eight|nine|ten|each|every)\\b|` +
     "\\b(?:(?:hundred|thousand|million|billion|trillion|dozen)s?|(?:elev|twelv|(?:thir|four|fif|six|seven|eigh|nine)te)en|" +
     "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\\w+)?|percent|per cent|basis points?|\\w+-thirds|(?:a|one) (?:third|fifth|tenth)|by (?:half|a quarter)|half (?:as|of)|doubled|double (?:that|the|of)|tripled?|trebled|quadrupled|halved|twice|thrice|\\w+fold|double-digit|\\w+-figure)\\b",
@@ -72,7 +73,7 @@ export function replaceFigures(
       return near === undefined ? shown.foreign(all) : shown.own(near, text.slice(0, at));
     })
     .replace(IN_WORDS, shown.foreign)
-    .replace(/[$€£¥]?[\d.,:/-]*\p{N}(?:[\p{N}.,:/-]*\p{N})?(?: ?[%‰])?|[\d]*%/gu, shown.foreign);
+    .replace(/(?<![\d.,:/-])[$€£¥]?[\d.,:/-]*\p{N}(?:[\p{N}.,:/-]*\p{N})?(?: ?[%‰])?|%/gu, shown.foreign);
 }
 
 type Groups = Readonly<Record<string, string | undefined>>;
