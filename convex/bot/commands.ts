@@ -50,9 +50,23 @@ export type ParsedCommand = {
 
 const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s([\s\S]*))?$/;
 
+/** Letters of other scripts that look like those of `freeze`. */
+const LOOKALIKES: Readonly<Record<string, string>> = { ƒ: "f", ғ: "f", г: "r", е: "e", є: "e", ε: "e", ʐ: "z", ᴢ: "z" };
+
+/** Whether a word is meant to stop everything, however it is spelled: a freeze can be ended, and a late one cannot help. */
+function isFreeze(word: string): boolean {
+  const letters = Array.from(word.toLowerCase().normalize("NFKD").replace(/[\p{M}\p{Cf}]/gu, ""));
+  return /^\/?f+r+e+z+e*[.!]*$/.test(letters.map((one) => LOOKALIKES[one] ?? one).join(""));
+}
+
 /** `/name argument` or `/name@bot argument`; `null` for any other text. */
 export function parseCommand(text: string): ParsedCommand | null {
-  const [matched, name = "", to, argument = ""] = COMMAND.exec(text.trim()) ?? [];
+  const [all = "", word = ""] = /^[\s\p{Cf}]*(\S{1,200})[^]*$/u.exec(text) ?? [];
+  const said = text.slice(all.length === 0 ? 0 : text.indexOf(word) + word.length);
+  const head = word.normalize("NFKC").replace(/\p{Cf}/gu, "");
+  const isAlone = said.trim() === "" || head.startsWith("/");
+  if (isAlone && isFreeze(head)) return { name: "freeze", to: null, argument: "" };
+  const [matched, name = "", to, argument = ""] = COMMAND.exec((head + said).trim()) ?? [];
   if (matched === undefined) return null;
   return { name: name.toLowerCase(), to: to?.toLowerCase() ?? null, argument: argument.trim() };
 }

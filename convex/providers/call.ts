@@ -109,7 +109,7 @@ export function pauseIn(headers: Headers, words = ""): number | null {
 const SAID_PAUSE = /retry.?(?:delay|after|in)["':=\s]{1,5}(\d{1,10}(?:\.\d{1,9})?\s?m?s)\b/i;
 /** `30`, `1.5s`, `1h2m3s`, `800ms`. */
 const SPAN =
-  /^(?:(\d{1,4})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,13}(?:\.\d{1,9})?)\s?s?)?(?:(\d{1,9}(?:\.\d{1,9})?)\s?ms)?$/;
+  /^(?:(\d{1,4})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,13}(?:\.\d{1,9})?)(?![\d.]|\s?ms)\s?s?)?(?:(\d{1,9}(?:\.\d{1,9})?)\s?ms)?$/;
 
 function readable(text: string, read: (text: string) => unknown): unknown {
   try {

@@ -39,6 +39,11 @@ export function jsonValues(text: string): object[] {
   const found: object[] = [];
   for (let start = 0, failed = 0; start < text.length && failed < MAX_CANDIDATES; start++) {
     if (text[start] !== "{" && text[start] !== "[") continue;
+    if (text.startsWith('{\\"', start)) {
+      // Escaped like a string: so is all of it.
+      const inner = tryRead(text.slice(start).replace(/\\(["\\])/g, "$1"), 0);
+      return inner === null || inner === "cut" ? found : [...found, inner.value];
+    }
     const read = tryRead(text, start);
     if (read === "cut") break;
     if (read === null) failed++;

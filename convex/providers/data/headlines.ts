@@ -4,6 +4,7 @@ import { line } from "../../lib/answers";
 import { AppError, messageOf } from "../../lib/errors";
 import { lazy } from "../../lib/lazy";
 import { FEEDS, SOURCE_ADDRESSES, type Feed } from "../../lib/publicSources";
+import { isForAssistants } from "../../lib/text/quoted";
 import { withoutEntities, withoutTags } from "../../lib/text/markup";
 import { DAY, MINUTE } from "../../lib/time";
 import { rowsOf } from "../call";
@@ -72,7 +73,7 @@ export async function askFeed(turns: Turns, source: Feed, timeoutMs: number): Pr
   const articles = await askPublic(turns, source, request, timeoutMs);
   const domain = new URL(SOURCE_ADDRESSES[source]).hostname.replace(/^www\./, "");
   return articles
-    .filter(({ publishedAt }) => publishedAt <= Date.now() + SKEW_MS)
+    .filter(({ title, publishedAt }) => publishedAt <= Date.now() + SKEW_MS && !isForAssistants(title))
     .map((article) => ({ ...article, domain }));
 }
 
