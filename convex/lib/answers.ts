@@ -75,7 +75,9 @@ export function readAnswer<Shape extends z.ZodType>(
   answer: string,
   known: string,
 ): Reading<z.output<Shape>> {
-  const readings = jsonValues(answer).slice(-MOST_VALUES).map((json) => readValue(shape, inOwnWords(json, known)));
+  const readings = jsonValues(answer)
+    .slice(-MOST_VALUES)
+    .map((json) => readValue(shape, inOwnWords(json, known)));
   const fitting = readings.findLast((reading) => "value" in reading);
   // Brackets in the prose around an answer are values as well: the one with the fewest faults is the answer.
   const [closest] = readings.toSorted((a, b) => faults(a) - faults(b));
@@ -107,7 +109,9 @@ function unwrapped(json: unknown, shape: z.ZodType): unknown {
   const asked = new Set(Object.keys(shape.shape).map(bare));
   const entries = Object.entries(json);
   if (entries.some(([name]) => asked.has(bare(name)))) return json;
-  const inner = entries.find(([name], _at, all) => all.length === 1 || /^(?:arguments|parameters|input)$/.test(name));
+  const inner = entries.find(
+    ([name], _at, all) => all.length === 1 || /^(?:arguments|parameters|input)$/.test(name),
+  );
   const value = typeof inner?.[1] === "string" ? valueIn(inner[1]) : inner?.[1];
   return isObject(value) ? unwrapped(value, shape) : undefined;
 }

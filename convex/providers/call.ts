@@ -26,8 +26,7 @@ export async function askProvider(
   init: RequestInit,
   timeoutMs: number,
   read: (text: string) => unknown = parseTolerantly,
-  isFailed = ({ status, body, refusal }: Answer) =>
-    body === undefined || isOutage(provider, status, refusal),
+  isFailed = ({ status, body, refusal }: Answer) => body === undefined || isOutage(provider, status, refusal),
 ): Promise<Exchange> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
@@ -55,7 +54,7 @@ export async function textOf(response: Response): Promise<string> {
   if (reader === undefined) return "";
   const decoder = new TextDecoder();
   let text = "";
-  for (let size = 0; ; ) {
+  for (let size = 0; ;) {
     const { done, value } = await reader.read();
     if (done) return text + decoder.decode();
     size += value.byteLength;

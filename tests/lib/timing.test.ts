@@ -36,23 +36,134 @@ const MOST_MS = 50;
 /** Repeated until they are long enough; before and behind them stands what leads into a reader. */
 const REPEATED: readonly (string | readonly [before: string, repeated: string, behind: string])[] = [
   // In words.
-  ...["twenty-one hundred ", "twenty-", "one ", "half a hundred and ", "ten percent ", "fifty-fifty ", "one-thirds"],
+  ...[
+    "twenty-one hundred ",
+    "twenty-",
+    "one ",
+    "half a hundred and ",
+    "ten percent ",
+    "fifty-fifty ",
+    "one-thirds",
+  ],
   ...["a ", "word", "x.y ", "vs. a ", "U.S. ", "e.g. ", "Inc. x", "BTC ", "$A", "Bitcoin", "ab-", "a\u0301"],
   // In blanks and marks.
-  ...[" ", "\t", "\n", "\u00a0", "\r\n", "\u200b", "\u2060", "-", "--", ".", "...", ",", ";", "!", "?!", "…", "。"],
-  ...["`", "```\n", "*", "**", "**a", "__a**b", "_", "~~a", "#", "# ", "|", "| a ", "|-", "[", "]", "[[", "(", ")"],
-  ...["[a](", "[a]((", "![", "[1]", "[f1", "[f1, ", "[f1] ", "{", "}", "{f1", "{f1}", "{f1-f2} ", "<", ">", "</"],
-  ...["&", "&a", "&amp;", "&#", "\\", "\\n", "\\u0041", "\\\"", "'", "\"", "“", "„", "「", "【", "【1†", "@a", "/a "],
+  ...[
+    " ",
+    "\t",
+    "\n",
+    "\u00a0",
+    "\r\n",
+    "\u200b",
+    "\u2060",
+    "-",
+    "--",
+    ".",
+    "...",
+    ",",
+    ";",
+    "!",
+    "?!",
+    "…",
+    "。",
+  ],
+  ...[
+    "`",
+    "```\n",
+    "*",
+    "**",
+    "**a",
+    "__a**b",
+    "_",
+    "~~a",
+    "#",
+    "# ",
+    "|",
+    "| a ",
+    "|-",
+    "[",
+    "]",
+    "[[",
+    "(",
+    ")",
+  ],
+  ...[
+    "[a](",
+    "[a]((",
+    "![",
+    "[1]",
+    "[f1",
+    "[f1, ",
+    "[f1] ",
+    "{",
+    "}",
+    "{f1",
+    "{f1}",
+    "{f1-f2} ",
+    "<",
+    ">",
+    "</",
+  ],
+  ...[
+    "&",
+    "&a",
+    "&amp;",
+    "&#",
+    "\\",
+    "\\n",
+    "\\u0041",
+    '\\"',
+    "'",
+    '"',
+    "“",
+    "„",
+    "「",
+    "【",
+    "【1†",
+    "@a",
+    "/a ",
+  ],
   ["# a", " ", "b"],
   ["", " ", "--"],
   ["--", " ", "--"],
   ["a", " ", "."],
   // In figures.
-  ...["1", "1,", "1.", "1,234", "1 234 ", "-1", "$1", "1%", "%", "0x", "0x1", "1e1", "1/", "24 h ", "٣", "1-2 to "],
+  ...[
+    "1",
+    "1,",
+    "1.",
+    "1,234",
+    "1 234 ",
+    "-1",
+    "$1",
+    "1%",
+    "%",
+    "0x",
+    "0x1",
+    "1e1",
+    "1/",
+    "24 h ",
+    "٣",
+    "1-2 to ",
+  ],
   ["$", "1,234.", "x"],
   ["BTC above ", "1,234", " usd"],
   // In JSON.
-  ...['{"', '{"a":', '{"a":[', '"x ', '"a":"b" c" ', "{'a':'it's ',", "“a”", '"a":"x\n', '{\\"a\\":\\"', "[1,", "[a(", "/*", "[//", '["#'],
+  ...[
+    '{"',
+    '{"a":',
+    '{"a":[',
+    '"x ',
+    '"a":"b" c" ',
+    "{'a':'it's ',",
+    "“a”",
+    '"a":"x\n',
+    '{\\"a\\":\\"',
+    "[1,",
+    "[a(",
+    "/*",
+    "[//",
+    '["#',
+  ],
   ['{"a":', '"', ""],
   ['{"a": "', 'b": "', "}"],
   ['{"a":"', '" , ', "}"],
@@ -61,33 +172,104 @@ const REPEATED: readonly (string | readonly [before: string, repeated: string, b
   ["{", '"k":1,', "}"],
   ['{"choices":[{"message":{"content":"', "<think>", '"}}]}'],
   // In marks of models.
-  ...["<think>", "</think>", "<think a", "[THINK]", "◁think▷", "<|channel|>final", "<|channel|>analysis ", "analysis"],
-  ...["<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<function=a>", "<|python_tag|>", "```tool_code\n", "<｜tool▁calls▁begin｜>"],
-  ...["<s>", "<|im_start|>", "<answer>", "</answer> ", "<details type=reasoning>", "<grok:render>", "<cite>", "citeturn1search1"],
+  ...[
+    "<think>",
+    "</think>",
+    "<think a",
+    "[THINK]",
+    "◁think▷",
+    "<|channel|>final",
+    "<|channel|>analysis ",
+    "analysis",
+  ],
+  ...[
+    "<tool_call>",
+    "</tool_call>",
+    "[TOOL_CALLS]",
+    "<function=a>",
+    "<|python_tag|>",
+    "```tool_code\n",
+    "<｜tool▁calls▁begin｜>",
+  ],
+  ...[
+    "<s>",
+    "<|im_start|>",
+    "<answer>",
+    "</answer> ",
+    "<details type=reasoning>",
+    "<grok:render>",
+    "<cite>",
+    "citeturn1search1",
+  ],
   ['data: {"choices":[{"delta":{"content":"', "a", '"}}]}'],
   ["data: ", "\n: ", ""],
   ...['data: {"a":1}\n', "event: a\n", '{"a":1}\n'],
   // In refusals.
-  ...["max_tokens ", "maximum at most ", "stream only ", "maximum context length is 1 tokens ", "retry after ", "exceeds ", "violates "],
+  ...[
+    "max_tokens ",
+    "maximum at most ",
+    "stream only ",
+    "maximum context length is 1 tokens ",
+    "retry after ",
+    "exceeds ",
+    "violates ",
+  ],
   // In feeds.
-  ...["<item>", "<title>", "<![CDATA[", "<item><title>", "]]>", "<description><![CDATA[", "<!--", "<a b=", "&x;"],
-  ["<rss><channel>", "<item><title><![CDATA[a]]></title><description><![CDATA[b]]></description><content:encoded><![CDATA[<p>c]]></content:encoded></item>", "</channel></rss>"],
+  ...[
+    "<item>",
+    "<title>",
+    "<![CDATA[",
+    "<item><title>",
+    "]]>",
+    "<description><![CDATA[",
+    "<!--",
+    "<a b=",
+    "&x;",
+  ],
+  [
+    "<rss><channel>",
+    "<item><title><![CDATA[a]]></title><description><![CDATA[b]]></description><content:encoded><![CDATA[<p>c]]></content:encoded></item>",
+    "</channel></rss>",
+  ],
   ["<rss><channel>", "<item><title>a<title></item>", ""],
   // In links, addresses and secrets.
-  ...["http://", "http://a,", "www.", "a://", "bc1", "1A", "x@y", "a.b", "private key ", "приватн", "privat", "мнемонич", "geheim"],
+  ...[
+    "http://",
+    "http://a,",
+    "www.",
+    "a://",
+    "bc1",
+    "1A",
+    "x@y",
+    "a.b",
+    "private key ",
+    "приватн",
+    "privat",
+    "мнемонич",
+    "geheim",
+  ],
   ...["seed phrase? ", "_ -", "aA", "sell 1 usdc ", "/freeze", "@bot, ", "Retry-After"],
 ];
 
 const NASTY = REPEATED.map((one) => {
   const [before, repeated, behind] = typeof one === "string" ? ["", one, ""] : one;
-  return (length: number) => before + repeated.repeat(Math.ceil(length / repeated.length)).slice(0, length) + behind;
+  return (length: number) =>
+    before + repeated.repeat(Math.ceil(length / repeated.length)).slice(0, length) + behind;
 });
 
 const shape = z.object({ a: z.string(), b: z.array(z.number()), c: z.number().nullable() });
 const input = z.object({ userId, question: text(5_000), token: optionalToken, chatId, url: publicAddress });
-const fact = { subject: "BTC", kind: "price", value: 97_250.5, observedAt: 0, source: "Coinbase", url: "" } as const;
+const fact = {
+  subject: "BTC",
+  kind: "price",
+  value: 97_250.5,
+  observedAt: 0,
+  source: "Coinbase",
+  url: "",
+} as const;
 const names = namesOf([fact, { ...fact, kind: "name", value: "Bitcoin" }]);
-const ledgerFor = (question: string) => ledgerOf(counted([sourceOfFact(fact)]), 0, { names, focus: "BTC", question });
+const ledgerFor = (question: string) =>
+  ledgerOf(counted([sourceOfFact(fact)]), 0, { names, focus: "BTC", question });
 
 /** What throws has read, too. */
 const READERS: Readonly<Record<string, (given: string) => unknown>> = {
@@ -99,7 +281,11 @@ const READERS: Readonly<Record<string, (given: string) => unknown>> = {
   "figures: marked": (given) => settle(given, ledgerFor(given.slice(0, 100)), { left: "mark" }),
   "figures: asked": (given) => ledgerFor(given),
   sentences: (given) => linesOf(plain(given)),
-  names: (given) => [mentionsIn(given, names), symbolIn(given), namesOf([{ ...fact, kind: "name", value: given }])],
+  names: (given) => [
+    mentionsIn(given, names),
+    symbolIn(given),
+    namesOf([{ ...fact, kind: "name", value: given }]),
+  ],
   answers: (given) => readAnswer(shape, given, ""),
   "answers of the agent": readAlerts,
   json: jsonValues,
@@ -107,8 +293,14 @@ const READERS: Readonly<Record<string, (given: string) => unknown>> = {
   "words of a model": (given) => [asMeant(given), ownWords(given, ""), typeset(given)],
   cleaned,
   "a gateway's body": (given) => readBody(given, true),
-  "a gateway's answer": (given) => readBody(JSON.stringify({ choices: [{ message: { content: given } }] }), true),
-  "a gateway's refusal": (given) => [blamed(given), rejectedAnswer(given), refusalIn(400, given), isPage(given)],
+  "a gateway's answer": (given) =>
+    readBody(JSON.stringify({ choices: [{ message: { content: given } }] }), true),
+  "a gateway's refusal": (given) => [
+    blamed(given),
+    rejectedAnswer(given),
+    refusalIn(400, given),
+    isPage(given),
+  ],
   "a pause": (given) => [pauseIn(new Headers(), given), pauseIn(new Headers({ "Retry-After": given }))],
   headlines: articlesIn,
   grammar: readLine,
@@ -118,7 +310,12 @@ const READERS: Readonly<Record<string, (given: string) => unknown>> = {
       data: {
         event_type: "post.mention.create",
         filter: { user_id: "1" },
-        payload: { id: "2", text: given, author_id: "3", entities: { mentions: [{ id: "1", username: "bot" }] } },
+        payload: {
+          id: "2",
+          text: given,
+          author_id: "3",
+          entities: { mentions: [{ id: "1", username: "bot" }] },
+        },
       },
     }),
   "posts' commands": readCommand,
@@ -152,7 +349,9 @@ describe("64 kB of anything are read at once by", () => {
       if (least <= MOST_MS) continue;
       const eighth = Math.min(...[1, 2, 3].map(() => spent(read, make(LENGTH / 8))));
       if (least > 4 * MOST_MS || least > 16 * Math.max(eighth, 1))
-        slow.push(`${JSON.stringify(REPEATED[at])}: ${least.toFixed()} ms, an eighth of it ${eighth.toFixed(1)} ms`);
+        slow.push(
+          `${JSON.stringify(REPEATED[at])}: ${least.toFixed()} ms, an eighth of it ${eighth.toFixed(1)} ms`,
+        );
     }
     expect(slow).toEqual([]);
   });

@@ -29,7 +29,9 @@ describe("an end at the limit", () => {
   });
   pure("behind a whole answer and blanks is none", () => {
     expect(readBody(body({ content: `Quiet.${" ".repeat(400)}` }, "length"))).toMatchObject({ isCut: false });
-    expect(readBody(body({ content: `Quiet and${" ".repeat(400)}` }, "length"))).toMatchObject({ isCut: true });
+    expect(readBody(body({ content: `Quiet and${" ".repeat(400)}` }, "length"))).toMatchObject({
+      isCut: true,
+    });
     expect(readBody(body({ content: "Quiet. " }, "length"))).toMatchObject({ isCut: true });
   });
 });
@@ -39,18 +41,36 @@ describe("the answer stands elsewhere", () => {
   pure.each([
     ["in reasoning_content", body({ content: null, reasoning_content: "Quiet." }), "Quiet."],
     ["in reasoning", body({ content: "", reasoning: "Quiet." }), "Quiet."],
-    ["in details", body({ content: null, reasoning_details: [{ type: "reasoning.text", text: "Quiet." }] }), "Quiet."],
+    [
+      "in details",
+      body({ content: null, reasoning_details: [{ type: "reasoning.text", text: "Quiet." }] }),
+      "Quiet.",
+    ],
     ["only as thoughts with their mark", body({ content: null, reasoning: "<think>Hm</think>Quiet." }), ""],
     ["only as thoughts without an end", body({ content: null, reasoning: "Quiet." }, null), ""],
-    ["in Anthropic's form", JSON.stringify({ content: [{ type: "text", text: "Quiet." }], stop_reason: "end_turn" }), "Quiet."],
-    ["in Google's form", JSON.stringify({ candidates: [{ content: { parts: [{ text: "Quiet." }] }, finishReason: "STOP" }] }), "Quiet."],
+    [
+      "in Anthropic's form",
+      JSON.stringify({ content: [{ type: "text", text: "Quiet." }], stop_reason: "end_turn" }),
+      "Quiet.",
+    ],
+    [
+      "in Google's form",
+      JSON.stringify({ candidates: [{ content: { parts: [{ text: "Quiet." }] }, finishReason: "STOP" }] }),
+      "Quiet.",
+    ],
     ["in Ollama's form", JSON.stringify({ message: { content: "Quiet." }, done_reason: "stop" }), "Quiet."],
   ])("%s", (_name, sent, text) => {
     expect(readBody(sent)).toMatchObject({ kind: "answer", text });
   });
   pure.each([
-    ["as text", body({ content: null, tool_calls: [{ function: { name: "f", arguments: WRITTEN } }] }, "tool_calls")],
-    ["as an object", body({ content: "I call it:", tool_calls: [{ function: { arguments: VALUE } }] }, "stop")],
+    [
+      "as text",
+      body({ content: null, tool_calls: [{ function: { name: "f", arguments: WRITTEN } }] }, "tool_calls"),
+    ],
+    [
+      "as an object",
+      body({ content: "I call it:", tool_calls: [{ function: { arguments: VALUE } }] }, "stop"),
+    ],
     ["of the older form", body({ content: null, function_call: { arguments: WRITTEN } }, "function_call")],
     ["as a part", body({ content: [{ type: "tool_use", input: VALUE }] }, "tool_use")],
     ["in thoughts", body({ content: null, reasoning: `So: ${WRITTEN}` })],
@@ -66,7 +86,9 @@ describe("the answer stands elsewhere", () => {
     expect(outcome.kind === "answer" ? outcome.also.map(read) : []).toContainEqual({ value: VALUE });
   });
   pure("prose never does", () => {
-    expect(readBody(body({ content: "I look", tool_calls: [{ function: { arguments: "{}" } }] }, "tool_calls"))).toEqual({ kind: "broken" });
+    expect(
+      readBody(body({ content: "I look", tool_calls: [{ function: { arguments: "{}" } }] }, "tool_calls")),
+    ).toEqual({ kind: "broken" });
   });
 });
 
@@ -105,12 +127,18 @@ describe("what is nearly JSON", () => {
     const change = z.object({ a: z.number(), b: z.number() });
     expect(readAnswer(change, '{"a": -1.2%, "b": "+2.1 %"}', "")).toEqual({ value: { a: -1.2, b: 2.1 } });
   });
-  pure.each(['{"signal": "HOLD", "price": 1', '{"signal": "HOLD", "price": 1, ...', "{f12}", "{}", '{"more": {"deep": 1}}', "[1, 2, ...]"])(
-    "nothing is invented: %s",
-    (text) => {
-      expect(readAnswer(z.object({ signal: z.string().nullable(), price: z.number().nullable() }), text, "")).toHaveProperty("problem");
-    },
-  );
+  pure.each([
+    '{"signal": "HOLD", "price": 1',
+    '{"signal": "HOLD", "price": 1, ...',
+    "{f12}",
+    "{}",
+    '{"more": {"deep": 1}}',
+    "[1, 2, ...]",
+  ])("nothing is invented: %s", (text) => {
+    expect(
+      readAnswer(z.object({ signal: z.string().nullable(), price: z.number().nullable() }), text, ""),
+    ).toHaveProperty("problem");
+  });
 
   /** A value in one of the forms in which models write it. */
   const quote = fc.constantFrom('"', "'", "“");
@@ -126,9 +154,11 @@ describe("what is nearly JSON", () => {
     if (typeof one === "string") return mark + one + close;
     if (Array.isArray(one)) return `[${one.map(of).join(`,${noise}`)}${one.length > 0 ? noise : ""}]`;
     if (typeof one === "object" && one !== null)
-      return `{${Object.entries(one).map(([key, inner]) => `${mark}${key}${close}: ${of(inner)}`).join(`,${noise}`)},${noise}}`;
+      return `{${Object.entries(one)
+        .map(([key, inner]) => `${mark}${key}${close}: ${of(inner)}`)
+        .join(`,${noise}`)},${noise}}`;
     if (!isPython) return String(one);
-    return one === null ? "None" : one === true ? "True" : one === false ? "False" : String(one);
+    return one === null ? "None" : one === true ? "True" : one === false ? "False" : JSON.stringify(one);
   };
   const around = fc.constantFrom<(text: string) => string>(
     (text) => text,
@@ -140,12 +170,20 @@ describe("what is nearly JSON", () => {
   const noise = fc.constantFrom("", " ", "\n", " // a note\n", " /* {] */ ");
   pure("in any nesting of these forms is read, and no cut of it", () => {
     fc.assert(
-      fc.property(value, quote, fc.boolean(), noise, around, fc.nat(), (given, mark, isPython, between, put, at) => {
-        const text = write(given, mark, isPython, between);
-        expect(jsonValues(cleaned(put(text))).filter((one) => !Array.isArray(one))).toEqual([given]);
-        const cut = text.slice(0, at % (text.length - 1));
-        for (const one of jsonValues(cut)) expect(one).not.toEqual(given);
-      }),
+      fc.property(
+        value,
+        quote,
+        fc.boolean(),
+        noise,
+        around,
+        fc.nat(),
+        (given, mark, isPython, between, put, at) => {
+          const text = write(given, mark, isPython, between);
+          expect(jsonValues(cleaned(put(text))).filter((one) => !Array.isArray(one))).toEqual([given]);
+          const cut = text.slice(0, at % (text.length - 1));
+          for (const one of jsonValues(cut)) expect(one).not.toEqual(given);
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -167,7 +205,7 @@ describe("what stands between words", () => {
     [String.raw`Say \"so\": it\u2019s`, 'Say "so": it’s'],
     ["A break\nand a \\n that is meant", "A break\nand a \\n that is meant"],
     [String.raw`The \nabla of C:\new`, String.raw`The \nabla of C:\new`],
-    ["S&amp;P&#39;s &quot;500&quot; &#x2014; &amp;lt;", "S&P's \"500\" — &lt;"],
+    ["S&amp;P&#39;s &quot;500&quot; &#x2014; &amp;lt;", 'S&P\'s "500" — &lt;'],
     ["Bitcoin rose【12†source】.", "Bitcoin rose."],
     ["Bitcoin rose [[1]](https://x.test/a), they say [^2^].", "Bitcoin rose, they say."],
     ["Bitcoin rose [citation:3][1][2].", "Bitcoin rose."],
@@ -241,7 +279,11 @@ describe("a refusal is what it is", () => {
     expect(pauseIn(new Headers(headers), words)).toBe(ms);
   });
   pure("a pause by the clock", () => {
-    for (const said of [String(at(5_000)), String(Math.round(at(5_000) / 1_000)), new Date(at(5_000)).toUTCString()]) {
+    for (const said of [
+      String(at(5_000)),
+      String(Math.round(at(5_000) / 1_000)),
+      new Date(at(5_000)).toUTCString(),
+    ]) {
       const ms = pauseIn(new Headers({ "Retry-After": said })) ?? -1;
       expect([said, ms > 2_000, ms < 7_000]).toEqual([said, true, true]);
     }
@@ -261,9 +303,12 @@ describe("a headline is its words", () => {
     expect(articlesIn(feed(title))).toMatchObject([{ title: told }]);
   });
   pure("whatever its description is, and however broken the rest", () => {
-    const body = "<description>a<br>b & c</description><content:encoded><![CDATA[<p>x</item>]]></content:encoded>";
+    const body =
+      "<description>a<br>b & c</description><content:encoded><![CDATA[<p>x</item>]]></content:encoded>";
     expect(articlesIn(feed("Quiet", body))).toMatchObject([{ title: "Quiet" }]);
-    expect(articlesIn(`${feed("Quiet", body).slice(0, -10)}<item><title>half`)).toMatchObject([{ title: "Quiet" }]);
+    expect(articlesIn(`${feed("Quiet", body).slice(0, -10)}<item><title>half`)).toMatchObject([
+      { title: "Quiet" },
+    ]);
   });
 });
 
@@ -276,7 +321,10 @@ describe("plain figures and words that count nothing", () => {
     { ...by, subject: "BTC", kind: "price", value: 102_912.4 },
     { ...by, subject: "ETH", kind: "dayVolume", value: 9_987_654 },
   ] as const;
-  const ledger = ledgerOf(counted(facts.map((fact) => sourceOfFact(fact))), 0, { names: namesOf([...facts]), focus: "BTC" });
+  const ledger = ledgerOf(counted(facts.map((fact) => sourceOfFact(fact))), 0, {
+    names: namesOf([...facts]),
+    focus: "BTC",
+  });
   pure.each([
     ["Bitcoin has $47.7m of bids against $52.3m [f1][f2].", "$47.7M"],
     ["Bitcoin funding is -0.0005% an hour [f3].", "−0.00047"],
@@ -303,10 +351,24 @@ describe("plain figures and words that count nothing", () => {
 });
 
 describe("a freeze is heard however it is spelled", () => {
-  pure.each(["/freeze", "/freeze\u200b", "/ｆreeze", "/frееze", "/FREEZE!", "freeze", "/fréeze", "/freez", "/freeze now", "\u200e/freeze"])("%s", (text) => {
+  pure.each([
+    "/freeze",
+    "/freeze\u200b",
+    "/ｆreeze",
+    "/frееze",
+    "/FREEZE!",
+    "freeze",
+    "/fréeze",
+    "/freez",
+    "/freeze now",
+    "\u200e/freeze",
+  ])("%s", (text) => {
     expect(parseCommand(text)).toMatchObject({ name: "freeze" });
   });
-  pure.each(["how do I freeze it?", "freeze frame coin", "/unfreeze", "/free", "freezer"])("but not in %s", (text) => {
-    expect(parseCommand(text)?.name).not.toBe("freeze");
-  });
+  pure.each(["how do I freeze it?", "freeze frame coin", "/unfreeze", "/free", "freezer"])(
+    "but not in %s",
+    (text) => {
+      expect(parseCommand(text)?.name).not.toBe("freeze");
+    },
+  );
 });

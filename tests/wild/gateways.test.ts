@@ -8,13 +8,18 @@ import { intercept } from "../support/outside";
 
 const requestShape = z.looseObject({ max_tokens: z.number(), response_format: z.unknown().optional() });
 const completionShape = z.looseObject({
-  choices: z.tuple([z.looseObject({ message: z.looseObject({ content: z.string() }), finish_reason: z.string() })]),
+  choices: z.tuple([
+    z.looseObject({ message: z.looseObject({ content: z.string() }), finish_reason: z.string() }),
+  ]),
 });
 type Request = z.infer<typeof requestShape>;
 type Completion = z.infer<typeof completionShape>;
 
 const sent = (given: Completion, message: Record<string, unknown>, finish_reason = "stop") =>
-  Response.json({ ...given, choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason }] });
+  Response.json({
+    ...given,
+    choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason }],
+  });
 const contentOf = (given: Completion) => given.choices[0].message.content;
 /** The texts in an answer, changed: those of a value, or the prose itself. */
 function reworded(given: Completion, change: (text: string) => string): string {
@@ -33,8 +38,10 @@ function python(value: unknown): string {
   if (typeof value === "string") return `'${value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}'`;
   if (Array.isArray(value)) return `[${value.map(python).join(", ")},]`;
   if (typeof value !== "object" || value === null)
-    return value === null ? "None" : value === true ? "True" : value === false ? "False" : String(value);
-  return `{${Object.entries(value).map(([key, inner]) => `'${key}': ${python(inner)}`).join(", ")}} # done\n`;
+    return value === null ? "None" : value === true ? "True" : value === false ? "False" : JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, inner]) => `'${key}': ${python(inner)}`)
+    .join(", ")}} # done\n`;
 }
 const PAGE = "<!DOCTYPE html><html><head><title>Just a moment…</title></head></html>";
 
@@ -48,32 +55,51 @@ const GATEWAYS: Readonly<Record<string, Gateway>> = {
   "answers in a tool's arguments": (given, { response_format }) =>
     response_format === undefined
       ? sent(given, { content: contentOf(given) })
-      : sent(given, { content: null, tool_calls: [{ function: { name: "f", arguments: contentOf(given) } }] }, "tool_calls"),
+      : sent(
+          given,
+          { content: null, tool_calls: [{ function: { name: "f", arguments: contentOf(given) } }] },
+          "tool_calls",
+        ),
   "writes lists and objects as texts": (given) => {
     const content = contentOf(given);
     if (!content.startsWith("{")) return sent(given, { content });
     const fields = Object.entries(z.record(z.string(), z.unknown()).parse(JSON.parse(content)));
-    const texts = fields.map(([key, value]) => [key, typeof value === "object" && value !== null ? JSON.stringify(value) : value]);
+    const texts = fields.map(([key, value]) => [
+      key,
+      typeof value === "object" && value !== null ? JSON.stringify(value) : value,
+    ]);
     return sent(given, { content: JSON.stringify(JSON.stringify(Object.fromEntries(texts))) });
   },
   "writes Python": (given) => {
     const content = contentOf(given);
     return sent(given, { content: content.startsWith("{") ? python(JSON.parse(content)) : content });
   },
-  "goes on with blanks": (given) => sent(given, { content: contentOf(given) + " \n".repeat(2_000) }, "length"),
+  "goes on with blanks": (given) =>
+    sent(given, { content: contentOf(given) + " \n".repeat(2_000) }, "length"),
   "calls tools in its prose": (given) =>
-    sent(given, { content: `<tool_call>{"name": "search", "arguments": {}}</tool_call>\n${contentOf(given)}<|im_end|>` }),
+    sent(given, {
+      content: `<tool_call>{"name": "search", "arguments": {}}</tool_call>\n${contentOf(given)}<|im_end|>`,
+    }),
   "cites its own search": (given) =>
-    sent(given, { content: reworded(given, (text) => `${text.replace(/\.$/, "")}【3†source】[[1]](https://x.test/a).`) }),
+    sent(given, {
+      content: reworded(given, (text) => `${text.replace(/\.$/, "")}【3†source】[[1]](https://x.test/a).`),
+    }),
   "writes entities and escapes": (given) =>
-    sent(given, { content: reworded(given, (text) => text.replaceAll("&", "&amp;").replaceAll("'", "&#39;").replaceAll("’", "\\u2019")) }),
+    sent(given, {
+      content: reworded(given, (text) =>
+        text.replaceAll("&", "&amp;").replaceAll("'", "&#39;").replaceAll("’", "\\u2019"),
+      ),
+    }),
   "tells what it has filtered": (given) => {
     const event = (one: unknown) => `data: ${JSON.stringify(one)}\n\n`;
     const [first] = given.choices;
     const results = { hate: { filtered: false, severity: "safe" } };
     const text =
       event({ choices: [], prompt_filter_results: [{ prompt_index: 0, content_filter_results: results }] }) +
-      event({ model: "m", choices: [{ delta: { content: first.message.content }, content_filter_results: results }] }) +
+      event({
+        model: "m",
+        choices: [{ delta: { content: first.message.content }, content_filter_results: results }],
+      }) +
       event({ choices: [{ delta: {}, finish_reason: "stop" }], usage: given["usage"] }) +
       "data: [DONE]\n\n";
     return new Response(text, { headers: { "Content-Type": "text/event-stream" } });
@@ -82,7 +108,10 @@ const GATEWAYS: Readonly<Record<string, Gateway>> = {
     call === 1 ? new Response(PAGE, { headers: { "Content-Type": "text/html" } }) : Response.json(given),
   "says by the clock when to come again": (given, _request, call) =>
     call === 1
-      ? Response.json({ error: "slow down" }, { status: 429, headers: { "Retry-After": new Date(Date.now() + 2_000).toUTCString() } })
+      ? Response.json(
+          { error: "slow down" },
+          { status: 429, headers: { "Retry-After": new Date(Date.now() + 2_000).toUTCString() } },
+        )
       : Response.json(given),
 };
 
@@ -98,7 +127,12 @@ async function used(app: App) {
     .parse((await app.get("/health")).body);
   return {
     statuses: [market.status, chat.status, report.status, signals.length],
-    said: JSON.stringify([market.body, chat.body.answer, report.body, signals.map(({ reasoning }) => reasoning)]),
+    said: JSON.stringify([
+      market.body,
+      chat.body.answer,
+      report.body,
+      signals.map(({ reasoning }) => reasoning),
+    ]),
     works: checks.providers["llm"]?.works,
   };
 }
@@ -137,7 +171,10 @@ test("thirty wrong questions of one user say nothing about the service", async (
     const refusal = REFUSALS[n % REFUSALS.length];
     app.standins.clear();
     app.standins.fail("llm", { mode: "status", status: 400, ...refusal, schema: "chat" });
-    const { status, body } = await app.post("/mcp/chat", { question: `wrong ${n}`, userId: "a-user-of-thirty-wrong-questions" });
+    const { status, body } = await app.post("/mcp/chat", {
+      question: `wrong ${n}`,
+      userId: "a-user-of-thirty-wrong-questions",
+    });
     expect([status, body.error]).toEqual([expect.any(Number), expect.not.stringMatching(/status|key/)]);
     expect([429, 502]).toContain(status);
   }
@@ -177,7 +214,9 @@ test("a key is sent to its provider's address and to no other", async ({ app }) 
   Object.assign(globalThis, {
     fetch: (input: RequestInfo | URL, init?: RequestInit) => {
       const headers = new Headers(init?.headers);
-      const isKeyed = ["authorization", "x-api-key", "0x-api-key", "x-cg-demo-api-key"].some((name) => headers.has(name));
+      const isKeyed = ["authorization", "x-api-key", "0x-api-key", "x-cg-demo-api-key"].some((name) =>
+        headers.has(name),
+      );
       if (isKeyed) redirects.push(init?.redirect);
       return inner(input, init);
     },

@@ -57,7 +57,10 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
       return [read.text];
     });
     if (sentences.length > 0 && shown.length === 0) return [];
-    return [lead + shown.reduce((all, one) => all + (/^$|[。！？][^ ]*$/u.test(all.slice(-80)) ? "" : " ") + one, "")];
+    return [
+      lead +
+        shown.reduce((all, one) => all + (/^$|[。！？][^ ]*$/u.test(all.slice(-80)) ? "" : " ") + one, ""),
+    ];
   });
   settled.text = lines
     .join("\n")

@@ -47,7 +47,8 @@ const IN_DIGITS = new RegExp(
   "gu",
 );
 /** Right before a figure, words that make it a bound, which the fact's own figure would not be. */
-const BOUND = /(?:\b(?:above|(?<!\bturn(?:s|ed|ing)? )over|below|under|than|least|most|nearly|almost|beyond|exceeds?|R)|[€£¥₿])\s?$/iu;
+const BOUND =
+  /(?:\b(?:above|(?<!\bturn(?:s|ed|ing)? )over|below|under|than|least|most|nearly|almost|beyond|exceeds?|R)|[€£¥₿])\s?$/iu;
 const SCALES: Readonly<Record<string, number>> = { t: 1e12, b: 1e9, m: 1e6, k: 1e3 };
 
 /** Whether a text states figures, in digits or in words. */

@@ -107,7 +107,8 @@ export function mentionsIn(text: string, names: Names): string[] {
     const name = at > 0 && /[\w.-]/.test(text.charAt(at - 1)) ? null : nameAt(text, at, names);
     if (name === null) continue;
     // "On Hyperliquid" does not mean the coin of that name.
-    const isPlace = names.places.has(name) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(Math.max(0, at - 12), at));
+    const isPlace =
+      names.places.has(name) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(Math.max(0, at - 12), at));
     if (!isPlace) found.push(names.subjects.get(name) ?? names.subjects.get(name.slice(1)) ?? name);
     at += name.length - 1;
   }

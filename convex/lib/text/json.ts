@@ -160,7 +160,7 @@ const MARKS: Readonly<Record<string, RegExp>> = {
 /** A text up to the first mark behind which the object or list goes on: others are marks inside it. */
 function readString(text: string, start: number, place: Place): Read<string> {
   const marks = MARKS[text.charAt(start)] ?? DOUBLE;
-  for (let at = start + 1; ; ) {
+  for (let at = start + 1; ;) {
     const mark = markAfter(marks, text, at);
     at = mark + 1;
     if (isEnd(text, at, place)) return { value: unescaped(text.slice(start + 1, mark)), end: at };
@@ -169,7 +169,7 @@ function readString(text: string, start: number, place: Place): Read<string> {
 
 /** The index of the next mark that nothing escapes. */
 function markAfter(marks: RegExp, text: string, from: number): number {
-  for (let at = from; ; ) {
+  for (let at = from; ;) {
     marks.lastIndex = at;
     const index = marks.exec(text)?.index;
     if (index === undefined) throw CUT;
@@ -226,7 +226,7 @@ function afterSpaces(text: string, from: number): number {
 
 /** The same behind comments too. */
 function afterBlanks(text: string, from: number): number {
-  for (let at = from; ; ) {
+  for (let at = from; ;) {
     at = afterSpaces(text, at);
     const isLine = text[at] === "#" || text.startsWith("//", at);
     if (!isLine && !text.startsWith("/*", at)) return at;
@@ -243,7 +243,9 @@ function unescaped(written: string): string {
   return written
     .replace(/(?![\n\r\t])\p{Cc}/gu, "")
     .replace(/\\(?:u([0-9a-fA-F]{4})|([^]))/g, (_all, code: string | undefined, one = "") =>
-      code === undefined ? (ESCAPED[String(one)] ?? String(one)) : String.fromCharCode(Number.parseInt(code, 16)),
+      code === undefined
+        ? (ESCAPED[String(one)] ?? String(one))
+        : String.fromCharCode(Number.parseInt(code, 16)),
     )
     .toWellFormed();
 }

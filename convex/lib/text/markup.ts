@@ -26,8 +26,7 @@ export function withoutTags(text: string): string {
 }
 
 /** A line break that was escaped once too often, but for the words of TeX and paths that begin like one. */
-const LITERAL_BREAK =
-  /(?<!\\|\b[A-Z]:)(?:\\r)?\\n(?!abla|eq\b|eg\b|ewline|ewcommand|otin|ot\b|u\b|mid\b)/g;
+const LITERAL_BREAK = /(?<!\\|\b[A-Z]:)(?:\\r)?\\n(?!abla|eq\b|eg\b|ewline|ewcommand|otin|ot\b|u\b|mid\b)/g;
 
 /** A text with its line breaks where no real one stands, and with its escaped characters, unless in backticks. */
 function withoutEscapes(text: string): string {
@@ -43,7 +42,7 @@ function withoutEscapes(text: string): string {
 export function withoutBetween(text: string, open: RegExp, close: RegExp, endsOpen = true): string {
   let kept = "";
   let from = 0;
-  for (open.lastIndex = 0; ; ) {
+  for (open.lastIndex = 0; ;) {
     const begun = open.exec(text);
     if (begun === null) break;
     close.lastIndex = open.lastIndex;
@@ -68,7 +67,10 @@ const CALLS: readonly (readonly [open: RegExp, close: RegExp])[] = [
     /<[|｜]tool[_▁]calls?(?:_section)?[_▁]end[|｜]>/gi,
   ],
   [/(?<!`)<[|｜]DSML[|｜][^<>]{1,300}>/gi, /<\/[|｜]DSML[|｜][^<>]{1,80}>/gi],
-  [/(?<!`)<\|(?:tool_calls?|python_tag|action_start)\|>/gi, /<\|\/?(?:tool_calls?|action_end|eom_id|eot_id)\|>/gi],
+  [
+    /(?<!`)<\|(?:tool_calls?|python_tag|action_start)\|>/gi,
+    /<\|\/?(?:tool_calls?|action_end|eom_id|eot_id)\|>/gi,
+  ],
   [/(?<!`)<start_function_call>/gi, /<end_function_call>/gi],
   [/(?<!`)<\|channel\|>\s{0,9}commentary\b[^<]{0,80}/gi, /<\|call\|>/gi],
   [/\[TOOL_REQUEST\]/g, /\[END_TOOL_REQUEST\]/g],

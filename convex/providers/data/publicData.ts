@@ -4,15 +4,7 @@ import { AppError } from "../../lib/errors";
 import type { WaitTurn } from "../../lib/outside/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
 import { MINUTE } from "../../lib/time";
-import {
-  answered,
-  askProvider,
-  inShape,
-  isSuccess,
-  postJson,
-  statusFailure,
-  type Answer,
-} from "../call";
+import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Answer } from "../call";
 
 /**
  * What the public sources of data have in common: a user agent that names the operator, a limit per source, and no need
@@ -81,7 +73,10 @@ function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
 }
 
 /** The user agent links to the operator of the deployment, as operators of public services ask. */
-function requestOf(source: PublicSource, body: unknown): { base: string; request: RequestInit; isKeyed: boolean } {
+function requestOf(
+  source: PublicSource,
+  body: unknown,
+): { base: string; request: RequestInit; isKeyed: boolean } {
   const plan = source === "coingecko" ? coingeckoPlan() : null;
   // CoinGecko's paid plans have an address of their own.
   const own = plan?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];

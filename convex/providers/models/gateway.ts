@@ -259,7 +259,9 @@ async function answerTo(prompt: Prompt, left: ReadonlySet<string>, signal: Abort
     ...(format === undefined || left.has("schema") ? {} : { response_format: format }),
   };
   const response = await client().chat.completions.create(body, { signal }).asResponse();
-  const { text, also, isRefused, model, usage, isCut } = answerIn(readBody(await textOf(response), format !== undefined));
+  const { text, also, isRefused, model, usage, isCut } = answerIn(
+    readBody(await textOf(response), format !== undefined),
+  );
   const chars = charsOf(prompt);
   return {
     text,

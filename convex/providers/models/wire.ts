@@ -125,7 +125,9 @@ function readCompletion(body: unknown, isValue: boolean): Outcome {
   }
   const choice = at(first);
   const message = choice("message") ?? choice("content");
-  const raw = contentOf(Array.isArray(message) ? message : (at(message)("content") ?? message ?? choice("text")));
+  const raw = contentOf(
+    Array.isArray(message) ? message : (at(message)("content") ?? message ?? choice("text")),
+  );
   const text = cleaned(raw);
   const reason = choice("finish_reason") ?? choice("finishReason");
   const calls = callsIn(message).filter((written) => written.trim() !== "");
@@ -134,7 +136,8 @@ function readCompletion(body: unknown, isValue: boolean): Outcome {
   if (end === "broken") return failureIn(first) ?? { kind: "broken" };
   if (end === "declined") return { kind: "declined" };
   const thoughts = thoughtsIn(message);
-  const isThoughtOnly = text === "" && calls.length === 0 && !isValue && isStop(reason) && !isMarked(thoughts);
+  const isThoughtOnly =
+    text === "" && calls.length === 0 && !isValue && isStop(reason) && !isMarked(thoughts);
   const model = field("model");
   return {
     kind: "answer",
@@ -171,13 +174,17 @@ function thoughtsIn(message: unknown): string {
   const field = at(message);
   const apart = wordsIn(field("reasoning_content") ?? field("reasoning") ?? field("thinking"));
   if (apart !== "") return apart;
-  const parts = listAt(message, "content").filter((part) => /^(?:thinking|reasoning)/.test(String(at(part)("type"))));
+  const parts = listAt(message, "content").filter((part) =>
+    /^(?:thinking|reasoning)/.test(String(at(part)("type"))),
+  );
   return wordsIn([...listAt(message, "reasoning_details"), ...parts]);
 }
 
 /** What a model would hand to tools. */
 function callsIn(message: unknown): string[] {
-  const parts = listAt(message, "content").filter((part) => /^(?:tool|function)/.test(String(at(part)("type"))));
+  const parts = listAt(message, "content").filter((part) =>
+    /^(?:tool|function)/.test(String(at(part)("type"))),
+  );
   const calls = [...listAt(message, "tool_calls"), at(message)("function_call"), ...parts];
   return calls.map(argumentsOf);
 }
@@ -185,7 +192,8 @@ function callsIn(message: unknown): string[] {
 function argumentsOf(call: unknown): string {
   const inner = at(at(call)("function") ?? call);
   const given = inner("arguments") ?? inner("input") ?? inner("args");
-  return typeof given === "object" ? JSON.stringify(given) : String(given ?? "");
+  if (typeof given === "string") return given;
+  return typeof given === "object" ? JSON.stringify(given) : "";
 }
 
 /** A failure that came as a success: `error` where the answer should be. */
@@ -296,7 +304,7 @@ const MARKS = (
   /** At the beginning of a line it opens what nothing closes. */
   opensLine: new RegExp(`(?:^|(?<=\\n))[ \\t]{0,99}${open}`, "i"),
   /** What stands before a bare end was thought; the end of a fence alone means nothing. */
-  isTold: !close.endsWith("\`\`\`") && close !== "</details>",
+  isTold: !close.endsWith("```") && close !== "</details>",
 }));
 
 /** Whether a text has a mark of thoughts. */
