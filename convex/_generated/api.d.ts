@@ -83,6 +83,7 @@ import type * as lib_security_sealed from "../lib/security/sealed.js";
 import type * as lib_security_seals from "../lib/security/seals.js";
 import type * as lib_tables from "../lib/tables.js";
 import type * as lib_text_json from "../lib/text/json.js";
+import type * as lib_text_markup from "../lib/text/markup.js";
 import type * as lib_text_numbers from "../lib/text/numbers.js";
 import type * as lib_text_quoted from "../lib/text/quoted.js";
 import type * as lib_text_sentences from "../lib/text/sentences.js";
@@ -341,6 +342,7 @@ declare const fullApi: ApiFromModules<{
   "lib/security/seals": typeof lib_security_seals;
   "lib/tables": typeof lib_tables;
   "lib/text/json": typeof lib_text_json;
+  "lib/text/markup": typeof lib_text_markup;
   "lib/text/numbers": typeof lib_text_numbers;
   "lib/text/quoted": typeof lib_text_quoted;
   "lib/text/sentences": typeof lib_text_sentences;

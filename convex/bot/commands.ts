@@ -51,21 +51,39 @@ export type ParsedCommand = {
   argument: string;
 };
 
-const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?$/;
-/** The freeze with letters of another alphabet or one too few or many: what stops money errs on the safe side. */
-const FREEZE =
-  /^\/(?=\P{ASCII}*(?:[a-z]\P{ASCII}*){3})(?:f|\P{ASCII})(?:r|\P{ASCII}){1,2}(?:e|\P{ASCII}){1,3}(?:z|\P{ASCII}){1,2}(?:e|\P{ASCII}){0,2}$/iu;
+const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s([\s\S]*))?$/;
 
-/**
- * `/name argument` or `/name@bot argument`; `null` for any other text. The word is read in its plain form, without what
- * cannot be seen.
- */
+/** Letters of other scripts that look like those of `freeze`. */
+const LOOKALIKES: Readonly<Record<string, string>> = {
+  ƒ: "f",
+  ғ: "f",
+  г: "r",
+  е: "e",
+  є: "e",
+  ε: "e",
+  ʐ: "z",
+  ᴢ: "z",
+};
+
+/** Whether a word is meant to stop everything, however it is spelled: a freeze can be ended, and a late one cannot help. */
+function isFreeze(word: string): boolean {
+  const letters = Array.from(
+    word
+      .toLowerCase()
+      .normalize("NFKD")
+      .replace(/[\p{M}\p{Cf}]/gu, ""),
+  );
+  return /^\/?f+r+e+z+e*[.!]*$/.test(letters.map((one) => LOOKALIKES[one] ?? one).join(""));
+}
+
+/** `/name argument` or `/name@bot argument`; `null` for any other text. */
 export function parseCommand(text: string): ParsedCommand | null {
-  const [, written = "", argument = ""] = /^(\S{1,200})(?:\s([\s\S]*))?$/.exec(text.trim()) ?? [];
-  const word = written.replace(/\p{Cf}/gu, "").normalize("NFKC");
-  const [matched, name = "", to = null] = COMMAND.exec(word) ?? [];
-  const known = commandNamed(name.toLowerCase());
-  if (known === null && FREEZE.test(word)) return { name: "freeze", to: null, argument: argument.trim() };
+  const [all = "", word = ""] = /^[\s\p{Cf}]*(\S{1,200})[^]*$/u.exec(text) ?? [];
+  const said = text.slice(all.length === 0 ? 0 : text.indexOf(word) + word.length);
+  const head = word.normalize("NFKC").replace(/\p{Cf}/gu, "");
+  const isAlone = said.trim() === "" || head.startsWith("/");
+  if (isAlone && isFreeze(head)) return { name: "freeze", to: null, argument: "" };
+  const [matched, name = "", to, argument = ""] = COMMAND.exec((head + said).trim()) ?? [];
   if (matched === undefined) return null;
   return { name: name.toLowerCase(), to: to?.toLowerCase() ?? null, argument: argument.trim() };
 }

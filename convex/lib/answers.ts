@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonValues } from "./text/json";
+import { jsonValues, valueIn } from "./text/json";
 import { inOwnWords, cut } from "./text/strings";
 
 /**
@@ -75,12 +75,17 @@ export function readAnswer<Shape extends z.ZodType>(
   answer: string,
   known: string,
 ): Reading<z.output<Shape>> {
-  const readings = jsonValues(answer).map((json) => readValue(shape, inOwnWords(json, known)));
+  const readings = jsonValues(answer)
+    .slice(-MOST_VALUES)
+    .map((json) => readValue(shape, inOwnWords(json, known)));
   const fitting = readings.findLast((reading) => "value" in reading);
   // Brackets in the prose around an answer are values as well: the one with the fewest faults is the answer.
   const [closest] = readings.toSorted((a, b) => faults(a) - faults(b));
   return fitting ?? closest ?? { problem: "it holds no complete JSON value" };
 }
+
+/** The last of more: prose may cite sources in brackets without end. */
+const MOST_VALUES = 100;
 
 function faults(reading: Reading<unknown>): number {
   return "problem" in reading ? reading.problem.split("; ").length : 0;
@@ -98,13 +103,17 @@ export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown):
   return { problem: problems.slice(0, NAMED).join("; ") + (more > 0 ? `; and ${more} more` : "") };
 }
 
-/** `{"result": {…}}`: a single extra key around the answer. */
+/** `{"result": {…}}`, `{"name": "answer", "arguments": {…}}`: a value around the answer. It is none if it names nothing of it. */
 function unwrapped(json: unknown, shape: z.ZodType): unknown {
   if (!isObject(json) || !(shape instanceof z.ZodObject)) return json;
-  const [only, ...others] = Object.entries(json);
-  if (only === undefined || others.length > 0) return json;
-  const [name, inner] = only;
-  return isObject(inner) && Object.keys(shape.shape).every((key) => bare(key) !== bare(name)) ? inner : json;
+  const asked = new Set(Object.keys(shape.shape).map(bare));
+  const entries = Object.entries(json);
+  if (entries.some(([name]) => asked.has(bare(name)))) return json;
+  const inner = entries.find(
+    ([name], _at, all) => all.length === 1 || /^(?:arguments|parameters|input)$/.test(name),
+  );
+  const value = typeof inner?.[1] === "string" ? valueIn(inner[1]) : inner?.[1];
+  return isObject(value) ? unwrapped(value, shape) : undefined;
 }
 
 /** The value with keys, words and numbers spelled as in the shape. What does not fit stays, and is refused later. */
@@ -117,11 +126,18 @@ function fitted(value: unknown, shape: z.core.$ZodType): unknown {
     // A figure that cannot be read is unknown.
     return inner instanceof z.ZodNumber && typeof read === "string" ? null : read;
   }
+  const isNested = shape instanceof z.ZodArray || shape instanceof z.ZodObject;
+  if (isNested && typeof value === "string") {
+    const written = valueIn(value);
+    return written === undefined ? value : fitted(written, shape);
+  }
   if (shape instanceof z.ZodArray && Array.isArray(value))
     return value.map((item: unknown) => fitted(item, shape.element));
   if (shape instanceof z.ZodObject && isObject(value)) {
+    const keys = new Map<string, string[]>();
+    for (const key of Object.keys(value)) keys.set(bare(key), [...(keys.get(bare(key)) ?? []), key]);
     const parts = Object.entries<z.core.$ZodType>(shape.shape);
-    return Object.fromEntries(parts.map(([name, part]) => [name, fitted(valueAt(value, name), part)]));
+    return Object.fromEntries(parts.map(([name, part]) => [name, fitted(valueAt(value, name, keys), part)]));
   }
   if (shape instanceof z.ZodNumber && typeof value === "string") return amountIn(value) ?? value;
   if (shape instanceof z.ZodEnum && typeof value === "string")
@@ -135,9 +151,9 @@ function fitted(value: unknown, shape: z.core.$ZodType): unknown {
 const NOTHING = /^(?:null|none|nil|n\/?a|unknown|[-–—]?)$/i;
 
 /** The value of a key, or of the one key that differs only in spelling; with two such keys there is none. */
-function valueAt(value: Record<string, unknown>, name: string): unknown {
+function valueAt(value: Record<string, unknown>, name: string, keys: Map<string, string[]>): unknown {
   if (Object.hasOwn(value, name)) return value[name];
-  const [key, ...others] = Object.keys(value).filter((one) => bare(one) === bare(name));
+  const [key, ...others] = keys.get(bare(name)) ?? [];
   return key === undefined || others.length > 0 ? undefined : value[key];
 }
 

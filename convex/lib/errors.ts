@@ -98,11 +98,11 @@ export function overloadOf(error: unknown): ErrorData | null {
   return { code: "overloaded", message: "The service is busy: try again shortly", retryAfterMs: BUSY_MS };
 }
 
-/** The message for a row or a log line; of an unexpected failure only its first line. */
+/** The message for a row or a log line; of an unexpected failure only its class: its message may hold what people wrote. */
 export function messageOf(error: unknown): string {
   const failure = failureOf(error);
   if (failure !== null) return failure.message;
-  return error instanceof Error ? (error.message.split("\n")[0] ?? error.name) : String(error);
+  return error instanceof Error ? error.name : "an unexpected failure";
 }
 
 /** Where an unexpected failure was thrown, without its message: it may hold what a log must not. */

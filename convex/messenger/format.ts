@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import { typeset } from "../lib/text/numbers";
-import { CITATION } from "../lib/text/strings";
+import { CITATION, withoutTrailing } from "../lib/text/strings";
 import type { vButton, vSpan } from "./tables";
 
 /**
@@ -65,7 +65,10 @@ const ACTIVE =
 /** Invisible, and not part of any address. */
 const WORD_JOINER = "\u2060";
 
-/** @param behind The rest of the line: a name may continue in the next span. */
+/** How many characters decide whether a sign is active. */
+const BEHIND = 16;
+
+/** @param behind What follows in the line: a name may continue in the next span. */
 function inert(text: string, behind: string): string {
   const broken = (text + behind).replace(ACTIVE, (sign, at: number) =>
     at < text.length ? sign + WORD_JOINER : sign,
@@ -145,11 +148,11 @@ function piecesOf(line: readonly Span[]): string[] {
 
 /** Cuts a text in two until its pieces fit: after a sentence, otherwise at a space, otherwise anywhere. */
 function halves(text: string): string[] {
-  if (fits(rendered([text])) || text.length < 2) return [text];
+  if (text.length < 2 || (text.length <= PART_LIMIT && fits(rendered([text])))) return [text];
   const most = Math.min(PART_LIMIT, Math.floor(text.length * 0.9) || 1);
   const head = text.slice(0, most);
   const sentence = /^[^]*[.!?]\s/.exec(head)?.[0].length ?? 0;
-  const space = head.search(/\s\S*$/) + 1;
+  const space = Math.max(head.lastIndexOf(" "), head.lastIndexOf("\n")) + 1;
   // A pictogram may have two halves of its own.
   const anywhere = /.[\uD800-\uDBFF]$/s.test(head) ? most - 1 : most;
   const cut = sentence || space || anywhere;
@@ -157,11 +160,12 @@ function halves(text: string): string[] {
 }
 
 function rendered(spans: readonly Span[]): string {
-  const behind = (at: number) =>
-    spans
-      .slice(at + 1)
-      .map(spanText)
-      .join("");
+  const behind = (at: number) => {
+    let text = "";
+    for (let next = at + 1; next < spans.length && text.length < BEHIND; next++)
+      text += spanText(spans[next] ?? "").slice(0, BEHIND);
+    return text;
+  };
   return spans
     .map((span, at) => renderSpan(span, behind(at)))
     .join("")
@@ -205,7 +209,7 @@ export function wordsAsParagraphs(text: string, sources: readonly Source[]): Par
     const spans: Span[] = isCode ? (line.trim() === "" ? [] : [{ code: line }]) : lineOf(line, sources);
     if (spans.length === 0) {
       // The line under a table's heads is no end of a paragraph.
-      if (!RULE.test(line)) isNew = true;
+      if (!isRule(line)) isNew = true;
       continue;
     }
     const last = paragraphs.at(-1);
@@ -219,14 +223,20 @@ export function wordsAsParagraphs(text: string, sources: readonly Source[]): Par
 /** Control characters, and what cannot be seen: joiners, marks of direction, tags. */
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164]|\p{Variation_Selector}/gu;
 /** `|---|:--:|`, `---`, `***`: lines that only draw. */
-const RULE = /^\s*(?:\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?|[*_-](?:\s*[*_-]){2,})\s*$/;
+function isRule(line: string): boolean {
+  const drawn = line.replace(/\s+/g, "");
+  return /^[*_-]{3,}$/.test(drawn) || /^\|?:?-{2,}:?(?:\|:?-{2,}:?)*\|?$/.test(drawn);
+}
 
 function lineOf(line: string, sources: readonly Source[]): Span[] {
-  if (RULE.test(line)) return [];
-  const [, heading] = /^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$/.exec(line) ?? [];
-  if (heading !== undefined) return [{ bold: plain(heading) }];
-  const cells = /^\s*\|(.*?)\|?\s*$/.exec(line)?.[1]?.split("|");
-  if (cells !== undefined && cells.length > 1) {
+  if (isRule(line)) return [];
+  const trimmed = line.trim();
+  if (/^\s{0,3}#{1,6}\s/.test(line) && /[^#\s]/.test(trimmed)) {
+    const heading = withoutTrailing(trimmed.replace(/^#+/, ""), "#").trim();
+    return [{ bold: plain(heading) }];
+  }
+  const cells = trimmed.startsWith("|") ? trimmed.slice(1).replace(/\|$/, "").split("|") : [];
+  if (cells.length > 1) {
     const words = cells.map((cell) => cell.trim()).filter((cell) => cell !== "");
     return inline(words.join(" · "), sources);
   }
@@ -236,7 +246,7 @@ function lineOf(line: string, sources: readonly Source[]): Span[] {
 
 /** Bold and code; links without their addresses; the rest as it is. */
 const MARKED =
-  /(`+)(?<code>.+?)\1|(\*\*|__)(?=\S)(?<bold>.+?)\3|!?\[(?<words>[^\]]*)\]\((?:[^()\s]|\([^)]*\))*(?:\s+"[^"]*")?\)/gu;
+  /(?<!`)(`{1,3})(?!`)(?<code>(?:[^`]|(?!\1)`)+)\1(?!`)|(\*\*|__)(?=\S)(?<bold>.+?)\3|!?\[(?<words>[^[\]]*)\]\((?:[^()\s]|\([^()]{0,300}\))*(?:\s{1,9}"[^"]*")?\)/gu;
 
 function inline(text: string, sources: readonly Source[]): Span[] {
   const spans: Span[] = [];

@@ -111,6 +111,7 @@ const QUESTIONS: readonly Question[] = [
         payer: "service",
         timeoutMs: MINUTE,
         attempts: 1,
+        asksAgain: true,
       });
       return repaired
         ? `${setting("LLM_MODEL")} gives the shape that it is asked for only after a correction: it takes twice as many calls.`

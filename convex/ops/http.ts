@@ -6,6 +6,7 @@ import { agentApiUrl, isSet, type Variable } from "../lib/env";
 import { findUnopened } from "../lib/security/rotation";
 import { iso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
+import { PUBLIC_SOURCES, sourceName } from "../lib/publicSources";
 import { troublesIn } from "./troubles";
 import { VERSION } from "./version";
 
@@ -63,7 +64,8 @@ async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
 /** The part of it that users see. */
 export async function readStatus(ctx: ActionCtx) {
   const { checks, time } = await readHealth(ctx);
-  return { time, troubles: troublesIn(checks) };
+  const silent = PUBLIC_SOURCES.filter((source) => checks.providers[source]?.works === false).map(sourceName);
+  return { time, troubles: troublesIn(checks), silent };
 }
 
 /** The agent API needs no setting with its own gateway, and an address with another one. */

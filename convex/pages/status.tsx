@@ -15,8 +15,8 @@ const HAPPENED: Readonly<Record<Trouble, string>> = {
 };
 
 export async function statusPage(ctx: ActionCtx): Promise<Page> {
-  const { time, troubles } = await readStatus(ctx);
-  const isWell = troubles.length === 0;
+  const { time, troubles, silent } = await readStatus(ctx);
+  const isWell = troubles.length + silent.length === 0;
   const lead = (
     <>
       <span class={`tag ${isWell ? "up" : "down"}`}>
@@ -30,6 +30,9 @@ export async function statusPage(ctx: ActionCtx): Promise<Page> {
     <ul>
       {troubles.map((one) => (
         <li>{HAPPENED[one]}.</li>
+      ))}
+      {silent.map((name) => (
+        <li>{name} does not answer: what it says is missing from market, research and answers.</li>
       ))}
     </ul>
   );

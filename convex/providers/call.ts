@@ -2,10 +2,17 @@ import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { parseTolerantly } from "../lib/text/json";
 import { noteCall, type Provider } from "../lib/outside/calls";
+import { HOUR, MINUTE, SECOND } from "../lib/time";
 
 /** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
 export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };
-type Answer = { kind: "answer"; status: number; body: unknown };
+export type Answer = { kind: "answer"; status: number; body: unknown; refusal: Refusal };
+
+/**
+ * What a refusal is about, beyond its status: the operator's account, the address that asks, or only the question, which a
+ * filter or the longest length rules out.
+ */
+export type Refusal = "account" | "address" | "filter" | "length" | null;
 
 /**
  * One request to a provider, counted, with a deadline in real time.
@@ -19,13 +26,16 @@ export async function askProvider(
   init: RequestInit,
   timeoutMs: number,
   read: (text: string) => unknown = parseTolerantly,
-  isFailed = ({ status, body }: Answer) => body === undefined || isOutage(provider, status),
+  isFailed = ({ status, body, refusal }: Answer) => body === undefined || isOutage(provider, status, refusal),
 ): Promise<Exchange> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(url, { ...init, signal });
-    const body = readable(await response.text(), read);
-    const answer: Answer = { kind: "answer", status: response.status, body };
+    // A key is sent to the provider's address and to no other.
+    const response = await fetch(url, { redirect: "error", ...init, signal });
+    const text = await textOf(response);
+    const { status, ok } = response;
+    const refusal = ok ? null : refusalIn(status, text);
+    const answer: Answer = { kind: "answer", status, body: readable(text, read), refusal };
     noteCall(provider, isFailed(answer));
     return answer;
   } catch {
@@ -34,6 +44,71 @@ export async function askProvider(
     return { kind: signal.aborted ? "timeout" : "unreachable" };
   }
 }
+
+/** The most that is read of an answer, in bytes. */
+const LONGEST_ANSWER = 8 * 1024 * 1024;
+
+/** The body of an answer; "" if it is longer than any answer. */
+export async function textOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let size = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    size += value.byteLength;
+    if (size > LONGEST_ANSWER) {
+      await reader.cancel();
+      return "";
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+/** Whether a body is a page for people, as doors before a provider send. */
+export const isPage = (text: string): boolean => /^\s{0,100}<(?:!doctype html|html|head|body)\b/i.test(text);
+
+const FILTER =
+  /content.?(?:filter|policy|management|exists.?risk)|moderat|safety|flagged|inappropriate|data.?inspection|sensitive|prohibited|policy.?violat|violates?\b.{0,60}polic|jailbreak|harmful|(?:prompt|request|response|content) (?:was|is) blocked/i;
+const LENGTH =
+  /context.?(?:length|window)|(?:prompt|input|request|message)s? (?:is |are )?too (?:long|large)|too many (?:input )?tokens|string.?above.?max|reduce the length|exceeds? .{0,60}(?:context|tokens|length)/i;
+const ACCOUNT =
+  /insufficient.{0,10}(?:quota|credit|balance|funds)|exceeded your current quota|billing|out of credits?|credits? (?:are |is )?(?:exhausted|depleted|used up)|payment.?required|balance is too low|spending.?limit/i;
+
+export function refusalIn(status: number, text: string): Refusal {
+  if (status === 402) return "account";
+  const words = text.slice(0, 4_000);
+  if (isPage(words)) return status === 401 || status === 403 || status === 451 ? "address" : null;
+  if (status === 451) return "address";
+  if ((status === 429 || status === 403 || status === 400) && ACCOUNT.test(words)) return "account";
+  if (status === 413) return "length";
+  if (status !== 400 && status !== 403 && status !== 422) return null;
+  return LENGTH.test(words) ? "length" : FILTER.test(words) ? "filter" : null;
+}
+
+/**
+ * How long a provider asks to wait, in ms, by whatever it sends: seconds, milliseconds, a date, the time of a clock in
+ * seconds or milliseconds, or a time with its unit; `null` if it does not say.
+ */
+export function pauseIn(headers: Headers, words = ""): number | null {
+  const exact = headers.get("Retry-After-Ms")?.trim() ?? "";
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(exact)) return Number(exact);
+  const said = (headers.get("Retry-After") ?? SAID_PAUSE.exec(words)?.[1] ?? "").trim();
+  const [, hours = 0, minutes = 0, seconds, ms = 0] = SPAN.exec(said) ?? [said];
+  if (said !== "" && SPAN.test(said)) {
+    const clock = Number(seconds ?? 0);
+    if (clock > 1e9) return Math.max(0, (clock > 1e12 ? clock : clock * SECOND) - Date.now());
+    return Number(hours) * HOUR + Number(minutes) * MINUTE + clock * SECOND + Number(ms);
+  }
+  const at = /[a-z]|\d{4}-/i.test(said) ? Date.parse(said) : NaN;
+  return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
+}
+
+const SAID_PAUSE = /retry.?(?:delay|after|in)["':=\s]{1,5}(\d{1,10}(?:\.\d{1,9})?\s?m?s)\b/i;
+/** `30`, `1.5s`, `1h2m3s`, `800ms`. */
+const SPAN =
+  /^(?:(\d{1,4})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,13}(?:\.\d{1,9})?)(?![\d.]|\s?ms)\s?s?)?(?:(\d{1,9}(?:\.\d{1,9})?)\s?ms)?$/;
 
 function readable(text: string, read: (text: string) => unknown): unknown {
   try {
@@ -47,7 +122,8 @@ function readable(text: string, read: (text: string) => unknown): unknown {
  * Whether a status means that the provider, or this service's account with it, has a problem, rather than one request.
  * Users' own bots are refused for their owners' reasons.
  */
-export function isOutage(provider: Provider, status: number): boolean {
+export function isOutage(provider: Provider, status: number, refusal: Refusal = null): boolean {
+  if (refusal === "filter" || refusal === "length") return false;
   const refusesUs = status === 401 || status === 402 || status === 403;
   return isTransient(status) || (refusesUs && provider !== "messenger");
 }
@@ -78,7 +154,7 @@ export function bodyOf<Shape extends z.ZodType>(
   shape: Shape,
 ): z.output<Shape> {
   const answer = answered(upstream, result);
-  if (!isSuccess(answer)) throw statusFailure(upstream, answer.status);
+  if (!isSuccess(answer)) throw statusFailure(upstream, answer.status, answer.refusal);
   return inShape(upstream, answer.body, shape);
 }
 
@@ -110,15 +186,23 @@ export function inShape<Shape extends z.ZodType>(
 }
 
 /** The failure for an unsuccessful status: names the provider and the kind of failure, never the provider's own words. */
-export function statusFailure(upstream: string, status: number): AppError {
+export function statusFailure(upstream: string, status: number, refusal: Refusal = null): AppError {
   const reasons: Record<number, string> = {
     401: "refused this service's key",
     402: "reports that this service's credits are used up",
     403: "refused this service's key",
     429: "is limiting this service's requests",
   };
-  return new AppError("upstream", `${upstream} ${reasons[status] ?? `answered with status ${status}`}`);
+  const reason = refusal === null ? reasons[status] : REFUSALS[refusal];
+  return new AppError("upstream", `${upstream} ${reason ?? `answered with status ${status}`}`);
 }
+
+const REFUSALS = {
+  account: "reports that this service's credits are used up",
+  address: "blocked this service's address",
+  filter: "declined to answer: its filter refuses this question",
+  length: "cannot read a question of this length: ask a shorter one",
+} as const;
 
 export function noAnswer(upstream: string, why: "timeout" | "unreachable"): AppError {
   const reason = why === "timeout" ? "did not answer in time" : "could not be reached";

@@ -106,7 +106,9 @@ const asSheet: MountedEndpoint = endpoint({
 function sheetOf(signals: readonly PublicSignal[]): string {
   const names = publicSignal.keyof().options;
   const cell = (value: string | number | null | undefined) => {
-    const text = value === null || value === undefined ? "" : String(value);
+    const said = value === null || value === undefined ? "" : String(value);
+    // A spreadsheet would run a text that begins like a formula.
+    const text = typeof value === "string" && /^[=+@\t\r-]/.test(said) ? `'${said}` : said;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = signals.map((one) => names.map((name) => cell(one[name])).join(","));

@@ -16,7 +16,7 @@ test("a true report whose figures are all slots keeps every word, and does not g
     ({ text }) => !hasFigures(text.replace(CLOSED, "")),
   );
   const { reports, words, wordsKept, back, falseShown } = countsOf(slots);
-  expect([reports, words - wordsKept, back, falseShown]).toEqual([145, 0, 0, []]);
+  expect([reports, words - wordsKept, back, falseShown]).toEqual([146, 0, 0, []]);
 });
 
 test("a true report with plain figures goes back in half of the cases at most, and shows only what is true", () => {

@@ -87,7 +87,6 @@ describe("an LLM gateway that fails", () => {
     [{ mode: "status", status: 429 }, "The LLM gateway is limiting this service's requests"],
     [{ mode: "status", status: 500 }, "The LLM gateway answered with status 500"],
     [{ mode: "status", status: 401 }, "The LLM gateway refused this service's key"],
-    [{ mode: "status", status: 402 }, "The LLM gateway reports that this service's credits"],
     [{ mode: "garbage" }, UNUSABLE],
     [{ mode: "garbage", text: "{}" }, UNUSABLE],
     [CUT_OFF, "an answer that was cut off at its limit"],
@@ -96,6 +95,7 @@ describe("an LLM gateway that fails", () => {
     [{ mode: "drop", half: true }, "The LLM gateway"],
     [{ mode: "drop" }, "The LLM gateway could not be reached"],
     [{ mode: "slow" }, "The LLM gateway did not answer in time"],
+    [{ mode: "status", status: 402 }, "The LLM gateway reports that this service's credits"],
   ] as const;
 
   test("is a 502 that names it, however it fails; once it answers the market is told", async ({ app }) => {
@@ -109,6 +109,8 @@ describe("an LLM gateway that fails", () => {
       await app.pass(15_000, { cronsRun: false });
     }
     deadlines.llmScheduled = 10_000;
+    // An empty account is not asked again for an hour.
+    await app.pass(60 * MINUTE, { cronsRun: false });
     expect((await market(app)).status).toBe(200);
   });
 

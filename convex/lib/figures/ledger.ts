@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { sayingOf, vFact, type Fact } from "../facts";
-import { escaped, namesOf, type Names } from "../money/coins";
+import { namesOf, type Names } from "../money/coins";
 import { plain } from "../text/sentences";
 import { iso } from "../time";
 
@@ -57,8 +57,10 @@ export type Ledger = {
   names: Names;
   /** The symbol that the text is about; "" for the whole market. */
   focus: string;
-  /** Digits that are no figures: its own date, those of the facts, and the question that it quotes. */
+  /** Digits that are no figures: its own date, and those of the facts. */
   free: RegExp;
+  /** The question that it may quote, digits and all; "" for none. */
+  question: string;
 };
 
 /**
@@ -79,12 +81,12 @@ export function ledgerOf(
   const times = [...new Set(stamps.map((stamp) => stamp.slice(11, 16)))].map(
     (time) => `${time}(?::\\d\\d(?:\\.\\d+)?)?(?: ?(?:UTC|GMT|Z)\\b)?`,
   );
-  const quoted = question === "" ? [] : [`(?<=["“„«「])${escaped(plain(question))}(?=["”“»」])`];
-  const forms = [...days, ...times, ...quoted].join("|");
+  const forms = [...days, ...times].join("|");
   return {
     facts: new Map(sources.map((source) => [source.id, source])),
     names,
     focus,
+    question: plain(question),
     free: new RegExp(
       `(?<![\\p{Script=Latin}\\d.,:$-])(?:${forms})(?![\\p{Script=Latin}\\d]|[.,:]\\d|\\s?%)`,
       "giu",

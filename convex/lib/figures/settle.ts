@@ -34,8 +34,9 @@ export type How = {
   left?: "drop" | "mark";
 };
 
-/** A longer sentence is not read but left out. */
+/** A longer sentence is not read but left out, as is what follows so many. */
 const MOST_CHARS = 1_500;
+const MOST_SENTENCES = 1_000;
 
 export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const settled: Settled = { text: "", leftovers: [], removed: 0, sentences: 0 };
@@ -43,6 +44,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const before: string[] = [];
   const lines = linesOf(plain(text)).flatMap(({ lead, sentences }) => {
     const shown = sentences.flatMap((sentence) => {
+      if (settled.sentences >= MOST_SENTENCES) return [];
       const named = mentionsIn(sentence, ledger.names);
       const read = settleSentence(sentence, { named, before }, ledger, { ...how, kept: [...kept] });
       before.push(...named);
@@ -55,7 +57,10 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
       return [read.text];
     });
     if (sentences.length > 0 && shown.length === 0) return [];
-    return [lead + shown.reduce((all, one) => all + (/^$|[。！？][^ ]*$/u.test(all) ? "" : " ") + one, "")];
+    return [
+      lead +
+        shown.reduce((all, one) => all + (/^$|[。！？][^ ]*$/u.test(all.slice(-80)) ? "" : " ") + one, ""),
+    ];
   });
   settled.text = lines
     .join("\n")
@@ -81,7 +86,7 @@ const idsIn = (text: string): number[] => Array.from(text.matchAll(/\d+/g), ([id
 function settleSentence(
   sentence: string,
   { named, before }: { named: readonly string[]; before: readonly string[] },
-  { facts, free, focus }: Ledger,
+  { facts, free, focus, question }: Ledger,
   how: How & { kept: number[] },
 ) {
   const problems: string[] = [];
@@ -138,6 +143,7 @@ function settleSentence(
     rest = rest.replace(/(?<=[“"«„])[^“”"«»„]{8,}(?=[”"»“])/gu, (one) =>
       plain(quote).includes(one) ? hold(one) : one,
     );
+  rest = withQuoted(rest, question, hold);
   for (const pattern of [free, NAMES]) rest = rest.replace(pattern, hold);
   rest = replaceFigures(rest, cited, {
     own: (one, lead) => printed(directed({ amount: told(one), of: [one] }, lead), [one]),
@@ -149,12 +155,20 @@ function settleSentence(
   const held = /[\uE100-\uF8FF]/g;
   while (rest.search(held) !== -1) rest = rest.replace(held, (at) => parts[at.charCodeAt(0) - 0xe100] ?? "");
   const text = rest
-    .replace(/\s*\uE002([\d,]*)\uE002/g, (_all, of: string) =>
+    .replace(/(?<!\s)\s*\uE002([\d,]*)\uE002/g, (_all, of: string) =>
       bracket(idsIn(of).filter((id) => !used.has(id) && facts.has(id))),
     )
-    .replace(/ +([.,;:!?。，])/g, "$1");
+    .replace(/(?<! ) +([.,;:!?。，])/g, "$1");
   const isBound = how.refused === undefined || (ids.length > 0 && sentence.search(how.refused) === -1);
   return { text, problems, kept: how.kept, isBound };
+}
+
+/** The text with the question held where it stands in quotation marks. */
+function withQuoted(text: string, question: string, hold: (part: string) => string): string {
+  const at = question === "" ? -1 : text.toLowerCase().indexOf(question.toLowerCase());
+  const end = at + question.length;
+  if (at < 1 || !/["“„«「]/.test(text.charAt(at - 1)) || !/["”“»」]/.test(text.charAt(end))) return text;
+  return text.slice(0, at) + hold(text.slice(at, end)) + withQuoted(text.slice(end), question, hold);
 }
 
 /** Whether a sentence names coins, and neither it nor the text before it the one that a figure is of. */

@@ -10,7 +10,7 @@ const NO_UNIT =
 /** Digits that are no figures: lengths of time that facts have, and names such as L2, Q3, C98, v4, ERC-20. */
 export const NAMES = new RegExp(
   "https?:\\/\\/\\S+|\\b0x(?=\\d*[a-fA-F])[0-9a-fA-F]{6,}\\b|" +
-    "\\b(?:24 to 48|24|48)(?:[ -]?(?:h|hrs?|hours?|Stunden|horas|heures)(?!\\p{L})|-Stunden|小时|時間)|\\bwithin (?:1 ?%|one per ?cent)|\\bof the 50\\b|" +
+    "\\b(?:24 to 48|24|48)(?:[ -]?(?:h|hrs?|hours?|Stunden|horas|heures)(?!\\p{L})|-Stunden|小时|時間)|\\b(?:within|inside) (?:1 ?(?:%|per ?cent)|one per ?cent)|\\b(?:1|one)[ -]?(?:%|per ?cent) (?:band|range)\\b|\\bof the 50\\b|" +
     "\\b(?:S&P 500|Nasdaq 100|Russell 2000|24\\/7|Nikkei 225|DAX 40|1inch|1INCH|4chan|3Commas)\\b|" +
     "(?:(?<![\\w$€£.-])(?!USD?\\d{2}|EUR|GBP|JPY|BTC|ETH|SOL)(?:v|[A-Z][A-Za-z]{0,4})\\d{1,2}|" +
     "(?<![\\w$€£-])(?:ERC|EIP|BIP|SIP|COVID|BEP|TRC)-\\d{1,5}|" +
@@ -20,15 +20,16 @@ export const NAMES = new RegExp(
 
 const SPELT =
   "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|" +
-  "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\\w+)?|hundred|dozen|half|quarter|few|several";
+  // The word behind a hyphen is one way to read it, and the only one.
+  "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\\w+|(?!-))|hundred|dozen|half|quarter|few|several|couple";
 const COUNTED =
-  "percent(?:age points?)?|per cent|basis points?|bps|gwei|dollars?|cents?|bucks|thousand|[mbtr]+illion|points?|times|fold|digits?|figures?";
+  "percent(?:age points?)?|per cent|basis points?|bps|gwei|dollars?|cents?|bucks|grand|thousand|[mbtr]+illion|points?|times|fold|digits?|figures?";
 /** Figures in words, which no fact is held against: "ten percent", "doubled", "two to one", "millions". */
 const IN_WORDS = new RegExp(
-  `\\b(?:${SPELT})(?:[ -](?:and[ -])?(?:a[ -])?(?:${SPELT}|odd))*[ -](?:of an? )?(?:${COUNTED})\\b|` +
+  `\\b(?:${SPELT})(?:[ -](?:and[ -])?(?:a[ -])?(?:${SPELT}|odd)){0,8}[ -](?:of an? )?(?:${COUNTED})\\b|` +
     `\\b(?:${SPELT})[ -](?:to|in|out of|for)[ -](?:one|two|three|four|five|six|seven|eight|nine|ten|each|every)\\b|` +
     "\\b(?:(?:hundred|thousand|million|billion|trillion|dozen)s?|(?:elev|twelv|(?:thir|four|fif|six|seven|eigh|nine)te)en|" +
-    "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\\w+)?|percent|per cent|basis points?|\\w+-thirds|(?:a|one) (?:third|fifth|tenth)|by (?:half|a quarter)|half (?:as|of)|doubled|double (?:that|the|of)|tripled?|trebled|quadrupled|halved|twice|thrice|\\w+fold|double-digit|\\w+-figure)\\b",
+    "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\\w+)?|percent|per cent|basis points?|grand|\\w+-thirds|(?:a|one) (?:third|fifth|tenth)(?! \\p{L})|(?:a|one) (?:third|fifth|tenth) (?=(?:of|more|less|higher|lower|larger|smaller|above|below|as)\\b)|by (?:half|a quarter)|(?<!\\b(?:lower|upper|top|bottom|first|second|other|latter|former|back|front|final) )half (?:as|of)|doubled|double (?:that|the|of)|tripled?|trebled|quadrupled|halved|(?:twice|thrice)(?= (?:as|the|that|its|their|what|of|more)\\b)|\\w+fold|double-digit|\\w+-figure)\\b",
   "giu",
 );
 
@@ -40,13 +41,14 @@ const NOT_BEHIND =
 /** A figure in digits, with its marks; its decimal mark may be a point or a comma. */
 const IN_DIGITS = new RegExp(
   "(?<![\\p{Script=Latin}\\p{N}.,:/-])(?<sign>[+-] ?)?(?<money>US\\$ ?|\\$ ?)?(?<number>\\d+(?:[.,]\\d+)*)(?![:/]?\\d)" +
-    "(?: ?(?<scale>trillion|billion|million|thousand|tn|bn|[TBMKk])(?![\\p{L}\\d]))?" +
+    "(?: ?(?<scale>trillion|billion|million|thousand|tn|bn|bln|mn|mln|[TBMKtbmk])(?![\\p{L}\\d]))?" +
     `(?: ?(?<percent>${PERCENT})(?!\\p{Script=Latin})| ?(?<dollars>${DOLLARS})(?!\\p{Script=Latin})|` +
     ` ?(?<unit>bps|basis points?|gwei)(?!\\p{L})| (?<ticker>[A-Z][A-Z\\d]{1,9})(?![\\p{L}\\d]))?(?!${NOT_BEHIND})(?!\\p{Nd})`,
   "gu",
 );
 /** Right before a figure, words that make it a bound, which the fact's own figure would not be. */
-const BOUND = /(?:\b(?:above|over|below|under|than|least|most|nearly|almost|beyond|exceeds?|R)|[€£¥₿])\s?$/iu;
+const BOUND =
+  /(?:\b(?:above|(?<!\bturn(?:s|ed|ing)? )over|below|under|than|least|most|nearly|almost|beyond|exceeds?|R)|[€£¥₿])\s?$/iu;
 const SCALES: Readonly<Record<string, number>> = { t: 1e12, b: 1e9, m: 1e6, k: 1e3 };
 
 /** Whether a text states figures, in digits or in words. */
@@ -72,7 +74,7 @@ export function replaceFigures(
       return near === undefined ? shown.foreign(all) : shown.own(near, text.slice(0, at));
     })
     .replace(IN_WORDS, shown.foreign)
-    .replace(/[$€£¥]?[\d.,:/-]*\p{N}(?:[\p{N}.,:/-]*\p{N})?(?: ?[%‰])?|[\d]*%/gu, shown.foreign);
+    .replace(/(?<![\d.,:/-])[$€£¥]?[\d.,:/-]*\p{N}(?:[\p{N}.,:/-]*\p{N})?(?: ?[%‰])?|%/gu, shown.foreign);
 }
 
 type Groups = Readonly<Record<string, string | undefined>>;
@@ -97,7 +99,8 @@ function rounds({ fact: { subject, kind, value } }: Source, groups: Groups): boo
   return readingsOf(number).some((digits) => {
     const decimals = digits.split(".")[1]?.length ?? 0;
     const zeros = decimals === 0 ? (/0*$/.exec(digits)?.[0].length ?? 0) : 0;
-    const most = Math.min((times * 10 ** (zeros - decimals)) / 2, size * 0.05);
+    // Of a figure with decimals the last one was rounded, however few there are.
+    const most = Math.min((times * 10 ** (zeros - decimals)) / 2, size * (decimals > 0 ? 0.15 : 0.05));
     return Math.abs(Number(digits) * times - size) <= most * (1 + 1e-9);
   });
 }

@@ -132,7 +132,7 @@ async function failed(error: unknown, requestId: string, page?: FailurePage): Pr
   const failure = failureOf(error) ?? overloadOf(error);
   const { code, message, body, headers, retryAfterMs } = failure ?? INTERNAL;
   if (failure === null)
-    log.error("http.unexpected", { requestId, message: messageOf(error), stack: stackOf(error) });
+    log.error("http.unexpected", { requestId, error: messageOf(error), stack: stackOf(error) });
   else if (code === "overloaded") log.warn("http.overloaded", { requestId, message: messageOf(error) });
   const status = STATUS[code];
   const more: Record<string, string> = { ...headers };

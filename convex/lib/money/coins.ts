@@ -52,7 +52,8 @@ export function isSymbol(text: string): boolean {
 export type Names = {
   /** By the name as it is written. */
   subjects: ReadonlyMap<string, string>;
-  pattern: RegExp;
+  /** The names by their first character, the longest first. */
+  byFirst: ReadonlyMap<string, readonly string[]>;
   /** Names of sources, some of which are also names of coins. */
   places: ReadonlySet<string>;
 };
@@ -92,27 +93,37 @@ export function namesOf(facts: readonly Known[]): Names {
     add(value, subject);
     if (value.length > 3) add(value.toLowerCase(), subject);
   }
-  const longestFirst = [...subjects.keys()].sort((a, b) => b.length - a.length).map(escaped);
-  // A name with a dollar sign is always a coin's.
-  const pattern = new RegExp(
-    `(?<![\\w.-])\\$?(?:(${longestFirst.join("|")})|(?<=\\$)[A-Z][A-Z0-9]{1,9})(?!\\w)`,
-    "g",
-  );
+  const byFirst = new Map<string, string[]>();
+  for (const name of [...subjects.keys()].sort((a, b) => b.length - a.length))
+    byFirst.set(name.charAt(0), [...(byFirst.get(name.charAt(0)) ?? []), name]);
   const places = new Set(facts.flatMap(({ source }) => source ?? []));
-  return { subjects, pattern, places };
+  return { subjects, byFirst, places };
 }
 
 /** The subjects that a text mentions, in its order. @param text As `plain` returns it. */
-export function mentionsIn(text: string, { subjects, pattern, places }: Names): string[] {
-  return [...text.matchAll(pattern)].flatMap((found) => {
-    const [whole, name] = found;
+export function mentionsIn(text: string, names: Names): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const name = at > 0 && /[\w.-]/.test(text.charAt(at - 1)) ? null : nameAt(text, at, names);
+    if (name === null) continue;
     // "On Hyperliquid" does not mean the coin of that name.
-    if (places.has(whole) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(0, found.index))) return [];
-    return [subjects.get(name ?? whole) ?? whole];
-  });
+    const isPlace =
+      names.places.has(name) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(Math.max(0, at - 12), at));
+    if (!isPlace) found.push(names.subjects.get(name) ?? names.subjects.get(name.slice(1)) ?? name);
+    at += name.length - 1;
+  }
+  return found;
 }
 
-/** A name, escaped for a pattern with the flag `u`, outside of brackets: there a hyphen must not be escaped. */
-export function escaped(name: string): string {
-  return name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+const isBroken = (text: string, at: number): boolean => !/\w/.test(text.charAt(at));
+
+/** The longest name that begins here; a name with a dollar sign is always a coin's. */
+function nameAt(text: string, at: number, { byFirst }: Names): string | null {
+  const isName = (from: number) => (name: string) =>
+    text.startsWith(name, from) && isBroken(text, from + name.length);
+  const named = byFirst.get(text.charAt(at))?.find(isName(at));
+  if (named !== undefined || text[at] !== "$") return named ?? null;
+  const behind = byFirst.get(text.charAt(at + 1))?.find(isName(at + 1));
+  const symbol = /^[A-Z][A-Z0-9]{1,9}(?!\w)/.exec(text.slice(at + 1, at + 13))?.[0];
+  return behind === undefined && symbol === undefined ? null : `$${behind ?? symbol}`;
 }

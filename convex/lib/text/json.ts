@@ -1,3 +1,5 @@
+/** Reading JSON: exactly, and as writers of JSON slip. Pure, and in time that grows with the text alone. */
+
 /**
  * `JSON.parse` with storable strings: half a surrogate pair becomes the replacement character. Every text from outside is
  * read by this.
@@ -10,78 +12,240 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * The same, tolerant of the slips that writers of JSON make: an invalid escape, a raw line break in a string, a trailing
- * comma, NaN. Such a text is mended once and read again.
+ * The same, tolerant of the slips that writers of JSON make: other quotation marks and unescaped ones, invalid escapes, raw
+ * line breaks, comments, commas too many or missing, words and figures without marks, the words of Python.
  * @throws SyntaxError
  */
 export function parseTolerantly(text: string): unknown {
   try {
     return parseJson(text);
-  } catch {
-    return parseJson(mended(text));
+  } catch (error) {
+    const value = valueIn(text);
+    if (value === undefined) throw error;
+    return value;
   }
-}
-
-/** A string with its escapes, closed or not; a comma before a closing bracket; or no number. */
-const MENDABLE = /"(?:[^"\\]|\\[^])*"?|,(?=\s*[}\]])|-?\b(?:NaN|Infinity)\b/g;
-const CONTROL: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
-
-function mended(text: string): string {
-  return text.replace(MENDABLE, (part) => {
-    if (part === ",") return "";
-    if (!part.startsWith('"')) return "null";
-    return part
-      .replace(/\\(?:u[0-9a-fA-F]{4}|[^])/g, (escape) =>
-        /^\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])$/.test(escape) ? escape : escape.slice(1),
-      )
-      .replace(/\p{Cc}/gu, (control) => CONTROL[control] ?? "");
-  });
 }
 
 /** How many opening brackets are tried: prose full of them is not an answer worth finding. */
 const MAX_CANDIDATES = 50;
 
 /**
- * The JSON values in a language model's answer, in its order: the whole text, or each balanced object or array in it,
- * whatever fences and prose (and citations such as "[1]") surround them. A truncated one does not count.
+ * The JSON values in a language model's answer, in its order: the whole text, or each object or array in it, whatever
+ * fences and prose (and citations such as "[1]") surround them. A truncated one does not count, nor does what is in it.
  */
 export function jsonValues(text: string): object[] {
-  const whole = tryParse(text);
+  const whole = valueIn(text);
   if (whole !== undefined) return [whole];
   const found: object[] = [];
-  let candidates = 0;
-  for (let start = 0; start < text.length && candidates < MAX_CANDIDATES; start++) {
+  for (let start = 0, failed = 0; start < text.length && failed < MAX_CANDIDATES; start++) {
     if (text[start] !== "{" && text[start] !== "[") continue;
-    candidates++;
-    const end = endOfValue(text, start);
-    if (end === -1) continue;
-    const value = tryParse(text.slice(start, end));
-    if (value === undefined) continue;
-    found.push(value);
-    start = end - 1;
+    if (text.startsWith('{\\"', start)) {
+      // Escaped like a string: so is all of it.
+      const inner = tryRead(text.slice(start).replace(/\\(["\\])/g, "$1"), 0);
+      return inner === null || inner === "cut" ? found : [...found, inner.value];
+    }
+    const read = tryRead(text, start);
+    if (read === "cut") break;
+    if (read === null) failed++;
+    else {
+      found.push(read.value);
+      start = read.end - 1;
+    }
   }
   return found;
 }
 
-/** A whole string, or a bracket outside of strings. */
-const STRING_OR_BRACKET = /"(?:[^"\\]|\\[^])*"|[[\]{}]/g;
-
-/** The index after the bracket that closes the one at `start`, or -1. Brackets inside strings do not count. */
-function endOfValue(text: string, start: number): number {
-  let depth = 0;
-  for (const { 0: part, index } of text.slice(start).matchAll(STRING_OR_BRACKET)) {
-    if (part === "{" || part === "[") depth++;
-    else if (part === "}" || part === "]") depth--;
-    if (depth === 0) return start + index + 1;
-  }
-  return -1;
+/** The object or list that is all of a text, also one that was written into a string, or escaped like one. */
+export function valueIn(text: string): object | undefined {
+  const trimmed = text.trim();
+  if (!/^[{["]/.test(trimmed)) return undefined;
+  const exact = orNothing(() => parseJson(trimmed));
+  if (typeof exact === "string") return valueIn(exact);
+  if (typeof exact === "object" && exact !== null) return exact;
+  const read = trimmed.startsWith('"') ? null : tryRead(trimmed, 0);
+  if (read !== null && read !== "cut" && afterBlanks(trimmed, read.end) === trimmed.length) return read.value;
+  const unescaped = trimmed.includes('\\"') ? orNothing(() => parseJson(`"${trimmed}"`)) : undefined;
+  return typeof unescaped === "string" ? valueIn(unescaped) : undefined;
 }
 
-function tryParse(text: string): object | undefined {
+function orNothing<Value>(read: () => Value): Value | undefined {
   try {
-    const value = parseTolerantly(text);
-    return typeof value === "object" && value !== null ? value : undefined;
+    return read();
   } catch {
     return undefined;
   }
+}
+
+/** Why a value cannot be read: the text ends before it, or it is none. */
+class Unread extends Error {}
+/** Made once: a trace of each would take longer than the reading. */
+const CUT = new Unread("the text ends within a value");
+const NONE = new Unread("no value");
+
+/** A value, and the index behind it. */
+type Read<Value = unknown> = { value: Value; end: number };
+/** What a value stands in: its end is told by what may follow there. */
+type Place = "object" | "list";
+
+const MAX_DEPTH = 200;
+
+function tryRead(text: string, start: number): Read<object> | "cut" | null {
+  try {
+    return readNested(text, start, 0);
+  } catch (error) {
+    if (error instanceof Unread) return error === CUT ? "cut" : null;
+    throw error;
+  }
+}
+
+function readNested(text: string, start: number, depth: number): Read<object> {
+  if (depth > MAX_DEPTH) throw NONE;
+  const place: Place = text[start] === "{" ? "object" : "list";
+  const entries: [string, unknown][] = [];
+  const items: unknown[] = [];
+  for (let at = afterBlanks(text, start + 1); ; at = afterBlanks(text, at)) {
+    while (text[at] === ",") at = afterBlanks(text, at + 1);
+    if (at >= text.length) throw CUT;
+    if (text[at] === (place === "object" ? "}" : "]"))
+      return { value: place === "object" ? Object.fromEntries(entries) : items, end: at + 1 };
+    const key = place === "object" ? readKey(text, at) : { value: "", end: at };
+    const { value, end } = readValue(text, key.end, place, depth);
+    if (place === "object") entries.push([key.value, value]);
+    else items.push(value);
+    at = end;
+    // A comma may be missing, but not between what could be one thing.
+    const next = text.charAt(afterBlanks(text, at));
+    if (!`,}]"'“„`.includes(next)) throw NONE;
+  }
+}
+
+const WORD = /[\p{L}_$][\w $-]{0,63}/uy;
+
+/** @returns The index behind its colon, and behind blanks. */
+function readKey(text: string, at: number): Read<string> {
+  const marks = MARKS[text.charAt(at)];
+  const word = marks === undefined ? (matchAt(WORD, text, at) ?? "") : "";
+  const end = marks === undefined ? at + word.length : markAfter(marks, text, at + 1) + 1;
+  if (end === at) throw NONE;
+  const colon = afterBlanks(text, end);
+  if (colon >= text.length) throw CUT;
+  if (text[colon] !== ":") throw NONE;
+  const value = marks === undefined ? word.trim() : unescaped(text.slice(at + 1, end - 1));
+  return { value, end: afterBlanks(text, colon + 1) };
+}
+
+function readValue(text: string, at: number, place: Place, depth: number): Read {
+  const first = text.charAt(at);
+  if (first === "") throw CUT;
+  if (first === "{" || first === "[") return readNested(text, at, depth + 1);
+  return MARKS[first] === undefined ? readBare(text, at, place) : readString(text, at, place);
+}
+
+/** By the mark that opens a text: those that close it, or escape. */
+const DOUBLE = /["”“„‟»«＂\\]/g;
+const MARKS: Readonly<Record<string, RegExp>> = {
+  '"': /["\\]/g,
+  "'": /['\\]/g,
+  "`": /[`\\]/g,
+  "‘": /[’\\]/g,
+  "‚": /[‘’\\]/g,
+  "“": DOUBLE,
+  "”": DOUBLE,
+  "„": DOUBLE,
+  "‟": DOUBLE,
+  "«": DOUBLE,
+  "＂": DOUBLE,
+};
+
+/** A text up to the first mark behind which the object or list goes on: others are marks inside it. */
+function readString(text: string, start: number, place: Place): Read<string> {
+  const marks = MARKS[text.charAt(start)] ?? DOUBLE;
+  for (let at = start + 1; ;) {
+    const mark = markAfter(marks, text, at);
+    at = mark + 1;
+    if (isEnd(text, at, place)) return { value: unescaped(text.slice(start + 1, mark)), end: at };
+  }
+}
+
+/** The index of the next mark that nothing escapes. */
+function markAfter(marks: RegExp, text: string, from: number): number {
+  for (let at = from; ;) {
+    marks.lastIndex = at;
+    const index = marks.exec(text)?.index;
+    if (index === undefined) throw CUT;
+    if (text[index] !== "\\") return index;
+    at = index + 2;
+  }
+}
+
+function isEnd(text: string, at: number, place: Place): boolean {
+  const next = afterSpaces(text, at);
+  const sign = text.charAt(next);
+  if (sign === "" || sign === (place === "object" ? "}" : "]")) return true;
+  if (sign === "#" || text.startsWith("//", next) || text.startsWith("/*", next)) return true;
+  if (sign !== ",") return MARKS[sign] !== undefined && text.slice(at, next).includes("\n");
+  const behind = afterSpaces(text, next + 1);
+  const begun = text.charAt(behind);
+  if (MARKS[begun] !== undefined || /^[}\]/#,]?$/.test(begun)) return true;
+  if (place === "list") return /[\d[{-]/.test(begun) || matchAt(LITERAL, text, behind) !== null;
+  return text.charAt(afterSpaces(text, behind + (matchAt(WORD, text, behind)?.length ?? 0))) === ":";
+}
+
+const LITERAL = /(?:null|true|false|None|True|False)\b/y;
+/** A figure with separated thousands: in a list its commas would separate. */
+const GROUPED = /[+-]?\$? ?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s{0,20}(?:[%,}\n]|$))/y;
+const BARE = /[^,{}[\]\n"#]{1,200}?(?=\s{0,20}(?:[,}\]\n]|\/\/|\/\*|#|$))/y;
+const EMPTY = /^(?:null|none|nil|undefined|[-+]?nan|[-+]?infinity)$/i;
+const NUMBER = /^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
+
+/** A word or figure without marks. */
+function readBare(text: string, at: number, place: Place): Read {
+  const grouped = place === "object" ? (matchAt(GROUPED, text, at) ?? "") : "";
+  const rest = matchAt(BARE, text, at + grouped.length) ?? "";
+  const word = (grouped + rest).trim();
+  if (!/[\p{L}\p{N}]/u.test(word)) throw NONE;
+  const end = at + grouped.length + rest.length;
+  if (EMPTY.test(word)) return { value: null, end };
+  if (/^(?:true|false)$/i.test(word)) return { value: /^t/i.test(word), end };
+  return { value: NUMBER.test(word) ? Number(word) : word.toWellFormed(), end };
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): string | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? null;
+}
+
+function afterSpaces(text: string, from: number): number {
+  let at = from;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code > 32 && code !== 0xa0 && code !== 0xfeff) break;
+  }
+  return at;
+}
+
+/** The same behind comments too. */
+function afterBlanks(text: string, from: number): number {
+  for (let at = from; ;) {
+    at = afterSpaces(text, at);
+    const isLine = text[at] === "#" || text.startsWith("//", at);
+    if (!isLine && !text.startsWith("/*", at)) return at;
+    const end = text.indexOf(isLine ? "\n" : "*/", at);
+    if (end === -1) return text.length;
+    at = end + (isLine ? 1 : 2);
+  }
+}
+
+const ESCAPED: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+/** The characters that a string's text stands for; of an invalid escape what is escaped. */
+function unescaped(written: string): string {
+  return written
+    .replace(/(?![\n\r\t])\p{Cc}/gu, "")
+    .replace(/\\(?:u([0-9a-fA-F]{4})|([^]))/g, (_all, code: string | undefined, one = "") =>
+      code === undefined
+        ? (ESCAPED[String(one)] ?? String(one))
+        : String.fromCharCode(Number.parseInt(code, 16)),
+    )
+    .toWellFormed();
 }

@@ -49,8 +49,9 @@ function sentencesOf(line: string): string[] {
   let start = 0;
   for (const { 0: mark, index } of line.matchAll(END)) {
     const sentence = line.slice(start, index + 1);
-    const goesOn = /^\s*[a-z\d]/.test(line.slice(index + mark.length)) && !/[\]}%]\.$/.test(sentence);
-    if (mark.startsWith(".") && (goesOn || ABBREVIATIONS.test(sentence))) continue;
+    const last = sentence.slice(-12);
+    const goesOn = /^\s*[a-z\d]/.test(line.slice(index + mark.length)) && !/[\]}%]\.$/.test(last);
+    if (mark.startsWith(".") && (goesOn || ABBREVIATIONS.test(last))) continue;
     sentences.push(line.slice(start, index + mark.length).trim());
     start = index + mark.length;
   }

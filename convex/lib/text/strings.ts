@@ -1,3 +1,5 @@
+import { asMeant } from "./markup";
+
 /** Texts that can be stored and sent, and operations on their ends that regular expressions would do in quadratic time. */
 
 /** The beginning of a text, at most `max` long, without cutting a character in half. */
@@ -43,16 +45,16 @@ const LINK_GONE = "(link removed)";
 const ADDRESS_GONE = "(address removed)";
 
 /**
- * A model's text without links and addresses that are not in `known`: the caller's words, and what the service itself
+ * A model's text as it was meant, without links and addresses that are not in `known`: the caller's words, and what the service itself
  * knows. A Markdown link keeps its words.
  */
-export function ownWords(text: string, known: string): string {
+export function ownWords(written: string, known: string): string {
   const given = known.toLowerCase();
   const unless = (gone: string) => (match: string) => {
     const bare = match.toLowerCase().replace(/(?<![.,;:!?])[.,;:!?]+$/, "");
     return given.includes(bare) ? match : gone + match.slice(bare.length);
   };
-  return text
+  return asMeant(written)
     .replace(/\[([^[\]]{1,300})\]\(([^()\s]{1,2000})\)/g, (whole, words: string, target: string) =>
       given.includes(target.toLowerCase()) ? whole : words,
     )

@@ -28,13 +28,16 @@ export const coinPage = (coin: string): string =>
 const isItself = (coin: { id: string; symbol: string }): boolean =>
   !isMajor(coin.symbol) || COIN_IDS[coin.symbol] === coin.id;
 
+/** Nobody needs the cents of a coin's size. */
+const wholeUsd = (usd: number): number => (usd < 1 ? usd : Math.round(usd));
+
 /** USD, percent over 24 hours (`null` if there is no price of a day ago), and epoch ms; the first rank is the largest. */
 const rowShape = lazy(() =>
   z
     .object({
       id,
       symbol,
-      name: z.string().min(1),
+      name: z.string().min(1).max(100),
       current_price: z.number().positive(),
       market_cap: z.number().positive(),
       market_cap_rank: z.int().positive(),
@@ -49,8 +52,8 @@ const rowShape = lazy(() =>
       rank: data.market_cap_rank,
       price: data.current_price,
       change24h: data.price_change_percentage_24h ?? null,
-      marketCap: data.market_cap,
-      volume24h: data.total_volume,
+      marketCap: wholeUsd(data.market_cap),
+      volume24h: wholeUsd(data.total_volume),
       observedAt: Date.parse(data.last_updated),
     }))
     .refine((coin) => isLive(coin.observedAt) && isItself(coin)),
@@ -79,7 +82,7 @@ export async function askCoins(turns: Turns, timeoutMs: number, ids?: readonly s
 const trendingShape = lazy(() => {
   const change = z.object({ price_change_percentage_24h: z.object({ usd: z.number().nullish() }).nullish() });
   const row = z.object({
-    item: z.object({ id, symbol, name: z.string().min(1), data: change.nullish() }),
+    item: z.object({ id, symbol, name: z.string().min(1).max(100), data: change.nullish() }),
   });
   // The place counts malformed rows too.
   const coins = z.array(z.unknown()).transform((rows) =>

@@ -4,6 +4,8 @@ import { line } from "../../lib/answers";
 import { AppError, messageOf } from "../../lib/errors";
 import { lazy } from "../../lib/lazy";
 import { FEEDS, SOURCE_ADDRESSES, type Feed } from "../../lib/publicSources";
+import { isForAssistants } from "../../lib/text/quoted";
+import { withoutEntities, withoutTags } from "../../lib/text/markup";
 import { DAY, MINUTE } from "../../lib/time";
 import { rowsOf } from "../call";
 import { askPublic, type Turns } from "./publicData";
@@ -62,37 +64,88 @@ const articlesShape = lazy(() =>
     ),
 );
 
+/** The entries of a feed's text that can be used. @throws Error for a text that is no feed */
+export const articlesIn = (text: string) => articlesShape().parse(rootOf(text));
+
 /** The current entries of a site's feed. @throws AppError `upstream` */
 export async function askFeed(turns: Turns, source: Feed, timeoutMs: number): Promise<Headline[]> {
   const request = { path: PATHS[source], read: rootOf, shape: articlesShape() };
   const articles = await askPublic(turns, source, request, timeoutMs);
   const domain = new URL(SOURCE_ADDRESSES[source]).hostname.replace(/^www\./, "");
   return articles
-    .filter(({ publishedAt }) => publishedAt <= Date.now() + SKEW_MS)
+    .filter(({ title, publishedAt }) => publishedAt <= Date.now() + SKEW_MS && !isForAssistants(title))
     .map((article) => ({ ...article, domain }));
 }
 
-/** What feeds contain although XML forbids it; and bare ampersands, which stand in CDATA rightly. */
+/** What feeds contain although XML forbids it. */
 const FORBIDDEN = /(?![\t\n\r])\p{Cc}|[\uFFFE\uFFFF]/gu;
-const AMPERSAND = /<!\[CDATA\[.*?\]\]>|&(?!(?:#\d+|#x[\da-f]+|\w+);)/gis;
-/** A description may hold HTML that is not well-formed, and nothing of it is used. */
-const DESCRIPTION =
-  /<(description|summary|content|content:encoded)\b[^>]*>(?:<!\[CDATA\[.*?\]\]>|.)*?<\/\1>/gs;
+const BARE = /&(?!(?:#\d{1,7}|#x[\da-f]{1,6}|\w{1,32});)/gi;
 
-/** Entities that only HTML knows stay as they are. @throws XmlError */
+/** A feed that is not well-formed is read entry by entry. Entities that only HTML knows stay as they are. @throws XmlError */
 function rootOf(text: string): XmlElement | null {
-  const mended = text
-    .trimStart()
-    .replace(FORBIDDEN, "")
-    .replace(DESCRIPTION, "")
-    .replace(AMPERSAND, (found) => (found === "&" ? "&amp;" : found));
-  return parseXml(mended, { ignoreUndefinedEntities: true }).root;
+  const safe = sectionsAsText(text.trimStart().replace(FORBIDDEN, ""));
+  try {
+    return elementIn(safe);
+  } catch {
+    return elementIn(`<feed>${entryTexts(safe).join("")}</feed>`);
+  }
 }
 
-/** The entries of a feed in any format, wherever they stand in it. */
-function entriesIn(within: XmlElement): XmlElement[] {
+const elementIn = (text: string) => parseXml(text, { ignoreUndefinedEntities: true }).root;
+
+/** CDATA as the text that it stands for, so that no mark in it is one of the feed's. */
+function sectionsAsText(text: string): string {
+  const [head = "", ...sections] = text.split("<![CDATA[");
+  const told = sections.map((section) => {
+    const end = section.indexOf("]]>");
+    if (end === -1) return section;
+    const within = section.slice(0, end).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+    return within + section.slice(end + 3).replace(BARE, "&amp;");
+  });
+  return head.replace(BARE, "&amp;") + told.join("");
+}
+
+const MOST_ENTRIES = 300;
+/** The parts of an entry that are used; its description may hold HTML that is none. */
+const PARTS = ["title", "link", "pubDate", "published", "dc:date", "updated"];
+
+/** The entries of a feed, each with those of its parts that are well-formed. */
+function entryTexts(feed: string): string[] {
+  const [, ...entries] = feed.split(/<(?:item|entry)(?=[\s>])/, MOST_ENTRIES);
+  return entries.map((entry) => {
+    const within = entry.split(/<\/(?:item|entry)>/, 1)[0] ?? "";
+    const parts = PARTS.map((name) => elementText(within, name)).filter((part) => {
+      try {
+        return elementIn(part) !== null;
+      } catch {
+        return false;
+      }
+    });
+    return `<item>${parts.join("")}</item>`;
+  });
+}
+
+/** The first element of this name; "" for none. */
+function elementText(within: string, name: string): string {
+  const start = within.indexOf(`<${name}`);
+  const close = within.indexOf(">", start);
+  if (start === -1 || close === -1 || !/[\s/>]/.test(within.charAt(start + name.length + 1))) return "";
+  if (within[close - 1] === "/") return within.slice(start, close + 1);
+  const end = within.indexOf(`</${name}>`, start);
+  return end === -1 ? "" : within.slice(start, end + name.length + 3);
+}
+
+/** How deep a feed's entries may stand. */
+const MAX_DEPTH = 4;
+
+/** The entries of a feed in any format. */
+function entriesIn(within: XmlElement, depth = 0): XmlElement[] {
   return childrenOf(within).flatMap((child) =>
-    child.name === "item" || child.name === "entry" ? [child] : entriesIn(child),
+    child.name === "item" || child.name === "entry"
+      ? [child]
+      : depth < MAX_DEPTH
+        ? entriesIn(child, depth + 1)
+        : [],
   );
 }
 
@@ -108,7 +161,8 @@ function articleOf(article: XmlElement): Record<string, string | undefined> {
   const links = parts.filter(({ name }) => name === "link");
   const link = links.find(({ attributes }) => (attributes["rel"] ?? "alternate") === "alternate");
   return {
-    title: textOf("title"),
+    // As often encoded twice as once.
+    title: withoutTags(withoutEntities(textOf("title") ?? "")),
     url: link?.attributes["href"] ?? link?.text.trim(),
     publishedAt: textOf("pubDate", "published", "dc:date", "updated"),
   };

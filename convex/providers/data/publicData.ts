@@ -4,7 +4,7 @@ import { AppError } from "../../lib/errors";
 import type { WaitTurn } from "../../lib/outside/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
 import { MINUTE } from "../../lib/time";
-import { answered, askProvider, bodyOf, postJson } from "../call";
+import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Answer } from "../call";
 
 /**
  * What the public sources of data have in common: a user agent that names the operator, a limit per source, and no need
@@ -49,16 +49,21 @@ export function isLive(observedAt: number): boolean {
 export async function askPublic<Shape extends z.ZodType>(
   turns: Turns,
   source: PublicSource,
-  { path, body, read, shape, absence }: PublicRequest<Shape>,
+  { path, body, read: parse, shape, absence }: PublicRequest<Shape>,
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
   if (turns !== null && !(await turns(source)))
     throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
-  const { base, request } = requestOf(source, body);
-  const answer = answered(name, await askProvider(source, base + path, request, timeoutMs, read));
+  const { base, request, isKeyed } = requestOf(source, body);
+  // Whatever it refuses, it refuses this service; and an answer of another shape is none.
+  const isFailed = (one: Answer) =>
+    one.status !== absence && !(isSuccess(one) && shape.safeParse(one.body).success);
+  const answer = answered(name, await askProvider(source, base + path, request, timeoutMs, parse, isFailed));
   if (answer.status === absence) throw new AppError("not_found", `${name} does not list it`);
-  return bodyOf(name, answer, shape);
+  if (isSuccess(answer)) return inShape(name, answer.body, shape);
+  const isBlocked = !isKeyed && (answer.status === 401 || answer.status === 403);
+  throw statusFailure(name, answer.status, isBlocked ? "address" : answer.refusal);
 }
 
 /** CoinGecko's key and its plan; `null` without one. Source: docs.coingecko.com, reference/authentication. */
@@ -68,7 +73,10 @@ function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
 }
 
 /** The user agent links to the operator of the deployment, as operators of public services ask. */
-function requestOf(source: PublicSource, body: unknown): { base: string; request: RequestInit } {
+function requestOf(
+  source: PublicSource,
+  body: unknown,
+): { base: string; request: RequestInit; isKeyed: boolean } {
   const plan = source === "coingecko" ? coingeckoPlan() : null;
   // CoinGecko's paid plans have an address of their own.
   const own = plan?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];
@@ -77,6 +85,8 @@ function requestOf(source: PublicSource, body: unknown): { base: string; request
     ...(plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key }),
     "User-Agent": `market-research-service/1 (+${siteUrl()}/docs)`,
   };
-  const request = body === undefined ? { headers } : postJson(body, headers);
-  return { base: optional("EVIDENCE_API_URL") ?? own, request };
+  // Where no key is sent, a source may have moved.
+  const redirect = plan === null ? "follow" : "error";
+  const request = { redirect, ...(body === undefined ? { headers } : postJson(body, headers)) } as const;
+  return { base: optional("EVIDENCE_API_URL") ?? own, request, isKeyed: plan !== null };
 }

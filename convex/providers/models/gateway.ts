@@ -1,15 +1,27 @@
 import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { required, setting } from "../../lib/env";
+import { optional, required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { Payer } from "../../lib/limits/callers";
 import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/budget";
 import { afterwards, noteCall } from "../../lib/outside/calls";
 import { deadlines } from "../../lib/outside/deadlines";
 import { sha256Hex } from "../../lib/security/crypto";
-import { DAY, SECOND, sleep } from "../../lib/time";
-import { isAbort, isTransient, noAnswer, statusFailure, unusableFailure } from "../call";
+import { asMeant } from "../../lib/text/markup";
+import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
+import {
+  isAbort,
+  isOutage,
+  isTransient,
+  noAnswer,
+  pauseIn,
+  refusalIn,
+  statusFailure,
+  textOf,
+  unusableFailure,
+  type Refusal,
+} from "../call";
 import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
 
 /**
@@ -24,8 +36,12 @@ export type Prompt = {
   messages: Message[];
   /** A schema beside the prompt. */
   format?: OpenAI.ResponseFormatJSONSchema;
-  /** The longest answer, in tokens; one that needs more gets twice the room, once. */
+  /** The longest answer, in tokens; one that needs more gets twice the room, once, and one that is only thought far more. */
   maxTokens: number;
+  /** Whether an answer that was cut off is whole: a model may go on after it. */
+  isWhole?: (cut: Completion) => boolean;
+  /** Asks although the account was empty within the hour. */
+  asksAgain?: boolean;
   /** For the whole call, retries included, in ms of real time. */
   timeoutMs: number;
   /** How many attempts a transient failure may take in all; 1 if a caller waits. */
@@ -35,6 +51,10 @@ export type Prompt = {
 
 export type Completion = {
   text: string;
+  /** Where else a value that was asked for may stand. */
+  also: readonly string[];
+  /** The model says that it will not answer: the same question, put otherwise, may be answered. */
+  isRefused: boolean;
   /** The gateway's name of the model that answered; the one that was asked if it does not say. */
   model: string;
   /** Of prompt and answer together; estimated if the gateway does not say. */
@@ -48,7 +68,8 @@ export type Completion = {
  */
 export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
   const completion = await ask(ctx, prompt);
-  if (completion.text === "") throw unusableFailure(UPSTREAM);
+  if (asMeant(completion.text).trim() === "")
+    throw completion.isRefused ? declined() : unusableFailure(UPSTREAM);
   return completion;
 }
 
@@ -59,12 +80,17 @@ export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<C
 export async function ask(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
   const signal = AbortSignal.timeout(prompt.timeoutMs);
   const first = await request(ctx, prompt, signal);
-  if (!first.isCut) return first;
-  const second = await request(ctx, { ...prompt, maxTokens: prompt.maxTokens * 2 }, signal);
+  if (!first.isCut || prompt.isWhole?.(first) === true) return first;
+  // A model that has said nothing at its limit was thinking: that room is its own.
+  const learnt = first.text === "" ? THINKS : undefined;
+  const second = await request(ctx, { ...prompt, maxTokens: prompt.maxTokens * 2 }, signal, learnt);
   if (second.isCut)
     throw new AppError("upstream", `${UPSTREAM} sent an answer that was cut off at its limit`);
   return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
 }
+
+/** The failure for a model that will not answer. */
+export const declined = () => new AppError("upstream", `${UPSTREAM} declined to answer`);
 
 /** The answer to the repair turn could not be used either. Recognised by its class within the action that asked. */
 export class UnusableAnswer extends AppError {
@@ -90,65 +116,121 @@ class Failed extends AppError {
     readonly retryAfterMs: number | null,
     /** A refusal costs nothing. A call that timed out, or whose answer broke off, may have been answered. */
     readonly isBilled: boolean,
-    /** What the gateway said, if it refused. */
-    readonly refusal: { status: number; words: string } | null = null,
+    /** What the gateway said, if it refused; and what that is about. */
+    readonly refusal: { status: number; words: string; about: Refusal } | null = null,
+    /** Whether it cost nothing and passes at once, so that it is asked again although a caller waits. */
+    readonly isPassing = false,
   ) {
     super(code, message);
   }
+
+  /** Whether the gateway works, and will not answer this question. */
+  get isQuestions(): boolean {
+    const { status = 0, about = null } = this.refusal ?? {};
+    return about !== null && !isOutage("llm", status, about);
+  }
 }
+
+/** The room that a model thinks in, in tokens, beside that of its answer. */
+const THINKING_TOKENS = 16_000;
+/** What is remembered of a model that thinks, and of an account without credits. */
+const THINKS = "thinks";
+const EMPTY = "empty";
 
 /** A provider that asks for a longer pause is not waited for. */
 const LONGEST_PAUSE_MS = 20 * SECOND;
 
-function refused(status: number, words = "", pauseMs = 0): Failed {
-  const isRetryable = isTransient(status) && pauseMs <= LONGEST_PAUSE_MS;
-  return new Failed(statusFailure(UPSTREAM, status), isRetryable ? pauseMs : null, false, { status, words });
+/** A caller may wait for so long. */
+const SHORT_PAUSE_MS = 5 * SECOND;
+
+function refused(status: number, words = "", said: number | null = null): Failed {
+  const about = refusalIn(status, words);
+  const pauseMs = said ?? 0;
+  const isBlocked = about === "address";
+  const passes = (isTransient(status) && about !== "account") || isBlocked;
+  return new Failed(
+    statusFailure(UPSTREAM, status, about),
+    passes && pauseMs <= LONGEST_PAUSE_MS ? pauseMs : null,
+    false,
+    { status, words, about },
+    isBlocked || (status === 429 && said !== null && said <= SHORT_PAUSE_MS),
+  );
 }
 
 /** How many parts of a request a gateway may refuse, one after the other. */
 const MAX_REFUSALS = 4;
 
-/** Where that is remembered. */
-const rememberedAt = () => `gateway:${sha256Hex(`${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}`)}`;
+/** Where that is remembered. Another key is another account. */
+function rememberedAt(): string {
+  const of = [setting("LLM_ENDPOINT"), setting("LLM_MODEL"), optional("LLM_GATEWAY_API_KEY") ?? ""];
+  return `gateway:${sha256Hex(of.join(" "))}`;
+}
 
-/** The parts of a request that a gateway has refused within a day. Outside a deployment nothing is remembered. */
-async function refusedBy(ctx: ActionCtx | null, key: string): Promise<Set<string>> {
+/**
+ * The parts of a request that a gateway has refused within a day, whether its model thinks, and whether the account was
+ * empty within an hour. Outside a deployment nothing is remembered.
+ */
+async function rememberedOf(ctx: ActionCtx | null, key: string): Promise<Set<string>> {
   const kept = (await ctx?.runQuery(internal.lib.cache.answer, { key })) ?? null;
-  return new Set(kept === null || Date.now() - kept.fetchedAt > DAY ? [] : kept.body.split("\n"));
+  const age = Date.now() - (kept?.fetchedAt ?? 0);
+  const parts = kept === null || age > DAY ? [] : kept.body.split("\n").filter((part) => part !== "");
+  return new Set(parts.filter((part) => part !== EMPTY || age < HOUR));
 }
 
 /**
  * One answer, asked for again after a failure that may pass. A part that the gateway refuses is left out, and left out for
  * a day once the gateway has answered without it.
+ * @param learnt What is remembered from now on, if it is answered.
  */
-async function request(ctx: ActionCtx | null, prompt: Prompt, signal: AbortSignal): Promise<Answer> {
+async function request(
+  ctx: ActionCtx | null,
+  prompt: Prompt,
+  signal: AbortSignal,
+  learnt?: string,
+): Promise<Answer> {
   const { payer, maxTokens, attempts } = prompt;
   const key = rememberedAt();
-  const left = await refusedBy(ctx, key);
+  const left = await rememberedOf(ctx, key);
+  const keep = (parts: Iterable<string>) => {
+    const body = [...parts].join("\n");
+    return afterwards(async () => ctx?.runMutation(internal.lib.cache.keep, { key, body }));
+  };
+  const before = [...left].join("\n");
+  if (left.delete(EMPTY) && prompt.asksAgain !== true) {
+    noteCall("llm", true);
+    throw refused(402);
+  }
+  if (learnt !== undefined) left.add(learnt);
   const known = left.size;
+  let waits = true;
   for (let attempt = 1; ;) {
     let answer: Answer;
     try {
       answer = await answerTo(prompt, left, signal);
     } catch (error) {
       const failure = failedBy(error, signal);
-      const part = refusedPart(failure, prompt.format !== undefined && !left.has("schema"), left);
+      const part =
+        failure.refusal?.about === "filter"
+          ? null
+          : refusedPart(failure, prompt.format !== undefined && !left.has("schema"), left);
       if (part !== null && left.size < known + MAX_REFUSALS) {
         left.add(part);
         continue;
       }
       // Without a key no call was made.
-      if (failure.data.code === "upstream") noteCall("llm", true);
+      if (failure.data.code === "upstream") noteCall("llm", !failure.isQuestions);
+      if (failure.refusal?.about === "account") await keep([...left, EMPTY]);
       if (failure.isBilled) noteCost(payer, "llm", dearestCompletion(charsOf(prompt), maxTokens));
-      if (failure.retryAfterMs === null || attempt >= attempts) throw failure;
+      const isOver = attempt >= attempts && !(waits && failure.isPassing);
+      if (failure.retryAfterMs === null || isOver) throw failure;
+      waits = false;
       await sleep(Math.max(failure.retryAfterMs, attempt * attempt * SECOND));
       attempt += 1;
       continue;
     }
     noteCall("llm", false);
     noteCost(payer, "llm", answer.micros);
-    const learnt = { key, body: [...left].join("\n") };
-    if (left.size > known) await afterwards(async () => ctx?.runMutation(internal.lib.cache.keep, learnt));
+    if ([...left].join("\n") !== before) await keep(left);
     return answer;
   }
 }
@@ -171,8 +253,12 @@ async function probe(ctx: ActionCtx): Promise<string> {
   const messages: Message[] = [{ role: "user", content: "Say yes." }];
   const prompt = { messages, maxTokens: 1, timeoutMs: deadlines.probe, attempts: 1, payer: "paid" } as const;
   const signal = AbortSignal.timeout(prompt.timeoutMs);
+  const left = await rememberedOf(ctx, rememberedAt());
+  if (left.has(EMPTY)) return refused(402).data.message;
+  // One token of thought shows as much as one of an answer.
+  left.delete(THINKS);
   try {
-    const { micros } = await answerTo(prompt, await refusedBy(ctx, rememberedAt()), signal);
+    const { micros } = await answerTo(prompt, left, signal);
     noteCall("llm", false);
     noteCost(prompt.payer, "llm", micros);
     return "";
@@ -203,7 +289,7 @@ async function answerTo(prompt: Prompt, left: ReadonlySet<string>, signal: Abort
   const { messages, format, maxTokens } = prompt;
   const asked = setting("LLM_MODEL");
   const limits = [...left].flatMap((part) => (part.startsWith("limit ") ? [Number(part.slice(6))] : []));
-  const limit = Math.min(maxTokens, ...limits);
+  const limit = Math.min(maxTokens + (left.has(THINKS) ? THINKING_TOKENS : 0), ...limits);
   const body = {
     model: asked,
     messages: left.has("system") ? withoutSystem(messages) : messages,
@@ -213,10 +299,14 @@ async function answerTo(prompt: Prompt, left: ReadonlySet<string>, signal: Abort
     ...(format === undefined || left.has("schema") ? {} : { response_format: format }),
   };
   const response = await client().chat.completions.create(body, { signal }).asResponse();
-  const { text, model, usage, isCut } = answerIn(readBody(await response.text()));
+  const { text, also, isRefused, model, usage, isCut } = answerIn(
+    readBody(await textOf(response), format !== undefined),
+  );
   const chars = charsOf(prompt);
   return {
     text,
+    also,
+    isRefused,
     model: model ?? asked,
     // English has four characters a token.
     tokensUsed: usage?.total ?? Math.ceil(chars / 4) + Math.ceil(text.length / 4),
@@ -242,7 +332,9 @@ function answerIn(outcome: Outcome): Extract<Outcome, { kind: "answer" }> {
     case "failure":
       throw refused(outcome.status);
     case "declined":
-      throw new Failed(told("declined to answer"), null, true);
+      throw new Failed(declined(), null, true, { status: 200, words: "", about: "filter" });
+    case "page":
+      throw new Failed(told("sent a page in place of an answer"), 0, false, null, true);
     case "broken":
       throw new Failed(told("broke off its answer"), 0, true);
     case "unreadable":
@@ -260,23 +352,25 @@ function client(): OpenAI {
     maxRetries: 0,
     timeout: DAY,
     fetch: async (url, init) => {
-      const response = await fetch(url, init);
+      // The key is sent to this address and to no other.
+      const response = await fetch(url, { ...init, redirect: "error" });
       if (response.ok) return response;
-      const words = await response.text();
+      const words = await textOf(response);
       const written = rejectedAnswer(words);
-      // A date instead of seconds counts as no pause.
-      const pauseMs = (Number(response.headers.get("Retry-After")) || 0) * SECOND;
-      if (written === null) throw refused(response.status, words, pauseMs);
+      if (written === null) throw refused(response.status, words, pauseIn(response.headers, words));
       return Response.json({ choices: [{ message: { content: written } }] });
     },
     dangerouslyAllowBrowser: true,
   });
 }
 
-/** The base address. `LLM_ENDPOINT` may be the gateway's root, its `/v1`, or the whole chat-completions address. */
+/**
+ * The base address. `LLM_ENDPOINT` may be the gateway's root, its base of any version (`…/v1`, `…/paas/v4`,
+ * `…/v1beta/openai`), or the whole chat-completions address.
+ */
 function gatewayBase(endpoint: string): string {
   if (endpoint.endsWith("/chat/completions")) return endpoint.slice(0, -"/chat/completions".length);
-  return endpoint.endsWith("/v1") ? endpoint : `${endpoint}/v1`;
+  return /\/v\d{1,2}(?:(?:alpha|beta)\d*)?(?:\/openai)?$/.test(endpoint) ? endpoint : `${endpoint}/v1`;
 }
 
 function failedBy(error: unknown, signal: AbortSignal): Failed {

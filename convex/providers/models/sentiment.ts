@@ -49,6 +49,8 @@ export async function askSentiment(
     store: false,
     max_output_tokens: MAX_TOKENS,
     reasoning: { effort: "low" },
+    // The addresses come beside the answer; marks in it would be read as figures.
+    include: ["no_inline_citations"],
     input: [
       { role: "system", content: system },
       { role: "user", content: question },

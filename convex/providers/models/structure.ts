@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
 import { formOf, readAnswer, wireSchema } from "../../lib/answers";
-import { ask, UnusableAnswer, type Completion, type Message, type Prompt } from "./gateway";
+import { ask, declined, UnusableAnswer, type Completion, type Message, type Prompt } from "./gateway";
 
 /** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */
 
@@ -22,7 +22,7 @@ export type Question<Shape extends z.ZodType> = {
 };
 
 /** `timeoutMs` is for one turn (the first answer, then the repair). */
-type Patience = Pick<Prompt, "timeoutMs" | "attempts" | "payer">;
+type Patience = Pick<Prompt, "timeoutMs" | "attempts" | "payer" | "asksAgain">;
 
 type Structured<Value> = Completion & { value: Value; repaired: boolean };
 
@@ -48,18 +48,20 @@ export async function completeStructured<Shape extends z.ZodType>(
     { role: "system", content: `${question.system}\n\n${formOf(schema)}` },
     { role: "user", content: question.user },
   ];
-  const asked = { ...patience, maxTokens, format };
+  const isWhole = (cut: Completion) => endsWhole(cut.text) && check(question, cut).problem === null;
+  const asked = { ...patience, maxTokens, format, isWhole };
   const first = await ask(ctx, { ...asked, messages });
-  const checked = check(question, first.text);
+  const checked = check(question, first);
   if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
 
   const repair = [...messages, ...repairTurn(first.text, checked.problem)];
   const second = await ask(ctx, { ...asked, messages: repair });
   const tokensUsed = first.tokensUsed + second.tokensUsed;
-  const rechecked = check(question, second.text);
+  const rechecked = check(question, second);
   if (rechecked.problem === null) return { ...second, tokensUsed, value: rechecked.value, repaired: true };
   const parsed = rechecked.value ?? checked.value;
   const mended = parsed === undefined ? null : (question.mend?.(parsed) ?? null);
+  if (mended === null && second.isRefused) throw declined();
   if (mended === null) throw new UnusableAnswer(rechecked.problem);
   return { ...second, tokensUsed, value: mended, repaired: true };
 }
@@ -76,9 +78,24 @@ function repairTurn(answer: string, problem: string): Message[] {
 
 type Checked<T> = { problem: null; value: T } | { problem: string; value?: T };
 
-/** `value` beside a `problem`: the shape was right and only the rules were not met. */
-function check<Shape extends z.ZodType>(question: Question<Shape>, text: string): Checked<z.output<Shape>> {
-  const read = readAnswer(question.shape, text, `${question.system}\n${question.user}`);
-  if ("problem" in read) return read;
-  return { problem: question.demands?.(read.value) ?? null, value: read.value };
+/** Whether no further value has begun behind the last one. */
+const endsWhole = (text: string): boolean =>
+  text.lastIndexOf("{") < Math.max(text.lastIndexOf("}"), text.lastIndexOf("]"));
+
+/**
+ * The value where a gateway puts answers, or else the one elsewhere that fits.
+ * @returns `value` beside a `problem`: the shape was right and only the rules were not met.
+ */
+function check<Shape extends z.ZodType>(
+  question: Question<Shape>,
+  { text, also }: Pick<Completion, "text" | "also">,
+): Checked<z.output<Shape>> {
+  const read = (one: string): Checked<z.output<Shape>> => {
+    const reading = readAnswer(question.shape, one, `${question.system}\n${question.user}`);
+    if ("problem" in reading) return reading;
+    return { problem: question.demands?.(reading.value) ?? null, value: reading.value };
+  };
+  const own = read(text);
+  if (own.value !== undefined) return own;
+  return also.map(read).find(({ value }) => value !== undefined) ?? own;
 }

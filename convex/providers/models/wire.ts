@@ -1,4 +1,6 @@
 import { parseTolerantly } from "../../lib/text/json";
+import { withoutBetween, withoutCalls, withoutCitationMarks } from "../../lib/text/markup";
+import { isPage, refusalIn } from "../call";
 
 /**
  * What gateways send, in the many forms in which they send it, as one outcome. Nothing here asks anybody: texts in, an
@@ -10,12 +12,16 @@ export type Outcome =
       kind: "answer";
       /** Clean: no thoughts, no marks of a model's own format, nothing invisible. Empty if nothing else was sent. */
       text: string;
+      /** Where else a value that was asked for may stand: arguments of tools, thoughts. */
+      also: string[];
       /** The model that answered; `null` if the gateway does not say. */
       model: string | null;
       /** Tokens; `null` if the gateway does not say. What a model thinks counts as output. */
       usage: { input: number; output: number; total: number } | null;
       /** It ended at a limit, not where the model would have ended. */
       isCut: boolean;
+      /** The model says that it will not answer. */
+      isRefused: boolean;
     }
   /** A failure inside a successful response. */
   | { kind: "failure"; status: number }
@@ -23,24 +29,40 @@ export type Outcome =
   | { kind: "declined" }
   /** The stream broke off, or the model ended for another reason than that it was done. The same request may succeed. */
   | { kind: "broken" }
+  /** A page for people, from a door before the gateway. */
+  | { kind: "page" }
   /** No chat completion in any form. */
   | { kind: "unreadable" };
 
-/** Reads the body of a successful response, whatever its content type says. */
-export function readBody(body: string): Outcome {
+/**
+ * Reads the body of a successful response, whatever its content type says.
+ * @param isValue Whether a value was asked for, by a schema: it may stand where prose never does.
+ */
+export function readBody(body: string, isValue = false): Outcome {
   const text = body.replace(/^\uFEFF/, "").trim();
-  if (/^(?:data|event|id|retry)?:/.test(text)) return readStream(text);
+  if (isPage(text)) return { kind: "page" };
+  if (/^(?:data|event|id|retry)?:/.test(text)) return readStream(text, isValue);
   try {
-    return readCompletion(parseTolerantly(text));
+    return readCompletion(parseWhole(text), isValue);
   } catch {
     // One JSON value a line is a stream as well.
-    return /^\{.*\}\s*\n\s*\{/.test(text) ? readStream(text) : { kind: "unreadable" };
+    return /^\{.*\}\s*\n\s*\{/.test(text) ? readStream(text, isValue) : { kind: "unreadable" };
+  }
+}
+
+/** Halves of a pair stay halves until they are joined: `cleaned` makes the words well-formed. @throws SyntaxError */
+function parseWhole(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return parseTolerantly(text);
   }
 }
 
 /** A stream of events, joined. One that has no end broke off. */
-function readStream(text: string): Outcome {
-  let content = "";
+function readStream(text: string, isValue: boolean): Outcome {
+  const joined = { content: "", reasoning: "", refusal: "" };
+  const calls = new Map<unknown, string>();
   let end: unknown;
   let model: unknown;
   let usage: unknown;
@@ -52,51 +74,126 @@ function readStream(text: string): Outcome {
     if (!data.startsWith("{")) continue;
     let chunk: unknown;
     try {
-      chunk = parseTolerantly(data);
+      chunk = parseWhole(data);
     } catch {
       return { kind: "broken" };
     }
     const failure = failureIn(chunk);
     if (failure !== null) return failure;
-    const choice = at(listAt(chunk, "choices")[0]);
+    const choice = at(choicesIn(chunk)[0]);
     const part = choice("delta") ?? choice("message");
     if (part !== undefined) wasRead = true;
-    content += contentOf(at(part)("content"));
+    joined.content += contentOf(at(part)("content"));
+    joined.reasoning += thoughtsIn(part);
+    joined.refusal += wordsIn(at(part)("refusal"));
+    for (const call of listAt(part, "tool_calls")) {
+      const key = at(call)("index") ?? 0;
+      calls.set(key, (calls.get(key) ?? "") + argumentsOf(call));
+    }
     end = choice("finish_reason") ?? end;
     model = at(chunk)("model") ?? model;
     usage = at(chunk)("usage") ?? usage;
   }
   if (!wasRead) return { kind: "unreadable" };
   if (end === undefined && !isWhole) return { kind: "broken" };
-  return readCompletion({ model, usage, choices: [{ message: { content }, finish_reason: end }] });
+  const tool_calls = [...calls.values()].map((written) => ({ function: { arguments: written } }));
+  const message = { ...joined, tool_calls };
+  return readCompletion({ model, usage, choices: [{ message, finish_reason: end }] }, isValue);
 }
 
-function readCompletion(body: unknown): Outcome {
-  if (Array.isArray(body) && body.length === 1) return readCompletion(body[0]);
+/** The choices of a completion in the form of any maker. */
+function choicesIn(body: unknown): unknown[] {
   const field = at(body);
-  const [first] = listAt(body, "choices");
+  const choices = [...listAt(body, "choices"), ...listAt(body, "candidates")];
+  if (choices.length > 0) return choices;
+  const end = field("stop_reason") ?? field("done_reason");
+  const isItself = end !== undefined && field("content") !== undefined;
+  const message = isItself ? body : field("message");
+  return typeof message === "object" ? [{ message, finish_reason: end }] : [];
+}
+
+function readCompletion(body: unknown, isValue: boolean): Outcome {
+  if (Array.isArray(body) && body.length === 1) return readCompletion(body[0], isValue);
+  const field = at(body);
+  const [first] = choicesIn(body);
   const failure = failureIn(body);
   if (failure !== null) return failure;
   if (first === undefined) {
     // Some gateways put the completion into an envelope of their own.
     const inner = field("data") ?? field("result") ?? field("response");
-    return listAt(inner, "choices").length > 0 ? readCompletion(inner) : { kind: "unreadable" };
+    return choicesIn(inner).length > 0 ? readCompletion(inner, isValue) : { kind: "unreadable" };
   }
   const choice = at(first);
-  const message = at(choice("message"));
-  const raw = contentOf(message("content") ?? choice("text"));
+  const message = choice("message") ?? choice("content");
+  const raw = contentOf(
+    Array.isArray(message) ? message : (at(message)("content") ?? message ?? choice("text")),
+  );
   const text = cleaned(raw);
-  const end = endOf(choice("finish_reason"), choice("native_finish_reason"));
+  const reason = choice("finish_reason") ?? choice("finishReason");
+  const calls = callsIn(message).filter((written) => written.trim() !== "");
+  const isCalled = isValue && calls.length > 0 && /^(?:tool|function)/.test(bare(reason));
+  const end = isCalled ? "whole" : endOf(reason, choice("native_finish_reason"));
   if (end === "broken") return failureIn(first) ?? { kind: "broken" };
   if (end === "declined") return { kind: "declined" };
+  const thoughts = thoughtsIn(message);
+  const isThoughtOnly =
+    text === "" && calls.length === 0 && !isValue && isStop(reason) && !isMarked(thoughts);
   const model = field("model");
   return {
     kind: "answer",
-    text,
-    model: typeof model === "string" && model.trim() !== "" ? model.trim() : null,
-    usage: usageIn(field("usage")),
-    isCut: end === "cut",
+    text: isThoughtOnly ? cleaned(thoughts) : text,
+    also: isValue ? [...calls, withoutThoughts(raw), thoughts].filter((one) => one.trim() !== "") : [],
+    model: typeof model === "string" && model.trim() !== "" ? model.toWellFormed().trim() : null,
+    usage: usageIn(field("usage") ?? field("usageMetadata")),
+    isCut: end === "cut" && !isPadded(raw),
+    isRefused: text === "" && wordsIn(at(message)("refusal")).trim() !== "",
   };
+}
+
+const isStop = (reason: unknown): boolean => /^(?:stop|endturn|eos|completed?)/.test(bare(reason));
+
+/** So many blanks at the end are no answer that goes on. */
+const PADDING = 24;
+
+/** Whether a text had ended when its writer went on with blanks up to the limit. */
+function isPadded(raw: string): boolean {
+  const text = raw.trimEnd();
+  return raw.length - text.length >= PADDING && /[.!?…。！？"”»)\]}`]$/.test(text.slice(-1));
+}
+
+/** The words in a value that holds them somewhere. */
+function wordsIn(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(wordsIn).join("");
+  const part = at(value);
+  return value == null ? "" : wordsIn(part("text") ?? part("thinking") ?? part("summary") ?? part("refusal"));
+}
+
+/** What a model thought, where a gateway sends it apart. */
+function thoughtsIn(message: unknown): string {
+  const field = at(message);
+  const apart = wordsIn(field("reasoning_content") ?? field("reasoning") ?? field("thinking"));
+  if (apart !== "") return apart;
+  const parts = listAt(message, "content").filter((part) =>
+    /^(?:thinking|reasoning)/.test(String(at(part)("type"))),
+  );
+  return wordsIn([...listAt(message, "reasoning_details"), ...parts]);
+}
+
+/** What a model would hand to tools. */
+function callsIn(message: unknown): string[] {
+  const parts = listAt(message, "content").filter((part) =>
+    /^(?:tool|function)/.test(String(at(part)("type"))),
+  );
+  const calls = [...listAt(message, "tool_calls"), at(message)("function_call"), ...parts];
+  return calls.map(argumentsOf);
+}
+
+function argumentsOf(call: unknown): string {
+  const inner = at(at(call)("function") ?? call);
+  const given = inner("arguments") ?? inner("input") ?? inner("args");
+  if (typeof given === "string") return given;
+  return typeof given === "object" ? JSON.stringify(given) : "";
 }
 
 /** A failure that came as a success: `error` where the answer should be. */
@@ -110,8 +207,12 @@ function failureIn(body: unknown): Outcome | null {
   const said = [inside("code"), inside("status"), inside("type"), at(body)("status"), at(body)("code")];
   const codes = said.map(Number).filter((code) => Number.isInteger(code) && code >= 400 && code <= 599);
   const words = typeof error === "string" ? error : JSON.stringify(error);
-  return { kind: "failure", status: codes[0] ?? statusIn(words) };
+  const about = refusalIn(codes[0] ?? 400, words);
+  if (about === "filter") return { kind: "declined" };
+  return { kind: "failure", status: STATUSES[about ?? ""] ?? codes[0] ?? statusIn(words) };
 }
+
+const STATUSES: Readonly<Record<string, number>> = { account: 402, length: 413 };
 
 /** A failure without a number is the gateway's own. */
 function statusIn(words: string): number {
@@ -187,18 +288,31 @@ export function count(value: unknown): number | null {
 const THOUGHT =
   "(?:antml:|seed:)?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|inner_monologue)";
 /** The opening and the closing mark of each way to set thoughts apart. A mark in backticks is talked about. */
-const MARKS: readonly (readonly [open: string, close: string])[] = [
-  [`<\\|?${THOUGHT}(?:\\s[^<>]*)?\\|?>`, `<\\|?/\\|?\\s*${THOUGHT}\\s*\\|?>`],
-  [`\\[${THOUGHT}\\]`, `\\[/${THOUGHT}\\]`],
-  ["◁think▷", "◁/think▷"],
-  ["<\\|begin_of_thought\\|>", "<\\|end_of_thought\\|>"],
-  ["<\\|?channel\\|?>\\s*(?:thought|analysis)\\b", "<channel\\|>"],
-  ["<details\\s+type=[\"']?reasoning[\"']?[^<>]*>", "</details>"],
-  ["```(?:think(?:ing)?|thoughts?|reasoning)[ \\t]*\\n", "\\n```"],
-];
+const MARKS = (
+  [
+    [`<\\|?${THOUGHT}(?:\\s[^<>]*)?\\|?>`, `<\\|?/\\|?\\s{0,9}${THOUGHT}\\s{0,9}\\|?>`],
+    [`\\[${THOUGHT}\\]`, `\\[/${THOUGHT}\\]`],
+    ["◁think▷", "◁/think▷"],
+    ["<\\|begin_of_thought\\|>", "<\\|end_of_thought\\|>"],
+    ["<\\|?channel\\|?>\\s{0,9}(?:thought|analysis)\\b", "<channel\\|>"],
+    ["<details\\s+type=[\"']?reasoning[\"']?[^<>]*>", "</details>"],
+    ["```(?:think(?:ing)?|thoughts?|reasoning)[ \\t]*\\n", "\\n```"],
+  ] as const
+).map(([open, close]) => ({
+  open: new RegExp(`(?<!\`)${open}`, "gi"),
+  close: new RegExp(`(?<!\`)${close}`, "gi"),
+  /** At the beginning of a line it opens what nothing closes. */
+  opensLine: new RegExp(`(?:^|(?<=\\n))[ \\t]{0,99}${open}`, "i"),
+  /** What stands before a bare end was thought; the end of a fence alone means nothing. */
+  isTold: !close.endsWith("```") && close !== "</details>",
+}));
+
+/** Whether a text has a mark of thoughts. */
+const isMarked = (text: string): boolean =>
+  MARKS.some(({ open, close, isTold }) => text.search(open) !== -1 || (isTold && text.search(close) !== -1));
 
 /** The beginning of an answer in a channel of its own. */
-const FINAL = /<\|channel\|>\s*final\b[^<]{0,60}<\|message\|>/gi;
+const FINAL = /<\|channel\|>\s{0,9}final\b[^<]{0,60}<\|message\|>/gi;
 
 /** The text without what the model thought: closed, never closed, never opened, or in a channel of its own. */
 function withoutThoughts(text: string): string {
@@ -208,16 +322,12 @@ function withoutThoughts(text: string): string {
   const spoken = /^\s*analysis[^]*?assistantfinal/i.exec(text);
   if (spoken !== null) return withoutThoughts(text.slice(spoken[0].length));
   let rest = text;
-  for (const [open, close] of MARKS) {
-    const closed = new RegExp(`(?<!\`)${open}[^]*?${close}`, "gi");
-    rest = rest.replace(closed, "");
-    // What stands before a bare end was thought; a fence's end alone means nothing.
-    if (!close.endsWith("```") && close !== "</details>") {
-      const ends = [...rest.matchAll(new RegExp(`(?<!\`)${close}`, "gi"))];
-      const last = ends.at(-1);
-      if (last !== undefined) rest = rest.slice(last.index + last[0].length);
-    }
-    rest = rest.replace(new RegExp(`(?:^|(?<=\\n))[ \\t]*${open}[^]*$`, "i"), "");
+  for (const { open, close, opensLine, isTold } of MARKS) {
+    rest = withoutBetween(rest, open, close, false);
+    const last = isTold ? [...rest.matchAll(close)].at(-1) : undefined;
+    if (last !== undefined) rest = rest.slice(last.index + last[0].length);
+    const opened = rest.search(opensLine);
+    if (opened !== -1) rest = rest.slice(0, opened);
   }
   return rest;
 }
@@ -245,7 +355,7 @@ export function cleaned(raw: string): string {
   text = withoutThoughts(text).replace(START, "");
   const stop = STOP.exec(text);
   if (stop !== null) text = text.slice(0, stop.index);
-  text = (WRAPPED.exec(text)?.[2] ?? text).trim();
+  text = withoutCitationMarks(withoutCalls(WRAPPED.exec(text)?.[2] ?? text)).trim();
   // Joiners, selectors and blanks alone are no words.
   return text.replace(/\s|\u{200C}|\u{200D}|\u{2800}|\p{Variation_Selector}/gu, "") === "" ? "" : text;
 }
@@ -272,8 +382,13 @@ export function blamed(words: string): string | null {
     /unsupported|not supported|instead|unknown|unrecognized/i.test(words)
   )
     return "max_tokens";
+  const [, whole, given] =
+    /maximum context length (?:is|of) (\d{1,9}) tokens[^]{0,200}?(\d{1,9})(?: tokens)? (?:in|from|of) (?:the |your )?(?:messages|prompt|input|text)/i.exec(
+      words,
+    ) ?? [];
+  if (Number(whole) - Number(given) > 0) return `limit ${Number(whole) - Number(given)}`;
   const most =
-    /(?:max_(?:completion_|output_)?tokens|maximum|output tokens)[^]{0,200}?(?:at most|less than or equal to|<=|no more than|maximum (?:value|allowed)(?: is| of)?:?|up to|cannot exceed|supports? only|range is? ?[[(]\d+, ?)\s*`?(\d[\d,]*)/i.exec(
+    /(?:max_(?:completion_|output_)?tokens|maximum|output tokens)[^]{0,200}?(?:at most|less than or equal to|<=|no more than|maximum (?:value|allowed)(?: is| of)?:?|up to|cannot exceed|supports? only|range is? ?[[(]\d+, ?)\s{0,5}`?(\d[\d,]*)/i.exec(
       words,
     );
   const limit = Number(most?.[1]?.replaceAll(",", "") ?? 0);

@@ -1,0 +1,358 @@
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { readLine } from "../../convex/alerts/reading";
+import { parseCommand, parseMention } from "../../convex/bot/commands";
+import { readAnswer } from "../../convex/lib/answers";
+import { counted, ledgerOf, sourceOfFact } from "../../convex/lib/figures/ledger";
+import { settle } from "../../convex/lib/figures/settle";
+import { hasFigures } from "../../convex/lib/figures/written";
+import { parseInput, bodyInput } from "../../convex/lib/http/request";
+import { chatId, optionalToken, publicAddress, text, userId } from "../../convex/lib/http/input";
+import { mentionsIn, namesOf, symbolIn } from "../../convex/lib/money/coins";
+import { asksForKey } from "../../convex/lib/security/keyRequests";
+import { jsonValues, parseTolerantly } from "../../convex/lib/text/json";
+import { asMeant } from "../../convex/lib/text/markup";
+import { typeset } from "../../convex/lib/text/numbers";
+import { linesOf, plain } from "../../convex/lib/text/sentences";
+import { ownWords } from "../../convex/lib/text/strings";
+import { plainText, renderCard, wordsAsParagraphs } from "../../convex/messenger/format";
+import { parseProof } from "../../convex/payments/proofs";
+import { isPage, pauseIn, refusalIn } from "../../convex/providers/call";
+import { articlesIn } from "../../convex/providers/data/headlines";
+import { blamed, cleaned, readBody, rejectedAnswer } from "../../convex/providers/models/wire";
+import { readCommand } from "../../convex/social/commands";
+import { deliveryShape } from "../../convex/social/payloads";
+import { readAnswer as readAlerts } from "../../convex/whales/prompts";
+
+/**
+ * Whatever a model, a feed, a user or a header sends is read in time that grows with its length alone: one text must not
+ * make everybody wait. A find of another such text belongs into the list.
+ */
+
+const LENGTH = 65_536;
+/** Processor time for one text; a slower one has to grow no faster than its length. */
+const MOST_MS = 50;
+
+/** Repeated until they are long enough; before and behind them stands what leads into a reader. */
+const REPEATED: readonly (string | readonly [before: string, repeated: string, behind: string])[] = [
+  // In words.
+  ...[
+    "twenty-one hundred ",
+    "twenty-",
+    "one ",
+    "half a hundred and ",
+    "ten percent ",
+    "fifty-fifty ",
+    "one-thirds",
+  ],
+  ...["a ", "word", "x.y ", "vs. a ", "U.S. ", "e.g. ", "Inc. x", "BTC ", "$A", "Bitcoin", "ab-", "a\u0301"],
+  // In blanks and marks.
+  ...[
+    " ",
+    "\t",
+    "\n",
+    "\u00a0",
+    "\r\n",
+    "\u200b",
+    "\u2060",
+    "-",
+    "--",
+    ".",
+    "...",
+    ",",
+    ";",
+    "!",
+    "?!",
+    "…",
+    "。",
+  ],
+  ...[
+    "`",
+    "```\n",
+    "*",
+    "**",
+    "**a",
+    "__a**b",
+    "_",
+    "~~a",
+    "#",
+    "# ",
+    "|",
+    "| a ",
+    "|-",
+    "[",
+    "]",
+    "[[",
+    "(",
+    ")",
+  ],
+  ...[
+    "[a](",
+    "[a]((",
+    "![",
+    "[1]",
+    "[f1",
+    "[f1, ",
+    "[f1] ",
+    "{",
+    "}",
+    "{f1",
+    "{f1}",
+    "{f1-f2} ",
+    "<",
+    ">",
+    "</",
+  ],
+  ...[
+    "&",
+    "&a",
+    "&amp;",
+    "&#",
+    "\\",
+    "\\n",
+    "\\u0041",
+    '\\"',
+    "'",
+    '"',
+    "“",
+    "„",
+    "「",
+    "【",
+    "【1†",
+    "@a",
+    "/a ",
+  ],
+  ["# a", " ", "b"],
+  ["", " ", "--"],
+  ["--", " ", "--"],
+  ["a", " ", "."],
+  // In figures.
+  ...[
+    "1",
+    "1,",
+    "1.",
+    "1,234",
+    "1 234 ",
+    "-1",
+    "$1",
+    "1%",
+    "%",
+    "0x",
+    "0x1",
+    "1e1",
+    "1/",
+    "24 h ",
+    "٣",
+    "1-2 to ",
+  ],
+  ["$", "1,234.", "x"],
+  ["BTC above ", "1,234", " usd"],
+  // In JSON.
+  ...[
+    '{"',
+    '{"a":',
+    '{"a":[',
+    '"x ',
+    '"a":"b" c" ',
+    "{'a':'it's ',",
+    "“a”",
+    '"a":"x\n',
+    '{\\"a\\":\\"',
+    "[1,",
+    "[a(",
+    "/*",
+    "[//",
+    '["#',
+  ],
+  ['{"a":', '"', ""],
+  ['{"a": "', 'b": "', "}"],
+  ['{"a":"', '" , ', "}"],
+  ["[", '"a" + ', "]"],
+  ["[", "1,234.5 ", "]"],
+  ["{", '"k":1,', "}"],
+  ['{"choices":[{"message":{"content":"', "<think>", '"}}]}'],
+  // In marks of models.
+  ...[
+    "<think>",
+    "</think>",
+    "<think a",
+    "[THINK]",
+    "◁think▷",
+    "<|channel|>final",
+    "<|channel|>analysis ",
+    "analysis",
+  ],
+  ...[
+    "<tool_call>",
+    "</tool_call>",
+    "[TOOL_CALLS]",
+    "<function=a>",
+    "<|python_tag|>",
+    "```tool_code\n",
+    "<｜tool▁calls▁begin｜>",
+  ],
+  ...[
+    "<s>",
+    "<|im_start|>",
+    "<answer>",
+    "</answer> ",
+    "<details type=reasoning>",
+    "<grok:render>",
+    "<cite>",
+    "citeturn1search1",
+  ],
+  ['data: {"choices":[{"delta":{"content":"', "a", '"}}]}'],
+  ["data: ", "\n: ", ""],
+  ...['data: {"a":1}\n', "event: a\n", '{"a":1}\n'],
+  // In refusals.
+  ...[
+    "max_tokens ",
+    "maximum at most ",
+    "stream only ",
+    "maximum context length is 1 tokens ",
+    "retry after ",
+    "exceeds ",
+    "violates ",
+  ],
+  // In feeds.
+  ...[
+    "<item>",
+    "<title>",
+    "<![CDATA[",
+    "<item><title>",
+    "]]>",
+    "<description><![CDATA[",
+    "<!--",
+    "<a b=",
+    "&x;",
+  ],
+  [
+    "<rss><channel>",
+    "<item><title><![CDATA[a]]></title><description><![CDATA[b]]></description><content:encoded><![CDATA[<p>c]]></content:encoded></item>",
+    "</channel></rss>",
+  ],
+  ["<rss><channel>", "<item><title>a<title></item>", ""],
+  // In links, addresses and secrets.
+  ...[
+    "http://",
+    "http://a,",
+    "www.",
+    "a://",
+    "bc1",
+    "1A",
+    "x@y",
+    "a.b",
+    "private key ",
+    "приватн",
+    "privat",
+    "мнемонич",
+    "geheim",
+  ],
+  ...["seed phrase? ", "_ -", "aA", "sell 1 usdc ", "/freeze", "@bot, ", "Retry-After"],
+];
+
+const NASTY = REPEATED.map((one) => {
+  const [before, repeated, behind] = typeof one === "string" ? ["", one, ""] : one;
+  return (length: number) =>
+    before + repeated.repeat(Math.ceil(length / repeated.length)).slice(0, length) + behind;
+});
+
+const shape = z.object({ a: z.string(), b: z.array(z.number()), c: z.number().nullable() });
+const input = z.object({ userId, question: text(5_000), token: optionalToken, chatId, url: publicAddress });
+const fact = {
+  subject: "BTC",
+  kind: "price",
+  value: 97_250.5,
+  observedAt: 0,
+  source: "Coinbase",
+  url: "",
+} as const;
+const names = namesOf([fact, { ...fact, kind: "name", value: "Bitcoin" }]);
+const ledgerFor = (question: string) =>
+  ledgerOf(counted([sourceOfFact(fact)]), 0, { names, focus: "BTC", question });
+
+/** What throws has read, too. */
+const READERS: Readonly<Record<string, (given: string) => unknown>> = {
+  "format: cards": (given) => renderCard(wordsAsParagraphs(given, [])),
+  "format: bold, and back": (given) => plainText(renderCard([[{ bold: given }]]).join("")),
+  "figures: in a text": hasFigures,
+  "figures: settled": (given) => settle(given, ledgerFor("")),
+  "figures: of one sentence": (given) => settle(given.slice(0, 1_500), ledgerFor("")),
+  "figures: marked": (given) => settle(given, ledgerFor(given.slice(0, 100)), { left: "mark" }),
+  "figures: asked": (given) => ledgerFor(given),
+  sentences: (given) => linesOf(plain(given)),
+  names: (given) => [
+    mentionsIn(given, names),
+    symbolIn(given),
+    namesOf([{ ...fact, kind: "name", value: given }]),
+  ],
+  answers: (given) => readAnswer(shape, given, ""),
+  "answers of the agent": readAlerts,
+  json: jsonValues,
+  "json of a body": parseTolerantly,
+  "words of a model": (given) => [asMeant(given), ownWords(given, ""), typeset(given)],
+  cleaned,
+  "a gateway's body": (given) => readBody(given, true),
+  "a gateway's answer": (given) =>
+    readBody(JSON.stringify({ choices: [{ message: { content: given } }] }), true),
+  "a gateway's refusal": (given) => [
+    blamed(given),
+    rejectedAnswer(given),
+    refusalIn(400, given),
+    isPage(given),
+  ],
+  "a pause": (given) => [pauseIn(new Headers(), given), pauseIn(new Headers({ "Retry-After": given }))],
+  headlines: articlesIn,
+  grammar: readLine,
+  keyRequests: asksForKey,
+  payloads: (given) =>
+    deliveryShape.safeParse({
+      data: {
+        event_type: "post.mention.create",
+        filter: { user_id: "1" },
+        payload: {
+          id: "2",
+          text: given,
+          author_id: "3",
+          entities: { mentions: [{ id: "1", username: "bot" }] },
+        },
+      },
+    }),
+  "posts' commands": readCommand,
+  "the bot's commands": (given) => [parseCommand(given), parseMention(given), parseCommand(`/${given}`)],
+  "input: a body": bodyInput,
+  "input: fields": (given) =>
+    parseInput(input, { userId: given, question: given, token: given, chatId: given, url: given }),
+  "X-Payment": parseProof,
+};
+
+function spent(read: (given: string) => unknown, given: string): number {
+  const from = process.cpuUsage();
+  try {
+    read(given);
+  } catch {
+    // A refusal has read the text as well.
+  }
+  const { user, system } = process.cpuUsage(from);
+  return (user + system) / 1_000;
+}
+
+describe("64 kB of anything are read at once by", () => {
+  expect(NASTY.length).toBeGreaterThan(60);
+  test.each(Object.entries(READERS))("%s", (_name, read) => {
+    const slow: string[] = [];
+    for (const [at, make] of NASTY.entries()) {
+      const given = make(LENGTH);
+      // Others use the machine, and a function's first runs are its slowest: the best of some counts.
+      let least = spent(read, given);
+      for (let run = 0; run < 4 && least > MOST_MS; run++) least = Math.min(least, spent(read, given));
+      if (least <= MOST_MS) continue;
+      const eighth = Math.min(...[1, 2, 3].map(() => spent(read, make(LENGTH / 8))));
+      if (least > 4 * MOST_MS || least > 16 * Math.max(eighth, 1))
+        slow.push(
+          `${JSON.stringify(REPEATED[at])}: ${least.toFixed()} ms, an eighth of it ${eighth.toFixed(1)} ms`,
+        );
+    }
+    expect(slow).toEqual([]);
+  });
+});
