@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { readLine } from "../../convex/alerts/reading";
-import { parseCommand, parseMention } from "../../convex/bot/commands";
+import { parseCommand } from "../../convex/bot/commands";
 import { readAnswer } from "../../convex/lib/answers";
 import { counted, ledgerOf, sourceOfFact } from "../../convex/lib/figures/ledger";
 import { settle } from "../../convex/lib/figures/settle";
@@ -319,7 +319,7 @@ const READERS: Readonly<Record<string, (given: string) => unknown>> = {
       },
     }),
   "posts' commands": readCommand,
-  "the bot's commands": (given) => [parseCommand(given), parseMention(given), parseCommand(`/${given}`)],
+  "the bot's commands": (given) => [parseCommand(given), parseCommand(`/${given}`)],
   "input: a body": bodyInput,
   "input: fields": (given) =>
     parseInput(input, { userId: given, question: given, token: given, chatId: given, url: given }),
